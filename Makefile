@@ -1,0 +1,93 @@
+# Everything one does with Motley, by name: `make help` lists it. Building itself is CMake's; the presets are in CMakePresets.json.
+SHELL       := bash
+.SHELLFLAGS := -eu -o pipefail -c
+.DEFAULT_GOAL := help
+.NOTPARALLEL:   # ninja and ctest use the cores; `make -j` changes nothing
+
+JOBS ?= $(shell nproc)
+ifneq ($(CI)$(NO_COLOR),)
+  export CLICOLOR := 0
+  export GTEST_COLOR := no
+endif
+
+# What `make run` trains, and what `make results` measures (more strategies: make results STRATEGIES=hps,lb-bsp).
+STRATEGIES ?= bsp,lb-bsp,asp,ssp,local-sgd
+RUN        ?= build/motley compare examples/mixed.toml --strategies $(STRATEGIES) --seeds 3
+CELLS      ?= $(wildcard $(foreach cell,4421-cheap 4421-heavy 4421-heavy2 4421t-cheap 4421t-heavy 2211-cheap 2211-heavy \
+                8w-cheap 8w-heavy 8w-heavy2,examples/$(cell).toml))
+WORLDS     ?= 5000
+
+CLANG_FORMAT ?= clang-format-14
+CLANG_TIDY   ?= clang-tidy-14
+SOURCES = $(shell find src tests -name '*.cpp' -o -name '*.h' | sort)
+CTEST   = --parallel $(JOBS) --output-on-failure --no-tests=error
+
+.PHONY: help
+help: ## this list
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s%s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+.PHONY: setup
+setup: ## install what is missing (Debian 12; elsewhere: say what is needed)
+	@scripts/setup.sh
+
+.PHONY: build
+build: setup build/build.ninja ## build/motley and the tests, optimised
+	@cmake --build build --parallel $(JOBS)
+
+.PHONY: run
+run: build ## set up, build, train a mixed cluster with several strategies; table and report.html
+	$(RUN)
+
+.PHONY: test
+test: build ## set up, build, run every test
+	@ctest --preset release $(CTEST)
+
+.PHONY: asan
+asan: setup build-asan/build.ninja ## the torch-free tests under address and undefined-behaviour sanitizers
+	@cmake --build build-asan --parallel $(JOBS)
+	@ctest --preset asan $(CTEST)
+
+.PHONY: tsan
+tsan: setup build-tsan/build.ninja ## the torch-free tests under the thread sanitizer
+	@cmake --build build-tsan --parallel $(JOBS)
+	@ctest --preset tsan $(CTEST)
+
+.PHONY: soak
+soak: build ## thousands of seeded worlds (WORLDS=5000)
+	@MOTLEY_WORLDS=$(WORLDS) ctest --test-dir build -R '[Ww]orld' --timeout 36000 $(CTEST)
+
+.PHONY: results
+results: build ## the comparison on every standard cell, seeds 0-4 (CELLS=..., STRATEGIES=...)
+	@test -n "$(CELLS)" || { echo "make results: none of the standard cells is in examples/" >&2; exit 1; }
+	@for cell in $(CELLS); do set -x; build/motley compare $$cell --strategies $(STRATEGIES) --seeds 5; { set +x; } 2>/dev/null; done
+
+.PHONY: tidy
+tidy: setup-dev build-tidy/build.ninja ## clang-tidy over src and tests (not src/learn/torch), warnings are errors
+	@find src tests -name '*.cpp' -not -path 'src/learn/torch/*' -print0 | sort -z | \
+	  xargs -0 -n 1 -P $(JOBS) $(CLANG_TIDY) -p build-tidy --quiet 2>&1 | sed '/ warnings\? generated\.$$/d'
+	@echo "tidy: nothing to complain of"
+
+.PHONY: format
+format: setup-dev ## rewrite the sources as .clang-format says
+	@$(CLANG_FORMAT) -i $(SOURCES)
+
+.PHONY: format-check
+format-check: setup-dev ## fail where .clang-format would change something
+	@$(CLANG_FORMAT) --dry-run --Werror $(SOURCES)
+
+.PHONY: clean
+clean: ## remove what was built (runs/ stays)
+	@rm -rf build build-dev build-no-torch build-asan build-tsan build-tidy
+
+.PHONY: setup-dev
+setup-dev:
+	@scripts/setup.sh --dev
+
+# Configured once per preset; ninja itself runs CMake again when a CMakeLists.txt or a folder of sources changes.
+build/build.ninja: PRESET = release
+build-asan/build.ninja: PRESET = asan
+build-tsan/build.ninja: PRESET = tsan
+build-tidy/build.ninja: PRESET = tidy
+build/build.ninja build-asan/build.ninja build-tsan/build.ninja build-tidy/build.ninja: CMakePresets.json
+	@cmake --preset $(PRESET)
+	@touch $@

@@ -1,0 +1,14 @@
+// Micro benchmarks: each prints a flat object of figures, with its physical limit beside it where it has one. They time; tests assert.
+#pragma once
+#include <boost/json/object.hpp>
+
+namespace motley::app {
+
+/// events_per_second of the simulator on one core, timing only; 10,000 workers for 100 steps; ns per event over the number of workers.
+boost::json::object bench_sim();
+/// Microseconds per contribution of each strategy at 10, 100, 1,000 and 10,000 workers.
+boost::json::object bench_policy();
+/// Bytes per second of applying an update, beside memcpy and a stream triad in the same run.
+boost::json::object bench_store();
+
+}  // namespace motley::app

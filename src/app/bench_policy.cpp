@@ -1,0 +1,70 @@
+#include <algorithm>
+#include <cstdint>
+#include <deque>
+#include <string>
+#include <vector>
+
+#include "app/bench.h"
+#include "app/stopwatch.h"
+#include "base/check.h"
+#include "policy/strategies.h"
+
+namespace motley::app {
+namespace {
+
+/// Drives a strategy as a chief does, without one: whoever is released contributes again, in order of release.
+double microseconds_per_contribution(const std::string& name, std::uint32_t workers, std::uint64_t contributions) {
+  const std::uint32_t batch = 32 * workers;
+  auto made = policy::make_strategy({name, {}, {}}, {batch, 0.9});
+  check(made.ok(), "benchmarks name strategies that exist");
+  policy::Strategy strategy = std::move(*made);
+  policy::Decisions decisions;
+  std::deque<WorkerId> busy;
+  std::vector<double> weights;
+  Instant now{};
+  const auto carry_out = [&] {
+    for (const policy::Apply& update : decisions.apply) {
+      weights.resize(update.members.size());
+      strategy.weigh(update.members, weights);
+      strategy.updated();
+    }
+    for (const policy::Release& release : decisions.release) {
+      (void)strategy.plan(release.worker);
+      strategy.ordered(now, release.worker);
+      busy.push_back(release.worker);
+    }
+    decisions.clear();
+  };
+  std::vector<WorkerId> everyone;
+  for (std::uint32_t w = 0; w < workers; ++w) everyone.push_back(WorkerId{w});
+  strategy.joined(now, everyone, decisions);
+  carry_out();
+  const Stopwatch watch;
+  for (std::uint64_t i = 0; i < contributions; ++i) {
+    const WorkerId worker = busy.front();
+    busy.pop_front();
+    now += from_seconds(1e-4);
+    const policy::Plan plan = strategy.plan(worker);
+    const double speed = 250.0 * (1U << (worker.value % 4));
+    strategy.contributed(now, {worker, Step{i}, Version{i}, plan.samples, plan.local_steps, 1.0, from_seconds(plan.samples / speed)}, decisions);
+    carry_out();
+  }
+  return watch.seconds() / static_cast<double>(contributions) * 1e6;
+}
+
+}  // namespace
+
+boost::json::object bench_policy() {
+  boost::json::object out;
+  double worst = 0;
+  for (const std::string_view name : policy::strategy_names())
+    for (const std::uint32_t workers : {10U, 100U, 1000U, 10000U}) {
+      const double cost = microseconds_per_contribution(std::string(name), workers, std::max<std::uint64_t>(200'000, 30ULL * workers));
+      out[std::string(name) + "_" + std::to_string(workers) + "_us"] = cost;
+      if (workers == 10000) worst = std::max(worst, cost);
+    }
+  out["worst_at_10000_us"] = worst;
+  return out;
+}
+
+}  // namespace motley::app

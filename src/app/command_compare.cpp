@@ -1,0 +1,142 @@
+// motley compare JOB --strategies a,b,c: several strategies on one job, over seeds, on all cores; a table and report.html.
+#include <fmt/chrono.h>
+#include <fmt/format.h>
+
+#include <atomic>
+#include <boost/json/serialize.hpp>
+#include <chrono>
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+#include <memory>
+#include <optional>
+#include <thread>
+
+#include "app/commands.h"
+#include "app/job_arguments.h"
+#include "app/job_seeds.h"
+#include "app/progress.h"
+#include "app/results.h"
+#include "app/simulation.h"
+#include "report/page.h"
+#include "report/table.h"
+
+namespace motley::app {
+namespace {
+
+struct Arguments {
+  JobArguments job;
+  std::string strategies;
+  std::string seeds = "3";
+  std::string out;
+};
+
+struct Entry {
+  std::string label;
+  policy::StrategySpec spec;
+};
+
+Result<std::vector<Entry>> read_entries(const Job& job, const std::string& list) {
+  std::vector<Entry> entries;
+  for (std::size_t from = 0; from <= list.size();) {
+    const std::size_t comma = std::min(list.find(',', from), list.size());
+    const std::string text = list.substr(from, comma - from);
+    auto spec = read_strategy(job, text);
+    if (!spec) return spec.error();
+    entries.push_back({text, std::move(*spec)});
+    from = comma + 1;
+  }
+  return entries;
+}
+
+/// Every run on its own, as many at once as there are cores. Results by strategy, then by seed.
+Result<std::vector<SimulationResult>> run_all(const Job& job, const Material& material, const std::vector<Entry>& entries, const std::vector<std::uint64_t>& seeds) {
+  const std::size_t count = entries.size() * seeds.size();
+  std::vector<std::optional<Result<SimulationResult>>> results(count);
+  ProgressBar bar(job.name, count);
+  std::atomic<std::size_t> next{0};
+  const auto work = [&] {
+    learn::use_threads(1);
+    for (std::size_t i = next++; i < count; i = next++) {
+      const Entry& entry = entries[i / seeds.size()];
+      SimulationOptions options;
+      options.strategy = entry.spec;
+      options.label = entry.label;
+      options.seed = seeds[i % seeds.size()];
+      options.progress = [&bar, i](double share) { bar.at(i, share); };
+      try {
+        results[i] = simulate(job, material, options);
+      } catch (const std::exception& e) {  // must not leave its thread
+        results[i] = world_failed(fmt::format("{}, seed {}: {}", entry.label, options.seed, e.what()));
+      }
+      bar.at(i, 1);
+    }
+  };
+  std::vector<std::thread> threads;
+  const std::size_t cores = std::clamp<std::size_t>(std::thread::hardware_concurrency(), 1, count);
+  for (std::size_t t = 0; t < cores; ++t) threads.emplace_back(work);
+  for (auto& thread : threads) thread.join();
+
+  std::vector<SimulationResult> runs;
+  for (auto& result : results) {
+    if (!*result) return result->error();
+    runs.push_back(std::move(**result));
+  }
+  return runs;
+}
+
+Result<std::filesystem::path> write_report(const Arguments& arguments, const report::Comparison& table, const std::string& json) {
+  std::filesystem::path folder = arguments.out;
+  if (folder.empty()) folder = std::filesystem::path("runs") / fmt::format("{}-{:%Y%m%d-%H%M%S}", table.job, fmt::localtime(std::chrono::system_clock::to_time_t(std::chrono::system_clock::now())));
+  std::error_code failed;
+  std::filesystem::create_directories(folder, failed);
+  const auto write = [&](const char* name, const std::string& text) {
+    std::ofstream file(folder / name, std::ios::binary);
+    file << text;
+    return file.good();
+  };
+  if (failed || !write("report.html", report::page(table)) || !write("compare.json", json + "\n") || !write("accuracy.svg", report::accuracy_svg(table)))
+    return bad_input(fmt::format("the report cannot be written to {}; expected a writable folder (choose one with --out)", folder.string()));
+  return folder / "report.html";
+}
+
+int run(const Arguments& arguments) {
+  const auto job = arguments.job.read();
+  if (!job) return fail(job.error());
+  const auto entries = read_entries(*job, arguments.strategies);
+  if (!entries) return fail(entries.error());
+  const auto seeds = read_seeds(arguments.seeds);
+  if (!seeds) return fail(seeds.error());
+  const auto material = load_material(*job);
+  if (!material) return fail(material.error());
+
+  auto runs = run_all(*job, *material, *entries, *seeds);
+  if (!runs) return fail(runs.error());
+  std::string command = fmt::format("motley compare {} --strategies {} --seeds {}", arguments.job.file, arguments.strategies, arguments.seeds);
+  for (const std::string& set : arguments.job.overrides) command += fmt::format(" --set {}", set);
+  const report::Comparison table = comparison(*job, *runs, *seeds, std::move(command));
+  const std::string json = boost::json::serialize(comparison_json(table));
+  const auto report = write_report(arguments, table, json);
+  if (!report) return fail(report.error());
+  if (arguments.job.json) {
+    fmt::print("{}\n", json);
+    fmt::print(stderr, "report: {}\n", report->string());
+  } else {
+    fmt::print("{}\nreport: {}\n", report::text_table(table), report->string());
+  }
+  return ExitCode::done;
+}
+
+}  // namespace
+
+void add_compare(CLI::App& app, int& exit_code) {
+  auto arguments = std::make_shared<Arguments>();
+  CLI::App* command = app.add_subcommand("compare", "run several strategies over several seeds; table and report.html");
+  arguments->job.add_to(*command, false);
+  command->add_option("--strategies", arguments->strategies, "comma-separated, each with overrides if wanted: bsp,ssp:bound=2,local-sgd:steps=16")->required();
+  command->add_option("--seeds", arguments->seeds, "5 means 0 to 4; 10..12 means those")->capture_default_str();
+  command->add_option("--out", arguments->out, "folder of the report (default: runs/JOB-TIME)");
+  command->callback([arguments, &exit_code] { exit_code = run(*arguments); });
+}
+
+}  // namespace motley::app

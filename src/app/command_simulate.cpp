@@ -1,0 +1,75 @@
+// motley simulate JOB: the job in virtual time, with real gradients.
+#include <fmt/format.h>
+
+#include <boost/json/serialize.hpp>
+#include <cstdio>
+#include <fstream>
+#include <memory>
+
+#include "app/commands.h"
+#include "app/job_arguments.h"
+#include "app/results.h"
+#include "app/simulation.h"
+
+namespace motley::app {
+namespace {
+
+struct Arguments {
+  JobArguments job;
+  bool require_target = false;
+  std::string trace_file;
+};
+
+int run(const Arguments& arguments) {
+  const auto job = arguments.job.read();
+  if (!job) return fail(job.error());
+  const auto material = load_material(*job);
+  if (!material) return fail(material.error());
+
+  std::ofstream file;
+  std::unique_ptr<trace::Writer> writer;
+  if (!arguments.trace_file.empty()) {
+    file.open(arguments.trace_file, std::ios::binary);
+    if (!file) return fail(bad_input(fmt::format("--trace {}: the file cannot be written; expected a path in an existing, writable folder", arguments.trace_file)));
+    writer = std::make_unique<trace::Writer>([&](std::span<const std::byte> block) {
+      file.write(reinterpret_cast<const char*>(block.data()), static_cast<std::streamsize>(block.size()));
+    });
+  }
+  learn::use_threads(1);
+  SimulationOptions options;
+  options.strategy = job->strategy;
+  options.label = arguments.job.strategy.value_or(job->strategy.kind);
+  options.seed = job->seed;
+  options.also = writer.get();
+  const auto result = simulate(*job, *material, options);
+  if (!result) return fail(result.error());
+  if (writer) (void)writer->finish();
+
+  if (arguments.job.json)
+    fmt::print("{}\n", boost::json::serialize(run_json(*job, *result)));
+  else
+    fmt::print("{}", run_text(*job, *result));
+  const auto why = result->ending.why;
+  if (why == protocol::Ended::diverged || why == protocol::Ended::nobody_left) {
+    fmt::print(stderr, "{}: training failed, see above\n", job->name);
+    return ExitCode::cluster_failed;
+  }
+  if (arguments.require_target && job->target_accuracy && !trace::time_to_target(result->summary.curve(), *job->target_accuracy)) {
+    fmt::print(stderr, "{}: target accuracy {} was not reached\n", job->name, *job->target_accuracy);
+    return ExitCode::target_missed;
+  }
+  return ExitCode::done;
+}
+
+}  // namespace
+
+void add_simulate(CLI::App& app, int& exit_code) {
+  auto arguments = std::make_shared<Arguments>();
+  CLI::App* command = app.add_subcommand("simulate", "run the job in virtual time, with real gradients");
+  arguments->job.add_to(*command, true);
+  command->add_flag("--require-target", arguments->require_target, "exit with 4 when the target accuracy is not reached");
+  command->add_option("--trace", arguments->trace_file, "write every event to this file (binary)");
+  command->callback([arguments, &exit_code] { exit_code = run(*arguments); });
+}
+
+}  // namespace motley::app

@@ -1,0 +1,25 @@
+// The commands of the door, one file each. Each adds itself to the command line and leaves its exit code in `exit_code` when it was the one chosen.
+#pragma once
+#include <string>
+
+namespace CLI {
+class App;
+}
+
+namespace motley::app {
+
+/// 0 done, 2 bad job or arguments, 3 cluster failed, 4 target not reached with --require-target, 70 our bug.
+struct ExitCode {
+  static constexpr int done = 0;
+  static constexpr int bad_input = 2;
+  static constexpr int cluster_failed = 3;
+  static constexpr int target_missed = 4;
+  static constexpr int our_bug = 70;
+};
+
+void add_simulate(CLI::App& app, int& exit_code);
+void add_compare(CLI::App& app, int& exit_code);
+void add_doctor(CLI::App& app, int& exit_code);
+void add_bench(CLI::App& app, int& exit_code);
+
+}  // namespace motley::app

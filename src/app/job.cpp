@@ -1,0 +1,95 @@
+// Reading a job: parse, override, then section by section. Errors of all sections are gathered into one answer.
+#include "app/job.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <numeric>
+
+#include "app/job_sections.h"
+#include "app/toml_override.h"
+
+namespace motley::app {
+namespace {
+
+constexpr double longest_run_s = 1e9;  // thirty years, virtual or real
+
+std::size_t workers_at_start(const cluster::Spec& spec) {
+  std::size_t n = 0;
+  for (std::uint32_t i = 0; i < spec.nodes.size(); ++i) n += cluster::present_at_start(spec, NodeId{i}) ? 1 : 0;
+  return n;
+}
+
+/// The batches a user fixes must fit the workers and make up the whole.
+void check_batches(Reader& section, const Job& job) {
+  const auto& batches = job.strategy.batches;
+  const std::size_t workers = workers_at_start(job.cluster);
+  if (batches.size() != workers)
+    section.complain("per_worker", fmt::format("{} entries, one for each worker present at the start", workers));
+  const std::uint64_t sum = std::accumulate(batches.begin(), batches.end(), std::uint64_t{0});
+  if (sum != job.global_batch)
+    section.complain_found("per_worker", fmt::format("a sum of {}", sum), fmt::format("{}, which is batch.global", job.global_batch));
+}
+
+Job defaults(const std::filesystem::path& file) {
+  Job job;
+  job.file = file;
+  job.name = file.stem().string();
+  return job;
+}
+
+}  // namespace
+
+void read_training(Reader section, Job& job) {
+  section.name("name", job.name, "the name of the run in reports and folders");
+  section.integer("seed", job.seed, at_least(0), "where all randomness comes from");
+  section.number("max_epochs", job.max_epochs, above(0).no_more_than(1e6), "when to stop at the latest");
+  section.number("max_seconds", job.max_seconds, above(0).no_more_than(longest_run_s), "when to stop at the latest, virtual or real");
+  section.number("evaluate_every", job.evaluate_every, above(0).no_less_than(1e-4).no_more_than(1e6),
+                 "epochs from one evaluation to the next");
+  section.number("target_accuracy", job.target_accuracy, above_up_to(0, 1), "share of the evaluation set; 86 % is written 0.86");
+  section.finish();
+}
+
+void read_wire(Reader section, Job& job) {
+  section.bytes("slice", job.slice_bytes, between(4, 64 << 20), "the unit of sending and applying");
+  if (job.slice_bytes % sizeof(float) != 0) section.complain("slice", "a multiple of 4 bytes (the size of one value)");
+  section.finish();
+}
+
+void read_batch(Reader section, Job& job) {
+  constexpr double largest_batch = 1 << 24;
+  section.integer("global", job.global_batch, at_least(1).no_more_than(largest_batch), "samples of one update, over all workers");
+  const std::size_t nodes = job.cluster.nodes.size();
+  if (job.global_batch < nodes)
+    section.complain_found("global", fmt::format("{}", job.global_batch),
+                           fmt::format("at least {} (one sample for each node of the cluster)", nodes));
+  section.integers("per_worker", job.strategy.batches, between(1, largest_batch), 100'000,
+                   "samples of each worker, in the order of the nodes");
+  if (!job.strategy.batches.empty()) check_batches(section, job);
+  section.finish();
+}
+
+Result<Job> read_job(const std::filesystem::path& file, std::span<const std::string> overrides) {
+  auto document = load_toml(file);
+  if (!document) return document.error();
+  for (const std::string& text : overrides)
+    if (const Outcome set = apply_override(*document, text); !set) return set.error();
+
+  Complaints complaints;
+  Reader root(*document, "", complaints);
+  Job job = defaults(file);
+  read_training(root.section("job"), job);
+  read_model(root.section("model"), job);
+  read_data(root.section("data"), job);
+  read_optimizer(root.section("optimizer"), job);
+  read_wire(root.section("wire"), job);
+  read_cluster(root.section("cluster"), job);
+  read_batch(root.section("batch"), job);
+  read_strategy_section(root.section("strategy"), job.strategy);
+  root.finish();
+  if (!complaints.empty()) return complaints.error();
+  return job;
+}
+
+}  // namespace motley::app

@@ -1,0 +1,49 @@
+// A job: everything a user says in one TOML file, checked and resolved. Reading it is the only place where its text is understood.
+#pragma once
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "cluster/spec.h"
+#include "learn/data.h"
+#include "learn/learner.h"
+#include "policy/spec.h"
+#include "store/optimizer.h"
+
+namespace motley::app {
+
+struct Job {
+  std::string name;  // default: the file's name without its ending
+  std::filesystem::path file;
+  std::uint64_t seed = 0;
+  double max_epochs = 3;
+  std::optional<double> max_seconds;      // virtual or real
+  std::optional<double> target_accuracy;  // 0..1
+  double evaluate_every = 1;              // epochs, fractions allowed
+  bool timing_only = false;               // [model] kind = "none": no gradients, only time and versions
+
+  learn::ModelSpec model;
+  std::uint64_t timing_values = 0;   // timing only: how many values the model has
+  std::uint64_t timing_samples = 0;  // timing only: samples per epoch
+  learn::DataSpec data;
+  store::OptimizerSpec optimizer;
+  policy::ScheduleSpec schedule;
+  std::uint32_t global_batch = 128;
+  policy::StrategySpec strategy;
+  std::uint64_t slice_bytes = 65536;  // [wire] slice
+  cluster::Spec cluster;
+};
+
+/// Reads `file`, then applies each "a.b=c" of `overrides` (the value is a TOML value; a bare word counts as a string).
+/// Every error says file, line, key, what was found, what was expected; unknown keys get the nearest known one as a suggestion.
+Result<Job> read_job(const std::filesystem::path& file, std::span<const std::string> overrides);
+
+/// One entry of a strategy list: "local-sgd:steps=16" or "ssp:bound=2:lookahead=0". Knobs of the job's [strategy] apply first when the kind
+/// is the same.
+Result<policy::StrategySpec> read_strategy(const Job& job, const std::string& text);
+
+}  // namespace motley::app

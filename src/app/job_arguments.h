@@ -1,0 +1,30 @@
+// The arguments that every command with a job has: the file, --strategy, --seed, --set, --json.
+#pragma once
+#include <CLI/CLI.hpp>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "app/job.h"
+#include "base/result.h"
+
+namespace motley::app {
+
+struct JobArguments {
+  std::string file;
+  std::optional<std::string> strategy;
+  std::optional<std::uint64_t> seed;
+  std::vector<std::string> overrides;
+  bool json = false;
+
+  /// `one`: with --strategy and --seed, for commands that run one strategy once.
+  void add_to(CLI::App& command, bool one);
+  /// The job with --set, --strategy and --seed applied. The file's name is looked for as it is and with `.toml`.
+  [[nodiscard]] Result<Job> read() const;
+};
+
+/// Prints the error to stderr; returns the exit code it stands for.
+int fail(const Error& error);
+
+}  // namespace motley::app

@@ -1,0 +1,71 @@
+// [strategy] and the entries of a strategy list: the same keys, judged by the same reader.
+#include <fmt/format.h>
+
+#include "app/job_sections.h"
+#include "policy/strategies.h"
+
+namespace motley::app {
+namespace {
+
+void read_knobs(Reader& section, policy::StrategySpec& strategy) {
+  policy::Knobs& knobs = strategy.knobs;
+  section.integer("steps", knobs.steps, at_least(1).no_more_than(1e6), "local steps of one round");
+  section.integer("bound", knobs.bound, at_least(0).no_more_than(1e6), "steps a worker may be ahead of the slowest");
+  section.integer("bound_max", knobs.bound_max, at_least(0).no_more_than(1e6), "dssp: the upper end of the bound");
+  section.integer("lookahead", knobs.lookahead, between(0, 64), "terms of the prediction: 0 heavy ball, 1 Nesterov, more for staleness");
+  section.number("clip", knobs.clip, at_least(0).no_more_than(1e6), "multiple of the moving norm at which a gradient is clipped; 0 never");
+  section.number("momentum", knobs.momentum, from_to_below(0, 1), "in place of the optimizer's");
+  section.number("lr", knobs.lr, above(0).no_more_than(1e3), "in place of the optimizer's");
+  section.integer("replan", knobs.replan, at_least(1).no_more_than(1e9), "updates between two load plans");
+  if (knobs.bound && knobs.bound_max && *knobs.bound_max < *knobs.bound)
+    section.complain("bound_max", fmt::format("at least {}, which is bound", *knobs.bound));
+}
+
+/// The pieces of "local-sgd:steps=16:lr=0.01", the kind first.
+std::vector<std::string> split(const std::string& text) {
+  std::vector<std::string> pieces(1);
+  for (const char c : text) {
+    if (c == ':')
+      pieces.emplace_back();
+    else
+      pieces.back() += c;
+  }
+  return pieces;
+}
+
+/// The entry as the table that [strategy] would be.
+Result<Value> as_table(const std::string& text, const std::string& where) {
+  const auto pieces = split(text);
+  Table table;
+  table.entries.push_back({"kind", {pieces.front(), where}});
+  for (std::size_t i = 1; i < pieces.size(); ++i) {
+    const std::size_t equals = pieces[i].find('=');
+    if (equals == std::string::npos || equals == 0)
+      return bad_input(fmt::format("{}: found \"{}\", expected knob=value, such as local-sgd:steps=16", where, pieces[i]));
+    const std::string key = pieces[i].substr(0, equals);
+    if (table.find(key) != nullptr) return bad_input(fmt::format("{}: {}: found twice, expected once", where, key));
+    table.entries.push_back({key, parse_bare_value(pieces[i].substr(equals + 1), where)});
+  }
+  return Value{std::move(table), where};
+}
+
+}  // namespace
+
+void read_strategy_section(Reader section, policy::StrategySpec& strategy) {
+  section.choice("kind", strategy.kind, policy::strategy_names());
+  read_knobs(section, strategy);
+  section.finish();
+}
+
+Result<policy::StrategySpec> read_strategy(const Job& job, const std::string& text) {
+  const auto table = as_table(text, fmt::format("strategy \"{}\"", text));
+  if (!table) return table.error();
+  policy::StrategySpec strategy{split(text).front(), {}, job.strategy.batches};
+  if (strategy.kind == job.strategy.kind) strategy.knobs = job.strategy.knobs;
+  Complaints complaints;
+  read_strategy_section(Reader(*table, "", complaints), strategy);
+  if (!complaints.empty()) return complaints.error();
+  return strategy;
+}
+
+}  // namespace motley::app

@@ -1,0 +1,245 @@
+#include "app/results.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <boost/json/array.hpp>
+#include <boost/json/value.hpp>
+#include <cmath>
+
+namespace motley::app {
+namespace {
+
+namespace json = boost::json;
+
+json::value or_null(const std::optional<double>& value) { return value ? json::value(*value) : json::value(nullptr); }
+
+std::string_view ended_sentence(protocol::Ended why) {
+  switch (why) {
+    case protocol::Ended::every_sample_counted: return "every sample counted";
+    case protocol::Ended::time_is_up: return "time is up";
+    case protocol::Ended::diverged: return "diverged: contributions were not finite";
+    case protocol::Ended::nobody_left: return "no worker was left";
+  }
+  return "";
+}
+
+json::object staleness_json(const std::vector<std::uint64_t>& histogram) {
+  double sum = 0;
+  double count = 0;
+  json::array bins;
+  for (std::size_t k = 0; k < histogram.size(); ++k) {
+    bins.emplace_back(histogram[k]);
+    sum += static_cast<double>(k) * static_cast<double>(histogram[k]);
+    count += static_cast<double>(histogram[k]);
+  }
+  return {{"mean", count > 0 ? sum / count : 0.0}, {"max", histogram.empty() ? 0 : histogram.size() - 1}, {"histogram", bins}};
+}
+
+json::array workers_json(const Job& job, const trace::Summary& summary) {
+  json::array rows;
+  for (const trace::WorkerSummary& w : summary.workers())
+    rows.push_back(json::object{{"node", job.cluster.nodes[w.node].name}, {"steps", w.steps}, {"samples", w.samples}, {"held", w.held},
+                                {"mean_batch", w.steps > 0 ? static_cast<double>(w.samples) / static_cast<double>(w.steps) : 0.0},
+                                {"compute_s", w.time.compute_s}, {"send_s", w.time.send_s}, {"receive_s", w.time.receive_s}, {"wait_s", w.time.wait_s}});
+  return rows;
+}
+
+double best_accuracy(const std::vector<trace::Point>& curve) {
+  double best = 0;
+  for (const trace::Point& point : curve) best = std::max(best, point.accuracy);
+  return best;
+}
+
+report::Phase phase(trace::Doing doing) {
+  switch (doing) {
+    case trace::Doing::compute: return report::Phase::compute;
+    case trace::Doing::send: return report::Phase::send;
+    case trace::Doing::wait: return report::Phase::wait;
+    case trace::Doing::receive: return report::Phase::receive;
+  }
+  return report::Phase::wait;
+}
+
+std::vector<report::Lane> lanes(const Job& job, const SimulationResult& run) {
+  std::vector<report::Lane> result;
+  for (const trace::Timeline::Lane& lane : run.timeline) {
+    report::Lane drawn{job.cluster.nodes[lane.node].name, {}};
+    for (const trace::Stretch& s : lane.stretches) drawn.spans.push_back({seconds(s.from), seconds(s.to), phase(s.doing)});
+    result.push_back(std::move(drawn));
+  }
+  return result;
+}
+
+std::vector<report::Point> points(const std::vector<trace::Point>& curve) {
+  std::vector<report::Point> result;
+  for (const trace::Point& p : curve) result.push_back({p.time_s, static_cast<double>(p.samples), p.accuracy, p.loss});
+  return result;
+}
+
+report::Row row_of(const Job& job, std::span<const SimulationResult> runs) {
+  report::Row row;
+  row.strategy = runs.front().label;
+  const double n = static_cast<double>(runs.size());
+  std::vector<std::vector<trace::Point>> curves;
+  double squares = 0;
+  for (const SimulationResult& run : runs) {
+    const Figures f = figures(run);
+    const auto& curve = run.summary.curve();
+    const double final = curve.empty() ? 0 : curve.back().accuracy;
+    curves.push_back(curve);
+    row.curves.push_back(points(curve));
+    row.time_to_target_per_seed.push_back(job.target_accuracy ? trace::time_to_target(curve, *job.target_accuracy) : std::nullopt);
+    row.final_accuracy_mean += final / n;
+    squares += final * final / n;
+    row.samples_per_second += f.samples_per_second / n;
+    row.bytes_total += static_cast<double>(run.ending.bytes_pushed + run.ending.bytes_pulled) / n;
+    row.wait_share += f.wait_share / n;
+    row.exposed_comm_share += f.exposed_comm_share / n;
+    row.overlap_ratio += f.overlap_ratio / n;
+  }
+  const double variance = std::max(0.0, squares - row.final_accuracy_mean * row.final_accuracy_mean);
+  row.final_accuracy_std = n > 1 ? std::sqrt(variance * n / (n - 1)) : 0.0;
+  const std::vector<trace::Point> mean = trace::mean_of(curves);
+  row.mean_curve = points(trace::smoothed(mean));
+  if (job.target_accuracy) row.time_to_target_s = trace::time_to_target(mean, *job.target_accuracy);
+  row.sum_of_parts_samples_per_second = runs.front().sum_of_parts;
+  row.timeline = lanes(job, runs.front());
+  row.staleness = runs.front().summary.staleness();
+  return row;
+}
+
+void fill_speedups(report::Comparison& table) {
+  const auto time_of = [&](std::string_view name) -> std::optional<double> {
+    for (const report::Row& row : table.rows)
+      if (row.strategy == name) return row.time_to_target_s;
+    return std::nullopt;
+  };
+  const auto bsp = time_of("bsp");
+  const auto lb_bsp = time_of("lb-bsp");
+  for (report::Row& row : table.rows) {
+    if (row.time_to_target_s && bsp) row.speedup_vs_bsp = *bsp / *row.time_to_target_s;
+    if (row.time_to_target_s && lb_bsp) row.speedup_vs_lb_bsp = *lb_bsp / *row.time_to_target_s;
+  }
+}
+
+std::vector<std::string> describe_workers(const Job& job) {
+  std::vector<std::string> lines;
+  for (const cluster::Node& node : job.cluster.nodes) {
+    std::string line = fmt::format("{}: {:g} samples/s, {:g} ms overhead, {:.4g} MB/s up, {:.4g} MB/s down, {:g} ms latency", node.name, node.samples_per_second,
+                                   seconds(node.overhead) * 1e3, node.link.up_bytes_per_second / 1e6, node.link.down_bytes_per_second / 1e6,
+                                   seconds(node.link.latency) * 1e3);
+    if (node.jitter > 0) line += fmt::format(", {:g} % jitter", node.jitter * 100);
+    if (node.slowdowns) line += fmt::format(", {:g}x slowdowns", node.slowdowns->factor);
+    lines.push_back(std::move(line));
+  }
+  return lines;
+}
+
+}  // namespace
+
+Figures figures(const SimulationResult& run) {
+  Figures f;
+  const trace::TimeShares time = run.summary.time();
+  const double exposed = time.send_s + time.receive_s;
+  const double communication = exposed;  // no strategy here computes while its slices travel
+  if (time.total() > 0) {
+    f.wait_share = time.wait_s / time.total();
+    f.exposed_comm_share = exposed / time.total();
+  }
+  if (communication > 0) f.overlap_ratio = 1 - exposed / communication;
+  if (seconds(run.ending.ended) > 0) f.samples_per_second = static_cast<double>(run.ending.samples) / seconds(run.ending.ended);
+  return f;
+}
+
+json::object run_json(const Job& job, const SimulationResult& run) {
+  const Figures f = figures(run);
+  const auto& curve = run.summary.curve();
+  const bool learned = !curve.empty() && !job.timing_only;
+  const auto reached = job.target_accuracy && learned ? trace::time_to_target(curve, *job.target_accuracy) : std::nullopt;
+  return {{"strategy", run.label},
+          {"seed", run.seed},
+          {"workers", job.cluster.nodes.size()},
+          {"target_accuracy", or_null(job.target_accuracy)},
+          {"time_to_target_s", or_null(reached)},
+          {"seconds", seconds(run.ending.ended)},
+          {"epochs", run.ending.closed_epochs},
+          {"samples", run.ending.samples},
+          {"updates", run.ending.updates},
+          {"final_accuracy", learned ? json::value(curve.back().accuracy) : json::value(nullptr)},
+          {"best_accuracy", learned ? json::value(best_accuracy(curve)) : json::value(nullptr)},
+          {"final_loss", learned ? json::value(curve.back().loss) : json::value(nullptr)},
+          {"samples_per_second", f.samples_per_second},
+          {"sum_of_parts_samples_per_second", run.sum_of_parts},
+          {"wait_share", f.wait_share},
+          {"exposed_comm_share", f.exposed_comm_share},
+          {"overlap_ratio", f.overlap_ratio},
+          {"bytes_pushed", run.ending.bytes_pushed},
+          {"bytes_pulled", run.ending.bytes_pulled},
+          {"staleness", staleness_json(run.summary.staleness())},
+          {"finish_spread", run.summary.finish_spread()},
+          {"per_worker", workers_json(job, run.summary)},
+          {"ended", ended_sentence(run.ending.why)},
+          {"trace_sha256", run.trace_sha256}};
+}
+
+std::string run_text(const Job& job, const SimulationResult& run) {
+  const Figures f = figures(run);
+  std::string text = fmt::format("{} on {}, seed {}: {} after {:.1f} s, {} updates, {} samples\n", run.label, job.name, run.seed, ended_sentence(run.ending.why),
+                                 seconds(run.ending.ended), run.ending.updates, run.ending.samples);
+  const auto& curve = run.summary.curve();
+  if (!curve.empty() && !job.timing_only) {
+    text += fmt::format("  accuracy   {:.2f} % at the end, {:.2f} % at best, loss {:.4f}\n", curve.back().accuracy * 100, best_accuracy(curve) * 100, curve.back().loss);
+    if (job.target_accuracy) {
+      const auto reached = trace::time_to_target(curve, *job.target_accuracy);
+      text += reached ? fmt::format("  target     {:.1f} % reached after {:.1f} s\n", *job.target_accuracy * 100, *reached)
+                      : fmt::format("  target     {:.1f} % not reached\n", *job.target_accuracy * 100);
+    }
+  }
+  text += fmt::format("  speed      {:.0f} samples/s, {:.0f} % of the sum of the parts ({:.0f})\n", f.samples_per_second, 100 * f.samples_per_second / run.sum_of_parts,
+                      run.sum_of_parts);
+  text += fmt::format("  time       {:.1f} % waiting, {:.1f} % exposed communication\n", f.wait_share * 100, f.exposed_comm_share * 100);
+  for (const trace::WorkerSummary& w : run.summary.workers())
+    text += fmt::format("  {:<10} {} steps, {:.1f} samples each, computing {:.1f} s, waiting {:.1f} s\n", job.cluster.nodes[w.node].name, w.steps,
+                        w.steps > 0 ? static_cast<double>(w.samples) / static_cast<double>(w.steps) : 0.0, w.time.compute_s, w.time.wait_s);
+  return text + fmt::format("  trace      {}\n", run.trace_sha256);
+}
+
+report::Comparison comparison(const Job& job, const std::vector<SimulationResult>& runs, const std::vector<std::uint64_t>& seeds, std::string command) {
+  report::Comparison table;
+  table.job = job.name;
+  table.command = std::move(command);
+  table.target_accuracy = job.target_accuracy.value_or(0);
+  table.seeds = seeds;
+  table.workers = describe_workers(job);
+  for (std::size_t first = 0; first < runs.size(); first += seeds.size())
+    table.rows.push_back(row_of(job, std::span(runs).subspan(first, seeds.size())));
+  fill_speedups(table);
+  return table;
+}
+
+json::object comparison_json(const report::Comparison& table) {
+  json::array rows;
+  for (const report::Row& row : table.rows) {
+    json::array per_seed;
+    for (const auto& time : row.time_to_target_per_seed) per_seed.push_back(or_null(time));
+    rows.push_back(json::object{{"strategy", row.strategy},
+                                {"time_to_target_s", or_null(row.time_to_target_s)},
+                                {"time_to_target_per_seed", per_seed},
+                                {"final_accuracy_mean", row.final_accuracy_mean},
+                                {"final_accuracy_std", row.final_accuracy_std},
+                                {"samples_per_second", row.samples_per_second},
+                                {"sum_of_parts_samples_per_second", row.sum_of_parts_samples_per_second},
+                                {"bytes_total", row.bytes_total},
+                                {"wait_share", row.wait_share},
+                                {"exposed_comm_share", row.exposed_comm_share},
+                                {"overlap_ratio", row.overlap_ratio},
+                                {"speedup_vs_bsp", or_null(row.speedup_vs_bsp)},
+                                {"speedup_vs_lb_bsp", or_null(row.speedup_vs_lb_bsp)}});
+  }
+  json::array seeds;
+  for (const std::uint64_t seed : table.seeds) seeds.emplace_back(seed);
+  return {{"job", table.job}, {"target_accuracy", table.target_accuracy}, {"seeds", seeds}, {"rows", rows}};
+}
+
+}  // namespace motley::app

@@ -1,0 +1,32 @@
+// Figures of finished runs as users and scripts see them: JSON keys, comparison rows, exit codes.
+#pragma once
+#include <boost/json/object.hpp>
+#include <string>
+#include <vector>
+
+#include "app/job.h"
+#include "app/simulation.h"
+#include "report/comparison.h"
+
+namespace motley::app {
+
+/// Rates, shares and spreads of one run, all derived from its summary.
+struct Figures {
+  double samples_per_second = 0;
+  double wait_share = 0;
+  double exposed_comm_share = 0;
+  double overlap_ratio = 0;  // 1 - exposed/total communication
+};
+[[nodiscard]] Figures figures(const SimulationResult& run);
+
+/// The object that `simulate --json` prints.
+boost::json::object run_json(const Job& job, const SimulationResult& run);
+/// A few lines for people.
+std::string run_text(const Job& job, const SimulationResult& run);
+
+/// One row per strategy, in the order of `runs` (first by strategy, then by seed; each strategy has `seeds` runs).
+report::Comparison comparison(const Job& job, const std::vector<SimulationResult>& runs, const std::vector<std::uint64_t>& seeds, std::string command);
+/// The object that `compare --json` prints.
+boost::json::object comparison_json(const report::Comparison& comparison);
+
+}  // namespace motley::app

@@ -1,0 +1,11 @@
+#include "base/check.h"
+
+#include <fmt/format.h>
+
+namespace motley {
+
+void fail_check(std::string_view sentence, Where where) {
+  throw Bug(fmt::format("a promise inside Motley does not hold: {} ({}:{}, {})", sentence, where.file, where.line, where.function));
+}
+
+}  // namespace motley

@@ -1,0 +1,30 @@
+// A lease: which positions of the epochs' permutations one worker turns into one contribution.
+#pragma once
+#include <boost/container/small_vector.hpp>
+#include <compare>
+#include <cstdint>
+
+namespace motley {
+
+/// Positions first <= p < last of one epoch's permutation.
+struct Range {
+  std::uint32_t epoch{};
+  std::uint64_t first{};
+  std::uint64_t last{};
+  auto operator<=>(const Range&) const = default;
+  [[nodiscard]] std::uint64_t size() const { return last - first; }
+};
+
+/// Most leases are one range; at the seam of two epochs, or made of returned pieces, more.
+struct Lease {
+  boost::container::small_vector<Range, 2> ranges;
+  bool operator==(const Lease&) const = default;
+  [[nodiscard]] std::uint64_t size() const {
+    std::uint64_t n = 0;
+    for (const Range& r : ranges) n += r.size();
+    return n;
+  }
+  [[nodiscard]] bool empty() const { return ranges.empty(); }
+};
+
+}  // namespace motley

@@ -1,0 +1,103 @@
+#include "cluster/cost.h"
+
+#include <algorithm>
+#include <cmath>
+#include <queue>
+
+#include "base/check.h"
+
+namespace motley::cluster {
+
+Affine affine(const Node& node) {
+  check(node.samples_per_second > 0, "a device's rate is known before its time is asked for");
+  return {seconds(node.overhead), 1.0 / node.samples_per_second};
+}
+
+Duration compute_time(const Node& node, std::uint64_t samples, std::uint32_t steps) {
+  const Affine cost = affine(node);
+  return from_seconds(cost.fixed * steps + cost.per_sample * static_cast<double>(samples));
+}
+
+namespace {
+
+/// Real-valued shares: T* = (total + sum fixed/per_sample) / sum 1/per_sample over the devices not at a bound; bounds are met one after the other.
+std::vector<double> water_fill(std::span<const Affine> devices, double total, double least, std::span<const std::uint32_t> limits) {
+  const std::size_t n = devices.size();
+  std::vector<double> share(n, 0.0);
+  std::vector<bool> settled(n, false);
+  double left = total;
+  for (std::size_t round = 0; round <= n; ++round) {
+    double numerator = left;
+    double denominator = 0;
+    for (std::size_t i = 0; i < n; ++i)
+      if (!settled[i]) {
+        numerator += devices[i].fixed / devices[i].per_sample;
+        denominator += 1.0 / devices[i].per_sample;
+      }
+    if (denominator == 0) break;
+    const double finish = numerator / denominator;
+    // Of the two kinds of bound the one that moves more samples is met first; settling both at once could overshoot.
+    double below = 0;
+    double above = 0;
+    for (std::size_t i = 0; i < n; ++i)
+      if (!settled[i]) {
+        share[i] = (finish - devices[i].fixed) / devices[i].per_sample;
+        below += std::max(0.0, least - share[i]);
+        if (!limits.empty()) above += std::max(0.0, share[i] - limits[i]);
+      }
+    if (below <= 0 && above <= 0) break;
+    for (std::size_t i = 0; i < n; ++i) {
+      if (settled[i]) continue;
+      const bool low = below >= above && share[i] < least;
+      const bool high = above > below && share[i] > limits[i];
+      if (!low && !high) continue;
+      share[i] = low ? least : static_cast<double>(limits[i]);
+      settled[i] = true;
+      left -= share[i];
+    }
+  }
+  return share;
+}
+
+}  // namespace
+
+std::vector<std::uint32_t> finish_together(std::span<const Affine> devices, std::uint64_t total, std::uint32_t least,
+                                           std::span<const std::uint32_t> limits) {
+  const std::size_t n = devices.size();
+  check(n > 0, "a plan has somebody to plan for");
+  check(limits.empty() || limits.size() == n, "each device has a limit, or none has");
+  least = static_cast<std::uint32_t>(std::min<std::uint64_t>(least, total / n));
+  const std::vector<double> share = water_fill(devices, static_cast<double>(total), least, limits);
+
+  std::vector<std::uint32_t> batch(n);
+  std::uint64_t given = 0;
+  for (std::size_t i = 0; i < n; ++i) {
+    batch[i] = std::max(least, static_cast<std::uint32_t>(std::max(0.0, std::floor(share[i] + 1e-9))));
+    given += batch[i];
+  }
+  // Whole samples: hand out what rounding left to whoever would finish it earliest.
+  using Finish = std::pair<double, std::size_t>;
+  std::priority_queue<Finish, std::vector<Finish>, std::greater<>> earliest;
+  for (std::size_t i = 0; i < n; ++i)
+    if (limits.empty() || batch[i] < limits[i]) earliest.emplace(devices[i].at(batch[i] + 1.0), i);
+  for (; given < total && !earliest.empty(); ++given) {
+    const std::size_t i = earliest.top().second;
+    earliest.pop();
+    ++batch[i];
+    if (limits.empty() || batch[i] < limits[i]) earliest.emplace(devices[i].at(batch[i] + 1.0), i);
+  }
+  return batch;
+}
+
+double sum_of_parts(const Spec& spec, std::uint32_t global_batch) {
+  std::vector<Affine> devices;
+  for (std::uint32_t i = 0; i < spec.nodes.size(); ++i)
+    if (present_at_start(spec, NodeId{i})) devices.push_back(affine(spec.nodes[i]));
+  const std::vector<std::uint32_t> batch = finish_together(devices, global_batch, 1);
+  double rate = 0;
+  for (std::size_t i = 0; i < devices.size(); ++i)
+    if (batch[i] > 0) rate += batch[i] / devices[i].at(batch[i]);
+  return rate;
+}
+
+}  // namespace motley::cluster

@@ -1,0 +1,33 @@
+// The one cost model: how long computing takes on a device and what a cluster could do at best. Used by planner and simulator alike.
+#pragma once
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "cluster/spec.h"
+
+namespace motley::cluster {
+
+/// t(b) = fixed + per_sample*b, in seconds: a device's time for a step of b samples.
+struct Affine {
+  double fixed = 0;
+  double per_sample = 0;
+  [[nodiscard]] double at(double samples) const { return fixed + per_sample * samples; }
+};
+
+/// A device's undisturbed speed, as its node describes it.
+[[nodiscard]] Affine affine(const Node& node);
+
+/// Undisturbed time for `steps` local steps over `samples` samples in all.
+[[nodiscard]] Duration compute_time(const Node& node, std::uint64_t samples, std::uint32_t steps);
+
+/// Batches that let all devices finish at the same moment, exactly `total` samples together, each at least `least` (while total allows)
+/// and at most its `limits` entry (empty: no limits). Whole samples; the last ones go where they finish earliest.
+/// Cost: O(P log P). Water filling: devices at a bound leave the sum, the rest share what remains.
+[[nodiscard]] std::vector<std::uint32_t> finish_together(std::span<const Affine> devices, std::uint64_t total, std::uint32_t least,
+                                                         std::span<const std::uint32_t> limits = {});
+
+/// Samples per second of all devices together when each works alone on its share of `global_batch`, nothing travels and nobody waits.
+[[nodiscard]] double sum_of_parts(const Spec& spec, std::uint32_t global_batch);
+
+}  // namespace motley::cluster

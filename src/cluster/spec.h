@@ -1,0 +1,70 @@
+// The cluster as data: nodes, links, servers, faults. Planner and simulator read the same numbers; nothing here happens.
+#pragma once
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/ids.h"
+#include "base/time.h"
+
+namespace motley::cluster {
+
+/// Times at which a device runs `factor` times slower: exponential lengths and gaps with these means.
+struct Slowdowns {
+  double factor = 4;
+  Duration mean_length{};
+  Duration mean_gap{};
+};
+
+struct Link {
+  Duration latency{};                // one way
+  double up_bytes_per_second = 0;    // towards the servers; must be > 0
+  double down_bytes_per_second = 0;  // from the servers; full duplex
+};
+
+enum class DeviceKind { cpu, cuda, emulated };
+
+struct Node {
+  std::string name;  // unique in the cluster
+  DeviceKind device = DeviceKind::emulated;
+  int device_index = 0;           // cuda:N
+  double samples_per_second = 0;  // beyond the overhead
+  Duration overhead{};            // per step, whatever its size
+  std::uint64_t memory_bytes = 0;  // 0: no limit
+  double jitter = 0;               // deviation of the log-normal factor on each step's compute time
+  std::optional<Slowdowns> slowdowns;
+  std::optional<std::size_t> group;  // index into Spec::groups
+  Link link;
+};
+
+/// Nodes that share one way to the servers (a rack's uplink, a site's line).
+struct Group {
+  std::string name;
+  Link uplink;
+};
+
+enum class FaultKind { kill, pause, slow, leave, join, partition };
+
+struct Fault {
+  Instant at{};
+  FaultKind kind{};
+  NodeId node;
+  Duration lasting{};  // pause, slow, partition
+  double factor = 1;   // slow: how many times slower
+};
+
+struct Spec {
+  std::vector<Node> nodes;
+  std::vector<Group> groups;
+  std::uint32_t servers = 1;
+  Link server_nic;                              // of each server; its latency counts between servers
+  std::vector<Fault> faults;                    // in order of time
+  Duration heartbeat = from_seconds(1);         // a worker that has nothing else to say says so this often
+  Duration silence_deadline = from_seconds(5);  // who is silent for longer is taken for dead
+};
+
+/// A node with a `join` fault and nothing before it starts outside and comes in then.
+[[nodiscard]] bool present_at_start(const Spec& spec, NodeId node);
+
+}  // namespace motley::cluster

@@ -1,0 +1,16 @@
+// bfloat16: the upper half of a float, rounded to nearest, ties to even.
+#pragma once
+#include "codec/codec.h"
+
+namespace motley::codec {
+
+/// 2n bytes. Error: |x - q| <= |x| * 2^-8 for normal x, 2^-134 below. What would round to infinity becomes the largest bfloat16,
+/// so that finite stays finite; infinities and NaNs stay what they are.
+class Bf16 final : public Codec {
+ public:
+  [[nodiscard]] std::size_t encoded_bytes(std::size_t values) const override { return values * 2; }
+  void encode(std::span<const float> values, Bytes& out) override;
+  Outcome decode(std::span<const std::byte> bytes, std::span<float> out) const override;
+};
+
+}  // namespace motley::codec

@@ -1,0 +1,29 @@
+#include "codec/codec.h"
+
+#include <fmt/format.h>
+
+#include "codec/bf16.h"
+#include "codec/bits.h"
+#include "codec/fp32.h"
+
+namespace motley::codec {
+
+Outcome Codec::require_size(std::span<const std::byte> bytes, std::size_t values) const {
+  const std::size_t expected = encoded_bytes(values);
+  if (bytes.size() == expected) return Done{};
+  return peer_broken(fmt::format("decoding {} values: found {} bytes, expected {}; both ends must use one codec and one layout", values,
+                                 bytes.size(), expected));
+}
+
+Result<std::unique_ptr<Codec>> make(int bits) {
+  switch (bits) {
+    case 32: return std::unique_ptr<Codec>(std::make_unique<Fp32>());
+    case 16: return std::unique_ptr<Codec>(std::make_unique<Bf16>());
+    case 8:
+    case 4:
+    case 2: return std::unique_ptr<Codec>(std::make_unique<Bits>(bits));
+    default: return bad_input(fmt::format("no codec has {} bits per value; choose 32, 16, 8, 4 or 2", bits));
+  }
+}
+
+}  // namespace motley::codec

@@ -1,0 +1,42 @@
+// How floats become bytes on the wire, and back. A codec knows nothing of slices, workers or who reads the bytes.
+// Both ends know the codec and the number of values, so the bytes carry neither.
+#pragma once
+#include <bit>
+#include <cstddef>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "base/result.h"
+
+namespace motley::codec {
+
+static_assert(std::endian::native == std::endian::little, "encoded numbers are little-endian and copied as they lie in memory");
+
+using Bytes = std::vector<std::byte>;
+
+/// Law, for every codec: decode(encode(x)) has the size of x, lies within the error bound that the codec's header states, and is all
+/// finite exactly when x is. Non-finite input is never undefined behaviour, but it may spread within a block: refuse it before
+/// (all_finite). The same input gives the same bytes on every machine. One owner thread per codec.
+class Codec {
+ public:
+  virtual ~Codec() = default;
+
+  /// Exact size of `values` encoded values.
+  [[nodiscard]] virtual std::size_t encoded_bytes(std::size_t values) const = 0;
+
+  /// Appends encoded_bytes(values.size()) bytes to `out`.
+  virtual void encode(std::span<const float> values, Bytes& out) = 0;
+
+  /// Fills `out`. `bytes` come from a peer: a wrong size is refused and leaves `out` alone; of the right size, any bytes are some values.
+  virtual Outcome decode(std::span<const std::byte> bytes, std::span<float> out) const = 0;
+
+ protected:
+  /// The one thing that can be wrong with encoded bytes.
+  [[nodiscard]] Outcome require_size(std::span<const std::byte> bytes, std::size_t values) const;
+};
+
+/// The codec that spends `bits` per value: 32 (fp32), 16 (bf16), 8, 4 or 2 (blocks with a scale).
+Result<std::unique_ptr<Codec>> make(int bits);
+
+}  // namespace motley::codec

@@ -1,0 +1,101 @@
+// Error feedback: what is sent plus what is remembered is always what was asked for.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+
+#include "base/check.h"
+#include "base/rng.h"
+#include "codec/error_feedback.h"
+
+namespace motley::codec {
+namespace {
+
+using Floats = std::vector<float>;
+constexpr std::size_t n = 300;
+
+Floats normals(Rng& rng) {
+  Floats x(n);
+  for (float& value : x) value = static_cast<float>(rng.normal());
+  return x;
+}
+
+class Feedback : public testing::TestWithParam<int> {
+ protected:
+  ErrorFeedback codec{std::move(make(GetParam())).value(), n};
+
+  Floats send(const Floats& x) {
+    Bytes bytes;
+    codec.encode(x, bytes);
+    EXPECT_EQ(bytes.size(), codec.encoded_bytes(n));
+    Floats q(n);
+    EXPECT_TRUE(codec.decode(bytes, q).ok());
+    return q;
+  }
+  [[nodiscard]] Floats residual() const { return {codec.residual().begin(), codec.residual().end()}; }
+};
+
+TEST_P(Feedback, TheSumOfWhatWasSentFollowsTheSumOfWhatWasAsked) {
+  Rng rng(1, "feedback");
+  std::vector<double> asked(n), sent(n);
+  for (int round = 0; round < 200; ++round) {
+    const Floats x = normals(rng), q = send(x);
+    for (std::size_t i = 0; i < n; ++i) {
+      asked[i] += x[i];
+      sent[i] += q[i];
+    }
+  }
+  for (std::size_t i = 0; i < n; ++i) EXPECT_NEAR(sent[i] + codec.residual()[i], asked[i], 1e-3);
+}
+
+TEST_P(Feedback, TheFirstVectorIsSentAsTheBareCodecWould) {
+  Rng rng(2, "first");
+  const Floats x = normals(rng);
+  Bytes bare, fed;
+  std::move(make(GetParam())).value()->encode(x, bare);
+  codec.encode(x, fed);
+  EXPECT_EQ(bare, fed);
+}
+
+TEST_P(Feedback, TheResidualFollowsTheRate) {
+  Rng rng(3, "rate");
+  send(normals(rng));
+  Floats expected = residual();
+  for (float& e : expected) e *= 0.5F;
+  codec.scale_residual(0.1 / 0.2);
+  EXPECT_EQ(residual(), expected);
+}
+
+TEST_P(Feedback, APoisonedVectorLeavesTheResidualAsItWas) {
+  Rng rng(4, "poison");
+  send(normals(rng));
+  const Floats before = residual();
+  Floats x = normals(rng);
+  x[7] = std::numeric_limits<float>::quiet_NaN();
+  EXPECT_FALSE(std::isfinite(send(x)[7]));
+  EXPECT_EQ(residual(), before);
+}
+
+TEST_P(Feedback, VectorsOfAnotherSizeAreOurBug) {
+  Bytes bytes;
+  EXPECT_THROW(codec.encode(Floats(n + 1), bytes), Bug);
+}
+
+INSTANTIATE_TEST_SUITE_P(Bits, Feedback, testing::Values(32, 16, 8, 4, 2), testing::PrintToStringParamName());
+
+TEST(ErrorFeedback, ASmallValueBesideALargeOneArrivesInTime) {
+  ErrorFeedback codec(std::move(make(2)).value(), 2);
+  const Floats x{1.0F, 0.1F};
+  double arrived = 0;
+  for (int round = 0; round < 100; ++round) {
+    Bytes bytes;
+    Floats q(2);
+    codec.encode(x, bytes);
+    ASSERT_TRUE(codec.decode(bytes, q).ok());
+    arrived += q[1];
+  }
+  EXPECT_NEAR(arrived, 10.0, 1.1) << "without feedback nothing of it would ever arrive";
+}
+
+}  // namespace
+}  // namespace motley::codec

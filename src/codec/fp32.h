@@ -1,0 +1,15 @@
+// The identity: every bit of every float, NaN and infinity included.
+#pragma once
+#include "codec/codec.h"
+
+namespace motley::codec {
+
+/// 4n bytes. Error: none.
+class Fp32 final : public Codec {
+ public:
+  [[nodiscard]] std::size_t encoded_bytes(std::size_t values) const override { return values * sizeof(float); }
+  void encode(std::span<const float> values, Bytes& out) override;
+  Outcome decode(std::span<const std::byte> bytes, std::span<float> out) const override;
+};
+
+}  // namespace motley::codec

@@ -1,0 +1,85 @@
+// A learner turns parameters and samples into gradients, in flat spans: the only way into torch. Torch-free header.
+#pragma once
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "learn/data.h"
+
+namespace motley::learn {
+
+struct ModelSpec {
+  std::string kind = "mlp";                    // mlp | cnn | resnet20 | vgg11 | transformer
+  std::vector<std::uint64_t> hidden{128, 64};  // mlp: widths between input and classes
+  std::uint64_t width = 16;  // cnn, resnet20, vgg11: channels of the first block; transformer: embedding width, a multiple of heads
+  std::uint64_t depth = 2;   // transformer: blocks
+  std::uint64_t heads = 4;   // transformer
+};
+
+enum class TensorKind {
+  parameter,  // has a gradient, is updated by the optimizer
+  statistic   // batch norm's running mean and variance: averaged by sample count
+};
+
+/// One tensor of the model, in forward order; its values are [offset, offset+count) of the flat buffer.
+struct Tensor {
+  std::string name;  // "layer2.0.conv1.weight"
+  std::vector<std::int64_t> shape;
+  std::uint64_t offset{};
+  std::uint64_t count{};
+  TensorKind kind{};
+  std::uint32_t block{};  // index of the block it belongs to
+};
+
+/// All parameters come first, then all statistics.
+struct ModelShape {
+  std::vector<Tensor> tensors;
+  std::uint64_t parameters{};  // values
+  std::uint64_t statistics{};  // values
+  std::uint32_t blocks{};
+  [[nodiscard]] std::uint64_t values() const { return parameters + statistics; }
+};
+
+/// Text: gradient() counts sequences (loss_sum adds the mean over each one's characters, `correct` is the share of characters hit
+/// times sequences, rounded); evaluate() counts predicted characters.
+struct StepResult {
+  double loss_sum{};        // over the samples
+  std::uint64_t correct{};  // samples whose highest score is their class
+  std::uint64_t samples{};
+};
+
+/// One model on one device. Not thread-safe: one owner thread. Several learners of one process share their data set.
+/// Equal arguments give equal bits, call after call and thread after thread, while use_threads() keeps its count.
+/// Spans of the wrong size and indices beyond the training set are our bug (check); torch's exceptions (memory) pass through.
+class Learner {
+ public:
+  virtual ~Learner() = default;
+  [[nodiscard]] virtual const ModelShape& shape() const = 0;
+
+  /// Fills `values` (shape().values() floats) with the initial model of this seed: the same for every version of torch.
+  virtual void initialize(std::uint64_t seed, std::span<float> values) = 0;
+
+  /// Mean gradient over `samples` (indices into the training set, at least one) at `values`.
+  /// `out` (shape().values() floats) receives the gradient of each parameter and, for each statistic, its change by this step.
+  virtual StepResult gradient(std::span<const float> values, std::span<const std::uint32_t> samples, std::span<float> out) = 0;
+
+  /// Loss and accuracy over the whole evaluation split, with batch norm in evaluation mode.
+  virtual StepResult evaluate(std::span<const float> values) = 0;
+};
+
+/// A model that does not fit its data (a transformer on images) is refused with what fits.
+Result<std::unique_ptr<Learner>> make_learner(const ModelSpec& spec, std::shared_ptr<const DataSet> data);
+
+/// True when this binary was built with torch.
+[[nodiscard]] bool available();
+/// "libtorch 1.13.1, OpenBLAS, 2 threads", or why there is none. For `motley doctor`.
+[[nodiscard]] std::string describe_backend();
+
+/// Call once in each thread that will own a learner: this many threads inside one operation. OpenBLAS has one count for the whole
+/// process, so all threads should ask for the same.
+void use_threads(int count);
+
+}  // namespace motley::learn

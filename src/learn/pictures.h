@@ -1,0 +1,52 @@
+// Labelled pictures in memory: bytes as they came (a quarter of the memory of floats), made into normalised floats when gathered.
+#pragma once
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "learn/files.h"
+
+namespace motley::learn {
+
+/// Pictures one behind the other, each channel by channel, row by row; one label each.
+struct LabelledPictures {
+  Bytes pixels;
+  Bytes labels;
+};
+
+struct PictureFormat {
+  std::int64_t channels{};
+  std::int64_t height{};
+  std::int64_t width{};
+  std::int64_t classes{};
+  [[nodiscard]] std::size_t pixels() const { return static_cast<std::size_t>(channels * height * width); }
+};
+
+class Pictures {
+ public:
+  /// Both parts must match the format. Normalises by mean and deviation of each channel over `training`.
+  Pictures(PictureFormat format, LabelledPictures training, LabelledPictures evaluation);
+
+  [[nodiscard]] const PictureFormat& format() const { return format_; }
+  [[nodiscard]] const LabelledPictures& training() const { return training_; }
+  [[nodiscard]] const LabelledPictures& evaluation() const { return evaluation_; }
+
+  /// (pixel - mean) / deviation of each pixel of each sample of `part`, which is one of the two above.
+  void gather(const LabelledPictures& part, std::span<const std::uint32_t> samples, std::span<float> inputs,
+              std::span<std::int64_t> targets) const;
+
+ private:
+  struct Normalise {
+    float scale{};  // 1 / deviation
+    float shift{};  // -mean / deviation
+  };
+  PictureFormat format_;
+  LabelledPictures training_;
+  LabelledPictures evaluation_;
+  std::vector<Normalise> channels_;
+};
+
+/// Cuts the last tenth of the pictures off and returns it.
+LabelledPictures take_last_tenth(LabelledPictures& training, const PictureFormat& format);
+
+}  // namespace motley::learn

@@ -1,0 +1,23 @@
+# The room's two halves: data sets (src/learn/*.cpp) need no torch; the learner comes from torch/ or, without torch, from no_torch/.
+target_link_libraries(motley_learn PRIVATE ZLIB::ZLIB)
+
+if(NOT MOTLEY_TORCH)
+  target_sources(motley_learn PRIVATE ${CMAKE_SOURCE_DIR}/src/learn/no_torch/learner.cpp)
+  list(APPEND tests ${CMAKE_SOURCE_DIR}/src/learn/no_torch/learner_test.cpp)
+  return()
+endif()
+
+file(GLOB torch_sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/src/learn/torch/*.cpp)
+set(torch_tests ${torch_sources})
+list(FILTER torch_tests INCLUDE REGEX "_test\\.cpp$")
+list(FILTER torch_sources EXCLUDE REGEX "_test\\.cpp$")
+list(APPEND tests ${torch_tests})
+
+# Their own target, so that torch's flags, include paths and precompiled header (6 s a file) stay away from everything else.
+add_library(motley_learn_torch OBJECT ${torch_sources})
+target_include_directories(motley_learn_torch PRIVATE ${CMAKE_SOURCE_DIR}/src)
+target_link_libraries(motley_learn_torch PRIVATE motley_torch motley_base motley_compiler)
+target_precompile_headers(motley_learn_torch PRIVATE <ATen/ATen.h>)
+
+target_sources(motley_learn PRIVATE $<TARGET_OBJECTS:motley_learn_torch>)
+target_link_libraries(motley_learn INTERFACE $<LINK_ONLY:motley_torch> ${CMAKE_DL_LIBS})

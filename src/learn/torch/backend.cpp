@@ -1,0 +1,38 @@
+// What torch and its BLAS are on this machine, and how many threads they may take.
+#include <ATen/Parallel.h>
+#include <ATen/Version.h>
+#include <dlfcn.h>
+#include <fmt/format.h>
+#include <torch/version.h>
+
+#include "learn/learner.h"
+
+namespace motley::learn {
+
+namespace {
+
+/// A function of whichever BLAS the process has loaded; null when that BLAS does not know it.
+template <class Function>
+Function* blas_function(const char* name) {
+  return reinterpret_cast<Function*>(dlsym(RTLD_DEFAULT, name));
+}
+
+std::string describe_blas() {
+  if (at::hasMKL()) return "MKL";
+  if (auto* config = blas_function<char*()>("openblas_get_config")) return config();
+  return "a BLAS that is not OpenBLAS (40x slower if it is the reference one: apt-get install libopenblas0-pthread)";
+}
+
+}  // namespace
+
+bool available() { return true; }
+
+std::string describe_backend() { return fmt::format("libtorch {}, {}, {} threads", TORCH_VERSION, describe_blas(), at::get_num_threads()); }
+
+void use_threads(int count) {
+  at::set_num_threads(count);
+  // OpenBLAS keeps its own pool, which torch does not know of.
+  if (auto* set = blas_function<void(int)>("openblas_set_num_threads")) set(count);
+}
+
+}  // namespace motley::learn

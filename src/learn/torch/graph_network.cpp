@@ -1,0 +1,63 @@
+// Blocks under torch's autograd. Their tensors are views into one flat buffer, so that new values arrive by one copy.
+#include <algorithm>
+
+#include "learn/torch/network.h"
+
+namespace motley::learn {
+
+namespace {
+
+at::Tensor view_of(float* first, at::IntArrayRef shape) { return at::from_blob(first, shape, at::kFloat); }
+
+class GraphNetwork final : public Network {
+ public:
+  explicit GraphNetwork(Model& model)
+      : blocks_(model.blocks), parameters_(model.shape.parameters), values_(at::zeros({static_cast<std::int64_t>(model.shape.values())})) {
+    for (std::size_t t = 0; t < model.slots.size(); ++t) {
+      Slot& slot = *model.slots[t];
+      const std::uint64_t offset = model.shape.tensors[t].offset;
+      slot.tensor = view_of(flat() + offset, slot.shape).requires_grad_(slot.kind == TensorKind::parameter);
+      if (slot.kind == TensorKind::parameter) bound_.push_back({slot.tensor, offset});
+    }
+  }
+
+  at::Tensor forward(std::span<const float> values, const at::Tensor& inputs, Mode mode) override {
+    std::copy(values.begin(), values.end(), flat());
+    before_ = values;
+    const c10::AutoGradMode graph(mode == Mode::training);
+    at::Tensor x = inputs;
+    for (const auto& block : blocks_) x = block->forward(x, mode);
+    logits_ = x;
+    return x.detach().contiguous();
+  }
+
+  void backward(const at::Tensor& logits_gradient, std::span<float> out) override {
+    logits_.backward(logits_gradient);
+    logits_.reset();  // frees the graph
+    for (Bound& bound : bound_) {
+      view_of(out.data() + bound.offset, bound.parameter.sizes()).copy_(bound.parameter.grad());
+      bound.parameter.mutable_grad().reset();  // so that the next backward hands its buffer over instead of adding
+    }
+    for (std::size_t i = parameters_; i < out.size(); ++i) out[i] = flat()[i] - before_[i];
+  }
+
+ private:
+  struct Bound {
+    at::Tensor parameter;
+    std::uint64_t offset{};
+  };
+  float* flat() { return values_.data_ptr<float>(); }
+
+  const Blocks& blocks_;
+  std::size_t parameters_;
+  at::Tensor values_;
+  std::vector<Bound> bound_;
+  at::Tensor logits_;              // of the last training forward, with its graph
+  std::span<const float> before_;  // the caller's values of the last forward
+};
+
+}  // namespace
+
+std::unique_ptr<Network> graph_network(Model& model) { return std::make_unique<GraphNetwork>(model); }
+
+}  // namespace motley::learn

@@ -1,0 +1,144 @@
+// The way into torch: samples gathered into a tensor, forward, loss, backward; flat spans on the outside.
+#include "learn/learner.h"
+
+#include <ATen/ATen.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+#include "learn/dataset.h"
+#include "learn/loss.h"
+#include "learn/torch/learners.h"
+#include "learn/torch/models.h"
+#include "learn/torch/network.h"
+
+namespace motley::learn {
+
+namespace {
+
+template <class Number>
+std::span<Number> span_of(const at::Tensor& tensor) {
+  return {tensor.data_ptr<Number>(), static_cast<std::size_t>(tensor.numel())};
+}
+
+/// Room for the samples of one forward; grows to the largest batch seen and is then reused.
+class Batch {
+ public:
+  explicit Batch(const SampleShape& shape) : shape_(shape) {}
+
+  void gather(const DataSet& data, Part part, std::span<const std::uint32_t> samples) {
+    const auto rows = static_cast<std::int64_t>(samples.size());
+    if (rows > room_) grow(rows);
+    inputs = all_inputs_.narrow(0, 0, rows);
+    targets = all_targets_.narrow(0, 0, rows);
+    if (shape_.text)
+      data.gather(part, samples, span_of<std::int64_t>(inputs), span_of<std::int64_t>(targets));
+    else
+      data.gather(part, samples, span_of<float>(inputs), span_of<std::int64_t>(targets));
+  }
+
+  at::Tensor inputs;   // [samples, channels, height, width] or [samples, context]
+  at::Tensor targets;  // [samples, targets]
+
+ private:
+  void grow(std::int64_t rows) {
+    all_inputs_ =
+        shape_.text ? at::empty({rows, shape_.context}, at::kLong) : at::empty({rows, shape_.channels, shape_.height, shape_.width});
+    all_targets_ = at::empty({rows, shape_.targets()}, at::kLong);
+    room_ = rows;
+  }
+  SampleShape shape_;
+  std::int64_t room_ = 0;
+  at::Tensor all_inputs_;
+  at::Tensor all_targets_;
+};
+
+/// Beyond 64 samples the activations of convolutions leave the cache and a sample costs twice as much; a linear layer gains 10 %.
+/// Attention's memory grows with the square of the context, so long texts go by fewer.
+std::size_t evaluation_chunk(const SampleShape& shape) {
+  return static_cast<std::size_t>(shape.text ? std::clamp<std::int64_t>(4096 / shape.context, 1, 64) : 64);
+}
+
+class TorchLearner final : public Learner {
+ public:
+  using MakeNetwork = std::unique_ptr<Network> (*)(Model&);
+  TorchLearner(Model model, MakeNetwork make_network, std::shared_ptr<const DataSet> data)
+      : model_(std::move(model)), network_(make_network(model_)), data_(std::move(data)), batch_(data_->shape()) {}
+
+  const ModelShape& shape() const override { return model_.shape; }
+
+  void initialize(std::uint64_t seed, std::span<float> values) override {
+    check(values.size() == shape().values(), "values has room for the whole model");
+    fill_initial(model_, seed, values);
+  }
+
+  StepResult gradient(std::span<const float> values, std::span<const std::uint32_t> samples, std::span<float> out) override {
+    check(!samples.empty(), "a gradient is taken over a sample or more");
+    check(values.size() == shape().values() && out.size() == values.size(), "values and out hold the whole model");
+    batch_.gather(*data_, Part::training, samples);
+    const at::Tensor logits = network_->forward(values, batch_.inputs, Mode::training);
+    if (!logits_gradient_.defined() || logits_gradient_.sizes() != logits.sizes()) logits_gradient_ = at::empty(logits.sizes());
+    const Score score = cross_entropy(span_of<float>(logits), span_of<std::int64_t>(batch_.targets), span_of<float>(logits_gradient_));
+    network_->backward(logits_gradient_, out);
+    return per_sample(score, samples.size());
+  }
+
+  StepResult evaluate(std::span<const float> values) override {
+    check(values.size() == shape().values(), "values holds the whole model");
+    const std::uint64_t all = data_->size(Part::evaluation);
+    std::vector<std::uint32_t> chunk(evaluation_chunk(data_->shape()));
+    StepResult result;
+    for (std::uint64_t first = 0; first < all; first += chunk.size()) {
+      chunk.resize(std::min<std::uint64_t>(chunk.size(), all - first));
+      std::iota(chunk.begin(), chunk.end(), static_cast<std::uint32_t>(first));
+      batch_.gather(*data_, Part::evaluation, chunk);
+      const at::Tensor logits = network_->forward(values, batch_.inputs, Mode::evaluation);
+      const Score score = cross_entropy(span_of<float>(logits), span_of<std::int64_t>(batch_.targets));
+      result.loss_sum += score.loss_sum;
+      result.correct += score.hits;
+      result.samples += static_cast<std::uint64_t>(batch_.targets.numel());
+    }
+    return result;
+  }
+
+ private:
+  /// A sample of text counts once, however many characters it predicts.
+  [[nodiscard]] StepResult per_sample(const Score& score, std::uint64_t samples) const {
+    const auto targets = static_cast<std::uint64_t>(data_->shape().targets());
+    return {score.loss_sum / static_cast<double>(targets), (score.hits + targets / 2) / targets, samples};
+  }
+
+  Model model_;
+  std::unique_ptr<Network> network_;
+  std::shared_ptr<const DataSet> data_;
+  Batch batch_;
+  at::Tensor logits_gradient_;
+};
+
+Result<std::unique_ptr<Learner>> learner_of(const ModelSpec& spec, std::shared_ptr<const DataSet> data,
+                                            TorchLearner::MakeNetwork make_network) {
+  auto model = make_model(spec, data->shape());
+  if (!model) return model.error();
+  const std::uint64_t values = model->shape.values();
+  try {
+    return std::unique_ptr<Learner>(std::make_unique<TorchLearner>(std::move(*model), make_network, std::move(data)));
+  } catch (const std::exception& failure) {  // the one border to torch's exceptions when a model is made: memory, mostly
+    return world_failed(fmt::format("cannot make the model \"{}\" of {} values: torch says: {}", spec.kind, values, failure.what()));
+  }
+}
+
+std::unique_ptr<Network> dense(Model& model) { return dense_network(model.shape); }
+
+}  // namespace
+
+Result<std::unique_ptr<Learner>> make_learner(const ModelSpec& spec, std::shared_ptr<const DataSet> data) {
+  return learner_of(spec, std::move(data), spec.kind == "mlp" ? dense : graph_network);
+}
+
+Result<std::unique_ptr<Learner>> make_autograd_learner(const ModelSpec& spec, std::shared_ptr<const DataSet> data) {
+  return learner_of(spec, std::move(data), graph_network);
+}
+
+}  // namespace motley::learn

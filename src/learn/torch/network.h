@@ -1,0 +1,33 @@
+// A network at given values: logits forward, gradients backward. Two implementations: torch's autograd for every model, and the
+// matrix products by hand for chains of linear layers, where autograd's bookkeeping costs as much as the mathematics.
+#pragma once
+#include <ATen/ATen.h>
+#include <c10/core/GradMode.h>
+
+#include <memory>
+#include <span>
+
+#include "learn/torch/models.h"
+
+namespace motley::learn {
+
+class Network {
+ public:
+  virtual ~Network() = default;
+
+  /// Logits at `values`, rows x classes, contiguous, good until the next call. `values` and `inputs` must stay as they are
+  /// until backward() when mode is training.
+  virtual at::Tensor forward(std::span<const float> values, const at::Tensor& inputs, Mode mode) = 0;
+
+  /// Once after each training forward: turns the gradient of the logits into that of each parameter, and the change of each
+  /// statistic. `out` is as large as `values` was and is written whole.
+  virtual void backward(const at::Tensor& logits_gradient, std::span<float> out) = 0;
+};
+
+/// Any model; binds its slots, so the model must outlive the network and have no other.
+std::unique_ptr<Network> graph_network(Model& model);
+
+/// The same function for the shape of an mlp.
+std::unique_ptr<Network> dense_network(const ModelShape& shape);
+
+}  // namespace motley::learn

@@ -1,0 +1,46 @@
+// What a user may say about a strategy: its name and overrides of its mechanisms' knobs. Values only.
+#pragma once
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace motley::policy {
+
+/// Bits per value on the wire, each way. 32 and 16 are floats.
+struct Bits {
+  std::uint8_t push = 32;
+  std::uint8_t pull = 32;
+  bool operator==(const Bits&) const = default;
+};
+
+/// Every knob is optional: what is absent is what the strategy's preset says.
+struct Knobs {
+  std::optional<std::uint32_t> steps;      // local steps per round (local-sgd)
+  std::optional<std::uint32_t> bound;      // ssp: how many steps ahead of the slowest; dssp: the lower end
+  std::optional<std::uint32_t> bound_max;  // dssp: the upper end
+  std::optional<std::uint32_t> lookahead;  // terms of rho: 0 heavy ball, 1 Nesterov, more for expected staleness
+  std::optional<double> clip;              // clip a gradient at this multiple of its moving norm; 0: never
+  std::optional<double> momentum;          // replaces the optimizer's
+  std::optional<double> lr;                // replaces the optimizer's
+  std::optional<std::uint32_t> replan;     // updates between two load plans (lb-bsp)
+};
+
+struct StrategySpec {
+  std::string kind = "bsp";
+  Knobs knobs;
+  std::vector<std::uint32_t> batches;  // fixed batch per worker in the order of joining; empty: the strategy's load decides
+};
+
+/// How the learning rate moves over the training. Progress counts samples, so that every strategy sees the same rate after the same samples.
+struct ScheduleSpec {
+  enum class Kind { constant, step, cosine };
+  Kind kind = Kind::constant;
+  double lr = 0.02;
+  double warmup = 0;            // linear, in units of global batches
+  double step_every_epochs = 1;  // step: multiply by step_factor each time
+  double step_factor = 0.1;
+  double final_fraction = 0;  // cosine: ends at lr * this
+};
+
+}  // namespace motley::policy

@@ -1,0 +1,60 @@
+// A strategy: one load, one gate, one rule, one interval, one precision, working together. The chief speaks to nothing else of this room.
+#pragma once
+#include <cstdint>
+#include <memory>
+#include <span>
+
+#include "policy/decisions.h"
+#include "policy/gate.h"
+#include "policy/interval.h"
+#include "policy/load.h"
+#include "policy/monitor.h"
+#include "policy/precision.h"
+#include "policy/rule.h"
+
+namespace motley::policy {
+
+/// The mechanisms of one strategy, and the numbers that belong to none of them.
+struct Mechanisms {
+  std::unique_ptr<Load> load;
+  std::unique_ptr<Gate> gate;
+  std::unique_ptr<Rule> rule;
+  Interval interval;
+  Precision precision;
+  std::uint32_t lookahead_terms = 1;  // of rho at each pull
+  double momentum = 0.9;              // of the optimizer, for updates and for rho
+};
+
+/// What a worker is told for its next step, before the ledger has its say.
+struct Plan {
+  std::uint32_t samples{};
+  std::uint32_t local_steps{};
+  Bits bits;
+};
+
+class Strategy {
+ public:
+  explicit Strategy(Mechanisms mechanisms) : m_(std::move(mechanisms)) {}
+
+  void joined(Instant now, std::span<const WorkerId> workers, Decisions& out);
+  void left(Instant now, WorkerId worker, Decisions& out);
+  void ordered(Instant now, WorkerId worker) { m_.gate->ordered(now, worker); }
+  void rested(Instant now, WorkerId worker, Decisions& out) { m_.gate->rested(now, worker, out); }
+  void contributed(Instant now, const Contribution& contribution, Decisions& out);
+  void refused(Instant now, WorkerId worker, Decisions& out) { m_.gate->refused(now, worker, out); }
+  /// An Apply of this strategy was carried out.
+  void updated() { m_.load->updated(monitor_); }
+
+  [[nodiscard]] Plan plan(WorkerId worker) const;
+  void weigh(std::span<const Contribution> members, std::span<double> weights) { m_.rule->weigh(members, weights); }
+  [[nodiscard]] Payload payload() const { return m_.rule->payload(); }
+  [[nodiscard]] double momentum() const { return m_.momentum; }
+  /// How far ahead of w a pull looks, in units of rate*v.
+  [[nodiscard]] double rho() const;
+
+ private:
+  Mechanisms m_;
+  Monitor monitor_;
+};
+
+}  // namespace motley::policy

@@ -1,0 +1,226 @@
+#include "protocol/chief.h"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "base/check.h"
+#include "base/match.h"
+
+namespace motley::protocol {
+
+Chief::Chief(const ChiefOptions& options, policy::Strategy strategy, const policy::Schedule& schedule)
+    : options_(options),
+      strategy_(std::move(strategy)),
+      schedule_(schedule),
+      membership_(options.silence_deadline),
+      ledger_(options.epoch_samples, options.total_samples),
+      next_evaluation_(options.evaluate_every) {
+  check(options.servers >= 1 && options.evaluate_every >= 1, "there is a server, and evaluations are apart");
+}
+
+void Chief::step(Instant now, const ChiefEvent& event, ChiefActions& out) {
+  std::visit(match{[&](const Received& e) { hear(now, e, out); },
+                   [&](const Lost& e) {
+                     if (!finished_ && duties_.contains(e.worker)) expel(now, e.worker, Gone::connection_lost, out);
+                   },
+                   [&](const Tick&) {
+                     if (!finished_) tick(now, out);
+                   }},
+             event);
+}
+
+// Hearing ----------------------------------------------------------------------------------------------------------------------------
+
+void Chief::hear(Instant now, const Received& received, ChiefActions& out) {
+  if (const auto* hi = std::get_if<wire::Hello>(&received.message)) return hello(now, received, *hi, out);
+  if (const auto* got = std::get_if<wire::Gathered>(&received.message)) return gathered(now, *got, out);
+  // Everything else is a member's word.
+  const WorkerId worker{received.from.id};
+  if (received.from.role != Role::worker || finished_) return;
+  if (!membership_.heard(now, worker)) {
+    out.emplace_back(Send{received.from, wire::Fenced{worker}});
+    return;
+  }
+  if (const auto* said = std::get_if<wire::Contributed>(&received.message)) contributed(now, *said, out);
+  if (std::holds_alternative<wire::Leaving>(received.message)) expel(now, worker, Gone::said_goodbye, out);
+}
+
+void Chief::hello(Instant now, const Received& received, const wire::Hello& hello, ChiefActions& out) {
+  if (finished_) {
+    out.emplace_back(Send{received.from, wire::Stop{}});
+    return;
+  }
+  const auto before = by_connection_.find(received.from.id);
+  if (before != by_connection_.end() && duties_.contains(before->second)) expel(now, before->second, Gone::connection_lost, out);
+  const WorkerId worker = membership_.join(now, hello.node);
+  by_connection_[received.from.id] = worker;
+  duties_.emplace(worker, Duty{});
+  if (!first_joined_) first_joined_ = now;
+  empty_since_.reset();
+  out.emplace_back(Send{received.from, wire::Welcome{worker, hello.attempt}});
+  out.emplace_back(Joined{worker, hello.node});
+  if (started_)
+    admit(now, {&worker, 1}, out);
+  else if (membership_.size() >= options_.quorum)
+    start(now, out);
+}
+
+void Chief::start(Instant now, ChiefActions& out) {
+  started_ = true;
+  const std::vector<WorkerId> everyone = membership_.all();
+  admit(now, everyone, out);
+}
+
+void Chief::admit(Instant now, std::span<const WorkerId> workers, ChiefActions& out) {
+  strategy_.joined(now, workers, decisions_);
+  carry_out(now, out);
+}
+
+void Chief::expel(Instant now, WorkerId worker, Gone why, ChiefActions& out) {
+  const auto duty = duties_.find(worker);
+  check(duty != duties_.end(), "only a member can be expelled");
+  for (const Outstanding& order : duty->second.outstanding) {
+    ledger_.give_back(order.lease);
+    tell_servers(wire::Discard{worker, order.step}, out);
+  }
+  duties_.erase(duty);
+  membership_.leave(worker);
+  if (membership_.size() == 0) empty_since_ = now;
+  tell_servers(wire::Forget{worker}, out);
+  if (why == Gone::silent_too_long) out.emplace_back(Send{peer(worker), wire::Fenced{worker}});  // the others know
+  out.emplace_back(Left{worker, why});
+  if (!started_) return;
+  strategy_.left(now, worker, decisions_);
+  carry_out(now, out);
+}
+
+void Chief::tick(Instant now, ChiefActions& out) {
+  for (const WorkerId worker : membership_.silent(now)) expel(now, worker, Gone::silent_too_long, out);
+  if (!started_ && first_joined_ && now - *first_joined_ > options_.silence_deadline && membership_.size() > 0) start(now, out);
+  if (empty_since_ && now - *empty_since_ > options_.empty_deadline) finish(Ended::nobody_left, out);
+  if (options_.max_time && now.time_since_epoch() >= *options_.max_time) finish(Ended::time_is_up, out);
+}
+
+// A contribution's way: said and gathered everywhere -> complete -> with the strategy -> applied ---------------------------------------
+
+Chief::Outstanding* Chief::find(WorkerId worker, Step step) {
+  const auto duty = duties_.find(worker);
+  if (duty == duties_.end()) return nullptr;
+  auto& orders = duty->second.outstanding;
+  const auto order = std::find_if(orders.begin(), orders.end(), [&](const Outstanding& o) { return o.step == step; });
+  return order == orders.end() ? nullptr : &*order;
+}
+
+void Chief::contributed(Instant now, const wire::Contributed& said, ChiefActions& out) {
+  Outstanding* order = find(said.worker, said.step);
+  if (order == nullptr || order->said) return;
+  order->said = said;
+  complete_if_whole(now, said.worker, *order, out);
+}
+
+void Chief::gathered(Instant now, const wire::Gathered& said, ChiefActions& out) {
+  Outstanding* order = find(said.worker, said.step);
+  if (order == nullptr || finished_) return;
+  ++order->gathered;
+  complete_if_whole(now, said.worker, *order, out);
+}
+
+void Chief::complete_if_whole(Instant now, WorkerId worker, const Outstanding& order, ChiefActions& out) {
+  if (!order.said || order.gathered < options_.servers) return;
+  const wire::Contributed said = *order.said;
+  if (!said.finite) return refuse(now, worker, order, out);
+  refusals_ = 0;
+  complete_.emplace(std::pair{worker, order.step}, order.lease);
+  auto& orders = duties_.at(worker).outstanding;
+  orders.erase(orders.begin() + (&order - orders.data()));
+  out.emplace_back(Completed{worker, said.step, said.base, said.samples});
+  strategy_.contributed(now, {worker, said.step, said.base, said.samples, said.local_steps, std::sqrt(said.squared_norm), said.compute}, decisions_);
+  carry_out(now, out);
+}
+
+void Chief::refuse(Instant now, WorkerId worker, const Outstanding& order, ChiefActions& out) {
+  const Step step = order.step;
+  ledger_.give_back(order.lease);
+  auto& orders = duties_.at(worker).outstanding;
+  orders.erase(orders.begin() + (&order - orders.data()));
+  tell_servers(wire::Discard{worker, step}, out);
+  out.emplace_back(Dropped{worker, step, policy::Why::not_finite});
+  if (++refusals_ >= options_.refusals_in_a_row) return finish(Ended::diverged, out);
+  strategy_.refused(now, worker, decisions_);
+  carry_out(now, out);
+}
+
+void Chief::carry_out(Instant now, ChiefActions& out) {
+  for (const policy::Apply& update : decisions_.apply) apply(update, out);
+  // By index: a worker that rests may let others go, which appends here.
+  for (std::size_t i = 0; i < decisions_.release.size(); ++i) order_next(now, decisions_.release[i].worker, out);
+  for (const policy::Hold& hold : decisions_.hold) out.emplace_back(Held{hold.worker, hold.why, hold.gap});
+  decisions_.clear();
+  if (ledger_.complete()) finish(Ended::every_sample_counted, out);
+}
+
+void Chief::apply(const policy::Apply& update, ChiefActions& out) {
+  weights_.resize(update.members.size());
+  strategy_.weigh(update.members, weights_);
+  const bool gradients = strategy_.payload() == policy::Payload::gradient;
+  wire::Apply message{version_.next(), gradients ? wire::UpdateKind::gradient : wire::UpdateKind::delta, schedule_.rate(ledger_.counted()),
+                      strategy_.momentum(), {}};
+  message.parts.reserve(update.members.size());
+  for (std::size_t i = 0; i < update.members.size(); ++i) {
+    const policy::Contribution& member = update.members[i];
+    message.parts.push_back({member.worker, member.step, weights_[i]});
+    const auto lease = complete_.find({member.worker, member.step});
+    check(lease != complete_.end(), "a strategy applies what is complete, once");
+    ledger_.count(lease->second);
+    complete_.erase(lease);
+    out.emplace_back(Counted{member.worker, member.step, message.version, member.samples, version_.ahead_of(member.base), weights_[i]});
+  }
+  version_ = message.version;
+  tell_servers(message, out);
+  strategy_.updated();
+  if (ledger_.counted() >= next_evaluation_) evaluate(out);
+}
+
+void Chief::order_next(Instant now, WorkerId worker, ChiefActions& out) {
+  Duty& duty = duties_.at(worker);
+  check(duty.outstanding.empty(), "a worker is released when it has nothing to do");
+  const policy::Plan plan = strategy_.plan(worker);
+  Lease lease = ledger_.grant(plan.samples);
+  if (lease.empty()) {
+    out.emplace_back(Rested{worker});
+    strategy_.rested(now, worker, decisions_);
+    return;
+  }
+  const Step step = duty.next;
+  duty.next = step.next();
+  const auto samples = static_cast<std::uint32_t>(lease.size());
+  tell_servers(wire::Release{worker, step, strategy_.rho(), plan.bits.pull}, out);
+  out.emplace_back(Send{peer(worker), wire::Order{worker, step, version_, std::min(plan.local_steps, samples), schedule_.rate(ledger_.counted()),
+                                                  plan.bits.push, lease}});
+  duty.outstanding.push_back({step, std::move(lease), std::nullopt, 0});
+  strategy_.ordered(now, worker);
+}
+
+// Endings ----------------------------------------------------------------------------------------------------------------------------
+
+void Chief::evaluate(ChiefActions& out) {
+  evaluated_ = version_;
+  while (next_evaluation_ <= ledger_.counted()) next_evaluation_ += options_.evaluate_every;
+  out.emplace_back(Evaluate{version_, ledger_.counted()});
+  tell_servers(wire::Export{version_}, out);
+}
+
+void Chief::finish(Ended why, ChiefActions& out) {
+  if (finished_) return;
+  finished_ = true;
+  if (evaluated_ < version_) evaluate(out);
+  for (const WorkerId worker : membership_.all()) out.emplace_back(Send{peer(worker), wire::Stop{}});
+  out.emplace_back(Finished{why});
+}
+
+void Chief::tell_servers(const wire::Message& message, ChiefActions& out) const {
+  for (std::uint32_t s = 0; s < options_.servers; ++s) out.emplace_back(Send{Peer{Role::server, s}, message});
+}
+
+}  // namespace motley::protocol

@@ -1,0 +1,166 @@
+// The chief: membership, ledger and strategy behind one door. Facts in, orders out; it never sees a payload, a clock or a socket.
+//
+// A contribution is complete when its worker has said Contributed and every server has said Gathered; only then does the strategy hear of it.
+// So whatever is applied is whole on every server, and a worker that dies in mid-push has contributed nothing: its lease returns to the pool.
+#pragma once
+#include <boost/container/small_vector.hpp>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "base/lease.h"
+#include "policy/schedule.h"
+#include "policy/strategy.h"
+#include "protocol/ledger.h"
+#include "protocol/membership.h"
+#include "protocol/peers.h"
+
+namespace motley::protocol {
+
+struct ChiefOptions {
+  std::uint64_t epoch_samples{};
+  std::uint64_t total_samples{};                   // training ends when so many are counted
+  std::uint64_t evaluate_every{};                  // samples between two evaluations
+  std::optional<Duration> max_time;                // training ends then, whatever is counted
+  std::uint32_t servers = 1;
+  std::uint32_t quorum = 1;                        // the first orders go out when so many have joined
+  Duration silence_deadline = from_seconds(5);     // a silent member is taken for dead
+  Duration empty_deadline = from_seconds(60);      // nobody here for so long: give up
+  std::uint32_t refusals_in_a_row = 16;            // so many contributions with non-finite values, and training has diverged
+};
+
+// What the chief hears -------------------------------------------------------------------------------------------------------------
+
+struct Received {
+  Peer from;
+  wire::Message message;
+};
+/// The connection to this worker is gone for good.
+struct Lost {
+  WorkerId worker;
+};
+/// Time passes. Due at least as often as deadlines should be noticed.
+struct Tick {};
+using ChiefEvent = std::variant<Received, Lost, Tick>;
+
+// What the chief answers, beside Send: facts for the trace and the screen ------------------------------------------------------------
+
+enum class Gone : std::uint8_t { said_goodbye, connection_lost, silent_too_long };
+enum class Ended : std::uint8_t { every_sample_counted, time_is_up, diverged, nobody_left };
+
+struct Joined {
+  WorkerId worker;
+  std::string node;
+};
+struct Left {
+  WorkerId worker;
+  Gone why{};
+};
+/// This contribution is complete and was given to the strategy.
+struct Completed {
+  WorkerId worker;
+  Step step;
+  Version base;
+  std::uint32_t samples{};
+};
+/// This contribution went into `version`.
+struct Counted {
+  WorkerId worker;
+  Step step;
+  Version version;
+  std::uint32_t samples{};
+  std::uint64_t staleness{};
+  double weight{};
+};
+struct Held {
+  WorkerId worker;
+  policy::Why why{};
+  std::uint64_t gap{};
+};
+struct Dropped {
+  WorkerId worker;
+  Step step;
+  policy::Why why{};
+};
+struct Rested {
+  WorkerId worker;
+};
+/// Evaluate `version` when every server has exported it.
+struct Evaluate {
+  Version version;
+  std::uint64_t samples{};
+};
+struct Finished {
+  Ended why{};
+};
+using ChiefAction = std::variant<Send, Joined, Left, Completed, Counted, Held, Dropped, Rested, Evaluate, Finished>;
+using ChiefActions = std::vector<ChiefAction>;  // carry out in order
+
+class Chief {
+ public:
+  Chief(const ChiefOptions& options, policy::Strategy strategy, const policy::Schedule& schedule);
+
+  /// Total: any event in any state. Appends to `out`.
+  void step(Instant now, const ChiefEvent& event, ChiefActions& out);
+
+  [[nodiscard]] bool finished() const { return finished_; }
+  [[nodiscard]] Version version() const { return version_; }
+  [[nodiscard]] const Ledger& ledger() const { return ledger_; }
+  [[nodiscard]] const Membership& membership() const { return membership_; }
+
+ private:
+  /// An order whose contribution is not complete yet.
+  struct Outstanding {
+    Step step;
+    Lease lease;
+    std::optional<wire::Contributed> said;  // once its worker has computed it
+    std::uint32_t gathered = 0;             // servers that have it whole
+  };
+  struct Duty {
+    Step next;
+    boost::container::small_vector<Outstanding, 1> outstanding;
+  };
+
+  void hear(Instant now, const Received& received, ChiefActions& out);
+  void hello(Instant now, const Received& received, const wire::Hello& hello, ChiefActions& out);
+  void contributed(Instant now, const wire::Contributed& said, ChiefActions& out);
+  void gathered(Instant now, const wire::Gathered& said, ChiefActions& out);
+  void admit(Instant now, std::span<const WorkerId> workers, ChiefActions& out);
+  void expel(Instant now, WorkerId worker, Gone why, ChiefActions& out);
+  void tick(Instant now, ChiefActions& out);
+
+  [[nodiscard]] Outstanding* find(WorkerId worker, Step step);
+  void complete_if_whole(Instant now, WorkerId worker, const Outstanding& order, ChiefActions& out);
+  void refuse(Instant now, WorkerId worker, const Outstanding& order, ChiefActions& out);
+  void start(Instant now, ChiefActions& out);
+  void carry_out(Instant now, ChiefActions& out);
+  void apply(const policy::Apply& update, ChiefActions& out);
+  void order_next(Instant now, WorkerId worker, ChiefActions& out);
+  void evaluate(ChiefActions& out);
+  void finish(Ended why, ChiefActions& out);
+  void tell_servers(const wire::Message& message, ChiefActions& out) const;
+
+  ChiefOptions options_;
+  policy::Strategy strategy_;
+  policy::Schedule schedule_;
+  Membership membership_;
+  Ledger ledger_;
+  std::map<WorkerId, Duty> duties_;
+  std::map<std::pair<WorkerId, Step>, Lease> complete_;    // with the strategy, not yet applied; outlives its worker
+  std::map<std::uint32_t, WorkerId> by_connection_;        // a second Hello on one connection replaces the first
+  bool started_ = false;
+  bool finished_ = false;
+  Version version_;
+  std::uint64_t next_evaluation_;
+  Version evaluated_;
+  std::uint32_t refusals_ = 0;
+  std::optional<Instant> first_joined_;
+  std::optional<Instant> empty_since_;
+  policy::Decisions decisions_;   // scratch, empty between events
+  std::vector<double> weights_;   // scratch
+};
+
+}  // namespace motley::protocol

@@ -1,0 +1,48 @@
+// The ledger: every sample of every epoch counts exactly once, whoever dies.
+//
+// Each epoch is a permutation of the data set; the ledger deals in its positions alone. A position is free, leased or counted. Free positions
+// are granted in order, returned ones first; a lease ends counted or returned. The next epoch begins where the last one's positions run out:
+// nobody waits at the seam.
+#pragma once
+#include <cstdint>
+#include <map>
+
+#include "base/lease.h"
+
+namespace motley::protocol {
+
+class Ledger {
+ public:
+  /// `total` positions in all, in epochs of `epoch_samples` (the last one may be cut short).
+  Ledger(std::uint64_t epoch_samples, std::uint64_t total);
+
+  /// Up to `samples` positions; fewer when fewer are free, empty when none is. O(log n) per range.
+  [[nodiscard]] Lease grant(std::uint64_t samples);
+  /// The lease's positions are in the model now. Counting one twice is our bug.
+  void count(const Lease& lease);
+  /// The lease's positions are free again.
+  void give_back(const Lease& lease);
+
+  [[nodiscard]] std::uint64_t counted() const { return counted_; }
+  [[nodiscard]] std::uint64_t leased() const { return leased_; }
+  [[nodiscard]] std::uint64_t total() const { return total_; }
+  [[nodiscard]] bool complete() const { return counted_ == total_; }
+  /// Epochs of which every position is counted.
+  [[nodiscard]] std::uint32_t closed_epochs() const { return closed_epochs_; }
+
+ private:
+  using Positions = std::map<std::uint64_t, std::uint64_t>;  // first -> last of absolute positions, disjoint, not touching
+  static void insert(Positions& set, std::uint64_t first, std::uint64_t last);
+  void append(Lease& lease, std::uint64_t first, std::uint64_t last) const;
+
+  std::uint64_t epoch_samples_;
+  std::uint64_t total_;
+  std::uint64_t frontier_ = 0;  // every position below it has been granted at least once
+  Positions returned_;
+  Positions done_;  // counted
+  std::uint64_t counted_ = 0;
+  std::uint64_t leased_ = 0;
+  std::uint32_t closed_epochs_ = 0;
+};
+
+}  // namespace motley::protocol

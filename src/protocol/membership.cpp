@@ -1,0 +1,34 @@
+#include "protocol/membership.h"
+
+#include <utility>
+
+namespace motley::protocol {
+
+WorkerId Membership::join(Instant now, std::string node) {
+  const WorkerId worker{next_++};
+  members_.emplace(worker, Member{std::move(node), now});
+  return worker;
+}
+
+bool Membership::heard(Instant now, WorkerId worker) {
+  const auto found = members_.find(worker);
+  if (found == members_.end()) return false;
+  found->second.heard = now;
+  return true;
+}
+
+std::vector<WorkerId> Membership::silent(Instant now) const {
+  std::vector<WorkerId> result;
+  for (const auto& [worker, member] : members_)
+    if (now - member.heard > deadline_) result.push_back(worker);
+  return result;
+}
+
+std::vector<WorkerId> Membership::all() const {
+  std::vector<WorkerId> result;
+  result.reserve(members_.size());
+  for (const auto& [worker, member] : members_) result.push_back(worker);
+  return result;
+}
+
+}  // namespace motley::protocol

@@ -1,0 +1,30 @@
+// Who a message comes from or goes to. Before it is welcomed a worker has no id; it is known by its connection (`guest`), which the driver numbers.
+#pragma once
+#include <compare>
+#include <cstdint>
+
+#include "base/ids.h"
+#include "wire/message.h"
+
+namespace motley::protocol {
+
+enum class Role : std::uint8_t { chief, server, worker, guest };
+
+struct Peer {
+  Role role{};
+  std::uint32_t id{};
+  auto operator<=>(const Peer&) const = default;
+};
+
+inline constexpr Peer the_chief{Role::chief, 0};
+inline Peer peer(ServerId server) { return {Role::server, server.value}; }
+inline Peer peer(WorkerId worker) { return {Role::worker, worker.value}; }
+inline Peer guest(std::uint32_t connection) { return {Role::guest, connection}; }
+
+/// Hand this to the transport.
+struct Send {
+  Peer to;
+  wire::Message message;
+};
+
+}  // namespace motley::protocol

@@ -1,0 +1,65 @@
+#include "protocol/shard.h"
+
+#include <algorithm>
+
+#include "base/check.h"
+
+namespace motley::protocol {
+
+Shard::Shard(ServerId server, std::vector<SliceId> slices) : server_(server), slices_(std::move(slices)) {
+  check(!slices_.empty(), "a server holds at least one slice");
+}
+
+void Shard::step(const wire::Message& message, ShardActions& out) {
+  if (const auto* push = std::get_if<wire::Push>(&message)) return pushed(*push, out);
+  if (const auto* update = std::get_if<wire::Apply>(&message)) return apply(*update, out);
+  if (const auto* drop = std::get_if<wire::Discard>(&message)) return discard(drop->worker, drop->step, out);
+  if (const auto* go = std::get_if<wire::Release>(&message)) return release(*go, out);
+  if (const auto* gone = std::get_if<wire::Forget>(&message)) return forget(gone->worker, out);
+  if (const auto* wanted = std::get_if<wire::Export>(&message)) {
+    check(wanted->version == version_, "an export asks for the newest version");
+    out.emplace_back(ExportNow{version_});
+  }
+}
+
+void Shard::pushed(const wire::Push& push, ShardActions& out) {
+  if (forgotten_.contains(push.worker)) return;
+  std::size_t& count = arrived_[{push.worker, push.step}];
+  if (++count == slices_.size()) out.emplace_back(Send{the_chief, wire::Gathered{server_, push.worker, push.step}});
+}
+
+void Shard::apply(const wire::Apply& update, ShardActions& out) {
+  check(update.version == version_.next(), "updates come in order, each once");
+  for (const wire::Part& part : update.parts) {
+    const auto found = arrived_.find({part.worker, part.step});
+    check(found != arrived_.end() && found->second == slices_.size(), "what is applied is here whole");
+    arrived_.erase(found);
+  }
+  version_ = update.version;
+  out.emplace_back(Commit{update});
+}
+
+void Shard::discard(WorkerId worker, Step step, ShardActions& out) {
+  if (arrived_.erase({worker, step}) > 0) out.emplace_back(Free{worker, step});
+}
+
+void Shard::release(const wire::Release& release, ShardActions& out) {
+  out.emplace_back(Snapshot{release.worker, release.step, release.rho});
+  for (const SliceId slice : slices_)
+    out.emplace_back(Send{peer(release.worker), wire::Pulled{release.worker, release.step, version_, slice, release.pull_bits}});
+}
+
+/// What is gathered whole stays: the chief applies it, or has discarded it by name.
+void Shard::forget(WorkerId worker, ShardActions& out) {
+  forgotten_.insert(worker);
+  for (auto it = arrived_.lower_bound({worker, Step{}}); it != arrived_.end() && it->first.first == worker;) {
+    if (it->second == slices_.size()) {
+      ++it;
+      continue;
+    }
+    out.emplace_back(Free{worker, it->first.second});
+    it = arrived_.erase(it);
+  }
+}
+
+}  // namespace motley::protocol

@@ -1,0 +1,61 @@
+// A shard: one server's share of the protocol. It counts slices in, commits what the chief says, streams parameters out. Which slices make a
+// contribution whole it knows; what is in them it does not.
+#pragma once
+#include <cstdint>
+#include <map>
+#include <set>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "protocol/peers.h"
+
+namespace motley::protocol {
+
+/// Sum the parts into the parameters, then free them.
+struct Commit {
+  wire::Apply update;
+};
+/// Free the payload of this contribution.
+struct Free {
+  WorkerId worker;
+  Step step;
+};
+/// Take this worker's copy of the parameters as they are now, looking rho ahead; the Pulled messages that follow carry it.
+struct Snapshot {
+  WorkerId worker;
+  Step step;
+  double rho{};
+};
+/// Hand out the parameters as they are now.
+struct ExportNow {
+  Version version;
+};
+using ShardAction = std::variant<Send, Commit, Free, Snapshot, ExportNow>;
+using ShardActions = std::vector<ShardAction>;  // carry out in order
+
+class Shard {
+ public:
+  /// `slices`: those that live here, ascending: the order in which they are streamed.
+  Shard(ServerId server, std::vector<SliceId> slices);
+
+  /// Total: messages of forgotten workers, and such as a server is never sent, change nothing.
+  void step(const wire::Message& message, ShardActions& out);
+
+  [[nodiscard]] Version version() const { return version_; }
+
+ private:
+  void pushed(const wire::Push& push, ShardActions& out);
+  void apply(const wire::Apply& update, ShardActions& out);
+  void discard(WorkerId worker, Step step, ShardActions& out);
+  void release(const wire::Release& release, ShardActions& out);
+  void forget(WorkerId worker, ShardActions& out);
+
+  ServerId server_;
+  std::vector<SliceId> slices_;
+  std::map<std::pair<WorkerId, Step>, std::size_t> arrived_;  // slices here so far; all of them: gathered, waiting for the chief's word
+  std::set<WorkerId> forgotten_;                              // ids are never used again
+  Version version_;
+};
+
+}  // namespace motley::protocol

@@ -1,0 +1,103 @@
+#include "protocol/worker.h"
+
+#include <utility>
+
+#include "base/check.h"
+#include "base/match.h"
+
+namespace motley::protocol {
+
+Worker::Worker(WorkerOptions options) : options_(std::move(options)) { check(!options_.servers_of_slices.empty(), "a model has at least one slice"); }
+
+void Worker::step(Instant now, const WorkerEvent& event, WorkerActions& out) {
+  if (std::holds_alternative<Over>(state_)) return;
+  std::visit(match{[&](const Started&) { say_hello(now, out); }, [&](const Arrived& e) { arrived(now, e.message, out); },
+                   [&](const Computed& e) { computed(now, e, out); }, [&](const TimePassed&) { time_passed(now, out); },
+                   [&](const AskedToLeave&) { leave(out); }},
+             event);
+}
+
+void Worker::say_hello(Instant now, WorkerActions& out) {
+  id_.reset();
+  state_ = Outside{};
+  send_to_chief(now, wire::Hello{options_.node, ++attempt_}, out);
+}
+
+void Worker::arrived(Instant now, const wire::Message& message, WorkerActions& out) {
+  if (const auto* welcome = std::get_if<wire::Welcome>(&message)) {
+    if (id_ || welcome->attempt != attempt_) return;
+    id_ = welcome->worker;
+    state_ = Waiting{};
+  } else if (const auto* order = std::get_if<wire::Order>(&message)) {
+    if (order->worker != id_) return;
+    if (auto* waiting = std::get_if<Waiting>(&state_)) {
+      waiting->order = *order;
+      compute_if_ready(out);
+    }
+  } else if (const auto* slice = std::get_if<wire::Pulled>(&message)) {
+    if (slice->worker == id_) pulled(*slice, out);
+  } else if (const auto* fenced = std::get_if<wire::Fenced>(&message)) {
+    if (fenced->worker != id_) return;
+    out.emplace_back(Abandon{});
+    say_hello(now, out);
+  } else if (std::holds_alternative<wire::Stop>(message)) {
+    state_ = Over{};
+    out.emplace_back(Abandon{});
+    out.emplace_back(Quit{});
+  }
+}
+
+void Worker::pulled(const wire::Pulled& slice, WorkerActions& out) {
+  auto* waiting = std::get_if<Waiting>(&state_);
+  if (waiting == nullptr) return;
+  if (waiting->pulling != slice.step) {
+    waiting->pulling = slice.step;
+    waiting->slices = 0;
+    waiting->base = slice.version;
+  }
+  ++waiting->slices;
+  compute_if_ready(out);
+}
+
+void Worker::compute_if_ready(WorkerActions& out) {
+  auto& waiting = std::get<Waiting>(state_);
+  if (!waiting.order || waiting.pulling != waiting.order->step || waiting.slices < options_.servers_of_slices.size()) return;
+  Computing next{std::move(*waiting.order), waiting.base};
+  out.emplace_back(Compute{next.order, next.base});
+  state_ = std::move(next);
+}
+
+void Worker::computed(Instant now, const Computed& result, WorkerActions& out) {
+  const auto* computing = std::get_if<Computing>(&state_);
+  if (computing == nullptr || computing->order.step != result.step) return;
+  const wire::Order& order = computing->order;
+  for (std::uint32_t s = 0; s < options_.servers_of_slices.size(); ++s)
+    out.emplace_back(Send{peer(options_.servers_of_slices[s]), wire::Push{*id_, order.step, SliceId{s}, order.push_bits}});
+  send_to_chief(now,
+                wire::Contributed{*id_, order.step, computing->base, static_cast<std::uint32_t>(order.lease.size()), order.local_steps,
+                                  result.loss_sum, result.squared_norm, result.finite, result.compute},
+                out);
+  state_ = Waiting{};
+}
+
+void Worker::time_passed(Instant now, WorkerActions& out) {
+  if (!id_) {
+    if (now - last_sent_ >= options_.patience) say_hello(now, out);
+  } else if (now - last_sent_ >= options_.heartbeat) {
+    send_to_chief(now, wire::Heartbeat{*id_}, out);
+  }
+}
+
+void Worker::leave(WorkerActions& out) {
+  if (id_) out.emplace_back(Send{the_chief, wire::Leaving{*id_}});
+  state_ = Over{};
+  out.emplace_back(Abandon{});
+  out.emplace_back(Quit{});
+}
+
+void Worker::send_to_chief(Instant now, wire::Message message, WorkerActions& out) {
+  last_sent_ = now;
+  out.emplace_back(Send{the_chief, std::move(message)});
+}
+
+}  // namespace motley::protocol

@@ -1,0 +1,94 @@
+// A worker: waits for an order and the parameters it is to be computed on, computes, pushes, and waits again. It knows which slices there are
+// and on which server each lives; the numbers themselves stay with the driver.
+#pragma once
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "base/time.h"
+#include "protocol/peers.h"
+
+namespace motley::protocol {
+
+struct WorkerOptions {
+  std::string node;
+  std::vector<ServerId> servers_of_slices;  // by SliceId
+  Duration heartbeat = from_seconds(1);
+  Duration patience = from_seconds(5);  // an unanswered Hello is repeated after this
+};
+
+// What a worker hears --------------------------------------------------------------------------------------------------------------
+
+struct Started {};
+struct Arrived {
+  wire::Message message;
+};
+/// The device is done with this step.
+struct Computed {
+  Step step;
+  double loss_sum{};
+  double squared_norm{};
+  bool finite = true;
+  Duration compute{};
+};
+struct TimePassed {};
+/// The user or the scheduler wants this worker gone.
+struct AskedToLeave {};
+using WorkerEvent = std::variant<Started, Arrived, Computed, TimePassed, AskedToLeave>;
+
+// What a worker answers --------------------------------------------------------------------------------------------------------------
+
+/// Compute this order at `base`, then report Computed. Replaces whatever was being computed.
+struct Compute {
+  wire::Order order;
+  Version base;
+};
+/// Stop computing, if it is; no Computed is wanted.
+struct Abandon {};
+/// It is over: this machine will say nothing more.
+struct Quit {};
+using WorkerAction = std::variant<Send, Compute, Abandon, Quit>;
+using WorkerActions = std::vector<WorkerAction>;  // carry out in order
+
+class Worker {
+ public:
+  explicit Worker(WorkerOptions options);
+
+  /// Total: whatever is not meant for what it is now changes nothing.
+  void step(Instant now, const WorkerEvent& event, WorkerActions& out);
+
+  [[nodiscard]] std::optional<WorkerId> id() const { return id_; }
+
+ private:
+  struct Outside {};  // no member: has said Hello, or will
+  struct Waiting {
+    std::optional<wire::Order> order;
+    std::optional<Step> pulling;  // the step for which slices are coming in
+    std::size_t slices = 0;       // of them here
+    Version base;
+  };
+  struct Computing {
+    wire::Order order;
+    Version base;
+  };
+  struct Over {};
+
+  void say_hello(Instant now, WorkerActions& out);
+  void arrived(Instant now, const wire::Message& message, WorkerActions& out);
+  void pulled(const wire::Pulled& pulled, WorkerActions& out);
+  void compute_if_ready(WorkerActions& out);
+  void computed(Instant now, const Computed& result, WorkerActions& out);
+  void time_passed(Instant now, WorkerActions& out);
+  void leave(WorkerActions& out);
+  void send_to_chief(Instant now, wire::Message message, WorkerActions& out);
+
+  WorkerOptions options_;
+  std::optional<WorkerId> id_;
+  std::variant<Outside, Waiting, Computing, Over> state_;
+  std::uint32_t attempt_ = 0;  // of saying Hello
+  Instant last_sent_{};
+};
+
+}  // namespace motley::protocol

@@ -1,0 +1,69 @@
+// One entry per column, in the order in which the table shows them. A new figure in the table is one entry here.
+#include "report/columns.h"
+
+#include <fmt/format.h>
+
+#include "report/number.h"
+#include "report/ranking.h"
+
+namespace motley::report {
+namespace {
+
+/// "58.4–64.1", "58.4–64.1, 4/5" when a seed missed the target, nothing for a single seed that reached it.
+std::string spread_text(const Row& row) {
+  const SeedSpread spread = seed_spread(row);
+  const std::string how_many = spread.reached < spread.seeds ? fmt::format("{}/{}", spread.reached, spread.seeds) : "";
+  if (spread.reached == 0) return "";
+  if (spread.seeds < 2) return how_many;
+  const std::string range = fmt::format("{}–{}", show_seconds_bare(spread.least_s), show_seconds_bare(spread.most_s));
+  return how_many.empty() ? range : range + ", " + how_many;
+}
+
+Cell time_to_target(const Row& row) {
+  const auto time = reached(row.time_to_target_s);
+  return {time ? show_seconds(*time) : "not reached", spread_text(row)};
+}
+
+Cell throughput(const Row& row) {
+  const double whole = row.sum_of_parts_samples_per_second;
+  return {show_fixed(row.samples_per_second, 0), whole > 0 ? show_percent(row.samples_per_second / whole, 0) : ""};
+}
+
+}  // namespace
+
+std::vector<Column> columns(const Comparison& comparison) {
+  return {
+      {"time to " + show_percent(comparison.target_accuracy),
+       "When the mean curve over the seeds, smoothed over 3 evaluations, first reaches the target; beside it the soonest and the latest "
+       "seed, and how "
+       "many seeds got there when not all did.",
+       time_to_target},
+      {"vs bsp", "How many times sooner than bsp.",
+       [](const Row& row) {
+         return Cell{show_times(row.speedup_vs_bsp), ""};
+       }},
+      {"vs lb-bsp", "How many times sooner than load-balanced bsp.",
+       [](const Row& row) {
+         return Cell{show_times(row.speedup_vs_lb_bsp), ""};
+       }},
+      {"final accuracy", "At the end of the run: mean and standard deviation over the seeds.",
+       [](const Row& row) {
+         return Cell{show_percent(row.final_accuracy_mean, row.final_accuracy_std, 1), ""};
+       }},
+      {"samples/s", "Throughput of the cluster; beside it its share of the sum of what each device does alone.", throughput},
+      {"wait", "Share of the workers' time spent waiting for others.",
+       [](const Row& row) {
+         return Cell{show_percent(row.wait_share), ""};
+       }},
+      {"comm", "Share of the workers' time spent on communication that no computation hides.",
+       [](const Row& row) {
+         return Cell{show_percent(row.exposed_comm_share), ""};
+       }},
+      {"bytes", "Pushed and pulled over the whole run.",
+       [](const Row& row) {
+         return Cell{show_bytes(row.bytes_total), ""};
+       }},
+  };
+}
+
+}  // namespace motley::report

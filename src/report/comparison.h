@@ -1,0 +1,63 @@
+// What a report shows: several strategies on one job, as plain data. Filled at the door, drawn by table, chart and page.
+#pragma once
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace motley::report {
+
+/// What a worker is doing, as seen from itself.
+enum class Phase { compute, send, wait, receive };
+
+struct Span {
+  double begin_s{};
+  double end_s{};
+  Phase phase{};
+};
+
+/// One worker's time, span after span.
+struct Lane {
+  std::string worker;
+  std::vector<Span> spans;
+};
+
+/// One evaluation of the global model.
+struct Point {
+  double time_s{};
+  double samples{};
+  double accuracy{};
+  double loss{};
+};
+
+/// One strategy over all seeds.
+struct Row {
+  std::string strategy;                    // as the user wrote it, overrides included
+  std::vector<std::vector<Point>> curves;  // per seed
+  std::vector<Point> mean_curve;           // over the seeds, smoothed over 3 evaluations
+  std::optional<double> time_to_target_s;  // of the mean curve; absent: not reached
+  std::vector<std::optional<double>> time_to_target_per_seed;
+  double final_accuracy_mean{};
+  double final_accuracy_std{};
+  double samples_per_second{};
+  double sum_of_parts_samples_per_second{};
+  double bytes_total{};
+  double wait_share{};
+  double exposed_comm_share{};
+  double overlap_ratio{};
+  std::optional<double> speedup_vs_bsp;  // absent: one of the two did not reach the target, or bsp is not in the table
+  std::optional<double> speedup_vs_lb_bsp;
+  std::vector<Lane> timeline;            // of the first seed, a window of a few steps
+  std::vector<std::uint64_t> staleness;  // histogram of the first seed: [k] = contributions applied k versions late
+};
+
+struct Comparison {
+  std::string job;      // its name
+  std::string command;  // that makes this table again
+  double target_accuracy{};
+  std::vector<std::uint64_t> seeds;
+  std::vector<std::string> workers;  // "fast-1: 1000 samples/s, 2 ms overhead, 135 MB/s"
+  std::vector<Row> rows;
+};
+
+}  // namespace motley::report

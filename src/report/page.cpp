@@ -1,0 +1,162 @@
+// One function per part of the page, from top to bottom; charts come from their own files.
+#include "report/page.h"
+
+#include <fmt/format.h>
+
+#include "report/columns.h"
+#include "report/headline.h"
+#include "report/number.h"
+#include "report/page_assets.h"
+#include "report/ranking.h"
+#include "report/staleness_chart.h"
+#include "report/style.h"
+#include "report/target_chart.h"
+#include "report/text.h"
+#include "report/timeline_chart.h"
+
+namespace motley::report {
+namespace {
+
+/// `body` is HTML; heading and lede are plain text.
+std::string section(std::string_view id, std::string_view heading, std::string_view lede, std::string_view body) {
+  return fmt::format(
+      "<section aria-labelledby=\"{0}-heading\">\n<h2 id=\"{0}-heading\">{1}</h2>\n<p class=\"lede\">{2}</p>\n{3}</section>\n", id,
+      escape_xml(heading), escape_xml(lede), body);
+}
+
+std::string tile(std::string_view label, std::string_view figure) {
+  return fmt::format("<div><dt>{}</dt><dd>{}</dd></div>\n", escape_xml(label), escape_xml(figure));
+}
+
+/// The winner in a few figures; nothing when no strategy reached the target.
+std::string tiles(const Comparison& comparison) {
+  const auto best = fastest(comparison);
+  if (!best) return {};
+  const Row& row = comparison.rows[*best];
+  std::string out =
+      tile(fmt::format("to {} with {}", show_percent(comparison.target_accuracy), row.strategy), show_seconds(*row.time_to_target_s));
+  if (row.speedup_vs_bsp && row.strategy != "bsp") out += tile("sooner than bsp", show_times(row.speedup_vs_bsp));
+  if (row.speedup_vs_lb_bsp && row.strategy != "lb-bsp") out += tile("sooner than lb-bsp", show_times(row.speedup_vs_lb_bsp));
+  out += tile("accuracy at the end", show_percent(row.final_accuracy_mean, row.final_accuracy_std, 1));
+  if (row.sum_of_parts_samples_per_second > 0)
+    out += tile("of the sum of the parts", show_percent(row.samples_per_second / row.sum_of_parts_samples_per_second, 0));
+  return "<dl class=\"tiles\">\n" + out + "</dl>\n";
+}
+
+std::string header(const Comparison& comparison) {
+  const Headline said = headline(comparison);
+  std::string remarks;
+  for (const std::string& remark : said.remarks) remarks += (remarks.empty() ? "" : " ") + escape_xml(remark);
+  return fmt::format("<header>\n<p class=\"eyebrow\">Motley, comparison of strategies on <b>{}</b></p>\n<h1>{}</h1>\n{}{}</header>\n",
+                     escape_xml(comparison.job), escape_xml(said.result),
+                     remarks.empty() ? "" : fmt::format("<p class=\"remarks\">{}</p>\n", remarks), tiles(comparison));
+}
+
+std::string table_head(const std::vector<Column>& all) {
+  std::string out = "<thead><tr><th scope=\"col\">strategy</th>";
+  for (const Column& column : all)
+    out += fmt::format("<th scope=\"col\" title=\"{}\">{}</th>", escape_xml(column.meaning), escape_xml(column.heading));
+  return out + "</tr></thead>\n";
+}
+
+std::string table_cell(const Cell& cell) {
+  const bool missing = cell.figure == no_number || cell.figure == "not reached";
+  const std::string aside = cell.aside.empty() ? "" : fmt::format(" <small>{}</small>", escape_xml(cell.aside));
+  return fmt::format("<td{}>{}{}</td>", missing ? " class=\"missing\"" : "", escape_xml(cell.figure), aside);
+}
+
+std::string table_row(const std::vector<Column>& all, const Row& row, std::size_t index, bool best) {
+  const std::string name = escape_xml(row.strategy);
+  std::string out = fmt::format("<tr data-s=\"{}\" data-name=\"{}\"{}><th scope=\"row\"><span class=\"{}\">{}</span>{}{}</th>", index, name,
+                                best ? " class=\"best\"" : "", strategy_class(index), swatch(index), name,
+                                best ? "<span class=\"badge\">fastest</span>" : "");
+  for (const Column& column : all) out += table_cell(column.cell(row));
+  return out + "</tr>\n";
+}
+
+std::string meanings(const std::vector<Column>& all) {
+  std::string out = "<details><summary>What the columns mean</summary>\n<dl>\n";
+  for (const Column& column : all) out += fmt::format("<dt>{}</dt><dd>{}</dd>\n", escape_xml(column.heading), escape_xml(column.meaning));
+  return out + "</dl>\n</details>\n";
+}
+
+std::string table_section(const Comparison& comparison) {
+  const std::vector<Column> all = columns(comparison);
+  std::string rows;
+  for (std::size_t i = 0; i < comparison.rows.size(); ++i) rows += table_row(all, comparison.rows[i], i, fastest(comparison) == i);
+  return section(
+      "results", "Results",
+      "In the order of the command. The small figures give the spread over the seeds and the share of the sum of the parts.",
+      fmt::format("<div class=\"scroll\"><table>\n{}<tbody>\n{}</tbody>\n</table></div>\n{}", table_head(all), rows, meanings(all)));
+}
+
+std::string figure(std::string_view svg) { return fmt::format("<figure class=\"scroll\" style=\"margin:0\">\n{}</figure>\n", svg); }
+
+std::string accuracy_section(const Comparison& comparison) {
+  return section(
+      "accuracy", "Accuracy over time",
+      "Bold: the mean over the seeds, smoothed over 3 evaluations. Faint: each seed. A dot marks where the mean reaches the target.",
+      figure(accuracy_chart(comparison)));
+}
+
+std::string target_section(const Comparison& comparison) {
+  return section("target", "Time to target", "Bars: the mean curve. Whiskers: from the soonest to the latest seed. Dots: each seed.",
+                 figure(target_chart(comparison)));
+}
+
+std::string timeline_section(const Comparison& comparison) {
+  const auto shown = common_window_s(comparison);
+  std::string charts;
+  for (std::size_t i = 0; i < comparison.rows.size(); ++i) charts += timeline_chart(comparison.rows[i], i, shown);
+  const std::string scale =
+      shown ? "All strategies on one time scale." : "Each strategy on its own time scale: their steps differ too much for one.";
+  return section("timeline", "What each worker does", "A window of a few steps of the first seed. " + scale,
+                 fmt::format("{}<div class=\"pair\">\n{}</div>\n", phase_legend(), charts));
+}
+
+std::string staleness_section(const Comparison& comparison) {
+  const std::size_t bars = staleness_bars(comparison);
+  std::string charts;
+  for (std::size_t i = 0; i < comparison.rows.size(); ++i) charts += staleness_chart(comparison.rows[i], i, bars);
+  return section(
+      "staleness", "Staleness",
+      "How many versions late contributions were applied, first seed. One axis for all; heights are scaled to each strategy's tallest bar.",
+      fmt::format("<div class=\"triple\">\n{}</div>\n", charts));
+}
+
+std::string seeds_text(const Comparison& comparison) {
+  std::string out;
+  for (const std::uint64_t seed : comparison.seeds) out += fmt::format("{}{}", out.empty() ? "" : ", ", seed);
+  return out.empty() ? "none recorded" : out;
+}
+
+std::string cluster_section(const Comparison& comparison) {
+  std::string workers;
+  for (const std::string& worker : comparison.workers) workers += fmt::format("<li>{}</li>\n", escape_xml(worker));
+  if (!workers.empty()) workers = "<ul class=\"cluster\">\n" + workers + "</ul>\n";
+  return section("again", "The cluster, and how to make this again",
+                 fmt::format("{} workers; the same for every strategy.", comparison.workers.size()),
+                 fmt::format("{}<p class=\"facts\"><b>Seeds</b> {}</p>\n<div class=\"command\"><pre><code>{}</code></pre></div>\n", workers,
+                             seeds_text(comparison), escape_xml(comparison.command)));
+}
+
+std::string charts_of_rows(const Comparison& comparison) {
+  if (comparison.rows.empty()) return {};
+  return timeline_section(comparison) + staleness_section(comparison);
+}
+
+}  // namespace
+
+std::string page(const Comparison& comparison) {
+  return fmt::format(
+             "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n<meta name=\"viewport\" content=\"width=device-width, "
+             "initial-scale=1\">\n"
+             "<meta name=\"color-scheme\" content=\"light dark\">\n<title>{}: comparison of "
+             "strategies</title>\n<style>{}{}</style>\n</head>\n<body>\n<main>\n",
+             escape_xml(comparison.job), page_style, chart_style()) +
+         header(comparison) + table_section(comparison) + accuracy_section(comparison) + target_section(comparison) +
+         charts_of_rows(comparison) + cluster_section(comparison) +
+         fmt::format("</main>\n<script>{}</script>\n</body>\n</html>\n", page_script);
+}
+
+}  // namespace motley::report

@@ -1,0 +1,65 @@
+#include "sim/device.h"
+
+#include <algorithm>
+#include <limits>
+
+#include "cluster/cost.h"
+
+namespace motley::sim {
+
+Device::Device(const cluster::Spec& spec, NodeId node, std::uint64_t seed)
+    : node_(spec.nodes[node.value]), jitter_(seed, "jitter", node.value), slowdowns_(seed, "slowdowns", node.value) {
+  for (const cluster::Fault& fault : spec.faults) {
+    if (fault.node != node) continue;
+    if (fault.kind == cluster::FaultKind::slow) faults_.push_back({fault.at, fault.at + fault.lasting, fault.factor});
+    if (fault.kind == cluster::FaultKind::pause) faults_.push_back({fault.at, fault.at + fault.lasting, std::numeric_limits<double>::infinity()});
+  }
+}
+
+Instant Device::finish(Instant start, std::uint64_t samples, std::uint32_t steps) {
+  double work = seconds(cluster::compute_time(node_, samples, steps));
+  if (node_.jitter > 0) work *= jitter_.log_normal(node_.jitter);
+  if (faults_.empty() && !node_.slowdowns) return start + from_seconds(work);
+
+  std::erase_if(spells_, [&](const Spell& spell) { return spell.to <= start; });
+  Instant now = start;
+  for (;;) {
+    foresee(now);
+    const double factor = factor_at(now);
+    const Instant change = next_change(now);
+    const Duration rest = from_seconds(work * factor);
+    if (change == Instant::max() || now + rest <= change) return now + rest;
+    work -= seconds(change - now) / factor;
+    now = change;
+  }
+}
+
+/// Draws random slowdowns until one begins after `until`.
+void Device::foresee(Instant until) {
+  if (!node_.slowdowns) return;
+  while (foreseen_ <= until) {
+    const Instant from = foreseen_ + from_seconds(slowdowns_.exponential(seconds(node_.slowdowns->mean_gap)));
+    const Instant to = from + from_seconds(slowdowns_.exponential(seconds(node_.slowdowns->mean_length)));
+    spells_.push_back({from, to, node_.slowdowns->factor});
+    foreseen_ = to;
+  }
+}
+
+double Device::factor_at(Instant now) const {
+  double factor = 1;
+  for (const auto* list : {&faults_, &spells_})
+    for (const Spell& spell : *list)
+      if (spell.from <= now && now < spell.to) factor *= spell.factor;
+  return factor;
+}
+
+Instant Device::next_change(Instant now) const {
+  Instant next = Instant::max();
+  for (const auto* list : {&faults_, &spells_})
+    for (const Spell& spell : *list)
+      for (const Instant edge : {spell.from, spell.to})
+        if (edge > now) next = std::min(next, edge);
+  return next;
+}
+
+}  // namespace motley::sim

@@ -1,0 +1,139 @@
+#include "sim/network.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "base/check.h"
+
+namespace motley::sim {
+
+Network::Network(const cluster::Spec& spec, Clock clock) : spec_(spec), clock_(std::move(clock)), servers_(spec.servers) {
+  const auto nodes = static_cast<std::uint32_t>(spec.nodes.size());
+  egresses_.resize(servers_ + nodes);
+  for (std::uint32_t s = 0; s < servers_; ++s) {
+    egresses_[s].bytes_per_second = spec.server_nic.down_bytes_per_second;
+    egresses_[s].lanes.resize(nodes);
+    server_in_.push_back({spec.server_nic.up_bytes_per_second, {}});
+  }
+  for (std::uint32_t n = 0; n < nodes; ++n) {
+    egresses_[servers_ + n].bytes_per_second = spec.nodes[n].link.up_bytes_per_second;
+    egresses_[servers_ + n].lanes.resize(servers_);
+    node_down_.push_back({spec.nodes[n].link.down_bytes_per_second, {}});
+  }
+  for (const cluster::Group& group : spec.groups) {
+    group_up_.push_back({group.uplink.up_bytes_per_second, {}});
+    group_down_.push_back({group.uplink.down_bytes_per_second, {}});
+  }
+  cut_until_.resize(nodes);
+}
+
+Duration Network::latency(Port from, Port to) const {
+  if (from.server && to.server) return from.index == to.index ? Duration{0} : spec_.server_nic.latency;
+  const cluster::Node& node = spec_.nodes[from.server ? to.index : from.index];
+  return node.link.latency + (node.group ? spec_.groups[*node.group].uplink.latency : Duration{0});
+}
+
+Instant Network::departure(Instant now, Port from, Port to) const { return std::max({now, cut_until(from), cut_until(to)}); }
+
+std::uint64_t Network::window(const Parcel& parcel) const {
+  const double rate = std::min(egresses_[egress_of(parcel.from)].bytes_per_second, egresses_[egress_of(parcel.to)].bytes_per_second);
+  const double round_trip = 2 * seconds(latency(parcel.from, parcel.to));
+  return std::max<std::uint64_t>(2, 1 + static_cast<std::uint64_t>(std::ceil(rate * round_trip / static_cast<double>(std::max<std::uint64_t>(parcel.bytes, 1)))));
+}
+
+void Network::send(Instant now, const Parcel& parcel) {
+  const std::uint32_t id = store(parcel);
+  const std::uint32_t egress = egress_of(parcel.from);
+  Lane& lane = egresses_[egress].lanes[parcel.to.index];
+  lane.waiting.push({parcel.priority, order_++, id});
+  queue_lane(egresses_[egress], parcel.to.index, window(parcel));
+  start_next(now, egress);
+}
+
+void Network::queue_lane(Egress& egress, std::uint32_t index, std::uint64_t window) {
+  Lane& lane = egress.lanes[index];
+  if (lane.in_turn || lane.waiting.empty() || lane.under_way >= window) return;
+  lane.in_turn = true;
+  egress.turn.push_back(index);
+}
+
+void Network::start_next(Instant now, std::uint32_t index) {
+  Egress& egress = egresses_[index];
+  if (egress.busy || egress.turn.empty()) return;
+  const std::uint32_t lane_index = egress.turn.front();
+  Lane& lane = egress.lanes[lane_index];
+  const Parcel& parcel = parcels_[lane.waiting.top().parcel];
+  const Instant open = departure(now, parcel.from, parcel.to);
+  if (open > now && !parcel.from.server) {  // the sender itself is cut off: try again then
+    egress.busy = true;
+    clock_.wake_egress(open, index);
+    return;
+  }
+  const std::uint32_t id = lane.waiting.top().parcel;
+  egress.turn.pop_front();
+  lane.in_turn = false;
+  lane.waiting.pop();
+  ++lane.under_way;
+  const Duration service = from_seconds(static_cast<double>(parcel.bytes) / egress.bytes_per_second);
+  const Duration travel = latency(parcel.from, parcel.to);
+  egress.busy = true;
+  clock_.wake_egress(now + service, index);
+  // Towards a node that is cut off, it lies in the network until then.
+  clock_.deliver(std::max(through_pipes(now + travel, now + service + travel, parcel), open + travel), id);
+  queue_lane(egress, lane_index, window(parcel));
+}
+
+Instant Network::through_pipes(Instant head, Instant tail, const Parcel& parcel) {
+  const auto pass = [&](Pipe& pipe) {
+    pipe.free = std::max(pipe.free, head) + from_seconds(static_cast<double>(parcel.bytes) / pipe.bytes_per_second);
+    tail = std::max(tail, pipe.free);
+  };
+  const cluster::Node& node = spec_.nodes[parcel.from.server ? parcel.to.index : parcel.from.index];
+  if (node.group) pass(parcel.from.server ? group_down_[*node.group] : group_up_[*node.group]);
+  pass(parcel.from.server ? node_down_[parcel.to.index] : server_in_[parcel.to.index]);
+  return tail;
+}
+
+void Network::egress_free(Instant now, std::uint32_t egress) {
+  egresses_[egress].busy = false;
+  start_next(now, egress);
+}
+
+Parcel Network::arrived(Instant now, std::uint32_t id) {
+  const Parcel parcel = parcels_[id];
+  unused_.push_back(id);
+  const std::uint32_t egress = egress_of(parcel.from);
+  Lane& lane = egresses_[egress].lanes[parcel.to.index];
+  --lane.under_way;
+  queue_lane(egresses_[egress], parcel.to.index, window(parcel));
+  start_next(now, egress);
+  return parcel;
+}
+
+void Network::drop_node(std::uint32_t node) {
+  const auto empty_lane = [&](Egress& egress, std::uint32_t index) {
+    Lane& lane = egress.lanes[index];
+    for (; !lane.waiting.empty(); lane.waiting.pop()) unused_.push_back(lane.waiting.top().parcel);
+    if (lane.in_turn) std::erase(egress.turn, index);
+    lane.in_turn = false;
+  };
+  for (std::uint32_t s = 0; s < servers_; ++s) {
+    empty_lane(egresses_[servers_ + node], s);
+    empty_lane(egresses_[s], node);
+  }
+}
+
+void Network::cut_off(std::uint32_t node, Instant until) { cut_until_[node] = std::max(cut_until_[node], until); }
+
+std::uint32_t Network::store(const Parcel& parcel) {
+  if (unused_.empty()) {
+    parcels_.push_back(parcel);
+    return static_cast<std::uint32_t>(parcels_.size() - 1);
+  }
+  const std::uint32_t id = unused_.back();
+  unused_.pop_back();
+  parcels_[id] = parcel;
+  return id;
+}
+
+}  // namespace motley::sim

@@ -1,0 +1,107 @@
+// The simulated network. Each node has a link (up and down), each server a NIC, groups of nodes may share an uplink; all full duplex.
+//
+// Control messages take the path's latency and no bandwidth. A slice leaves its sender's egress, which sends one slice at a time, in turn over
+// the receivers that can take one, lowest slice id first; on its way it passes pipes (group uplink, the receiver's side), each of which carries
+// bytes_per_second and is first-in-first-out. A slice flows through all of them at once (cut-through):
+//   a pipe's free time f := max(f, head) + bytes/rate;   the slice is through when both f and its tail have passed.
+// At most a window of slices is under way between one pair, so that a later slice of higher priority overtakes what is still waiting.
+// Cost: two events per slice, O(log) of the slices waiting.
+#pragma once
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <queue>
+#include <variant>
+#include <vector>
+
+#include "base/ids.h"
+#include "base/time.h"
+#include "cluster/spec.h"
+#include "wire/message.h"
+
+namespace motley::sim {
+
+/// One side of a connection.
+struct Port {
+  bool server = false;
+  std::uint32_t index = 0;  // of the server or the node
+};
+
+/// One slice under way.
+struct Parcel {
+  Port from;
+  Port to;
+  std::uint32_t priority = 0;  // lower goes first
+  std::uint64_t bytes = 0;
+  std::variant<wire::Push, wire::Pulled> content;
+};
+
+class Network {
+ public:
+  /// What the network needs of the world's clock: to be called back then, with egress_free() or arrived().
+  struct Clock {
+    std::function<void(Instant, std::uint32_t egress)> wake_egress;
+    std::function<void(Instant, std::uint32_t parcel)> deliver;
+  };
+  Network(const cluster::Spec& spec, Clock clock);
+
+  void send(Instant now, const Parcel& parcel);
+  /// To be called when wake_egress' time has come.
+  void egress_free(Instant now, std::uint32_t egress);
+  /// To be called when deliver's time has come; returns the parcel.
+  Parcel arrived(Instant now, std::uint32_t parcel);
+
+  [[nodiscard]] Duration latency(Port from, Port to) const;
+  /// When a message that this node sends or is sent at `now` can set out: not while it is cut off.
+  [[nodiscard]] Instant departure(Instant now, Port from, Port to) const;
+  /// Everything that waits at this node's egress, or for it, is gone.
+  void drop_node(std::uint32_t node);
+  /// Nothing passes to or from this node until then.
+  void cut_off(std::uint32_t node, Instant until);
+
+ private:
+  struct Pipe {
+    double bytes_per_second = 0;
+    Instant free{};
+  };
+  struct Waiting {
+    std::uint32_t priority;
+    std::uint64_t order;
+    std::uint32_t parcel;
+    bool operator>(const Waiting& other) const { return priority != other.priority ? priority > other.priority : order > other.order; }
+  };
+  struct Lane {  // to one receiver
+    std::priority_queue<Waiting, std::vector<Waiting>, std::greater<>> waiting;
+    std::uint32_t under_way = 0;
+    bool in_turn = false;  // stands in Egress::turn
+  };
+  struct Egress {
+    double bytes_per_second = 0;
+    bool busy = false;
+    std::deque<std::uint32_t> turn;  // lanes that may send now
+    std::vector<Lane> lanes;
+  };
+
+  [[nodiscard]] std::uint32_t egress_of(Port port) const { return port.server ? port.index : servers_ + port.index; }
+  void queue_lane(Egress& egress, std::uint32_t lane, std::uint64_t window);
+  void start_next(Instant now, std::uint32_t egress);
+  [[nodiscard]] Instant through_pipes(Instant head, Instant tail, const Parcel& parcel);
+  [[nodiscard]] std::uint64_t window(const Parcel& parcel) const;
+  [[nodiscard]] Instant cut_until(Port port) const { return port.server ? Instant{} : cut_until_[port.index]; }
+  std::uint32_t store(const Parcel& parcel);
+
+  const cluster::Spec& spec_;
+  Clock clock_;
+  std::uint32_t servers_;
+  std::vector<Egress> egresses_;  // servers first, then nodes
+  std::vector<Pipe> server_in_;
+  std::vector<Pipe> node_down_;
+  std::vector<Pipe> group_up_;
+  std::vector<Pipe> group_down_;
+  std::vector<Instant> cut_until_;  // by node
+  std::vector<Parcel> parcels_;
+  std::vector<std::uint32_t> unused_;
+  std::uint64_t order_ = 0;
+};
+
+}  // namespace motley::sim

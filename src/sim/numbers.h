@@ -1,0 +1,52 @@
+// What the payload handles of the machines stand for: parameters, contributions, evaluations. `NoNumbers` is a world of time and versions alone.
+#pragma once
+#include <cstdint>
+#include <optional>
+
+#include "base/ids.h"
+#include "wire/message.h"
+
+namespace motley::sim {
+
+/// What a finished step tells beside its payload.
+struct Contributed {
+  double loss_sum = 0;
+  double squared_norm = 0;
+  bool finite = true;
+};
+
+struct Evaluation {
+  double accuracy = 0;
+  double loss = 0;
+};
+
+class Numbers {
+ public:
+  virtual ~Numbers() = default;
+  /// This server's slices, as they are now and looking rho ahead, become part of what the worker will compute on.
+  virtual void snapshot(ServerId server, WorkerId worker, double rho) = 0;
+  /// Computes the order on what was snapshotted for its worker; keeps the contribution until committed everywhere, freed or forgotten.
+  virtual Contributed compute(const wire::Order& order) = 0;
+  virtual void commit(ServerId server, const wire::Apply& update) = 0;
+  virtual void free(WorkerId worker, Step step) = 0;
+  /// The contribution is complete: it outlives its worker.
+  virtual void completed(WorkerId worker, Step step) = 0;
+  /// The worker is gone: its parameters and whatever is not complete go too.
+  virtual void forget(WorkerId worker) = 0;
+  /// This server's parameters of `version` are ready; answers when the last server's are.
+  virtual std::optional<Evaluation> exported(ServerId server, Version version) = 0;
+};
+
+/// Time and versions only; `servers` of them export each evaluated version.
+class NoNumbers : public Numbers {
+ public:
+  void snapshot(ServerId, WorkerId, double) override {}
+  Contributed compute(const wire::Order&) override { return {}; }
+  void commit(ServerId, const wire::Apply&) override {}
+  void free(WorkerId, Step) override {}
+  void completed(WorkerId, Step) override {}
+  void forget(WorkerId) override {}
+  std::optional<Evaluation> exported(ServerId server, Version) override { return server == ServerId{0} ? std::optional<Evaluation>(Evaluation{}) : std::nullopt; }
+};
+
+}  // namespace motley::sim

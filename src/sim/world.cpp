@@ -1,0 +1,325 @@
+#include "sim/world.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/check.h"
+#include "base/match.h"
+#include "codec/codec.h"
+
+namespace motley::sim {
+namespace {
+
+constexpr Port chief_port{true, 0};  // the chief lives with server 0
+
+Port node_port(std::uint32_t node) { return {false, node}; }
+Port server_port(std::uint32_t server) { return {true, server}; }
+
+}  // namespace
+
+World::World(const WorldOptions& options, policy::Strategy strategy, const policy::Schedule& schedule, Numbers& numbers, trace::Sink& trace)
+    : options_(options),
+      numbers_(numbers),
+      trace_(trace),
+      network_(options_.cluster, {[this](Instant when, std::uint32_t egress) { queue_.at(when, EgressFree{egress}); },
+                                  [this](Instant when, std::uint32_t parcel) { queue_.at(when, ParcelArrives{parcel}); }}),
+      chief_(options.chief, std::move(strategy), schedule) {
+  const auto count = static_cast<std::uint32_t>(options_.cluster.nodes.size());
+  nodes_.resize(count);
+  for (std::uint32_t n = 0; n < count; ++n) devices_.emplace_back(options_.cluster, NodeId{n}, options_.seed);
+  for (std::uint32_t s = 0; s < options_.cluster.servers; ++s) shards_.emplace_back(ServerId{s}, options_.layout.of(ServerId{s}));
+}
+
+Ending World::run() {
+  for (std::uint32_t f = 0; f < options_.cluster.faults.size(); ++f) queue_.at(options_.cluster.faults[f].at, FaultStrikes{f});
+  for (std::uint32_t n = 0; n < nodes_.size(); ++n)
+    if (cluster::present_at_start(options_.cluster, NodeId{n})) start_node(n);
+  queue_.at(now_ + options_.cluster.heartbeat, ChiefTick{});
+  while (!queue_.empty() && !(ended_ && evaluations_.empty())) {
+    auto [when, what] = queue_.pop();
+    now_ = when;
+    ++ending_.events;
+    happen(what);
+  }
+  ending_.updates = chief_.version().value;
+  ending_.samples = chief_.ledger().counted();
+  ending_.closed_epochs = chief_.ledger().closed_epochs();
+  return ending_;
+}
+
+void World::happen(const What& what) {
+  std::visit(match{[&](const Control& e) {
+                     const Letter letter = std::move(letters_[e.letter]);
+                     unused_letters_.push_back(e.letter);
+                     deliver(letter);
+                   },
+                   [&](const EgressFree& e) { network_.egress_free(now_, e.egress); },
+                   [&](const ParcelArrives& e) { deliver(network_.arrived(now_, e.parcel)); },
+                   [&](const ComputeEnds& e) {
+                     if (nodes_[e.node].running && nodes_[e.node].serial == e.serial) end_compute(e.node);
+                   },
+                   [&](const WorkerTick& e) {
+                     if (!nodes_[e.node].machine || nodes_[e.node].life != e.life || ended_) return;
+                     queue_.at(now_ + options_.cluster.heartbeat, e);
+                     if (!nodes_[e.node].paused) tell_worker(e.node, protocol::TimePassed{});
+                   },
+                   [&](const ChiefTick& e) {
+                     if (ended_) return;
+                     queue_.at(now_ + options_.cluster.heartbeat, e);
+                     tell_chief(protocol::Tick{});
+                   },
+                   [&](const FaultStrikes& e) { strike(options_.cluster.faults[e.index]); },
+                   [&](const PauseEnds& e) {
+                     nodes_[e.node].paused = false;
+                     std::deque<What> missed = std::move(nodes_[e.node].missed);
+                     nodes_[e.node].missed.clear();
+                     for (const What& late : missed) happen(late);
+                   },
+                   [&](const LossNoticed& e) { tell_chief(protocol::Lost{e.worker}); }},
+             what);
+}
+
+// Nodes come, go and suffer ------------------------------------------------------------------------------------------------------------
+
+void World::start_node(std::uint32_t n) {
+  Node& node = nodes_[n];
+  if (node.machine) return;
+  protocol::WorkerOptions worker;
+  worker.node = options_.cluster.nodes[n].name;
+  for (const store::Slice& slice : options_.layout.slices) worker.servers_of_slices.push_back(slice.server);
+  worker.heartbeat = options_.cluster.heartbeat;
+  worker.patience = options_.cluster.silence_deadline;
+  node.machine.emplace(std::move(worker));
+  ++node.life;
+  node.connection = static_cast<std::uint32_t>(node_of_connection_.size());
+  node_of_connection_.push_back(n);
+  queue_.at(now_ + options_.cluster.heartbeat, WorkerTick{n, node.life});
+  tell_worker(n, protocol::Started{});
+}
+
+/// The process is gone; what it had not sent yet goes with it.
+void World::stop_node(std::uint32_t n) {
+  Node& node = nodes_[n];
+  node.machine.reset();
+  node.running.reset();
+  node.member.reset();
+  node.missed.clear();
+  node.paused = false;
+  network_.drop_node(n);
+}
+
+void World::strike(const cluster::Fault& fault) {
+  const std::uint32_t n = fault.node.value;
+  Node& node = nodes_[n];
+  tell({.kind = trace::Kind::fault, .first = n, .last = static_cast<std::uint64_t>(fault.kind)});
+  switch (fault.kind) {
+    case cluster::FaultKind::kill:
+      if (node.member) queue_.at(network_.departure(now_, node_port(n), chief_port) + network_.latency(node_port(n), chief_port), LossNoticed{*node.member});
+      stop_node(n);
+      break;
+    case cluster::FaultKind::pause:
+      if (node.paused) break;
+      node.paused = true;
+      queue_.at(now_ + fault.lasting, PauseEnds{n});
+      break;
+    case cluster::FaultKind::leave:
+      if (node.machine) tell_worker(n, protocol::AskedToLeave{});
+      break;
+    case cluster::FaultKind::join: start_node(n); break;
+    case cluster::FaultKind::partition: network_.cut_off(n, now_ + fault.lasting); break;
+    case cluster::FaultKind::slow: break;  // the device knows
+  }
+}
+
+// Delivery -----------------------------------------------------------------------------------------------------------------------------
+
+void World::deliver(const Letter& letter) {
+  if (letter.to.role == protocol::Role::chief) return tell_chief(protocol::Received{letter.from, letter.message});
+  if (letter.to.role == protocol::Role::server) return tell_shard(letter.to.id, letter.message);
+  Node& node = nodes_[letter.node];
+  if (!node.machine || node.life != letter.life) return;
+  if (node.paused) {
+    letters_.push_back(letter);
+    node.missed.emplace_back(Control{static_cast<std::uint32_t>(letters_.size() - 1)});
+    return;
+  }
+  tell_worker(letter.node, protocol::Arrived{letter.message});
+}
+
+void World::deliver(const Parcel& parcel) {
+  if (parcel.to.server) {
+    ending_.bytes_pushed += parcel.bytes;
+    return tell_shard(parcel.to.index, std::get<wire::Push>(parcel.content));
+  }
+  ending_.bytes_pulled += parcel.bytes;
+  Node& node = nodes_[parcel.to.index];
+  if (!node.machine) return;
+  const wire::Pulled& slice = std::get<wire::Pulled>(parcel.content);
+  if (node.paused)
+    deliver(Letter{protocol::peer(ServerId{parcel.from.index}), protocol::peer(slice.worker), parcel.to.index, node.life, slice});
+  else
+    tell_worker(parcel.to.index, protocol::Arrived{slice});
+}
+
+// Machines and their answers -----------------------------------------------------------------------------------------------------------
+
+void World::tell_chief(const protocol::ChiefEvent& event) {
+  chief_actions_.clear();
+  chief_.step(now_, event, chief_actions_);
+  for (const auto& action : chief_actions_) carry_out(action);
+}
+
+void World::tell_shard(std::uint32_t server, const wire::Message& message) {
+  shard_actions_.clear();
+  shards_[server].step(message, shard_actions_);
+  for (const auto& action : shard_actions_) carry_out(server, action);
+}
+
+void World::tell_worker(std::uint32_t node, const protocol::WorkerEvent& event) {
+  worker_actions_.clear();
+  nodes_[node].machine->step(now_, event, worker_actions_);
+  for (const auto& action : worker_actions_) carry_out(node, action);
+}
+
+void World::carry_out(const protocol::ChiefAction& action) {
+  using trace::Kind;
+  std::visit(match{[&](const protocol::Send& a) { send_from_chief(a); },
+                   [&](const protocol::Joined& a) {
+                     tell({.kind = Kind::joined, .worker = a.worker, .first = node_of_worker_[a.worker.value]});
+                   },
+                   [&](const protocol::Left& a) {
+                     numbers_.forget(a.worker);
+                     tell({.kind = Kind::left, .why = static_cast<std::uint8_t>(a.why), .worker = a.worker});
+                   },
+                   [&](const protocol::Completed& a) {
+                     numbers_.completed(a.worker, a.step);
+                     tell({.kind = Kind::contributed, .worker = a.worker, .step = a.step, .version = a.base, .first = a.samples});
+                   },
+                   [&](const protocol::Counted& a) {
+                     tell({.kind = Kind::counted, .worker = a.worker, .step = a.step, .version = a.version, .first = a.samples, .last = a.staleness, .value = a.weight});
+                   },
+                   [&](const protocol::Held& a) { tell({.kind = Kind::held, .why = static_cast<std::uint8_t>(a.why), .worker = a.worker, .first = a.gap}); },
+                   [&](const protocol::Dropped& a) { tell({.kind = Kind::dropped, .why = static_cast<std::uint8_t>(a.why), .worker = a.worker, .step = a.step}); },
+                   [&](const protocol::Rested& a) { tell({.kind = Kind::rested, .worker = a.worker}); },
+                   [&](const protocol::Evaluate& a) { evaluations_.emplace(a.version, a.samples); },
+                   [&](const protocol::Finished& a) {
+                     ended_ = true;
+                     ending_.why = a.why;
+                     ending_.ended = now_;
+                     tell({.kind = Kind::finished, .why = static_cast<std::uint8_t>(a.why), .first = chief_.ledger().counted()});
+                   }},
+             action);
+}
+
+void World::carry_out(std::uint32_t server, const protocol::ShardAction& action) {
+  std::visit(match{[&](const protocol::Send& a) { send_from_server(server, a); },
+                   [&](const protocol::Commit& a) { numbers_.commit(ServerId{server}, a.update); },
+                   [&](const protocol::Free& a) { numbers_.free(a.worker, a.step); },
+                   [&](const protocol::Snapshot& a) { numbers_.snapshot(ServerId{server}, a.worker, a.rho); },
+                   [&](const protocol::ExportNow& a) {
+                     if (const auto evaluation = numbers_.exported(ServerId{server}, a.version)) evaluated(a.version, *evaluation);
+                   }},
+             action);
+}
+
+void World::carry_out(std::uint32_t node, const protocol::WorkerAction& action) {
+  std::visit(match{[&](const protocol::Send& a) { send_from_worker(node, a); }, [&](const protocol::Compute& a) { begin_compute(node, a.order); },
+                   [&](const protocol::Abandon&) { nodes_[node].running.reset(); }, [&](const protocol::Quit&) { stop_node(node); }},
+             action);
+}
+
+void World::begin_compute(std::uint32_t n, const wire::Order& order) {
+  Node& node = nodes_[n];
+  node.running = Running{order, now_};
+  ++node.serial;
+  queue_.at(devices_[n].finish(now_, order.lease.size(), order.local_steps), ComputeEnds{n, node.serial});
+  tell({.kind = trace::Kind::compute_began, .worker = order.worker, .step = order.step});
+}
+
+void World::end_compute(std::uint32_t n) {
+  const Running done = std::move(*nodes_[n].running);
+  nodes_[n].running.reset();
+  const Contributed result = numbers_.compute(done.order);
+  tell({.kind = trace::Kind::compute_ended, .worker = done.order.worker, .step = done.order.step, .first = done.order.lease.size()});
+  tell_worker(n, protocol::Computed{done.order.step, result.loss_sum, result.squared_norm, result.finite, now_ - done.began});
+}
+
+// Sending ------------------------------------------------------------------------------------------------------------------------------
+
+void World::send_from_chief(const protocol::Send& send) {
+  if (send.to.role == protocol::Role::server) {
+    if (send.to.id == 0) {
+      if (const auto* update = std::get_if<wire::Apply>(&send.message))
+        tell({.kind = trace::Kind::applied, .version = update->version, .first = update->parts.size(), .value = update->rate});
+      if (const auto* go = std::get_if<wire::Release>(&send.message))
+        tell({.kind = trace::Kind::released, .worker = go->worker, .step = go->step, .version = chief_.version()});
+      return tell_shard(0, send.message);
+    }
+    return post({protocol::the_chief, send.to, 0, 0, send.message}, chief_port, server_port(send.to.id));
+  }
+  const std::uint32_t n = send.to.role == protocol::Role::guest ? node_of_connection_[send.to.id] : node_of_worker_[send.to.id];
+  if (const auto* welcome = std::get_if<wire::Welcome>(&send.message)) {
+    node_of_worker_.resize(std::max<std::size_t>(node_of_worker_.size(), welcome->worker.value + 1));
+    node_of_worker_[welcome->worker.value] = n;
+    nodes_[n].member = welcome->worker;
+  }
+  if (const auto* order = std::get_if<wire::Order>(&send.message)) trace_order(*order);
+  post({protocol::the_chief, send.to, n, nodes_[n].life, send.message}, chief_port, node_port(n));
+}
+
+void World::send_from_server(std::uint32_t server, const protocol::Send& send) {
+  if (send.to.role == protocol::Role::chief) return post({protocol::peer(ServerId{server}), send.to, 0, 0, send.message}, server_port(server), chief_port);
+  const wire::Pulled& slice = std::get<wire::Pulled>(send.message);
+  const std::uint32_t n = node_of_worker_[slice.worker.value];
+  network_.send(now_, {server_port(server), node_port(n), slice.slice.value, bytes_of(slice.slice, slice.bits), slice});
+}
+
+void World::send_from_worker(std::uint32_t n, const protocol::Send& send) {
+  if (const auto* push = std::get_if<wire::Push>(&send.message))
+    return network_.send(now_, {node_port(n), server_port(send.to.id), push->slice.value, bytes_of(push->slice, push->bits), *push});
+  const auto id = nodes_[n].machine->id();
+  post({id ? protocol::peer(*id) : protocol::guest(nodes_[n].connection), send.to, n, nodes_[n].life, send.message}, node_port(n), chief_port);
+}
+
+void World::post(Letter letter, Port from, Port to) {
+  std::uint32_t id = 0;
+  if (unused_letters_.empty()) {
+    id = static_cast<std::uint32_t>(letters_.size());
+    letters_.push_back(std::move(letter));
+  } else {
+    id = unused_letters_.back();
+    unused_letters_.pop_back();
+    letters_[id] = std::move(letter);
+  }
+  queue_.at(network_.departure(now_, from, to) + network_.latency(from, to), Control{id});
+}
+
+std::uint64_t World::bytes_of(SliceId slice, std::uint8_t bits) {
+  auto& bytes = slice_bytes_[bits];
+  if (bytes.empty()) {
+    const auto codec = codec::make(bits);
+    check(codec.ok(), "a strategy asks for bits that there is a codec for");
+    for (const store::Slice& s : options_.layout.slices) bytes.push_back((*codec)->encoded_bytes(s.count));
+  }
+  return bytes[slice.value];
+}
+
+void World::trace_order(const wire::Order& order) {
+  tell({.kind = trace::Kind::ordered, .worker = order.worker, .step = order.step, .version = order.version, .first = order.lease.size(), .last = order.local_steps});
+  for (const Range& range : order.lease.ranges)
+    tell({.kind = trace::Kind::leased, .epoch = range.epoch, .worker = order.worker, .step = order.step, .first = range.first, .last = range.last});
+}
+
+void World::evaluated(Version version, const Evaluation& evaluation) {
+  const auto asked = evaluations_.find(version);
+  check(asked != evaluations_.end(), "what is exported was asked for");
+  tell({.kind = trace::Kind::evaluated, .version = version, .first = asked->second, .value = evaluation.accuracy, .second = evaluation.loss});
+  evaluations_.erase(asked);
+}
+
+void World::tell(trace::Event event) {
+  event.at = now_;
+  trace_.told(event);
+}
+
+}  // namespace motley::sim

@@ -1,0 +1,154 @@
+// A simulated cluster: the real chief, shard and worker machines, driven by a virtual clock over a modelled network and modelled devices.
+// It turns the crank and holds no decision. Same options, strategy and seed: the same trace, byte for byte.
+#pragma once
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <optional>
+#include <variant>
+#include <vector>
+
+#include "cluster/spec.h"
+#include "policy/schedule.h"
+#include "policy/strategy.h"
+#include "protocol/chief.h"
+#include "protocol/shard.h"
+#include "protocol/worker.h"
+#include "sim/device.h"
+#include "sim/event_queue.h"
+#include "sim/network.h"
+#include "sim/numbers.h"
+#include "store/layout.h"
+#include "trace/event.h"
+
+namespace motley::sim {
+
+struct WorldOptions {
+  cluster::Spec cluster;
+  protocol::ChiefOptions chief;
+  store::Layout layout;
+  std::uint64_t seed = 0;
+};
+
+struct Ending {
+  protocol::Ended why{};
+  Instant ended{};
+  std::uint64_t events = 0;  // of the virtual clock
+  std::uint64_t bytes_pushed = 0;
+  std::uint64_t bytes_pulled = 0;
+  std::uint64_t updates = 0;
+  std::uint64_t samples = 0;  // counted
+  std::uint32_t closed_epochs = 0;
+};
+
+class World {
+ public:
+  /// Keeps references to `numbers` and `trace`.
+  World(const WorldOptions& options, policy::Strategy strategy, const policy::Schedule& schedule, Numbers& numbers, trace::Sink& trace);
+
+  /// Turns the crank until training ends. Once.
+  Ending run();
+
+ private:
+  // What the clock can bring.
+  struct Control {  // a control message arrives
+    std::uint32_t letter;
+  };
+  struct EgressFree {
+    std::uint32_t egress;
+  };
+  struct ParcelArrives {
+    std::uint32_t parcel;
+  };
+  struct ComputeEnds {
+    std::uint32_t node;
+    std::uint32_t serial;
+  };
+  struct WorkerTick {
+    std::uint32_t node;
+    std::uint32_t life;
+  };
+  struct ChiefTick {};
+  struct FaultStrikes {
+    std::uint32_t index;
+  };
+  struct PauseEnds {
+    std::uint32_t node;
+  };
+  struct LossNoticed {  // the chief's side of a connection has broken
+    WorkerId worker;
+  };
+  using What = std::variant<Control, EgressFree, ParcelArrives, ComputeEnds, WorkerTick, ChiefTick, FaultStrikes, PauseEnds, LossNoticed>;
+
+  struct Letter {
+    protocol::Peer from;
+    protocol::Peer to;
+    std::uint32_t node;  // the worker's side of it, if it has one
+    std::uint32_t life;
+    wire::Message message;
+  };
+  struct Running {  // what a node computes
+    wire::Order order;
+    Instant began;
+  };
+  struct Node {
+    std::optional<protocol::Worker> machine;  // absent: nobody home
+    std::uint32_t life = 0;                   // grows with each start; letters of an earlier life are lost
+    std::uint32_t connection = 0;
+    std::uint32_t serial = 0;                 // grows with each computation
+    std::optional<Running> running;
+    std::optional<WorkerId> member;           // as the chief knows it
+    bool paused = false;
+    std::deque<What> missed;                  // what came in while paused
+  };
+
+  void happen(const What& what);
+  void start_node(std::uint32_t node);
+  void stop_node(std::uint32_t node);
+  void strike(const cluster::Fault& fault);
+  void deliver(const Letter& letter);
+  void deliver(const Parcel& parcel);
+
+  void tell_chief(const protocol::ChiefEvent& event);
+  void tell_shard(std::uint32_t server, const wire::Message& message);
+  void tell_worker(std::uint32_t node, const protocol::WorkerEvent& event);
+  void carry_out(const protocol::ChiefAction& action);
+  void carry_out(std::uint32_t server, const protocol::ShardAction& action);
+  void carry_out(std::uint32_t node, const protocol::WorkerAction& action);
+  void begin_compute(std::uint32_t node, const wire::Order& order);
+  void end_compute(std::uint32_t node);
+
+  void send_from_chief(const protocol::Send& send);
+  void send_from_server(std::uint32_t server, const protocol::Send& send);
+  void send_from_worker(std::uint32_t node, const protocol::Send& send);
+  [[nodiscard]] std::uint64_t bytes_of(SliceId slice, std::uint8_t bits);
+  void post(Letter letter, Port from, Port to);
+  void trace_order(const wire::Order& order);
+  void evaluated(Version version, const Evaluation& evaluation);
+  void tell(trace::Event event);
+
+  WorldOptions options_;
+  Numbers& numbers_;
+  trace::Sink& trace_;
+  EventQueue<What> queue_;
+  Instant now_{};
+  Network network_;
+  std::vector<Device> devices_;
+  protocol::Chief chief_;
+  std::vector<protocol::Shard> shards_;
+  std::vector<Node> nodes_;
+  std::vector<std::uint32_t> node_of_worker_;      // by WorkerId
+  std::vector<std::uint32_t> node_of_connection_;
+  std::vector<Letter> letters_;
+  std::vector<std::uint32_t> unused_letters_;
+  std::map<Version, std::uint64_t> evaluations_;   // asked for, not yet done: samples counted then
+  std::map<std::uint8_t, std::vector<std::uint64_t>> slice_bytes_;  // by bits per value, then by slice
+  bool ended_ = false;
+  Ending ending_;
+  // Scratch of tell_*; a machine is never told anything while its answers are being carried out.
+  protocol::ChiefActions chief_actions_;
+  protocol::ShardActions shard_actions_;
+  protocol::WorkerActions worker_actions_;
+};
+
+}  // namespace motley::sim

@@ -1,0 +1,75 @@
+#include "store/layout.h"
+
+#include <algorithm>
+
+#include "base/check.h"
+
+namespace motley::store {
+namespace {
+
+void require_forward_order(std::span<const TensorPlace> tensors) {
+  std::uint64_t end = 0;
+  SliceKind kind = SliceKind::parameter;
+  for (const TensorPlace& tensor : tensors) {
+    check(tensor.offset == end, "tensors follow each other without gaps");
+    check(tensor.kind >= kind, "parameters come before statistics");
+    end += tensor.count;
+    kind = tensor.kind;
+  }
+}
+
+/// Joins the last slice when kind and size allow, else opens a new one.
+void append(std::vector<Slice>& slices, const TensorPlace& piece, std::uint64_t slice_values) {
+  if (!slices.empty()) {
+    Slice& last = slices.back();
+    if (last.kind == piece.kind && last.count + piece.count <= slice_values) {
+      last.count += piece.count;
+      return;
+    }
+  }
+  slices.push_back({piece.offset, piece.count, piece.kind, {}});
+}
+
+/// Pieces of one tensor differ by at most one value.
+void append_pieces(std::vector<Slice>& slices, const TensorPlace& tensor, std::uint64_t slice_values) {
+  const std::uint64_t pieces = tensor.count / slice_values + (tensor.count % slice_values != 0);
+  for (std::uint64_t done = 0, left = pieces; left > 0; --left) {
+    const std::uint64_t count = (tensor.count - done) / left;
+    append(slices, {tensor.offset + done, count, tensor.kind}, slice_values);
+    done += count;
+  }
+}
+
+void spread(std::vector<Slice>& slices, std::uint32_t servers) {
+  std::vector<std::uint64_t> load(servers);
+  for (Slice& slice : slices) {
+    const auto lightest = std::min_element(load.begin(), load.end());
+    *lightest += slice.count;
+    slice.server = {static_cast<ServerId::Rep>(lightest - load.begin())};
+  }
+}
+
+}  // namespace
+
+std::vector<SliceId> Layout::of(ServerId server) const {
+  std::vector<SliceId> ids;
+  for (std::uint32_t i = 0; i < slices.size(); ++i)
+    if (slices[i].server == server) ids.push_back({i});
+  return ids;
+}
+
+Layout cut(std::span<const TensorPlace> tensors, std::uint64_t slice_values, std::uint32_t servers) {
+  check(slice_values >= 1, "a slice holds at least one value");
+  check(servers >= 1, "there is at least one server");
+  require_forward_order(tensors);
+  Layout layout;
+  layout.servers = servers;
+  for (const TensorPlace& tensor : tensors) {
+    append_pieces(layout.slices, tensor, slice_values);
+    layout.values += tensor.count;
+  }
+  spread(layout.slices, servers);
+  return layout;
+}
+
+}  // namespace motley::store

@@ -1,0 +1,48 @@
+// How a flat buffer of values is cut into slices and spread over servers. Pure arithmetic; knows names of nothing.
+// Every process computes the same layout from the same tensors, so it never travels.
+#pragma once
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "base/ids.h"
+
+namespace motley::store {
+
+enum class SliceKind : std::uint8_t {
+  parameter,  // updated by the optimizer
+  statistic   // averaged by weight
+};
+
+/// A tensor's place in the flat buffer, as far as cutting needs it. Tensors come in forward order, parameters before statistics, without
+/// gaps.
+struct TensorPlace {
+  std::uint64_t offset{};
+  std::uint64_t count{};
+  SliceKind kind{};
+};
+
+/// Values [offset, offset+count) of the flat buffer: the unit of sending, applying and priority. A lower id is needed earlier in the
+/// forward pass.
+struct Slice {
+  std::uint64_t offset{};
+  std::uint64_t count{};  // never 0
+  SliceKind kind{};
+  ServerId server;
+};
+
+struct Layout {
+  std::vector<Slice> slices;  // indexed by SliceId; offsets ascend, no gaps
+  std::uint64_t values{};
+  std::uint32_t servers{};
+  [[nodiscard]] const Slice& operator[](SliceId id) const { return slices[id.value]; }
+  /// The slices that live on `server`, ascending: its parameters before its statistics.
+  [[nodiscard]] std::vector<SliceId> of(ServerId server) const;
+};
+
+/// Cuts at `slice_values` values (>= 1): a larger tensor is split into nearly equal pieces, neighbours of one kind are merged up to it.
+/// Each slice, in order, goes to the server (>= 1 of them) that holds the fewest values so far. So the servers' loads differ by at most
+/// one slice, and the layers needed first are spread over all of them.
+Layout cut(std::span<const TensorPlace> tensors, std::uint64_t slice_values, std::uint32_t servers);
+
+}  // namespace motley::store

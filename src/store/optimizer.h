@@ -1,0 +1,56 @@
+// The update rules, on flat spans: SGD with momentum and weight decay, AdamW. Elementwise, so that any cut into slices gives the same bits.
+// Rates come with each call: schedules and warm-up are decided elsewhere.
+#pragma once
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+namespace motley::store {
+
+enum class OptimizerKind { sgd, adamw };
+
+struct OptimizerSpec {
+  OptimizerKind kind = OptimizerKind::sgd;
+  double momentum = 0.9;    // sgd
+  double weight_decay = 0;  // sgd: added to the gradient; adamw: decoupled
+  double beta1 = 0.9;       // adamw
+  double beta2 = 0.999;     // adamw
+  double epsilon = 1e-8;    // adamw
+};
+
+/// State and rule for `count` values. SGD:   v = mu*v + (g + wd*w);  w -= rate*v
+///                                  AdamW: m, u moving moments of g with bias correction;  w -= rate*(m^/(sqrt(u^)+eps) + wd*w)
+/// All arithmetic is in float, one fixed order per value; constants are rounded to float once. One owner thread.
+/// Cost of an update: sgd reads 12 and writes 8 bytes per value, adamw 16 and 12.
+class Optimizer {
+ public:
+  Optimizer(const OptimizerSpec& spec, std::size_t count);
+
+  /// One update in place. `momentum` replaces the spec's for this update (strategies may adjust it; adamw has none and ignores it).
+  /// All spans have `count` values.
+  void update(std::span<float> weights, std::span<const float> gradient, double rate, double momentum);
+
+  /// The same update in pieces, so that a gradient can be summed and used while it is in cache: begin_update() once, then update_piece()
+  /// until every value has been covered exactly once. A piece covers values [first, first + gradient.size()).
+  void begin_update() { ++updates_; }
+  void update_piece(std::size_t first, std::span<float> weights, std::span<const float> gradient, double rate, double momentum);
+
+  /// out = w - rho*rate*d where d is the direction the next update would take without a new gradient (sgd: v; adamw: m^/(sqrt(u^)+eps)).
+  /// Before the first update d is 0. Both spans cover values [first, first + out.size()).
+  void look_ahead(std::span<const float> weights, double rho, double rate, std::span<float> out, std::size_t first = 0) const;
+
+  [[nodiscard]] std::span<const float> first() const { return first_; }    // v or m
+  [[nodiscard]] std::span<const float> second() const { return second_; }  // u; empty for sgd
+  [[nodiscard]] std::uint64_t updates() const { return updates_; }
+
+ private:
+  void require_held(std::size_t first, std::size_t weights, std::size_t others) const;
+
+  OptimizerSpec spec_;
+  std::vector<float> first_;
+  std::vector<float> second_;
+  std::uint64_t updates_ = 0;
+};
+
+}  // namespace motley::store

@@ -1,0 +1,43 @@
+// Snapshots in the safetensors format, which every tool of the field reads. Written atomically; read as if a stranger had written it.
+//
+//   file := header_bytes:u64 header data                  numbers little-endian; header padded with spaces to a multiple of 8
+//   header := {"__metadata__": {text: text, ...}, name: {"dtype": "F32", "shape": [...], "data_offsets": [begin, end]}, ...}
+//             begin and end count bytes of data; together the tensors cover all of it, without gaps
+#pragma once
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+
+namespace motley::store {
+
+/// Values [offset, offset + product of shape) of a flat buffer.
+struct NamedTensor {
+  std::string name;
+  std::vector<std::int64_t> shape;
+  std::uint64_t offset{};
+  bool operator==(const NamedTensor&) const = default;
+};
+
+using Metadata = std::map<std::string, std::string>;
+
+struct TensorFile {
+  std::vector<NamedTensor> tensors;  // offsets ascend, no gaps
+  std::vector<float> values;
+  Metadata metadata;
+};
+
+/// Writes beside `path`, then renames: whoever looks sees the old file or the whole new one. `tensors` cover `values` in order, without
+/// gaps, and their names differ (else our bug). A full disk or a missing folder gives up and leaves the old file as it was.
+Outcome write_safetensors(const std::filesystem::path& path, std::span<const NamedTensor> tensors, std::span<const float> values,
+                          const Metadata& metadata);
+
+/// Only F32 is understood. Anything else, and any damage, is refused with the file, the tensor and what was expected.
+/// Allocates no more than a few times the size of the file.
+Result<TensorFile> read_safetensors(const std::filesystem::path& path);
+
+}  // namespace motley::store

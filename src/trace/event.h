@@ -1,0 +1,55 @@
+// What happened, one flat record each. The trace knows no machine and no policy: drivers tell it, summaries and checkers read it.
+#pragma once
+#include <cstdint>
+#include <string_view>
+
+#include "base/ids.h"
+#include "base/time.h"
+
+namespace motley::trace {
+
+/// Beside each kind: which fields of Event carry something. A kind's number is its name in trace files: append, never reorder.
+enum class Kind : std::uint8_t {
+  joined,          // worker; first = node
+  left,            // worker; why
+  ordered,         // worker step version; first = samples, last = local steps
+  leased,          // worker step; first..last = positions, epoch
+  released,        // worker step version: the servers begin to send it parameters
+  compute_began,   // worker step: the order and the last slice have arrived
+  compute_ended,   // worker step; first = samples
+  contributed,     // worker step; version = base; first = samples: every server has it all
+  applied,         // version; first = parts; value = rate
+  counted,         // worker step; version = of the update it went into; first = samples, last = staleness; value = weight
+  held,            // worker; why; first = gap
+  dropped,         // worker step; why
+  rested,          // worker: there is nothing left to give it
+  evaluated,       // version; first = samples counted; value = accuracy, second = loss
+  fault,           // first = node, last = kind of fault
+  finished         // why; first = samples counted
+};
+
+struct Event {
+  Instant at{};
+  Kind kind{};
+  std::uint8_t why{};  // a policy or protocol reason, by number
+  std::uint32_t epoch{};
+  WorkerId worker{};
+  Step step{};
+  Version version{};
+  std::uint64_t first{};
+  std::uint64_t last{};
+  double value{};
+  double second{};
+  bool operator==(const Event&) const = default;
+};
+
+[[nodiscard]] std::string_view name_of(Kind kind);
+
+/// Where events go. Told in order of time; must not throw.
+class Sink {
+ public:
+  virtual ~Sink() = default;
+  virtual void told(const Event& event) = 0;
+};
+
+}  // namespace motley::trace

@@ -1,0 +1,148 @@
+#include "trace/summary.h"
+
+#include <algorithm>
+
+namespace motley::trace {
+
+void Summary::told(const Event& e) {
+  last_ = e.at;
+  switch (e.kind) {
+    case Kind::joined:
+      if (lanes_.size() <= e.worker.value) lanes_.resize(e.worker.value + 1);
+      lanes_[e.worker.value].sums.node = static_cast<std::uint32_t>(e.first);
+      lanes_[e.worker.value].since = e.at;
+      break;
+    case Kind::left: turn(e.worker, Doing::gone, e.at); break;
+    case Kind::released:
+      turn(e.worker, Doing::receiving, e.at);
+      lanes_[e.worker.value].released = e.at;
+      break;
+    case Kind::compute_began: turn(e.worker, Doing::computing, e.at); break;
+    case Kind::compute_ended: turn(e.worker, Doing::sending, e.at); break;
+    case Kind::contributed:
+      turn(e.worker, Doing::waiting, e.at);
+      ++lanes_[e.worker.value].sums.steps;
+      finishes_[{e.worker, e.step}] = {lanes_[e.worker.value].released, e.at};
+      break;
+    case Kind::counted: {
+      lanes_[e.worker.value].sums.samples += e.first;
+      if (staleness_.size() <= e.last) staleness_.resize(e.last + 1);
+      ++staleness_[e.last];
+      const auto finish = finishes_.find({e.worker, e.step});
+      if (finish != finishes_.end()) {
+        update_.push_back(finish->second);
+        finishes_.erase(finish);
+      }
+      break;
+    }
+    case Kind::applied: close_update(); break;
+    case Kind::held: ++lanes_[e.worker.value].sums.held; break;
+    case Kind::evaluated: curve_.push_back({seconds(e.at), e.first, e.value, e.second}); break;
+    case Kind::finished:
+      for (std::uint32_t w = 0; w < lanes_.size(); ++w) turn(WorkerId{w}, Doing::gone, e.at);
+      break;
+    case Kind::ordered:
+    case Kind::leased:
+    case Kind::dropped:
+    case Kind::rested:
+    case Kind::fault: break;
+  }
+}
+
+void Summary::turn(WorkerId worker, Doing next, Instant now) {
+  Lane& lane = lanes_[worker.value];
+  const double passed = seconds(now - lane.since);
+  switch (lane.doing) {
+    case Doing::waiting: lane.sums.time.wait_s += passed; break;
+    case Doing::receiving: lane.sums.time.receive_s += passed; break;
+    case Doing::computing: lane.sums.time.compute_s += passed; break;
+    case Doing::sending: lane.sums.time.send_s += passed; break;
+    case Doing::gone: return;
+  }
+  lane.doing = next;
+  lane.since = now;
+}
+
+void Summary::close_update() {
+  if (update_.size() > 1) {
+    Instant first = Instant::max();
+    Instant last{};
+    double mean = 0;
+    for (const Finish& finish : update_) {
+      first = std::min(first, finish.done);
+      last = std::max(last, finish.done);
+      mean += seconds(finish.done - finish.released) / static_cast<double>(update_.size());
+    }
+    if (mean > 0) spreads_.push_back(seconds(last - first) / mean);
+  }
+  update_.clear();
+}
+
+std::vector<WorkerSummary> Summary::workers() const {
+  std::vector<WorkerSummary> result;
+  for (const Lane& lane : lanes_) result.push_back(lane.sums);
+  return result;
+}
+
+TimeShares Summary::time() const {
+  TimeShares all;
+  for (const Lane& lane : lanes_) {
+    all.compute_s += lane.sums.time.compute_s;
+    all.send_s += lane.sums.time.send_s;
+    all.receive_s += lane.sums.time.receive_s;
+    all.wait_s += lane.sums.time.wait_s;
+  }
+  return all;
+}
+
+double Summary::finish_spread() const {
+  double sum = 0;
+  const std::size_t from = spreads_.size() / 5;
+  for (std::size_t i = from; i < spreads_.size(); ++i) sum += spreads_[i];
+  return spreads_.empty() ? 0 : sum / static_cast<double>(spreads_.size() - from);
+}
+
+std::vector<Point> smoothed(const std::vector<Point>& curve) {
+  std::vector<Point> result = curve;
+  for (std::size_t i = 0; i < curve.size(); ++i) {
+    const std::size_t from = i < 2 ? 0 : i - 2;
+    result[i].accuracy = result[i].loss = 0;
+    for (std::size_t j = from; j <= i; ++j) {
+      result[i].accuracy += curve[j].accuracy / static_cast<double>(i - from + 1);
+      result[i].loss += curve[j].loss / static_cast<double>(i - from + 1);
+    }
+  }
+  return result;
+}
+
+std::optional<double> time_to_target(const std::vector<Point>& curve, double target) {
+  const std::vector<Point> smooth = smoothed(curve);
+  for (std::size_t i = 0; i < smooth.size(); ++i) {
+    if (smooth[i].accuracy < target) continue;
+    if (i == 0) return smooth[0].time_s;
+    const Point& before = smooth[i - 1];
+    return before.time_s + (smooth[i].time_s - before.time_s) * (target - before.accuracy) / (smooth[i].accuracy - before.accuracy);
+  }
+  return std::nullopt;
+}
+
+std::vector<Point> mean_of(const std::vector<std::vector<Point>>& curves) {
+  if (curves.empty()) return {};
+  std::size_t length = curves.front().size();
+  for (const auto& curve : curves) length = std::min(length, curve.size());
+  const double n = static_cast<double>(curves.size());
+  std::vector<Point> mean(length);
+  for (std::size_t i = 0; i < length; ++i) {
+    double samples = 0;
+    for (const auto& curve : curves) {
+      mean[i].time_s += curve[i].time_s / n;
+      mean[i].accuracy += curve[i].accuracy / n;
+      mean[i].loss += curve[i].loss / n;
+      samples += static_cast<double>(curve[i].samples) / n;
+    }
+    mean[i].samples = static_cast<std::uint64_t>(samples);
+  }
+  return mean;
+}
+
+}  // namespace motley::trace

@@ -1,0 +1,84 @@
+// A run in numbers, made while the events come in: shares of time, staleness, the accuracy curve. Reads events alone and knows no strategy.
+#pragma once
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <vector>
+
+#include "trace/event.h"
+
+namespace motley::trace {
+
+/// One evaluation of the global model.
+struct Point {
+  double time_s = 0;
+  std::uint64_t samples = 0;
+  double accuracy = 0;
+  double loss = 0;
+};
+
+/// Where a worker's time went, from joining to the end or its leaving, in seconds.
+///   compute: computing; send: from computed until every server has it; receive: from released until it computes;
+///   wait: everything else (others' work, a closed gate, nothing left to do)
+struct TimeShares {
+  double compute_s = 0;
+  double send_s = 0;
+  double receive_s = 0;
+  double wait_s = 0;
+  [[nodiscard]] double total() const { return compute_s + send_s + receive_s + wait_s; }
+};
+
+struct WorkerSummary {
+  std::uint32_t node = 0;
+  TimeShares time;
+  std::uint64_t steps = 0;
+  std::uint64_t samples = 0;  // counted
+  std::uint64_t held = 0;     // times it had to wait for others
+};
+
+class Summary : public Sink {
+ public:
+  void told(const Event& event) override;
+
+  [[nodiscard]] const std::vector<Point>& curve() const { return curve_; }
+  /// In order of joining; memberships of one node are apart.
+  [[nodiscard]] std::vector<WorkerSummary> workers() const;
+  [[nodiscard]] TimeShares time() const;  // all workers together
+  /// [k]: contributions applied k versions late.
+  [[nodiscard]] const std::vector<std::uint64_t>& staleness() const { return staleness_; }
+  /// Of updates with several parts: (last - first completion) / mean time since their release. Mean over all such updates after the first fifth.
+  [[nodiscard]] double finish_spread() const;
+  [[nodiscard]] double ended_s() const { return seconds(last_); }
+
+ private:
+  enum class Doing : std::uint8_t { waiting, receiving, computing, sending, gone };
+  struct Lane {
+    WorkerSummary sums;
+    Doing doing = Doing::waiting;
+    Instant since{};
+    Instant released{};
+  };
+  struct Finish {
+    Instant released;
+    Instant done;
+  };
+  void turn(WorkerId worker, Doing next, Instant now);
+  void close_update();
+
+  std::vector<Lane> lanes_;  // by WorkerId
+  std::vector<Point> curve_;
+  std::vector<std::uint64_t> staleness_;
+  std::map<std::pair<WorkerId, Step>, Finish> finishes_;  // complete, not yet counted
+  std::vector<Finish> update_;                            // parts of the update being told
+  std::vector<double> spreads_;
+  Instant last_{};
+};
+
+/// When a curve smoothed over 3 evaluations first reaches `target`, between evaluations by straight line; none when it never does.
+[[nodiscard]] std::optional<double> time_to_target(const std::vector<Point>& curve, double target);
+/// Each point's accuracy and loss become the mean over itself and up to two before it.
+[[nodiscard]] std::vector<Point> smoothed(const std::vector<Point>& curve);
+/// Point by point over several runs of one job; as long as the shortest.
+[[nodiscard]] std::vector<Point> mean_of(const std::vector<std::vector<Point>>& curves);
+
+}  // namespace motley::trace

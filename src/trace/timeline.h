@@ -1,0 +1,45 @@
+// A window of a run as lanes: what each worker did when. Keeps only the window, so long runs cost no memory.
+#pragma once
+#include <cstdint>
+#include <vector>
+
+#include "trace/event.h"
+
+namespace motley::trace {
+
+enum class Doing : std::uint8_t { compute, send, wait, receive };
+
+struct Stretch {
+  Instant from{};
+  Instant to{};
+  Doing doing{};
+};
+
+class Timeline : public Sink {
+ public:
+  /// Keeps what happens from `from` on until `length` has passed.
+  Timeline(Instant from, Duration length) : from_(from), to_(from + length) {}
+  void told(const Event& event) override;
+
+  struct Lane {
+    std::uint32_t node = 0;
+    std::vector<Stretch> stretches;
+  };
+  /// In order of joining.
+  [[nodiscard]] std::vector<Lane> lanes() const;
+
+ private:
+  struct Open {
+    Lane lane;
+    Doing doing = Doing::wait;
+    Instant since{};
+    bool here = true;
+  };
+  void turn(WorkerId worker, Doing next, Instant now);
+
+  Instant from_;
+  Instant to_;
+  std::vector<Open> open_;  // by WorkerId
+};
+
+}  // namespace motley::trace

@@ -1,0 +1,160 @@
+// Every message that crosses between chief, servers and workers: a closed set of plain structs, described once.
+// Payloads (slices) are not here: Push and Pulled announce them, the bytes travel beside the message and are never serialised.
+#pragma once
+#include <boost/describe.hpp>
+#include <cstdint>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "base/ids.h"
+#include "base/lease.h"
+#include "base/time.h"
+
+namespace motley::wire {
+
+// worker -> chief ------------------------------------------------------------------------------------------------------------------
+
+/// Asks to become a member. Answered by Welcome or, when training is over, Stop.
+struct Hello {
+  std::string node;
+  std::uint32_t attempt{};  // grows with each Hello of one connection; the answer repeats it, so that a late answer to an earlier one is known
+};
+/// The step is computed and its slices are on their way. The chief acts on it when every server has Gathered them too.
+struct Contributed {
+  WorkerId worker;
+  Step step;
+  Version base;                 // version of the parameters it was computed at
+  std::uint32_t samples{};
+  std::uint32_t local_steps{};
+  double loss_sum{};            // over the samples
+  double squared_norm{};        // of the contribution
+  bool finite{};                // no NaN, no infinity in it
+  Duration compute{};           // computing alone, without waiting
+};
+/// Said when there was nothing else to say for a while.
+struct Heartbeat {
+  WorkerId worker;
+};
+/// Goes in good order; what it holds returns to the pool.
+struct Leaving {
+  WorkerId worker;
+};
+
+// chief -> worker ------------------------------------------------------------------------------------------------------------------
+
+struct Welcome {
+  WorkerId worker;
+  std::uint32_t attempt{};
+};
+/// What to do next. The parameters to do it on come from the servers, at `version` or later.
+struct Order {
+  WorkerId worker;
+  Step step;
+  Version version;
+  std::uint32_t local_steps{};
+  double rate{};                // learning rate of local steps
+  std::uint8_t push_bits{};     // how to send the contribution
+  Lease lease;
+};
+/// You are not a member (any more): forget everything and say Hello.
+struct Fenced {
+  WorkerId worker;
+};
+struct Stop {};
+
+// worker -> server -----------------------------------------------------------------------------------------------------------------
+
+/// One slice of a contribution; its payload, whose size follows from the slice and `bits`, goes beside it on the bulk lane.
+struct Push {
+  WorkerId worker;
+  Step step;
+  SliceId slice;
+  std::uint8_t bits{};
+};
+
+// server -> chief ------------------------------------------------------------------------------------------------------------------
+
+/// Every slice of this contribution that lives here has arrived.
+struct Gathered {
+  ServerId server;
+  WorkerId worker;
+  Step step;
+};
+
+// chief -> server, in order, nothing lost while both live ---------------------------------------------------------------------------
+
+enum class UpdateKind : std::uint8_t {
+  gradient,  // g = sum weight*part, then the optimizer's rule
+  delta      // w += sum weight*part
+};
+BOOST_DESCRIBE_ENUM(UpdateKind, gradient, delta)
+
+struct Part {
+  WorkerId worker;
+  Step step;
+  double weight{};
+};
+/// Turns version-1 into version. All parts are gathered already; they are summed in this order, then forgotten.
+struct Apply {
+  Version version;
+  UpdateKind kind{};
+  double rate{};
+  double momentum{};
+  std::vector<Part> parts;
+};
+/// Forget a gathered contribution unapplied.
+struct Discard {
+  WorkerId worker;
+  Step step;
+};
+/// Send this worker the newest parameters, looking ahead: w - rho*rate*v.
+struct Release {
+  WorkerId worker;
+  Step step;  // for which it will use them
+  double rho{};
+  std::uint8_t pull_bits{};
+};
+/// Hand this version's parameters out for evaluation (later: for a checkpoint). It is the newest when this arrives.
+struct Export {
+  Version version;
+};
+/// This worker is gone: forget what it pushed, send it nothing more, take nothing more from it.
+struct Forget {
+  WorkerId worker;
+};
+
+// server -> worker -----------------------------------------------------------------------------------------------------------------
+
+/// One slice of parameters; its payload goes beside it on the bulk lane, as with Push.
+struct Pulled {
+  WorkerId worker;
+  Step step;
+  Version version;
+  SliceId slice;
+  std::uint8_t bits{};
+};
+
+BOOST_DESCRIBE_STRUCT(Hello, (), (node, attempt))
+BOOST_DESCRIBE_STRUCT(Contributed, (), (worker, step, base, samples, local_steps, loss_sum, squared_norm, finite, compute))
+BOOST_DESCRIBE_STRUCT(Heartbeat, (), (worker))
+BOOST_DESCRIBE_STRUCT(Leaving, (), (worker))
+BOOST_DESCRIBE_STRUCT(Welcome, (), (worker, attempt))
+BOOST_DESCRIBE_STRUCT(Order, (), (worker, step, version, local_steps, rate, push_bits, lease))
+BOOST_DESCRIBE_STRUCT(Fenced, (), (worker))
+BOOST_DESCRIBE_STRUCT(Stop, (), ())
+BOOST_DESCRIBE_STRUCT(Push, (), (worker, step, slice, bits))
+BOOST_DESCRIBE_STRUCT(Gathered, (), (server, worker, step))
+BOOST_DESCRIBE_STRUCT(Part, (), (worker, step, weight))
+BOOST_DESCRIBE_STRUCT(Apply, (), (version, kind, rate, momentum, parts))
+BOOST_DESCRIBE_STRUCT(Discard, (), (worker, step))
+BOOST_DESCRIBE_STRUCT(Release, (), (worker, step, rho, pull_bits))
+BOOST_DESCRIBE_STRUCT(Export, (), (version))
+BOOST_DESCRIBE_STRUCT(Forget, (), (worker))
+BOOST_DESCRIBE_STRUCT(Pulled, (), (worker, step, version, slice, bits))
+
+/// The closed set. A message's place in this list is its kind on the wire: append, never reorder.
+using Message = std::variant<Hello, Contributed, Heartbeat, Leaving, Welcome, Order, Fenced, Stop, Push, Gathered, Apply, Discard, Release,
+                             Forget, Pulled, Export>;
+
+}  // namespace motley::wire
