@@ -39,6 +39,8 @@ struct Named {
   std::string_view name;
   T value;
 };
+template <class T>
+Named(std::string_view, T) -> Named<T>;
 
 /// The complaints and the table outlive the reader.
 class Reader {

@@ -20,17 +20,19 @@ constexpr std::size_t up(std::size_t a, std::size_t b) { return (a + b - 1) / b;
 using Codes = std::array<std::uint8_t, block_values>;
 using Floats = std::array<float, block_values>;
 
+constexpr std::uint16_t poisoned = 0x7fc0;  // a NaN as scale: something in the block is not finite
+
 std::uint16_t scale_of(std::span<const float> block) {
-  constexpr std::int32_t nan = 0x7fc0, largest = 0x7f7f;
+  constexpr std::int32_t largest = 0x7f7f;  // short of the largest float by less than half a step, so that still nothing leaves the levels
   const std::int32_t bits = largest_magnitude_bits(block);
-  if (bits >= infinity_bits) return nan;
+  if (bits >= infinity_bits) return poisoned;
   return static_cast<std::uint16_t>(std::min((bits + 0xffff) >> 16, largest));
 }
 
 float widened(std::uint16_t scale) { return std::bit_cast<float>(static_cast<std::uint32_t>(scale) << 16); }
 
-/// For |x| < 2^22. Adding 1.5 * 2^23 leaves the nearest integer (ties to even) in the low bits of the float. Unlike a conversion it is
-/// defined for NaN (which becomes some integer), and the baseline vector instructions have it.
+/// For |x| < 2^22, ties to even: adding 1.5 * 2^23 leaves the integer in the low bits of the float. The baseline vector instructions
+/// have no rounding, but they have this.
 inline std::int32_t nearest_integer(float x) {
   constexpr float shift = 12582912.0F;
   return std::bit_cast<std::int32_t>(x + shift) - std::bit_cast<std::int32_t>(shift);
@@ -50,7 +52,7 @@ struct Block {
     std::uint8_t* __restrict code = codes.data();
     for (std::size_t i = 0; i < n; ++i) {
       const std::int32_t level = nearest_integer(x[i] / divisor * static_cast<float>(levels));
-      code[i] = static_cast<std::uint8_t>(std::clamp(level, -levels, levels) + levels);
+      code[i] = static_cast<std::uint8_t>(level + levels);
     }
   }
 
@@ -77,7 +79,7 @@ void encode_block(std::span<const float> values, std::byte* out) {
   const std::uint16_t scale = scale_of(values);
   Codes codes{};
   std::array<std::uint8_t, block_values> packed;
-  Block<b>::quantize(values, widened(scale), codes);
+  if (scale != poisoned) Block<b>::quantize(values, widened(scale), codes);
   Block<b>::pack(codes, packed.data(), stride);
   std::memcpy(out, &scale, scale_bytes);
   std::memcpy(out + scale_bytes, packed.data(), stride);

@@ -14,7 +14,8 @@ namespace motley::codec {
 /// b bits: ceil(n*b/8) + 2*ceil(n/256) bytes.
 /// scale: the largest |x| of the block, rounded up to bfloat16 (at most 2^-7 of it).
 /// Error: |x - q| <= scale/(2*levels) * (1 + 2^-14) + 2^-149. Zeros stay zero.
-/// A block that holds a NaN or an infinity decodes to NaN throughout. The one unused code decodes to scale * (levels+1)/levels.
+/// A block that holds a NaN or an infinity has a NaN as scale, codes 0, and decodes to NaN throughout. The one unused code decodes to scale
+/// * (levels+1)/levels.
 class Bits final : public Codec {
  public:
   explicit Bits(int bits);

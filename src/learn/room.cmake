@@ -20,4 +20,6 @@ target_link_libraries(motley_learn_torch PRIVATE motley_torch motley_base motley
 target_precompile_headers(motley_learn_torch PRIVATE <ATen/ATen.h>)
 
 target_sources(motley_learn PRIVATE $<TARGET_OBJECTS:motley_learn_torch>)
-target_link_libraries(motley_learn INTERFACE $<LINK_ONLY:motley_torch> ${CMAKE_DL_LIBS})
+# libstdc++ goes before torch: PyTorch's own builds export an older std::filesystem of another layout, and a program that binds to
+# that one crashes at its first path (seen with torch 2.11+cu130).
+target_link_libraries(motley_learn INTERFACE stdc++ $<LINK_ONLY:motley_torch> ${CMAKE_DL_LIBS})

@@ -1,0 +1,177 @@
+// The door as scripts see it: exit codes, JSON keys on stdout and nothing else there, the same job and seed giving the same trace.
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
+#include <boost/json/parse.hpp>
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+#include <string>
+
+#include "app/commands.h"
+#include "learn/learner.h"
+
+namespace motley::app {
+namespace {
+
+struct Ran {
+  int code = -1;
+  std::string out;
+  std::string err;
+};
+
+class CommandLine : public testing::Test {
+ protected:
+  void SetUp() override {
+    folder_ = std::filesystem::path(testing::TempDir()) / ("motley-cli-" + std::to_string(getpid()));
+    std::filesystem::create_directories(folder_);
+    job_ = write("job.toml", R"(
+[job]
+max_epochs = 2
+evaluate_every = 0.5
+[model]
+kind = "none"
+values = 20000
+[data]
+samples = 640
+[batch]
+global = 64
+[[cluster.node]]
+name = "fast"
+count = 2
+samples_per_second = 1000
+overhead_s = 0.002
+jitter = 0.1
+[[cluster.node]]
+name = "slow"
+samples_per_second = 250
+)");
+  }
+  void TearDown() override { std::filesystem::remove_all(folder_); }
+
+  std::string write(const std::string& name, const std::string& text) {
+    std::ofstream(folder_ / name) << text;
+    return (folder_ / name).string();
+  }
+
+  Ran motley(const std::string& arguments) {
+    const std::string err_file = (folder_ / "stderr").string();
+    const std::string command = "cd '" + folder_.string() + "' && '" MOTLEY_BINARY "' " + arguments + " 2>'" + err_file + "'";
+    Ran ran;
+    FILE* pipe = popen(command.c_str(), "r");
+    if (pipe == nullptr) return ran;
+    std::array<char, 4096> block{};
+    while (const std::size_t n = std::fread(block.data(), 1, block.size(), pipe)) ran.out.append(block.data(), n);
+    const int status = pclose(pipe);
+    ran.code = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+    std::ifstream err(err_file);
+    ran.err.assign(std::istreambuf_iterator<char>(err), {});
+    return ran;
+  }
+
+  std::filesystem::path folder_;
+  std::string job_;
+};
+
+TEST_F(CommandLine, SimulatePrintsOneObjectWithEveryKey) {
+  const Ran ran = motley("simulate job.toml --strategy ssp --json");
+  ASSERT_EQ(ran.code, 0) << ran.err;
+  const auto object = boost::json::parse(ran.out).as_object();
+  for (const char* key : {"strategy", "seed", "workers", "target_accuracy", "time_to_target_s", "seconds", "epochs", "samples", "updates", "final_accuracy", "best_accuracy",
+                          "final_loss", "samples_per_second", "sum_of_parts_samples_per_second", "wait_share", "exposed_comm_share", "overlap_ratio", "bytes_pushed",
+                          "bytes_pulled", "staleness", "finish_spread", "per_worker", "trace_sha256"})
+    EXPECT_TRUE(object.contains(key)) << key;
+  EXPECT_EQ(object.at("samples").to_number<int>(), 1280);
+  EXPECT_EQ(object.at("epochs").to_number<int>(), 2);
+}
+
+TEST_F(CommandLine, TheSameSeedGivesTheSameTraceAndAnotherSeedAnother) {
+  const auto sha = [&](const std::string& seed) {
+    return std::string(boost::json::parse(motley("simulate job.toml --strategy asp --json --seed " + seed).out).at("trace_sha256").as_string());
+  };
+  const std::string first = sha("7");
+  EXPECT_EQ(first, sha("7"));
+  EXPECT_NE(first, sha("8"));
+}
+
+TEST_F(CommandLine, CompareMakesARowPerStrategyAndAReport) {
+  const Ran ran = motley("compare job.toml --strategies bsp,lb-bsp,local-sgd:steps=4 --seeds 10..11 --json --out report");
+  ASSERT_EQ(ran.code, 0) << ran.err;
+  const auto rows = boost::json::parse(ran.out).at("rows").as_array();
+  ASSERT_EQ(rows.size(), 3U);
+  EXPECT_EQ(rows[2].at("strategy").as_string(), "local-sgd:steps=4");
+  for (const char* key : {"time_to_target_s", "time_to_target_per_seed", "final_accuracy_mean", "final_accuracy_std", "samples_per_second", "bytes_total", "wait_share",
+                          "overlap_ratio", "speedup_vs_bsp", "speedup_vs_lb_bsp"})
+    EXPECT_TRUE(rows[0].as_object().contains(key)) << key;
+  EXPECT_TRUE(std::filesystem::exists(folder_ / "report" / "report.html"));
+}
+
+TEST_F(CommandLine, BadArgumentsAndBadJobsExitWithTwoAndSayWhy) {
+  EXPECT_EQ(motley("").code, ExitCode::bad_input);
+  EXPECT_EQ(motley("frobnicate").code, 2);
+  EXPECT_EQ(motley("simulate no-such-file.toml").code, 2);
+  EXPECT_EQ(motley("compare job.toml --strategies bsp,bps").code, 2);
+  const Ran unknown = motley("simulate job.toml --set cluster.node.fast.samples_per_secnod=3");
+  EXPECT_EQ(unknown.code, 2);
+  EXPECT_NE(unknown.err.find("samples_per_second"), std::string::npos) << unknown.err;
+  EXPECT_TRUE(unknown.out.empty());
+}
+
+TEST_F(CommandLine, AClusterThatDiesForGoodExitsWithThree) {
+  write("dead.toml", R"(
+[model]
+kind = "none"
+values = 1000
+[data]
+samples = 100000
+[[cluster.node]]
+name = "only"
+samples_per_second = 100
+[[cluster.fault]]
+at = 1.0
+kind = "kill"
+node = "only"
+)");
+  const Ran ran = motley("simulate dead.toml");
+  EXPECT_EQ(ran.code, ExitCode::cluster_failed) << ran.out << ran.err;
+}
+
+TEST_F(CommandLine, ATargetThatIsMissedExitsWithFourWhenRequired) {
+  if (!learn::available()) GTEST_SKIP() << "built without torch";
+  write("hard.toml", R"(
+[job]
+max_epochs = 1
+target_accuracy = 0.999
+[data]
+kind = "synthetic"
+samples = 256
+[model]
+kind = "mlp"
+hidden = [8]
+[batch]
+global = 32
+[[cluster.node]]
+name = "only"
+samples_per_second = 100
+)");
+  EXPECT_EQ(motley("simulate hard.toml --require-target").code, ExitCode::target_missed);
+  EXPECT_EQ(motley("simulate hard.toml").code, 0);
+}
+
+TEST_F(CommandLine, TheTraceFileHoldsWholeRecords) {
+  ASSERT_EQ(motley("simulate job.toml --trace t.bin").code, 0);
+  const auto size = std::filesystem::file_size(folder_ / "t.bin");
+  EXPECT_GT(size, 0U);
+  EXPECT_EQ(size % 66, 0U);
+}
+
+TEST_F(CommandLine, DoctorAnswersInJson) {
+  const Ran ran = motley("doctor --json");
+  ASSERT_EQ(ran.code, 0);
+  EXPECT_TRUE(boost::json::parse(ran.out).as_object().contains("ok"));
+}
+
+}  // namespace
+}  // namespace motley::app
