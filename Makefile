@@ -10,9 +10,9 @@ ifneq ($(CI)$(NO_COLOR),)
   export GTEST_COLOR := no
 endif
 
-# What `make run` trains, and what `make results` measures (more strategies: make results STRATEGIES=hps,lb-bsp).
-STRATEGIES ?= bsp,lb-bsp,asp,ssp,local-sgd
-RUN        ?= build/motley compare examples/mixed.toml --strategies $(STRATEGIES) --seeds 3
+# What `make run` trains, and what `make results` measures.
+RUN        ?= build/motley compare examples/mixed.toml --strategies bsp,lb-bsp,asp,ssp,local-sgd --seeds 3
+STRATEGIES ?= bsp,lb-bsp,asp,asp-look,ssp,dssp,local-sgd
 CELLS      ?= $(wildcard $(foreach cell,4421-cheap 4421-heavy 4421-heavy2 4421t-cheap 4421t-heavy 2211-cheap 2211-heavy \
                 8w-cheap 8w-heavy 8w-heavy2,examples/$(cell).toml))
 WORLDS     ?= 5000
@@ -57,9 +57,8 @@ soak: build ## thousands of seeded worlds (WORLDS=5000)
 	@MOTLEY_WORLDS=$(WORLDS) ctest --test-dir build -R '[Ww]orld' --timeout 36000 $(CTEST)
 
 .PHONY: results
-results: build ## the comparison on every standard cell, seeds 0-4 (CELLS=..., STRATEGIES=...)
-	@test -n "$(CELLS)" || { echo "make results: none of the standard cells is in examples/" >&2; exit 1; }
-	@for cell in $(CELLS); do set -x; build/motley compare $$cell --strategies $(STRATEGIES) --seeds 5; { set +x; } 2>/dev/null; done
+results: build ## docs/results: every baseline on every standard cell, seeds 0-4 (about half an hour on 2 cores)
+	@STRATEGIES=$(STRATEGIES) scripts/results.sh $(CELLS)
 
 .PHONY: tidy
 tidy: setup-dev build-tidy/build.ninja ## clang-tidy over src and tests (not src/learn/torch), warnings are errors

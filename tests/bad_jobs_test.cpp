@@ -2,9 +2,12 @@
 // The cases are a table, so that other doors (the binary, for its exit code) can be tried with the same list.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
+#include <sys/wait.h>
 #include <unistd.h>
 #include <zlib.h>
 
+#include <cstdlib>
+#include <filesystem>
 #include <fstream>
 
 #include "app/job.h"
@@ -241,6 +244,20 @@ TEST_P(BadJobs, AreRefusedAtTheirLineAndKey) {
   expect_in(message, {fmt::format("{}:{}: {}: found ", file, bad.line, bad.key), ", expected "});
   expect_in(message, bad.needles);
   EXPECT_EQ(message.find('\n'), std::string::npos) << "one mistake, but several complaints:\n" << message;
+}
+
+/// Through the door: exit code 2, the complaint on stderr, nothing on stdout, no crash.
+TEST_F(Refusal, EveryBadJobEndsTheBinaryWithExitCodeTwo) {
+  for (const BadJob& bad : bad_jobs()) {
+    const std::string file = write("bad.toml", bad.text);
+    const std::string err = (folder_ / "stderr").string();
+    const std::string out = (folder_ / "stdout").string();
+    const int status = std::system(("'" MOTLEY_BINARY "' simulate '" + file + "' --json >'" + out + "' 2>'" + err + "'").c_str());
+    EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 2) << bad.name << ": status " << status;
+    std::ifstream said(err);
+    expect_in({std::istreambuf_iterator<char>(said), {}}, {fmt::format("{}:{}: {}: found ", file, bad.line, bad.key), ", expected "});
+    EXPECT_EQ(std::filesystem::file_size(out), 0U) << bad.name;
+  }
 }
 
 INSTANTIATE_TEST_SUITE_P(Table, BadJobs, testing::ValuesIn(bad_jobs()), [](const auto& bad) { return bad.param.name; });

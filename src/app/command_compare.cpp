@@ -95,7 +95,8 @@ Result<std::filesystem::path> write_report(const Arguments& arguments, const rep
     file << text;
     return file.good();
   };
-  if (failed || !write("report.html", report::page(table)) || !write("compare.json", json + "\n") || !write("accuracy.svg", report::accuracy_svg(table)))
+  if (failed || !write("report.html", report::page(table)) || !write("compare.json", json + "\n") || !write("accuracy.svg", report::accuracy_svg(table)) ||
+      !write("table.md", report::markdown_table(table)))
     return bad_input(fmt::format("the report cannot be written to {}; expected a writable folder (choose one with --out)", folder.string()));
   return folder / "report.html";
 }

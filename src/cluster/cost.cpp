@@ -21,7 +21,8 @@ Duration compute_time(const Node& node, std::uint64_t samples, std::uint32_t ste
 namespace {
 
 /// Real-valued shares: T* = (total + sum fixed/per_sample) / sum 1/per_sample over the devices not at a bound; bounds are met one after the other.
-std::vector<double> water_fill(std::span<const Affine> devices, double total, double least, std::span<const std::uint32_t> limits) {
+std::vector<double> water_fill(std::span<const Affine> devices, double total, std::span<const std::uint32_t> least,
+                               std::span<const std::uint32_t> limits) {
   const std::size_t n = devices.size();
   std::vector<double> share(n, 0.0);
   std::vector<bool> settled(n, false);
@@ -42,16 +43,16 @@ std::vector<double> water_fill(std::span<const Affine> devices, double total, do
     for (std::size_t i = 0; i < n; ++i)
       if (!settled[i]) {
         share[i] = (finish - devices[i].fixed) / devices[i].per_sample;
-        below += std::max(0.0, least - share[i]);
+        below += std::max(0.0, least[i] - share[i]);
         if (!limits.empty()) above += std::max(0.0, share[i] - limits[i]);
       }
     if (below <= 0 && above <= 0) break;
     for (std::size_t i = 0; i < n; ++i) {
       if (settled[i]) continue;
-      const bool low = below >= above && share[i] < least;
+      const bool low = below >= above && share[i] < least[i];
       const bool high = above > below && share[i] > limits[i];
       if (!low && !high) continue;
-      share[i] = low ? least : static_cast<double>(limits[i]);
+      share[i] = low ? least[i] : limits[i];
       settled[i] = true;
       left -= share[i];
     }
@@ -66,13 +67,14 @@ std::vector<std::uint32_t> finish_together(std::span<const Affine> devices, std:
   const std::size_t n = devices.size();
   check(n > 0, "a plan has somebody to plan for");
   check(limits.empty() || limits.size() == n, "each device has a limit, or none has");
-  least = static_cast<std::uint32_t>(std::min<std::uint64_t>(least, total / n));
-  const std::vector<double> share = water_fill(devices, static_cast<double>(total), least, limits);
+  std::vector<std::uint32_t> floors(n, static_cast<std::uint32_t>(std::min<std::uint64_t>(least, total / n)));
+  for (std::size_t i = 0; i < limits.size(); ++i) floors[i] = std::min(floors[i], limits[i]);
+  const std::vector<double> share = water_fill(devices, static_cast<double>(total), floors, limits);
 
   std::vector<std::uint32_t> batch(n);
   std::uint64_t given = 0;
   for (std::size_t i = 0; i < n; ++i) {
-    batch[i] = std::max(least, static_cast<std::uint32_t>(std::max(0.0, std::floor(share[i] + 1e-9))));
+    batch[i] = std::max(floors[i], static_cast<std::uint32_t>(std::max(0.0, std::floor(share[i] + 1e-9))));
     given += batch[i];
   }
   // Whole samples: hand out what rounding left to whoever would finish it earliest.

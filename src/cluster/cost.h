@@ -22,7 +22,8 @@ struct Affine {
 [[nodiscard]] Duration compute_time(const Node& node, std::uint64_t samples, std::uint32_t steps);
 
 /// Batches that let all devices finish at the same moment, exactly `total` samples together, each at least `least` (while total allows)
-/// and at most its `limits` entry (empty: no limits). Whole samples; the last ones go where they finish earliest.
+/// and at most its `limits` entry (empty: no limits). Whole samples; the last ones go where they finish earliest. Limits bind more than
+/// `least`, and more than `total`: devices that cannot hold it all are full.
 /// Cost: O(P log P). Water filling: devices at a bound leave the sum, the rest share what remains.
 [[nodiscard]] std::vector<std::uint32_t> finish_together(std::span<const Affine> devices, std::uint64_t total, std::uint32_t least,
                                                          std::span<const std::uint32_t> limits = {});

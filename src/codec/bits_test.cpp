@@ -80,6 +80,10 @@ TEST(Bits, APoisonedBlockDecodesToNanThroughout) {
   Bytes bytes;
   Bits codec(8);
   codec.encode(x, bytes);
+  Bytes drawn(12);
+  drawn[0] = std::byte{0xc0};
+  drawn[1] = std::byte{0x7f};
+  EXPECT_EQ(bytes, drawn) << "the scale is a NaN, the codes are 0";
   ASSERT_TRUE(codec.decode(bytes, y).ok());
   EXPECT_TRUE(std::all_of(y.begin(), y.end(), [](float value) { return std::isnan(value); }));
 }

@@ -75,7 +75,7 @@ Result<std::unique_ptr<Learner>> make_learner(const ModelSpec& spec, std::shared
 
 /// True when this binary was built with torch.
 [[nodiscard]] bool available();
-/// "libtorch 1.13.1, OpenBLAS, 2 threads", or why there is none. For `motley doctor`.
+/// "libtorch 1.13.0, OpenBLAS 0.3.21 for Cooperlake, 2 threads", or why there is none. For `motley doctor`.
 [[nodiscard]] std::string describe_backend();
 
 /// Call once in each thread that will own a learner: this many threads inside one operation. OpenBLAS has one count for the whole

@@ -30,6 +30,7 @@ void GateAll::contributed(Instant, const Contribution& contribution, Decisions& 
 
 void GateAll::refused(Instant, WorkerId worker, Decisions& out) {
   roster_.set_busy(worker, false);
+  if (roster_.busy_count() > 0) out.hold.push_back({worker, Why::others_computing, roster_.busy_count()});
   begin_round_if_complete(arrived_.empty() ? Why::work_returned : Why::barrier_complete, out);
 }
 

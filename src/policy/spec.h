@@ -1,5 +1,6 @@
 // What a user may say about a strategy: its name and overrides of its mechanisms' knobs. Values only.
 #pragma once
+#include <boost/describe.hpp>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -25,6 +26,7 @@ struct Knobs {
   std::optional<double> lr;                // replaces the optimizer's
   std::optional<std::uint32_t> replan;     // updates between two load plans (lb-bsp)
 };
+BOOST_DESCRIBE_STRUCT(Knobs, (), (steps, bound, bound_max, lookahead, clip, momentum, lr, replan))
 
 struct StrategySpec {
   std::string kind = "bsp";

@@ -3,7 +3,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
+#include <boost/describe.hpp>
+#include <boost/mp11.hpp>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include "policy/gate_all.h"
 #include "policy/gate_bound.h"
@@ -14,99 +19,151 @@
 namespace motley::policy {
 namespace {
 
-/// Numbers a preset starts from; the user's knobs replace them.
-struct Defaults {
-  bool balanced = false;            // load: finish together, else equal
-  enum { all, none, bound } gate = all;
-  std::uint32_t lower = 0, upper = 0;  // gate bound
-  std::uint32_t steps = 1;          // local steps; more than one sends deltas
-  bool deltas = false;
-  std::uint32_t lookahead = 1;      // Nesterov for everyone
-  double clip = 0;                  // staleness guard; 0: off
+/// What a row is built from: the user's word and the job's.
+struct Wish {
+  const StrategySpec& spec;
+  const Setting& setting;
+  [[nodiscard]] const Knobs& knobs() const { return spec.knobs; }
 };
+using Built = Result<Mechanisms>;
 
+/// One strategy: what it promises, the knobs it takes, how its mechanisms are put together.
 struct Row {
   Preset preset;
-  Defaults defaults;
+  std::vector<std::string_view> knobs;
+  Built (*build)(const Wish& wish);
 };
 
-constexpr std::array<Row, 7> table{{
-    {{"bsp", "equal batches; everyone waits for everyone; one update by the mean", "staleness 0, same result whatever the timing", "the pace of the slowest worker"},
-     {}},
-    {{"lb-bsp", "as bsp, but batches by measured speed so that all finish together", "staleness 0", "every step still waits for the wire and for surprises"},
-     {.balanced = true}},
-    {{"asp", "equal batches; applied on arrival; nobody waits", "every device always busy", "staleness without bound, about workers-1 versions"},
-     {.gate = Defaults::none, .clip = 1.5}},
-    {{"asp-look", "asp whose pulls look four terms of momentum ahead", "every device always busy, staleness partly foreseen", "staleness without bound"},
-     {.gate = Defaults::none, .lookahead = 4, .clip = 1.5}},
-    {{"ssp", "applied on arrival; at most 3 steps ahead of the slowest", "bounded staleness", "the slowest worker's pace in the long run"},
-     {.gate = Defaults::bound, .lower = 3, .upper = 3, .clip = 1.5}},
-    {{"dssp", "ssp whose bound moves between 3 and 15 by predicted waiting time", "bounded staleness", "the slowest worker's pace in the long run"},
-     {.gate = Defaults::bound, .lower = 3, .upper = 15, .clip = 1.5}},
-    {{"local-sgd", "8 local steps each, then the mean of the models; everyone waits for everyone", "an eighth of the messages", "models drift apart between means; the slowest worker's pace"},
-     {.steps = 8, .deltas = true}},
-}};
+// Pieces that rows share ---------------------------------------------------------------------------------------------------------------
 
-std::unique_ptr<Load> make_load(const Defaults& d, const StrategySpec& spec, const Setting& setting) {
-  if (!spec.batches.empty()) return std::make_unique<LoadFixed>(setting.global_batch, spec.batches);
-  if (d.balanced) return std::make_unique<LoadFinishTogether>(setting.global_batch, spec.knobs.replan.value_or(10));
-  return std::make_unique<LoadEqual>(setting.global_batch);
+std::unique_ptr<Load> equal(const Wish& wish) {
+  if (!wish.spec.batches.empty()) return std::make_unique<LoadFixed>(wish.setting.global_batch, wish.spec.batches);
+  return std::make_unique<LoadEqual>(wish.setting.global_batch);
 }
 
-std::unique_ptr<Gate> make_gate(const Defaults& d, const Knobs& knobs) {
-  switch (d.gate) {
-    case Defaults::all: return std::make_unique<GateAll>();
-    case Defaults::none: return std::make_unique<GateNone>();
-    case Defaults::bound: break;
-  }
-  const std::uint32_t lower = knobs.bound.value_or(d.lower);
-  const std::uint32_t upper = d.upper == d.lower ? lower : knobs.bound_max.value_or(std::max(d.upper, lower));
-  return std::make_unique<GateBound>(lower, std::max(lower, upper));
+std::unique_ptr<Load> by_speed(const Wish& wish) {
+  if (!wish.spec.batches.empty()) return equal(wish);
+  return std::make_unique<LoadFinishTogether>(wish.setting.global_batch, wish.knobs().replan.value_or(10));
 }
 
-std::unique_ptr<Rule> make_rule(const Defaults& d, const Knobs& knobs, const Setting& setting) {
-  std::unique_ptr<Rule> rule;
-  if (d.deltas)
-    rule = std::make_unique<RuleModelMean>();
-  else
-    rule = std::make_unique<RuleMean>(setting.global_batch);
-  const double clip = knobs.clip.value_or(d.clip);
-  if (clip > 0) rule = std::make_unique<RuleClipped>(std::move(rule), clip);
+std::unique_ptr<Rule> clipped(const Wish& wish, std::unique_ptr<Rule> rule, double preset) {
+  const double multiple = wish.knobs().clip.value_or(preset);
+  if (multiple > 0) return std::make_unique<RuleClipped>(std::move(rule), multiple);
   return rule;
+}
+
+struct Guards {
+  std::uint32_t lookahead = 1;  // Nesterov for everyone
+  double clip = 0;              // 0: never; strategies that allow staleness clip
+};
+constexpr double stale_clip = 1.5;
+
+/// Workers send gradients, one step at a time.
+Mechanisms gradients(const Wish& wish, std::unique_ptr<Load> load, std::unique_ptr<Gate> gate, const Guards& guards) {
+  Mechanisms m;
+  m.load = std::move(load);
+  m.gate = std::move(gate);
+  m.rule = clipped(wish, std::make_unique<RuleMean>(wish.setting.global_batch), guards.clip);
+  m.lookahead_terms = wish.knobs().lookahead.value_or(guards.lookahead);
+  m.momentum = wish.knobs().momentum.value_or(wish.setting.momentum);
+  return m;
+}
+
+/// Workers send what several steps on their own have changed. The look-ahead is theirs: nothing is sent ahead of w.
+Mechanisms deltas(const Wish& wish, std::unique_ptr<Load> load, std::unique_ptr<Gate> gate, std::uint32_t steps) {
+  Mechanisms m;
+  m.load = std::move(load);
+  m.gate = std::move(gate);
+  m.rule = clipped(wish, std::make_unique<RuleModelMean>(), 0);
+  m.interval = Interval(steps);
+  m.momentum = wish.knobs().momentum.value_or(wish.setting.momentum);
+  return m;
+}
+
+// The table ----------------------------------------------------------------------------------------------------------------------------
+
+const std::vector<Row>& table() {
+  static const std::vector<Row> rows{
+      {{"bsp", "equal batches; everyone waits for everyone; one update by the mean", "staleness 0, same result whatever the timing",
+        "the pace of the slowest worker"},
+       {"lookahead", "clip", "momentum", "lr"},
+       [](const Wish& wish) -> Built { return gradients(wish, equal(wish), std::make_unique<GateAll>(), {}); }},
+      {{"lb-bsp", "as bsp, but batches by measured speed so that all finish together", "staleness 0",
+        "every step still waits for the wire and for surprises"},
+       {"replan", "lookahead", "clip", "momentum", "lr"},
+       [](const Wish& wish) -> Built { return gradients(wish, by_speed(wish), std::make_unique<GateAll>(), {}); }},
+      {{"asp", "equal batches; applied on arrival; nobody waits", "every device always busy",
+        "staleness without bound, about workers-1 versions"},
+       {"lookahead", "clip", "momentum", "lr"},
+       [](const Wish& wish) -> Built { return gradients(wish, equal(wish), std::make_unique<GateNone>(), {.clip = stale_clip}); }},
+      {{"asp-look", "asp whose pulls look four terms of momentum ahead", "every device always busy, staleness partly foreseen",
+        "staleness without bound"},
+       {"lookahead", "clip", "momentum", "lr"},
+       [](const Wish& wish) -> Built {
+         return gradients(wish, equal(wish), std::make_unique<GateNone>(), {.lookahead = 4, .clip = stale_clip});
+       }},
+      {{"ssp", "applied on arrival; at most 3 steps ahead of the slowest", "bounded staleness", "the slowest worker's pace in the long run"},
+       {"bound", "lookahead", "clip", "momentum", "lr"},
+       [](const Wish& wish) -> Built {
+         const std::uint32_t bound = wish.knobs().bound.value_or(3);
+         return gradients(wish, equal(wish), std::make_unique<GateBound>(bound, bound), {.clip = stale_clip});
+       }},
+      {{"dssp", "ssp whose bound moves between 3 and 15 by predicted waiting time", "bounded staleness",
+        "the slowest worker's pace in the long run"},
+       {"bound", "bound_max", "lookahead", "clip", "momentum", "lr"},
+       [](const Wish& wish) -> Built {
+         const std::uint32_t lower = wish.knobs().bound.value_or(3);
+         const std::uint32_t upper = wish.knobs().bound_max.value_or(15);
+         if (upper < lower) return bad_input(fmt::format("strategy \"dssp\": found bound_max {} below bound {}; expected at least as much", upper, lower));
+         return gradients(wish, equal(wish), std::make_unique<GateBound>(lower, upper), {.clip = stale_clip});
+       }},
+      {{"local-sgd", "8 local steps each, then the mean of the models; everyone waits for everyone", "an eighth of the messages",
+        "models drift apart between means; the slowest worker's pace"},
+       {"steps", "clip", "momentum", "lr"},
+       [](const Wish& wish) -> Built { return deltas(wish, equal(wish), std::make_unique<GateAll>(), wish.knobs().steps.value_or(8)); }},
+  };
+  return rows;
+}
+
+/// The first knob that the user has set and this strategy does not take; empty when there is none.
+std::string stray_knob(const Row& row, const Knobs& knobs) {
+  std::string stray;
+  boost::mp11::mp_for_each<boost::describe::describe_members<Knobs, boost::describe::mod_public>>([&](auto member) {
+    const bool taken = std::find(row.knobs.begin(), row.knobs.end(), member.name) != row.knobs.end();
+    if (stray.empty() && !taken && (knobs.*member.pointer).has_value()) stray = member.name;
+  });
+  return stray;
+}
+
+/// One field of every row.
+template <class T, class Field>
+std::vector<T> from_every_row(Field field) {
+  std::vector<T> list;
+  for (const Row& row : table()) list.push_back(field(row));
+  return list;
 }
 
 }  // namespace
 
 std::span<const Preset> presets() {
-  static const auto list = [] {
-    std::array<Preset, table.size()> presets;
-    std::transform(table.begin(), table.end(), presets.begin(), [](const Row& row) { return row.preset; });
-    return presets;
-  }();
+  static const auto list = from_every_row<Preset>([](const Row& row) { return row.preset; });
   return list;
 }
 
 std::span<const std::string_view> strategy_names() {
-  static const auto list = [] {
-    std::array<std::string_view, table.size()> names;
-    std::transform(table.begin(), table.end(), names.begin(), [](const Row& row) { return row.preset.name; });
-    return names;
-  }();
+  static const auto list = from_every_row<std::string_view>([](const Row& row) { return row.preset.name; });
   return list;
 }
 
 Result<Strategy> make_strategy(const StrategySpec& spec, const Setting& setting) {
-  const auto row = std::find_if(table.begin(), table.end(), [&](const Row& r) { return r.preset.name == spec.kind; });
-  if (row == table.end()) return bad_input(fmt::format("strategy \"{}\" is not known; expected one of {}", spec.kind, fmt::join(strategy_names(), ", ")));
-  const Defaults& d = row->defaults;
-  Mechanisms m;
-  m.load = make_load(d, spec, setting);
-  m.gate = make_gate(d, spec.knobs);
-  m.rule = make_rule(d, spec.knobs, setting);
-  m.interval = Interval(d.deltas ? spec.knobs.steps.value_or(d.steps) : 1);
-  m.lookahead_terms = spec.knobs.lookahead.value_or(d.lookahead);
-  m.momentum = spec.knobs.momentum.value_or(setting.momentum);
-  return Strategy(std::move(m));
+  const auto row = std::find_if(table().begin(), table().end(), [&](const Row& r) { return r.preset.name == spec.kind; });
+  if (row == table().end())
+    return bad_input(fmt::format("strategy \"{}\" is not known; expected one of {}", spec.kind, fmt::join(strategy_names(), ", ")));
+  if (const std::string stray = stray_knob(*row, spec.knobs); !stray.empty())
+    return bad_input(fmt::format("strategy \"{}\" has no knob \"{}\"; it takes {}", spec.kind, stray, fmt::join(row->knobs, ", ")));
+  auto mechanisms = row->build({spec, setting});
+  if (!mechanisms) return mechanisms.error();
+  return Strategy(std::move(*mechanisms));
 }
 
 }  // namespace motley::policy

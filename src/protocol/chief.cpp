@@ -35,28 +35,30 @@ void Chief::step(Instant now, const ChiefEvent& event, ChiefActions& out) {
 void Chief::hear(Instant now, const Received& received, ChiefActions& out) {
   if (const auto* hi = std::get_if<wire::Hello>(&received.message)) return hello(now, received, *hi, out);
   if (const auto* got = std::get_if<wire::Gathered>(&received.message)) return gathered(now, *got, out);
-  // Everything else is a member's word.
+  // Everything else is a member's word, and for itself.
+  if (received.from.role != Role::worker) return;
   const WorkerId worker{received.from.id};
-  if (received.from.role != Role::worker || finished_) return;
   if (!membership_.heard(now, worker)) {
-    out.emplace_back(Send{received.from, wire::Fenced{worker}});
+    out.emplace_back(Send{received.from, finished_ ? wire::Message{wire::Stop{}} : wire::Message{wire::Fenced{worker}}});
     return;
   }
-  if (const auto* said = std::get_if<wire::Contributed>(&received.message)) contributed(now, *said, out);
+  if (finished_) return;  // its Stop is on the way
+  if (const auto* said = std::get_if<wire::Contributed>(&received.message); said != nullptr && said->worker == worker) contributed(now, *said, out);
   if (std::holds_alternative<wire::Leaving>(received.message)) expel(now, worker, Gone::said_goodbye, out);
 }
 
 void Chief::hello(Instant now, const Received& received, const wire::Hello& hello, ChiefActions& out) {
-  if (finished_) {
+  if (received.from.role != Role::guest) return;
+  const auto before = by_connection_.find(received.from.id);
+  if (!finished_ && before != by_connection_.end() && duties_.contains(before->second)) expel(now, before->second, Gone::connection_lost, out);
+  if (finished_) {  // perhaps just now: its own going may have completed the last round
     out.emplace_back(Send{received.from, wire::Stop{}});
     return;
   }
-  const auto before = by_connection_.find(received.from.id);
-  if (before != by_connection_.end() && duties_.contains(before->second)) expel(now, before->second, Gone::connection_lost, out);
   const WorkerId worker = membership_.join(now, hello.node);
   by_connection_[received.from.id] = worker;
   duties_.emplace(worker, Duty{});
-  if (!first_joined_) first_joined_ = now;
+  if (membership_.size() == 1) first_joined_ = now;
   empty_since_.reset();
   out.emplace_back(Send{received.from, wire::Welcome{worker, hello.attempt}});
   out.emplace_back(Joined{worker, hello.node});
@@ -96,7 +98,8 @@ void Chief::expel(Instant now, WorkerId worker, Gone why, ChiefActions& out) {
 }
 
 void Chief::tick(Instant now, ChiefActions& out) {
-  for (const WorkerId worker : membership_.silent(now)) expel(now, worker, Gone::silent_too_long, out);
+  for (const WorkerId worker : membership_.silent(now))
+    if (!finished_) expel(now, worker, Gone::silent_too_long, out);
   if (!started_ && first_joined_ && now - *first_joined_ > options_.silence_deadline && membership_.size() > 0) start(now, out);
   if (empty_since_ && now - *empty_since_ > options_.empty_deadline) finish(Ended::nobody_left, out);
   if (options_.max_time && now.time_since_epoch() >= *options_.max_time) finish(Ended::time_is_up, out);
@@ -129,13 +132,16 @@ void Chief::gathered(Instant now, const wire::Gathered& said, ChiefActions& out)
 void Chief::complete_if_whole(Instant now, WorkerId worker, const Outstanding& order, ChiefActions& out) {
   if (!order.said || order.gathered < options_.servers) return;
   const wire::Contributed said = *order.said;
-  if (!said.finite) return refuse(now, worker, order, out);
+  if (!said.finite || !std::isfinite(said.squared_norm)) return refuse(now, worker, order, out);
   refusals_ = 0;
+  // How much it did is what it was ordered to do, whatever it says.
+  const policy::Contribution contribution{worker,           said.step, said.base, static_cast<std::uint32_t>(order.lease.size()),
+                                          order.local_steps, std::sqrt(said.squared_norm), said.compute};
   complete_.emplace(std::pair{worker, order.step}, order.lease);
   auto& orders = duties_.at(worker).outstanding;
   orders.erase(orders.begin() + (&order - orders.data()));
-  out.emplace_back(Completed{worker, said.step, said.base, said.samples});
-  strategy_.contributed(now, {worker, said.step, said.base, said.samples, said.local_steps, std::sqrt(said.squared_norm), said.compute}, decisions_);
+  out.emplace_back(Completed{worker, contribution.step, contribution.base, contribution.samples});
+  strategy_.contributed(now, contribution, decisions_);
   carry_out(now, out);
 }
 
@@ -154,7 +160,7 @@ void Chief::refuse(Instant now, WorkerId worker, const Outstanding& order, Chief
 void Chief::carry_out(Instant now, ChiefActions& out) {
   for (const policy::Apply& update : decisions_.apply) apply(update, out);
   // By index: a worker that rests may let others go, which appends here.
-  for (std::size_t i = 0; i < decisions_.release.size(); ++i) order_next(now, decisions_.release[i].worker, out);
+  for (std::size_t i = 0; i < decisions_.release.size(); ++i) order_next(now, decisions_.release[i], out);
   for (const policy::Hold& hold : decisions_.hold) out.emplace_back(Held{hold.worker, hold.why, hold.gap});
   decisions_.clear();
   if (ledger_.complete()) finish(Ended::every_sample_counted, out);
@@ -182,7 +188,8 @@ void Chief::apply(const policy::Apply& update, ChiefActions& out) {
   if (ledger_.counted() >= next_evaluation_) evaluate(out);
 }
 
-void Chief::order_next(Instant now, WorkerId worker, ChiefActions& out) {
+void Chief::order_next(Instant now, policy::Release release, ChiefActions& out) {
+  const WorkerId worker = release.worker;
   Duty& duty = duties_.at(worker);
   check(duty.outstanding.empty(), "a worker is released when it has nothing to do");
   const policy::Plan plan = strategy_.plan(worker);
@@ -194,11 +201,11 @@ void Chief::order_next(Instant now, WorkerId worker, ChiefActions& out) {
   }
   const Step step = duty.next;
   duty.next = step.next();
-  const auto samples = static_cast<std::uint32_t>(lease.size());
+  const std::uint32_t local_steps = std::min(plan.local_steps, static_cast<std::uint32_t>(lease.size()));
+  out.emplace_back(Released{worker, step, version_, release.why});
   tell_servers(wire::Release{worker, step, strategy_.rho(), plan.bits.pull}, out);
-  out.emplace_back(Send{peer(worker), wire::Order{worker, step, version_, std::min(plan.local_steps, samples), schedule_.rate(ledger_.counted()),
-                                                  plan.bits.push, lease}});
-  duty.outstanding.push_back({step, std::move(lease), std::nullopt, 0});
+  out.emplace_back(Send{peer(worker), wire::Order{worker, step, version_, local_steps, schedule_.rate(ledger_.counted()), plan.bits.push, lease}});
+  duty.outstanding.push_back({step, std::move(lease), local_steps, std::nullopt, 0});
   strategy_.ordered(now, worker);
 }
 

@@ -75,6 +75,13 @@ struct Counted {
   std::uint64_t staleness{};
   double weight{};
 };
+/// This worker's next order goes out, on the parameters of `version`.
+struct Released {
+  WorkerId worker;
+  Step step;
+  Version version;
+  policy::Why why{};
+};
 struct Held {
   WorkerId worker;
   policy::Why why{};
@@ -96,7 +103,7 @@ struct Evaluate {
 struct Finished {
   Ended why{};
 };
-using ChiefAction = std::variant<Send, Joined, Left, Completed, Counted, Held, Dropped, Rested, Evaluate, Finished>;
+using ChiefAction = std::variant<Send, Joined, Left, Completed, Counted, Released, Held, Dropped, Rested, Evaluate, Finished>;
 using ChiefActions = std::vector<ChiefAction>;  // carry out in order
 
 class Chief {
@@ -116,6 +123,7 @@ class Chief {
   struct Outstanding {
     Step step;
     Lease lease;
+    std::uint32_t local_steps{};
     std::optional<wire::Contributed> said;  // once its worker has computed it
     std::uint32_t gathered = 0;             // servers that have it whole
   };
@@ -138,7 +146,7 @@ class Chief {
   void start(Instant now, ChiefActions& out);
   void carry_out(Instant now, ChiefActions& out);
   void apply(const policy::Apply& update, ChiefActions& out);
-  void order_next(Instant now, WorkerId worker, ChiefActions& out);
+  void order_next(Instant now, policy::Release release, ChiefActions& out);
   void evaluate(ChiefActions& out);
   void finish(Ended why, ChiefActions& out);
   void tell_servers(const wire::Message& message, ChiefActions& out) const;
@@ -157,7 +165,7 @@ class Chief {
   std::uint64_t next_evaluation_;
   Version evaluated_;
   std::uint32_t refusals_ = 0;
-  std::optional<Instant> first_joined_;
+  std::optional<Instant> first_joined_;  // of those here
   std::optional<Instant> empty_since_;
   policy::Decisions decisions_;   // scratch, empty between events
   std::vector<double> weights_;   // scratch

@@ -40,6 +40,7 @@ void Ledger::append(Lease& lease, std::uint64_t first, std::uint64_t last) const
 }
 
 void Ledger::count(const Lease& lease) {
+  check(!lease.empty(), "what is counted holds samples");
   for (const Range& r : lease.ranges) insert(done_, r.epoch * epoch_samples_ + r.first, r.epoch * epoch_samples_ + r.last);
   const std::uint64_t size = lease.size();
   check(leased_ >= size, "only what was leased is counted");

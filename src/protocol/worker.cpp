@@ -49,7 +49,7 @@ void Worker::arrived(Instant now, const wire::Message& message, WorkerActions& o
 
 void Worker::pulled(const wire::Pulled& slice, WorkerActions& out) {
   auto* waiting = std::get_if<Waiting>(&state_);
-  if (waiting == nullptr) return;
+  if (waiting == nullptr || (waiting->pulling && slice.step < *waiting->pulling)) return;
   if (waiting->pulling != slice.step) {
     waiting->pulling = slice.step;
     waiting->slices = 0;

@@ -198,6 +198,9 @@ void World::carry_out(const protocol::ChiefAction& action) {
                    [&](const protocol::Counted& a) {
                      tell({.kind = Kind::counted, .worker = a.worker, .step = a.step, .version = a.version, .first = a.samples, .last = a.staleness, .value = a.weight});
                    },
+                   [&](const protocol::Released& a) {
+                     tell({.kind = Kind::released, .why = static_cast<std::uint8_t>(a.why), .worker = a.worker, .step = a.step, .version = a.version});
+                   },
                    [&](const protocol::Held& a) { tell({.kind = Kind::held, .why = static_cast<std::uint8_t>(a.why), .worker = a.worker, .first = a.gap}); },
                    [&](const protocol::Dropped& a) { tell({.kind = Kind::dropped, .why = static_cast<std::uint8_t>(a.why), .worker = a.worker, .step = a.step}); },
                    [&](const protocol::Rested& a) { tell({.kind = Kind::rested, .worker = a.worker}); },
@@ -251,8 +254,6 @@ void World::send_from_chief(const protocol::Send& send) {
     if (send.to.id == 0) {
       if (const auto* update = std::get_if<wire::Apply>(&send.message))
         tell({.kind = trace::Kind::applied, .version = update->version, .first = update->parts.size(), .value = update->rate});
-      if (const auto* go = std::get_if<wire::Release>(&send.message))
-        tell({.kind = trace::Kind::released, .worker = go->worker, .step = go->step, .version = chief_.version()});
       return tell_shard(0, send.message);
     }
     return post({protocol::the_chief, send.to, 0, 0, send.message}, chief_port, server_port(send.to.id));

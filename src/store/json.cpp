@@ -1,2 +1,2 @@
-// Boost.JSON's own code, compiled here for this room. Nothing else may live in this file: the linker then takes one copy per program.
+// Boost.JSON's own code, compiled once, for this room and every room above it that links it. Nothing else may live in this file.
 #include <boost/json/src.hpp>

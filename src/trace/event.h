@@ -14,7 +14,7 @@ enum class Kind : std::uint8_t {
   left,            // worker; why
   ordered,         // worker step version; first = samples, last = local steps
   leased,          // worker step; first..last = positions, epoch
-  released,        // worker step version: the servers begin to send it parameters
+  released,        // worker step version; why: the servers begin to send it parameters
   compute_began,   // worker step: the order and the last slice have arrived
   compute_ended,   // worker step; first = samples
   contributed,     // worker step; version = base; first = samples: every server has it all

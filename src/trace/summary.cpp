@@ -36,6 +36,7 @@ void Summary::told(const Event& e) {
       break;
     }
     case Kind::applied: close_update(); break;
+    case Kind::dropped: turn(e.worker, Doing::waiting, e.at); break;
     case Kind::held: ++lanes_[e.worker.value].sums.held; break;
     case Kind::evaluated: curve_.push_back({seconds(e.at), e.first, e.value, e.second}); break;
     case Kind::finished:
@@ -43,7 +44,6 @@ void Summary::told(const Event& e) {
       break;
     case Kind::ordered:
     case Kind::leased:
-    case Kind::dropped:
     case Kind::rested:
     case Kind::fault: break;
   }

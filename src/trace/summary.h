@@ -18,7 +18,7 @@ struct Point {
 };
 
 /// Where a worker's time went, from joining to the end or its leaving, in seconds.
-///   compute: computing; send: from computed until every server has it; receive: from released until it computes;
+///   compute: computing; send: from computed until every server has it (or it is refused); receive: from released until it computes;
 ///   wait: everything else (others' work, a closed gate, nothing left to do)
 struct TimeShares {
   double compute_s = 0;

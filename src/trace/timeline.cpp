@@ -18,7 +18,8 @@ void Timeline::told(const Event& e) {
     case Kind::released: turn(e.worker, Doing::receive, e.at); break;
     case Kind::compute_began: turn(e.worker, Doing::compute, e.at); break;
     case Kind::compute_ended: turn(e.worker, Doing::send, e.at); break;
-    case Kind::contributed: turn(e.worker, Doing::wait, e.at); break;
+    case Kind::contributed:
+    case Kind::dropped: turn(e.worker, Doing::wait, e.at); break;
     case Kind::finished:
       for (std::uint32_t w = 0; w < open_.size(); ++w) turn(WorkerId{w}, Doing::wait, e.at);
       break;
@@ -27,7 +28,6 @@ void Timeline::told(const Event& e) {
     case Kind::applied:
     case Kind::counted:
     case Kind::held:
-    case Kind::dropped:
     case Kind::rested:
     case Kind::evaluated:
     case Kind::fault: break;

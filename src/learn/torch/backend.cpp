@@ -19,7 +19,12 @@ Function* blas_function(const char* name) {
 
 std::string describe_blas() {
   if (at::hasMKL()) return "MKL";
-  if (auto* config = blas_function<char*()>("openblas_get_config")) return config();
+  auto* const config = blas_function<char*()>("openblas_get_config");  // "OpenBLAS 0.3.21 NO_LAPACKE DYNAMIC_ARCH ..."
+  auto* const core = blas_function<char*()>("openblas_get_corename");
+  if (config != nullptr && core != nullptr) {
+    const std::string text = config();
+    return fmt::format("{} for {}", text.substr(0, text.find(' ', text.find(' ') + 1)), core());
+  }
   return "a BLAS that is not OpenBLAS (40x slower if it is the reference one: apt-get install libopenblas0-pthread)";
 }
 

@@ -1,4 +1,5 @@
-// Blocks under torch's autograd. Their tensors are views into one flat buffer, so that new values arrive by one copy.
+// Blocks under torch's autograd. Their tensors are views into one flat buffer, so that new values arrive by one copy; their gradients
+// are views into the caller's, so that backward leaves them in place.
 #include <algorithm>
 
 #include "learn/torch/network.h"
@@ -32,12 +33,11 @@ class GraphNetwork final : public Network {
   }
 
   void backward(const at::Tensor& logits_gradient, std::span<float> out) override {
-    logits_.backward(logits_gradient);
-    logits_.reset();  // frees the graph
-    for (Bound& bound : bound_) {
-      view_of(out.data() + bound.offset, bound.parameter.sizes()).copy_(bound.parameter.grad());
-      bound.parameter.mutable_grad().reset();  // so that the next backward hands its buffer over instead of adding
-    }
+    std::fill_n(out.begin(), parameters_, 0.0F);
+    for (Bound& bound : bound_) bound.parameter.mutable_grad() = view_of(out.data() + bound.offset, bound.parameter.sizes());
+    logits_.backward(logits_gradient);  // adds into what is there
+    logits_.reset();                    // frees the graph
+    for (Bound& bound : bound_) bound.parameter.mutable_grad().reset();  // `out` is the caller's again
     for (std::size_t i = parameters_; i < out.size(); ++i) out[i] = flat()[i] - before_[i];
   }
 

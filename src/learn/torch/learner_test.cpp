@@ -1,74 +1,16 @@
-// The laws of a learner, held against every model; and what only some models must do.
+// The laws of a learner, held against every model.
 #include "learn/learner.h"
 
-#include <gtest/gtest.h>
-
-#include <cmath>
 #include <set>
 #include <thread>
 
-#include "learn/test_files.h"
-#include "learn/test_samples.h"
 #include "learn/torch/learners.h"
+#include "learn/torch/test_models.h"
 
 namespace motley::learn {
 namespace {
 
-using Values = std::vector<float>;
-
-struct Model {
-  std::string name;
-  ModelSpec spec;
-  float rate{};  // a learning rate at which it learns a few samples
-  [[nodiscard]] std::shared_ptr<const DataSet> data() const { return spec.kind == "transformer" ? small_text() : small_pictures(); }
-  [[nodiscard]] std::unique_ptr<Learner> learner() const {
-    use_threads(1);
-    auto made = make_learner(spec, data());
-    return std::move(made.value());
-  }
-};
-
-void PrintTo(const Model& model, std::ostream* out) { *out << model.name; }
-
-const Model models[] = {{"Mlp", {.kind = "mlp", .hidden = {12, 7}}, 0.1F},
-                        {"MlpWithoutHiddenLayers", {.kind = "mlp", .hidden = {}}, 0.05F},
-                        {"Cnn", {.kind = "cnn", .hidden = {}, .width = 3}, 0.05F},
-                        {"Resnet20", {.kind = "resnet20", .hidden = {}, .width = 2}, 0.05F},
-                        {"Vgg11", {.kind = "vgg11", .hidden = {}, .width = 2}, 0.05F},
-                        {"Transformer", {.kind = "transformer", .hidden = {}, .width = 8, .depth = 2, .heads = 2}, 0.5F}};
-
-struct Step {
-  StepResult result;
-  Values gradient;
-};
-
-Step step(Learner& learner, const Values& values, const std::vector<std::uint32_t>& samples) {
-  Step taken{{}, Values(values.size())};
-  taken.result = learner.gradient(values, samples, taken.gradient);
-  return taken;
-}
-
-Values initial(Learner& learner, std::uint64_t seed = 1) {
-  Values values(learner.shape().values());
-  learner.initialize(seed, values);
-  return values;
-}
-
-double mean_loss(const StepResult& result) { return result.loss_sum / static_cast<double>(result.samples); }
-
-double norm(std::span<const float> x) {
-  double sum = 0;
-  for (const float v : x) sum += static_cast<double>(v) * static_cast<double>(v);
-  return std::sqrt(sum);
-}
-
-void expect_close(const Values& actual, const Values& expected, double relative) {
-  Values difference(actual.size());
-  for (std::size_t i = 0; i < actual.size(); ++i) difference[i] = actual[i] - expected[i];
-  EXPECT_LE(norm(difference), relative * norm(expected));
-}
-
-class LearnerLaw : public testing::TestWithParam<Model> {};
+class LearnerLaw : public testing::TestWithParam<Example> {};
 INSTANTIATE_TEST_SUITE_P(Each, LearnerLaw, testing::ValuesIn(models), [](const auto& each) { return each.param.name; });
 
 TEST_P(LearnerLaw, TensorsFillTheFlatBufferWithoutGapsParametersFirst) {
@@ -244,87 +186,6 @@ TEST(Learner, TextIsCountedInSequencesWhenTrainedAndInCharactersWhenJudged) {
   EXPECT_NEAR(mean_loss(judged), std::log(7.0), 0.3);
 }
 
-/// The values of `from` for a model of a shorter context: the same but for the later positions.
-Values shortened(const Learner& from, const Values& values, const Learner& to) {
-  Values shorter;
-  for (std::size_t t = 0; t < from.shape().tensors.size(); ++t) {
-    const float* first = values.data() + from.shape().tensors[t].offset;
-    shorter.insert(shorter.end(), first, first + to.shape().tensors[t].count);
-  }
-  return shorter;
-}
-
-/// Characters 0 and 1 predict as well before character 2 as without it, so what a longer text adds to the loss is the surprise at
-/// its last character alone, and the chances of the 7 possible ones add up to one.
-TEST(Learner, ATransformerDoesNotSeeTheFuture) {
-  const auto learner_of = [](const Bytes& text) {
-    return std::move(make_learner(models[5].spec, std::make_shared<DataSet>(Text{text.size() - 1, 7, text, text})).value());
-  };
-  const auto longer = learner_of({3, 1, 6, 0}), shorter = learner_of({3, 1, 6});
-  Values values(longer->shape().values());
-  Rng rng(1, "values");
-  for (float& value : values) value = static_cast<float>(0.5 * rng.normal());
-  const double shorter_loss = shorter->evaluate(shortened(*longer, values, *shorter)).loss_sum;
-  double chances = 0;
-  for (std::uint8_t last = 0; last < 7; ++last) chances += std::exp(shorter_loss - learner_of({3, 1, 6, last})->evaluate(values).loss_sum);
-  EXPECT_NEAR(chances, 1, 1e-4);
-}
-
-/// A convolution of the slow and clear kind: the first channel of the stem's output at every pixel of every sample.
-std::vector<double> first_channel_of_stem(const DataSet& data, const std::vector<std::uint32_t>& samples, const float* weight) {
-  std::vector<float> inputs(samples.size() * 128);
-  std::vector<std::int64_t> targets(samples.size());
-  data.gather(Part::training, samples, inputs, targets);
-  std::vector<double> outputs;
-  for (std::size_t s = 0; s < samples.size(); ++s)
-    for (int y = 0; y < 8; ++y)
-      for (int x = 0; x < 8; ++x) {
-        double sum = 0;
-        for (int c = 0; c < 2; ++c)
-          for (int dy = 0; dy < 3; ++dy)
-            for (int dx = 0; dx < 3; ++dx) {
-              const int row = y + dy - 1, column = x + dx - 1;
-              if (row < 0 || row > 7 || column < 0 || column > 7) continue;
-              sum += static_cast<double>(inputs[s * 128 + static_cast<std::size_t>(c * 64 + row * 8 + column)]) *
-                     static_cast<double>(weight[c * 9 + dy * 3 + dx]);
-            }
-        outputs.push_back(sum);
-      }
-  return outputs;
-}
-
-const Tensor& tensor_named(const Learner& learner, const std::string& name) {
-  for (const Tensor& tensor : learner.shape().tensors)
-    if (tensor.name == name) return tensor;
-  throw Bug("no tensor " + name);
-}
-
-TEST(BatchNorm, StatisticsMoveATenthOfTheWayToTheBatch) {
-  const auto learner = models[3].learner();
-  const auto data = models[3].data();
-  const Values values = initial(*learner);
-  const auto samples = samples_from(0, 10);
-  const Values change = step(*learner, values, samples).gradient;
-
-  const std::vector<double> outputs =
-      first_channel_of_stem(*data, samples, values.data() + tensor_named(*learner, "stem.conv.weight").offset);
-  double mean = 0, variance = 0;
-  const auto n = static_cast<double>(outputs.size());
-  for (const double y : outputs) mean += y / n;
-  for (const double y : outputs) variance += (y - mean) * (y - mean) / (n - 1);
-  EXPECT_NEAR(static_cast<double>(change[tensor_named(*learner, "stem.norm.running_mean").offset]), 0.1 * (mean - 0), 1e-5);
-  EXPECT_NEAR(static_cast<double>(change[tensor_named(*learner, "stem.norm.running_var").offset]), 0.1 * (variance - 1), 1e-4);
-}
-
-TEST(BatchNorm, EvaluationReadsTheStatisticsAndTrainingTheBatch) {
-  const auto learner = models[3].learner();
-  const Values values = initial(*learner);
-  Values others = values;
-  for (std::size_t i = learner->shape().parameters; i < others.size(); ++i) others[i] += 0.5F;
-  EXPECT_EQ(step(*learner, values, {0, 1, 2}).result.loss_sum, step(*learner, others, {0, 1, 2}).result.loss_sum);
-  EXPECT_NE(learner->evaluate(values).loss_sum, learner->evaluate(others).loss_sum);
-}
-
 class DenseTwin : public testing::TestWithParam<std::vector<std::uint64_t>> {};
 INSTANTIATE_TEST_SUITE_P(Hidden, DenseTwin,
                          testing::Values(std::vector<std::uint64_t>{}, std::vector<std::uint64_t>{9},
@@ -341,19 +202,6 @@ TEST_P(DenseTwin, MatrixProductsByHandEqualAutograd) {
     EXPECT_EQ(one.result.correct, twin.result.correct);
   }
   EXPECT_NEAR((*fast)->evaluate(values).loss_sum, (*clear)->evaluate(values).loss_sum, 1e-4);
-}
-
-TEST(Misfit, IsRefusedWithWhatFits) {
-  const auto pictures = small_pictures(), text = small_text();
-  auto features = load({.kind = "synthetic", .path = {}});
-  expect_refused(make_learner({.kind = "transformer", .hidden = {}}, pictures), {"transformer", "2x8x8 pictures", "resnet20"});
-  expect_refused(make_learner({.kind = "mlp"}, text), {"mlp", "text", "transformer"});
-  expect_refused(make_learner({.kind = "cnn", .hidden = {}}, *features), {"cnn", "16 features", "mlp"});
-  expect_refused(make_learner({.kind = "lstm", .hidden = {}}, text), {"lstm", "mlp, cnn, resnet20, vgg11 or transformer"});
-  expect_refused(make_learner({.kind = "transformer", .hidden = {}, .width = 10, .heads = 4}, text), {"width = 10, heads = 4", "divide"});
-  expect_refused(make_learner({.kind = "mlp", .hidden = {12, 0}}, pictures), {"hidden = [12, 0]"});
-  expect_refused(make_learner({.kind = "cnn", .hidden = {}, .width = 0}, pictures), {"width = 0"});
-  expect_refused(make_learner({.kind = "mlp", .hidden = {65'536, 65'536}}, pictures), {"values", "at most"});
 }
 
 TEST(Backend, SaysWhatItRunsOn) {

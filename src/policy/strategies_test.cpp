@@ -1,0 +1,131 @@
+// The table of strategies: names, what each promises, which knobs each takes, and what a wrong word is answered.
+#include "policy/strategies.h"
+
+#include <gtest/gtest.h>
+
+#include <set>
+
+#include "policy/schedule.h"
+
+namespace motley::policy {
+namespace {
+
+std::string refusal(const StrategySpec& spec) {
+  const auto strategy = make_strategy(spec, {});
+  return strategy ? "taken" : strategy.error().message;
+}
+
+Knobs knobs(void (*set)(Knobs&)) {
+  Knobs result;
+  set(result);
+  return result;
+}
+
+TEST(Strategies, TheBaselinesAreThere) {
+  const auto names = strategy_names();
+  const std::set<std::string_view> known(names.begin(), names.end());
+  EXPECT_EQ(known.size(), names.size()) << "a name is given once";
+  for (const auto* name : {"bsp", "lb-bsp", "asp", "asp-look", "ssp", "dssp", "local-sgd"}) EXPECT_TRUE(known.contains(name)) << name;
+}
+
+TEST(Strategies, EachSaysWhatItDoesPromisesAndCosts) {
+  ASSERT_EQ(presets().size(), strategy_names().size());
+  for (const Preset& preset : presets()) {
+    EXPECT_FALSE(preset.rule.empty()) << preset.name;
+    EXPECT_FALSE(preset.guarantee.empty()) << preset.name;
+    EXPECT_FALSE(preset.cost.empty()) << preset.name;
+  }
+}
+
+TEST(Strategies, EachIsMadeByItsNameAlone) {
+  for (const std::string_view name : strategy_names()) EXPECT_EQ(refusal({std::string(name), {}, {}}), "taken");
+}
+
+TEST(Strategies, AnUnknownNameIsAnsweredWithTheKnownOnes) {
+  const std::string message = refusal({"bps", {}, {}});
+  EXPECT_NE(message.find("\"bps\""), std::string::npos) << message;
+  for (const std::string_view name : strategy_names()) EXPECT_NE(message.find(name), std::string::npos) << message;
+}
+
+struct Stray {
+  std::string strategy;
+  std::string knob;
+  Knobs knobs;
+  std::string takes;
+};
+
+TEST(Strategies, AKnobThatIsNotTakenIsRefusedByName) {
+  const std::vector<Stray> strays{
+      {"bsp", "steps", knobs([](Knobs& k) { k.steps = 16; }), "lookahead, clip, momentum, lr"},
+      {"bsp", "replan", knobs([](Knobs& k) { k.replan = 5; }), "lookahead, clip, momentum, lr"},
+      {"asp", "bound", knobs([](Knobs& k) { k.bound = 3; }), "lookahead, clip, momentum, lr"},
+      {"ssp", "bound_max", knobs([](Knobs& k) { k.bound_max = 9; }), "bound, lookahead, clip, momentum, lr"},
+      {"local-sgd", "lookahead", knobs([](Knobs& k) { k.lookahead = 2; }), "steps, clip, momentum, lr"},
+      {"lb-bsp", "bound", knobs([](Knobs& k) { k.bound = 0; }), "replan, lookahead, clip, momentum, lr"},
+  };
+  for (const Stray& stray : strays)
+    EXPECT_EQ(refusal({stray.strategy, stray.knobs, {}}),
+              "strategy \"" + stray.strategy + "\" has no knob \"" + stray.knob + "\"; it takes " + stray.takes);
+}
+
+TEST(Strategies, KnobsThatAreTakenAreTaken) {
+  const Knobs common = knobs([](Knobs& k) { k.clip = 2, k.momentum = 0.5, k.lr = 0.1; });
+  for (const std::string_view name : strategy_names()) EXPECT_EQ(refusal({std::string(name), common, {}}), "taken") << name;
+  EXPECT_EQ(refusal({"ssp", knobs([](Knobs& k) { k.bound = 0; }), {}}), "taken");
+  EXPECT_EQ(refusal({"dssp", knobs([](Knobs& k) { k.bound = 2, k.bound_max = 2; }), {}}), "taken");
+  EXPECT_EQ(refusal({"lb-bsp", knobs([](Knobs& k) { k.replan = 1; }), {}}), "taken");
+}
+
+TEST(Strategies, BoundsOfDsspThatCrossAreRefused) {
+  EXPECT_EQ(refusal({"dssp", knobs([](Knobs& k) { k.bound = 5, k.bound_max = 4; }), {}}),
+            "strategy \"dssp\": found bound_max 4 below bound 5; expected at least as much");
+  EXPECT_EQ(refusal({"dssp", knobs([](Knobs& k) { k.bound = 16; }), {}}),
+            "strategy \"dssp\": found bound_max 15 below bound 16; expected at least as much");
+}
+
+TEST(Strategies, KnobsReplaceThePresets) {
+  const Setting setting{128, 0.9};
+  const auto bsp = make_strategy({"bsp", {}, {}}, setting);
+  EXPECT_DOUBLE_EQ(bsp->momentum(), 0.9);
+  EXPECT_DOUBLE_EQ(bsp->rho(), 0.9) << "Nesterov's method looks one term ahead";
+  EXPECT_DOUBLE_EQ(make_strategy({"asp-look", {}, {}}, setting)->rho(), look_ahead(0.9, 4));
+  const auto heavy_ball = make_strategy({"bsp", knobs([](Knobs& k) { k.lookahead = 0, k.momentum = 0.5; }), {}}, setting);
+  EXPECT_DOUBLE_EQ(heavy_ball->momentum(), 0.5);
+  EXPECT_DOUBLE_EQ(heavy_ball->rho(), 0);
+}
+
+TEST(Strategies, OnlyLocalSgdSendsDeltasAndLooksAheadByItself) {
+  for (const std::string_view name : strategy_names()) {
+    const auto strategy = make_strategy({std::string(name), {}, {}}, {});
+    const bool local = name == "local-sgd";
+    EXPECT_EQ(strategy->payload(), local ? Payload::delta : Payload::gradient) << name;
+    EXPECT_EQ(strategy->rho() == 0, local) << name;
+  }
+}
+
+TEST(Strategies, LocalStepsMultiplyTheSamplesOfAnOrder) {
+  auto strategy = make_strategy({"local-sgd", knobs([](Knobs& k) { k.steps = 16; }), {}}, {64, 0.9});
+  const std::vector<WorkerId> two{WorkerId{0}, WorkerId{1}};
+  Decisions decisions;
+  strategy->joined({}, two, decisions);
+  EXPECT_EQ(strategy->plan(WorkerId{0}).local_steps, 16U);
+  EXPECT_EQ(strategy->plan(WorkerId{0}).samples, 16U * 32U);
+}
+
+TEST(Strategies, FixedBatchesReplaceTheLoadOfAnyStrategy) {
+  for (const std::string_view name : strategy_names()) {
+    auto strategy = make_strategy({std::string(name), {}, {40, 24}}, {64, 0.9});
+    const std::vector<WorkerId> two{WorkerId{0}, WorkerId{1}};
+    Decisions decisions;
+    strategy->joined({}, two, decisions);
+    const Plan plan = strategy->plan(WorkerId{1});
+    EXPECT_EQ(plan.samples, 24 * plan.local_steps) << name;
+  }
+}
+
+TEST(Why, EveryReasonHasASentence) {
+  for (int why = 0; why <= static_cast<int>(Why::not_finite); ++why) EXPECT_FALSE(sentence(static_cast<Why>(why)).empty());
+}
+
+}  // namespace
+}  // namespace motley::policy

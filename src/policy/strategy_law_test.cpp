@@ -1,0 +1,121 @@
+// What every strategy owes, whatever it is made of: present and idle workers are released, each contribution is applied once, and work goes on
+// while there is work and somebody to do it. Workers come, finish, fail and go in seeded orders.
+#include <gtest/gtest.h>
+
+#include "policy/small_chief_for_tests.h"
+
+namespace motley::policy {
+namespace {
+
+constexpr std::uint32_t global_batch = 48;
+constexpr std::uint64_t all_samples = 6000;
+constexpr std::uint64_t seeds = 25;
+
+class StrategyLaw : public testing::TestWithParam<std::string_view> {
+ protected:
+  static SmallChief chief() {
+    auto strategy = make_strategy({std::string(GetParam()), {}, {}}, {global_batch, 0.9});
+    return {std::move(strategy).value(), all_samples};
+  }
+
+  /// Joins, finishes, refusals and leaves in mixture; then whoever is left finishes everything.
+  static SmallChief whole_life(std::uint64_t seed) {
+    Rng rng(seed, "strategy law");
+    SmallChief chief = StrategyLaw::chief();
+    chief.join(1 + static_cast<std::uint32_t>(rng.below(5)));
+    for (int i = 0; i < 400 && !HasFatalFailure(); ++i) {
+      chief.pass(from_seconds(0.1 * rng.uniform()));
+      const std::uint64_t dice = rng.below(100);
+      if (dice < 85 && !chief.busy().empty())
+        chief.finish(any_of(chief.busy(), rng).first);
+      else if (dice < 90 && !chief.busy().empty())
+        chief.refuse(any_of(chief.busy(), rng).first);
+      else if (dice < 95 && !chief.present().empty())
+        chief.leave(any_of(chief.present(), rng));
+      else if (chief.present().size() < 9)
+        chief.join(1 + static_cast<std::uint32_t>(rng.below(2)));
+    }
+    if (chief.present().empty()) chief.join(1);
+    finish_everything(chief, rng);
+    return chief;
+  }
+};
+
+TEST_P(StrategyLaw, EverySampleIsAppliedOnceWhoeverComesAndGoes) {
+  for (std::uint64_t seed = 0; seed < seeds; ++seed) {
+    SCOPED_TRACE(testing::Message() << "seed " << seed);
+    EXPECT_EQ(whole_life(seed).applied_samples(), all_samples);
+  }
+}
+
+TEST_P(StrategyLaw, TheSameHappeningsGiveTheSameDecisions) {
+  const std::string log = whole_life(7).log();
+  EXPECT_GT(log.size(), 1000U);
+  EXPECT_EQ(log, whole_life(7).log());
+}
+
+TEST_P(StrategyLaw, BatchesOfTheLiveWorkersMakeTheGlobalBatch) {
+  Rng rng(3, "batches");
+  SmallChief chief = StrategyLaw::chief();
+  chief.join(3);
+  for (int i = 0; i < 200; ++i) {
+    chief.pass(from_seconds(0.01 + rng.uniform()));
+    chief.finish(any_of(chief.busy(), rng).first);
+    if (i % 40 == 10) chief.join(1);
+    if (i % 40 == 30) chief.leave(any_of(chief.present(), rng));
+    std::uint64_t sum = 0;
+    for (const WorkerId worker : chief.present()) {
+      const Plan plan = chief.strategy().plan(worker);
+      sum += plan.samples / plan.local_steps;
+    }
+    EXPECT_EQ(sum, global_batch) << "after " << i << " contributions";
+    if (chief.busy().empty()) break;
+  }
+}
+
+TEST_P(StrategyLaw, MoreWorkersThanSamplesInABatchStillGetOneEach) {
+  SmallChief chief = StrategyLaw::chief();
+  chief.join(global_batch + 5);
+  Rng rng(4, "many workers");
+  finish_everything(chief, rng);
+  EXPECT_EQ(chief.applied_samples(), all_samples);
+}
+
+TEST_P(StrategyLaw, AnUpdateWeighsByItsSamples) {
+  const SmallChief chief = whole_life(11);
+  for (const auto& [weight, samples] : chief.updates()) {
+    const bool gradients = chief.strategy().payload() == Payload::gradient;
+    EXPECT_NEAR(weight, gradients ? static_cast<double>(samples) / global_batch : 1.0, 1e-12);
+  }
+}
+
+TEST_P(StrategyLaw, EveryoneDyingAndSomebodyComingBackLosesNothing) {
+  Rng rng(5, "everyone dies");
+  SmallChief chief = StrategyLaw::chief();
+  chief.join(4);
+  for (int i = 0; i < 10; ++i) chief.finish(any_of(chief.busy(), rng).first);
+  while (!chief.present().empty()) chief.leave(any_of(chief.present(), rng));
+  chief.join(1);
+  finish_everything(chief, rng);
+  EXPECT_EQ(chief.applied_samples(), all_samples);
+}
+
+TEST_P(StrategyLaw, WhoRestsIsCalledWhenWorkComesBack) {
+  Rng rng(6, "work comes back");
+  SmallChief chief = StrategyLaw::chief();
+  chief.join(4);
+  while (chief.busy().size() == 4) chief.finish(any_of(chief.busy(), rng).first);
+  // Some rest now, or wait for the round; those that still work die with their samples.
+  while (!chief.busy().empty() && chief.present().size() > 1) chief.leave(chief.busy().begin()->first);
+  finish_everything(chief, rng);
+  EXPECT_EQ(chief.applied_samples(), all_samples);
+}
+
+INSTANTIATE_TEST_SUITE_P(All, StrategyLaw, testing::ValuesIn(strategy_names().begin(), strategy_names().end()), [](const auto& info) {
+  std::string name(info.param);
+  std::replace(name.begin(), name.end(), '-', '_');
+  return name;
+});
+
+}  // namespace
+}  // namespace motley::policy

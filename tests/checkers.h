@@ -1,0 +1,432 @@
+// Checkers: watchers that stand outside. Each reads trace events alone, keeps its own books and complains when a promise is broken.
+// None of them knows a strategy, a gate or the chief: what they allow is told to them as numbers.
+#pragma once
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <ostream>
+#include <set>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "protocol/chief.h"  // Ended: the numbers in the `why` of a finished event
+#include "trace/event.h"
+
+namespace motley::checkers {
+
+using trace::Event;
+using trace::Kind;
+
+struct Complaint {
+  Instant at{};
+  WorkerId worker{};
+  Step step{};
+  std::string found;
+  std::string expected;
+};
+
+inline std::ostream& operator<<(std::ostream& out, const Complaint& c) {
+  return out << fmt::format("at {:.9f} s, worker {}, step {}: found {}; expected {}", seconds(c.at), c.worker.value, c.step.value, c.found, c.expected);
+}
+
+class Checker : public trace::Sink {
+ public:
+  [[nodiscard]] virtual std::string_view name() const = 0;
+  /// Nothing more will be told.
+  virtual void closed() {}
+  [[nodiscard]] const std::vector<Complaint>& complaints() const { return complaints_; }
+
+ protected:
+  /// The first few say what is wrong; the rest follow from them.
+  void complain(const Event& e, std::string found, std::string expected) {
+    constexpr std::size_t most = 8;
+    if (complaints_.size() < most) complaints_.push_back({e.at, e.worker, e.step, std::move(found), std::move(expected)});
+  }
+
+ private:
+  std::vector<Complaint> complaints_;
+};
+
+[[nodiscard]] inline bool ended_complete(const Event& e) {
+  return e.kind == Kind::finished && e.why == static_cast<std::uint8_t>(protocol::Ended::every_sample_counted);
+}
+
+// -----------------------------------------------------------------------------------------------------------------------------------
+
+/// Virtual time never runs backwards.
+class TimeOnlyGrows : public Checker {
+ public:
+  [[nodiscard]] std::string_view name() const override { return "TimeOnlyGrows"; }
+  void told(const Event& e) override {
+    if (e.at < last_) complain(e, fmt::format("an event {} ns before the one told last", (last_ - e.at).count()), "time that only grows");
+    last_ = std::max(last_, e.at);
+  }
+
+ private:
+  Instant last_{};
+};
+
+// -----------------------------------------------------------------------------------------------------------------------------------
+
+/// Updates are numbered 1, 2, 3...; nothing is computed on a version that is not there yet; a worker's parameters never get older; the
+/// staleness told is the staleness there is.
+class VersionsOnlyGrow : public Checker {
+ public:
+  [[nodiscard]] std::string_view name() const override { return "VersionsOnlyGrow"; }
+  void told(const Event& e) override {
+    switch (e.kind) {
+      case Kind::applied:
+        if (e.version != version_.next()) complain(e, fmt::format("update {}", e.version.value), fmt::format("update {}", version_.value + 1));
+        version_ = e.version;
+        break;
+      case Kind::released:
+        if (e.version != version_) complain(e, fmt::format("released on version {}", e.version.value), fmt::format("the newest, {}", version_.value));
+        break;
+      case Kind::contributed: {
+        if (e.version > version_)
+          complain(e, fmt::format("computed on version {}", e.version.value), fmt::format("at most {}, the newest", version_.value));
+        Version& newest = newest_base_[e.worker];
+        if (e.version < newest) complain(e, fmt::format("computed on version {}", e.version.value), fmt::format("{} or later, as before", newest.value));
+        newest = std::max(newest, e.version);
+        bases_[{e.worker, e.step}] = e.version;
+        break;
+      }
+      case Kind::counted: {
+        if (e.version != version_.next()) complain(e, fmt::format("counted in update {}", e.version.value), fmt::format("in update {}", version_.value + 1));
+        const auto base = bases_.find({e.worker, e.step});
+        if (base != bases_.end() && e.last != version_.ahead_of(base->second))
+          complain(e, fmt::format("staleness {}", e.last), fmt::format("{}, from version {} to {}", version_.ahead_of(base->second), base->second.value, version_.value));
+        break;
+      }
+      default: break;
+    }
+  }
+
+ private:
+  Version version_;
+  std::map<WorkerId, Version> newest_base_;
+  std::map<std::pair<WorkerId, Step>, Version> bases_;
+};
+
+// -----------------------------------------------------------------------------------------------------------------------------------
+
+/// How old a contribution may be, and how far ahead of the others a worker may run.
+///   staleness: most versions a counted contribution has missed
+///   ahead: nobody is ordered a step while its contributions are more than this ahead of those of the slowest worker that has work.
+///          Who comes, or comes back from rest, starts level with the slowest.
+class StalenessBound : public Checker {
+ public:
+  struct Allowed {
+    std::optional<std::uint64_t> staleness;
+    std::optional<std::uint64_t> ahead;
+  };
+  explicit StalenessBound(Allowed allowed) : allowed_(allowed) {}
+  [[nodiscard]] std::string_view name() const override { return "StalenessBound"; }
+  void told(const Event& e) override {
+    switch (e.kind) {
+      case Kind::joined: runners_[e.worker].clock = slowest().value_or(0); break;
+      case Kind::left: runners_.erase(e.worker); break;
+      case Kind::rested: runners_[e.worker].resting = true; break;
+      case Kind::contributed:
+        ++runners_[e.worker].clock;
+        bases_[{e.worker, e.step}] = e.version;
+        break;
+      case Kind::ordered: ordered(e); break;
+      case Kind::counted: counted(e); break;
+      default: break;
+    }
+  }
+
+ private:
+  struct Runner {
+    std::uint64_t clock = 0;
+    bool resting = false;
+  };
+  [[nodiscard]] std::optional<std::uint64_t> slowest() const {
+    std::optional<std::uint64_t> least;
+    for (const auto& [worker, runner] : runners_)
+      if (!runner.resting) least = std::min(least.value_or(runner.clock), runner.clock);
+    return least;
+  }
+  void ordered(const Event& e) {
+    Runner& runner = runners_[e.worker];
+    if (runner.resting) {
+      runner.clock = slowest().value_or(runner.clock);
+      runner.resting = false;
+    }
+    const std::uint64_t gap = runner.clock - slowest().value_or(runner.clock);
+    if (allowed_.ahead && gap > *allowed_.ahead)
+      complain(e, fmt::format("ordered a step while {} contributions ahead of the slowest", gap), fmt::format("at most {} ahead", *allowed_.ahead));
+  }
+  void counted(const Event& e) {
+    const auto base = bases_.find({e.worker, e.step});
+    if (base == bases_.end()) return;  // NothingFromTheDead and EverySampleOnce complain of it
+    const std::uint64_t missed = e.version.value - 1 - base->second.value;
+    if (allowed_.staleness && missed > *allowed_.staleness)
+      complain(e, fmt::format("a contribution that missed {} versions", missed), fmt::format("at most {}", *allowed_.staleness));
+    bases_.erase(base);
+  }
+
+  Allowed allowed_;
+  std::map<WorkerId, Runner> runners_;
+  std::map<std::pair<WorkerId, Step>, Version> bases_;  // contributed, not yet counted
+};
+
+// -----------------------------------------------------------------------------------------------------------------------------------
+
+/// Each position of each epoch counts exactly once: it is leased when free, and a lease ends counted, dropped, or with its worker.
+class EverySampleOnce : public Checker {
+ public:
+  EverySampleOnce(std::uint64_t epoch_samples, std::uint64_t total) : epoch_samples_(epoch_samples), positions_(total, State::free) {}
+  [[nodiscard]] std::string_view name() const override { return "EverySampleOnce"; }
+  void told(const Event& e) override {
+    switch (e.kind) {
+      case Kind::leased: leased(e); break;
+      case Kind::contributed: contributed(e); break;
+      case Kind::dropped: dropped(e); break;
+      case Kind::left: left(e); break;
+      case Kind::counted: counted(e); break;
+      case Kind::finished: finished(e); break;
+      default: break;
+    }
+  }
+
+ private:
+  enum class State : std::uint8_t { free, leased, counted };
+  struct Held {
+    std::vector<std::pair<std::uint64_t, std::uint64_t>> ranges;  // absolute positions
+    bool whole = false;                                           // contributed: outlives its worker
+  };
+
+  void leased(const Event& e) {
+    const std::uint64_t first = e.epoch * epoch_samples_ + e.first;
+    const std::uint64_t last = e.epoch * epoch_samples_ + e.last;
+    if (e.first >= e.last || e.last > epoch_samples_ || last > positions_.size())
+      return complain(e, fmt::format("positions {} to {} of epoch {} leased", e.first, e.last, e.epoch), "a range within the training");
+    for (std::uint64_t p = first; p < last; ++p)
+      if (positions_[p] != State::free) {
+        complain(e, fmt::format("position {} leased while {}", p, positions_[p] == State::leased ? "leased already" : "counted already"), "a free one");
+        break;
+      }
+    std::fill(positions_.begin() + static_cast<std::ptrdiff_t>(first), positions_.begin() + static_cast<std::ptrdiff_t>(last), State::leased);
+    held_[{e.worker, e.step}].ranges.emplace_back(first, last);
+  }
+  void contributed(const Event& e) {
+    const auto held = held_.find({e.worker, e.step});
+    if (held == held_.end()) return complain(e, "a contribution without a lease", "one that was leased and has not ended");
+    held->second.whole = true;
+  }
+  void dropped(const Event& e) {
+    const auto held = held_.find({e.worker, e.step});
+    if (held == held_.end()) return complain(e, "a drop without a lease", "one that was leased and has not ended");
+    end(held, State::free);
+  }
+  void left(const Event& e) {
+    for (auto held = held_.lower_bound({e.worker, Step{}}); held != held_.end() && held->first.first == e.worker;)
+      held = held->second.whole ? std::next(held) : end(held, State::free);
+  }
+  void counted(const Event& e) {
+    const auto held = held_.find({e.worker, e.step});
+    if (held == held_.end() || !held->second.whole) return complain(e, "counted without a whole contribution", "leased, contributed, then counted once");
+    std::uint64_t size = 0;
+    for (const auto& [first, last] : held->second.ranges) size += last - first;
+    if (size != e.first) complain(e, fmt::format("{} samples counted", e.first), fmt::format("the {} that were leased", size));
+    end(held, State::counted);
+  }
+  void finished(const Event& e) {
+    const auto counted = static_cast<std::uint64_t>(std::count(positions_.begin(), positions_.end(), State::counted));
+    if (e.first != counted) complain(e, fmt::format("{} samples told as counted", e.first), fmt::format("{}", counted));
+    if (ended_complete(e) && counted != positions_.size())
+      complain(e, fmt::format("the end after {} samples", counted), fmt::format("all {} counted", positions_.size()));
+  }
+  using Leases = std::map<std::pair<WorkerId, Step>, Held>;
+  Leases::iterator end(Leases::iterator held, State state) {
+    for (const auto& [first, last] : held->second.ranges)
+      std::fill(positions_.begin() + static_cast<std::ptrdiff_t>(first), positions_.begin() + static_cast<std::ptrdiff_t>(last), state);
+    return held_.erase(held);
+  }
+
+  std::uint64_t epoch_samples_;
+  std::vector<State> positions_;
+  Leases held_;
+};
+
+// -----------------------------------------------------------------------------------------------------------------------------------
+
+/// Training goes on while somebody is there, and ends for a good reason.
+class Liveness : public Checker {
+ public:
+  struct Patience {
+    Duration quiet{};         // longest time in which members are there and nobody receives, computes or sends
+    Duration stage{};         // longest time one of these may take
+    Duration empty{};         // without any member for so long, nobody_left is a good end
+  };
+  explicit Liveness(Patience patience) : patience_(patience) {}
+  [[nodiscard]] std::string_view name() const override { return "Liveness"; }
+  void told(const Event& e) override {
+    if (finished_) return after_the_end(e);
+    if (!members_.empty() && busy_ == 0 && e.at - quiet_since_ > patience_.quiet)
+      complain(e, fmt::format("{:.3f} s without anybody receiving, computing or sending", seconds(e.at - quiet_since_)),
+               fmt::format("at most {:.3f} s", seconds(patience_.quiet)));
+    switch (e.kind) {
+      case Kind::joined:
+        if (members_.empty()) quiet_since_ = e.at;
+        members_[e.worker] = {};
+        break;
+      case Kind::left:
+        turn(e, std::nullopt);
+        members_.erase(e.worker);
+        if (members_.empty()) empty_since_ = e.at;
+        break;
+      case Kind::released: turn(e, "receiving"); break;
+      case Kind::compute_began: turn(e, "computing"); break;
+      case Kind::compute_ended: turn(e, "sending"); break;
+      case Kind::contributed:
+      case Kind::dropped: turn(e, std::nullopt); break;
+      case Kind::finished: finished(e); break;
+      default: break;
+    }
+  }
+  void closed() override {
+    if (!finished_) complain({}, "a trace that stops", "one that finishes");
+  }
+
+ private:
+  struct Member {
+    std::optional<std::string_view> doing;
+    Instant since{};
+  };
+  void turn(const Event& e, std::optional<std::string_view> next) {
+    const auto found = members_.find(e.worker);
+    if (found == members_.end()) return;  // a fenced worker that does not know it yet
+    Member& member = found->second;
+    if (member.doing) {
+      --busy_;
+      if (e.at - member.since > patience_.stage)
+        complain(e, fmt::format("{:.3f} s of {}", seconds(e.at - member.since), *member.doing), fmt::format("at most {:.3f} s", seconds(patience_.stage)));
+    }
+    if (next) ++busy_;
+    if (busy_ == 0) quiet_since_ = e.at;
+    member = {next, e.at};
+  }
+  void finished(const Event& e) {
+    finished_ = true;
+    if (ended_complete(e)) return;
+    const bool nobody_left = e.why == static_cast<std::uint8_t>(protocol::Ended::nobody_left);
+    if (nobody_left && members_.empty() && empty_since_ && e.at - *empty_since_ >= patience_.empty) return;
+    complain(e, fmt::format("the end, reason {}, with {} members", e.why, members_.size()), "every sample counted, or nobody there for long");
+  }
+  void after_the_end(const Event& e) {
+    const bool under_way = e.kind == Kind::compute_began || e.kind == Kind::compute_ended || e.kind == Kind::evaluated || e.kind == Kind::fault;
+    if (!under_way) complain(e, fmt::format("{} after the end", name_of(e.kind)), "nothing new");
+  }
+
+  Patience patience_;
+  std::map<WorkerId, Member> members_;
+  std::size_t busy_ = 0;
+  Instant quiet_since_{};
+  std::optional<Instant> empty_since_;
+  bool finished_ = false;
+};
+
+// -----------------------------------------------------------------------------------------------------------------------------------
+
+/// Contributions count by their samples. Gradients: weight = samples / global batch, so the weights of a whole training sum to its samples
+/// over the batch. Models: the weights of each update sum to 1. Where clipping may act, weights may be smaller but not larger.
+class WeightsSum : public Checker {
+ public:
+  enum class Of : std::uint8_t { gradients, models };
+  struct Law {
+    Of of{};
+    double global_batch = 1;
+    bool clipped = false;
+  };
+  explicit WeightsSum(Law law) : law_(law) {}
+  [[nodiscard]] std::string_view name() const override { return "WeightsSum"; }
+  void told(const Event& e) override {
+    if (e.kind == Kind::counted) {
+      if (!(e.value > 0)) complain(e, fmt::format("weight {}", e.value), "a positive one");
+      ++parts_;
+      update_.add(e);
+      training_.add(e);
+    } else if (e.kind == Kind::applied) {
+      if (parts_ != e.first) complain(e, fmt::format("an update of {} parts", e.first), fmt::format("the {} that were counted", parts_));
+      compare(e, update_, "the update's weights");
+      update_ = {};
+      parts_ = 0;
+    } else if (e.kind == Kind::finished && law_.of == Of::gradients) {
+      compare(e, training_, "the training's weights");
+    }
+  }
+
+ private:
+  struct Sum {
+    double weight = 0;
+    double samples = 0;
+    void add(const Event& e) {
+      weight += e.value;
+      samples += static_cast<double>(e.first);
+    }
+  };
+  void compare(const Event& e, const Sum& sum, std::string_view what) {
+    const double lawful = law_.of == Of::gradients ? sum.samples / law_.global_batch : 1.0;
+    const double tolerance = 1e-9 * std::max(1.0, lawful);
+    if (sum.weight > lawful + tolerance || (!law_.clipped && sum.weight < lawful - tolerance))
+      complain(e, fmt::format("{} sum to {}", what, sum.weight), fmt::format("{}{}", law_.clipped ? "at most " : "", lawful));
+  }
+
+  Law law_;
+  Sum update_;
+  Sum training_;
+  std::uint64_t parts_ = 0;
+};
+
+// -----------------------------------------------------------------------------------------------------------------------------------
+
+/// Who has left is given nothing and brings nothing; only what it had contributed whole before may still count. Ids are never used again.
+class NothingFromTheDead : public Checker {
+ public:
+  [[nodiscard]] std::string_view name() const override { return "NothingFromTheDead"; }
+  void told(const Event& e) override {
+    switch (e.kind) {
+      case Kind::joined:
+        if (!seen_.insert(e.worker).second) complain(e, "an id that joins again", "a new id");
+        live_.insert(e.worker);
+        break;
+      case Kind::left:
+        if (live_.erase(e.worker) == 0) complain(e, "somebody leaving who is not there", "a member");
+        break;
+      case Kind::ordered:
+      case Kind::leased:
+      case Kind::released:
+      case Kind::held:
+      case Kind::rested:
+      case Kind::dropped: require_live(e); break;
+      case Kind::contributed:
+        require_live(e);
+        whole_.insert({e.worker, e.step});
+        break;
+      case Kind::counted:
+        if (!whole_.contains({e.worker, e.step})) complain(e, "counted, though never contributed whole", "a contribution made while its worker was a member");
+        break;
+      default: break;
+    }
+  }
+
+ private:
+  void require_live(const Event& e) {
+    if (!live_.contains(e.worker)) complain(e, fmt::format("{} of somebody who is no member", name_of(e.kind)), "a member");
+  }
+  std::set<WorkerId> live_;
+  std::set<WorkerId> seen_;
+  std::set<std::pair<WorkerId, Step>> whole_;
+};
+
+}  // namespace motley::checkers
