@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <iterator>
 #include <map>
 #include <set>
@@ -71,8 +72,7 @@ class SmallChief {
   [[nodiscard]] std::uint64_t applied_samples() const { return applied_samples_; }
   [[nodiscard]] std::uint64_t greatest_staleness() const { return greatest_staleness_; }
   [[nodiscard]] const std::string& log() const { return log_; }
-  [[nodiscard]] Instant now() const { return now_; }
-  /// Per-sample weights of every update so far: (sum of weights, sum of samples).
+  /// Of every update so far: the sum of its weights, the sum of its samples.
   [[nodiscard]] const std::vector<std::pair<double, std::uint64_t>>& updates() const { return updates_; }
 
  private:
@@ -119,14 +119,10 @@ class SmallChief {
     log_ += fmt::format("release w{} {} ({})\n", worker.value, samples, static_cast<int>(release.why));
     if (samples == 0) return strategy_.rested(now_, worker, decisions_);
     pool_ -= samples;
-    busy_[worker] = {++steps_[worker], version_, samples, std::min(plan.local_steps, samples), now_};
+    steps_[worker] = steps_[worker].next();
+    busy_[worker] = {steps_[worker], version_, samples, std::min(plan.local_steps, samples), now_};
     strategy_.ordered(now_, worker);
   }
-
-  struct Steps {
-    Step step;
-    Step operator++() { return step = step.next(); }
-  };
 
   Strategy strategy_;
   std::uint64_t pool_;
@@ -135,7 +131,7 @@ class SmallChief {
   std::uint32_t next_ = 0;
   std::set<WorkerId> present_;
   std::map<WorkerId, Task> busy_;
-  std::map<WorkerId, Steps> steps_;
+  std::map<WorkerId, Step> steps_;  // the last one ordered
   std::set<std::pair<WorkerId, Step>> contributed_;  // and not yet applied
   std::vector<std::pair<double, std::uint64_t>> updates_;
   std::uint64_t applied_samples_ = 0;

@@ -1,6 +1,7 @@
 #include "policy/strategies.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <boost/describe.hpp>

@@ -2,6 +2,8 @@
 // while there is work and somebody to do it. Workers come, finish, fail and go in seeded orders.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "policy/small_chief_for_tests.h"
 
 namespace motley::policy {
@@ -111,8 +113,8 @@ TEST_P(StrategyLaw, WhoRestsIsCalledWhenWorkComesBack) {
   EXPECT_EQ(chief.applied_samples(), all_samples);
 }
 
-INSTANTIATE_TEST_SUITE_P(All, StrategyLaw, testing::ValuesIn(strategy_names().begin(), strategy_names().end()), [](const auto& info) {
-  std::string name(info.param);
+INSTANTIATE_TEST_SUITE_P(All, StrategyLaw, testing::ValuesIn(strategy_names().begin(), strategy_names().end()), [](const auto& strategy) {
+  std::string name(strategy.param);
   std::replace(name.begin(), name.end(), '-', '_');
   return name;
 });

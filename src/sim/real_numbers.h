@@ -39,6 +39,8 @@ class RealNumbers : public Numbers {
 
   /// The global model as it is now, into `out` (layout.values floats).
   void values(std::span<float> out) const;
+  /// Computed, and neither committed everywhere nor freed nor forgotten.
+  [[nodiscard]] std::size_t contributions_held() const { return payloads_.size(); }
 
  private:
   struct Replica {  // what one worker holds

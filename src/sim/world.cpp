@@ -39,6 +39,7 @@ Ending World::run() {
     auto [when, what] = queue_.pop();
     now_ = when;
     ++ending_.events;
+    check(!options_.max_events || ending_.events <= *options_.max_events, "a world ends within its bound of events");
     happen(what);
   }
   ending_.updates = chief_.version().value;

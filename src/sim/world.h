@@ -28,6 +28,7 @@ struct WorldOptions {
   protocol::ChiefOptions chief;
   store::Layout layout;
   std::uint64_t seed = 0;
+  std::optional<std::uint64_t> max_events;  // of the virtual clock; a world that needs more is our bug (nothing in it should go round for ever)
 };
 
 struct Ending {

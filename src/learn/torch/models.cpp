@@ -2,6 +2,7 @@
 #include "learn/torch/models.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 

@@ -22,7 +22,7 @@ TEST(Models, AResidualUnitPassesItsInputOn) {
   for (const Tensor& tensor : learner->shape().tensors)
     if (tensor.name.find("norm2.weight") != std::string::npos)
       std::fill_n(values.begin() + static_cast<std::ptrdiff_t>(tensor.offset), tensor.count, 0.0F);
-  const Tensor& stem = tensor_named(*learner, "stem.conv.weight");
+  const Tensor stem = tensor_named(*learner, "stem.conv.weight");
   const Values gradient = step(*learner, values, {0, 1, 2}).gradient;
   EXPECT_GT(norm(std::span(gradient).subspan(stem.offset, stem.count)), 1e-3);
 }

@@ -1,0 +1,222 @@
+// Seeded worlds: random clusters, faults and strategies, each run twice under every outside checker. Whatever fails prints its seed.
+//   MOTLEY_WORLDS=n       how many (200)          MOTLEY_WORLDS_FROM=k   the first seed (0)
+//   MOTLEY_WORLD_SEED=k   this one alone, with its trace in words
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <cstdlib>
+#include <iostream>
+#include <map>
+#include <memory>
+#include <set>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "checkers.h"
+#include "policy/strategies.h"
+#include "sim/real_numbers.h"
+#include "sim/world.h"
+#include "trace/sinks.h"
+#include "world_maker.h"
+
+namespace motley::worlds {
+namespace {
+
+using namespace checkers;
+using protocol::Ended;
+using protocol::Gone;
+
+// What each strategy promises, in numbers for the checkers ---------------------------------------------------------------------------
+
+StalenessBound::Allowed allowed_staleness(const MadeWorld& made) {
+  const std::string& kind = made.strategy.kind;
+  const policy::Knobs& knobs = made.strategy.knobs;
+  if (kind == "bsp" || kind == "lb-bsp" || kind == "local-sgd") return {.staleness = 0, .ahead = {}};
+  if (kind != "ssp" && kind != "dssp") return {};
+  const std::uint64_t lower = knobs.bound.value_or(3);
+  const std::uint64_t upper = kind == "ssp" ? lower : std::max<std::uint64_t>(lower, knobs.bound_max.value_or(15));
+  StalenessBound::Allowed allowed{.staleness = {}, .ahead = upper};
+  if (made.fixed_membership()) allowed.staleness = (made.options.cluster.nodes.size() - 1) * (2 * upper + 2);
+  return allowed;
+}
+
+WeightsSum::Law weight_law(const MadeWorld& made) {
+  const std::string& kind = made.strategy.kind;
+  const bool guarded = kind == "asp" || kind == "asp-look" || kind == "ssp" || kind == "dssp";
+  const bool clips = made.strategy.knobs.clip.value_or(guarded ? 1.5 : 0) > 0;
+  return {.of = kind == "local-sgd" ? WeightsSum::Of::models : WeightsSum::Of::gradients,
+          .global_batch = static_cast<double>(made.setting.global_batch),
+          .clipped = clips && made.arithmetic != Arithmetic::none};  // without numbers there is no norm to clip
+}
+
+std::vector<std::unique_ptr<Checker>> every_checker(const MadeWorld& made) {
+  const Limits limits = limits_of(made);
+  const protocol::ChiefOptions& chief = made.options.chief;
+  std::vector<std::unique_ptr<Checker>> all;
+  all.push_back(std::make_unique<TimeOnlyGrows>());
+  all.push_back(std::make_unique<VersionsOnlyGrow>());
+  all.push_back(std::make_unique<StalenessBound>(allowed_staleness(made)));
+  all.push_back(std::make_unique<EverySampleOnce>(chief.epoch_samples, chief.total_samples));
+  all.push_back(std::make_unique<Liveness>(Liveness::Patience{limits.longest_quiet, limits.longest_stage, chief.empty_deadline}));
+  all.push_back(std::make_unique<WeightsSum>(weight_law(made)));
+  all.push_back(std::make_unique<NothingFromTheDead>());
+  return all;
+}
+
+// Running one world ---------------------------------------------------------------------------------------------------------------------
+
+struct Ran {
+  sim::Ending ending;
+  std::string fingerprint;
+  std::vector<float> model;            // empty without arithmetic
+  std::size_t contributions_held = 0;  // at the end
+};
+
+Ran run(const MadeWorld& made, std::vector<trace::Sink*> sinks) {
+  trace::Writer writer;
+  sinks.push_back(&writer);
+  trace::Tee tee(sinks);
+  auto strategy = policy::make_strategy(made.strategy, made.setting);
+  check(strategy.ok(), "the maker names strategies that exist");
+  const protocol::ChiefOptions& chief = made.options.chief;
+  const policy::Schedule schedule({}, made.setting.global_batch, chief.epoch_samples, chief.total_samples);
+  Ran ran;
+  if (made.arithmetic == Arithmetic::none) {
+    sim::NoNumbers none;
+    ran.ending = sim::World(made.options, std::move(*strategy), schedule, none, tee).run();
+  } else {
+    MadeUpGradients source(made.parameters, made.seed, made.arithmetic == Arithmetic::sometimes_broken ? 20 : 0);
+    sim::RealNumbersOptions options;
+    options.layout = made.options.layout;
+    options.parameters = made.parameters;
+    options.epoch_samples = chief.epoch_samples;
+    options.seed = made.seed;
+    options.local_steps = strategy->payload() == policy::Payload::delta;
+    options.local_momentum = strategy->momentum();
+    sim::RealNumbers numbers(std::move(options), source);
+    ran.ending = sim::World(made.options, std::move(*strategy), schedule, numbers, tee).run();
+    ran.model.resize(made.options.layout.values);
+    numbers.values(ran.model);
+    ran.contributions_held = numbers.contributions_held();
+  }
+  ran.fingerprint = writer.finish();
+  return ran;
+}
+
+/// How often what happened, over all worlds: a maker that stops making trouble would be a test that tests nothing.
+class Tally : public trace::Sink {
+ public:
+  void told(const trace::Event& event) override {
+    if (event.kind == Kind::fault) ++faults_[static_cast<cluster::FaultKind>(event.last)];
+    if (event.kind == Kind::left) ++gone_[static_cast<Gone>(event.why)];
+    if (event.kind == Kind::finished) ++ended_[static_cast<Ended>(event.why)];
+    if (event.kind == Kind::dropped) ++dropped_;
+  }
+  void ran(const MadeWorld& made) { ++strategies_[made.strategy.kind]; }
+  /// Every strategy, fault, way of leaving and lawful end has been seen.
+  [[nodiscard]] bool has_everything() const {
+    return strategies_.size() == policy::strategy_names().size() && faults_.size() == 6 && gone_.size() == 3 && ended_.contains(Ended::nobody_left) &&
+           ended_.contains(Ended::every_sample_counted) && dropped_ > 0;
+  }
+
+ private:
+  std::map<std::string, std::uint64_t> strategies_;
+  std::map<cluster::FaultKind, std::uint64_t> faults_;
+  std::map<Gone, std::uint64_t> gone_;
+  std::map<Ended, std::uint64_t> ended_;
+  std::uint64_t dropped_ = 0;
+};
+
+/// Prints what it is told.
+class Aloud : public trace::Sink {
+ public:
+  void told(const trace::Event& e) override {
+    std::cout << fmt::format("{:12.6f} {:13} w{} step {} version {} why {} epoch {} first {} last {} value {:.6g} second {:.6g}\n", seconds(e.at), name_of(e.kind),
+                             e.worker.value, e.step.value, e.version.value, e.why, e.epoch, e.first, e.last, e.value, e.second);
+  }
+};
+
+/// What is wrong with this world, in words; empty when nothing is. `listeners` hear the first of its two runs.
+std::string troubles_of(const MadeWorld& made, const std::vector<trace::Sink*>& listeners, std::string& fingerprint) {
+  std::ostringstream troubles;
+  try {
+    const auto checkers = every_checker(made);
+    std::vector<trace::Sink*> sinks = listeners;
+    for (const auto& checker : checkers) sinks.push_back(checker.get());
+    const Ran first = run(made, sinks);
+    for (const auto& checker : checkers) {
+      checker->closed();
+      for (const Complaint& complaint : checker->complaints()) troubles << checker->name() << ": " << complaint << "\n";
+    }
+    if (!std::all_of(first.model.begin(), first.model.end(), [](float x) { return std::isfinite(x); })) troubles << "the model holds values that are not numbers\n";
+    if (first.ending.why == Ended::every_sample_counted && first.contributions_held > 0)
+      troubles << first.contributions_held << " contributions are held though every one was applied or discarded\n";
+    if (run(made, {}).fingerprint != first.fingerprint) troubles << "the same world, run again, was another run\n";
+    fingerprint = first.fingerprint;
+  } catch (const std::exception& broken) {
+    troubles << broken.what() << "\n";
+  }
+  return troubles.str();
+}
+
+std::uint64_t number_from_environment(const char* name, std::uint64_t otherwise) {
+  const char* text = std::getenv(name);
+  return text == nullptr ? otherwise : std::strtoull(text, nullptr, 10);
+}
+
+TEST(Worlds, EverySeedKeepsEveryPromise) {
+  const bool alone = std::getenv("MOTLEY_WORLD_SEED") != nullptr;
+  const std::uint64_t first = number_from_environment(alone ? "MOTLEY_WORLD_SEED" : "MOTLEY_WORLDS_FROM", 0);
+  const std::uint64_t count = alone ? 1 : number_from_environment("MOTLEY_WORLDS", 200);
+  Tally tally;
+  Aloud aloud;
+  std::set<std::string> fingerprints;
+  int failed = 0;
+  for (std::uint64_t seed = first; seed < first + count && failed < 5; ++seed) {
+    const MadeWorld made = make_world(seed);
+    if (alone) std::cout << describe(made);
+    std::string fingerprint;
+    std::string troubles = troubles_of(made, alone ? std::vector<trace::Sink*>{&tally, &aloud} : std::vector<trace::Sink*>{&tally}, fingerprint);
+    if (troubles.empty() && !fingerprints.insert(fingerprint).second) troubles = "another seed made the very same run\n";
+    tally.ran(made);
+    if (troubles.empty()) continue;
+    ++failed;
+    ADD_FAILURE() << describe(made) << troubles << "replay: MOTLEY_WORLD_SEED=" << seed << " tests/worlds_test";
+  }
+  EXPECT_TRUE(count < 200 || failed > 0 || tally.has_everything()) << "the worlds made have become too tame";
+}
+
+// Worlds made by hand -----------------------------------------------------------------------------------------------------------------
+
+MadeWorld quiet_world() {
+  MadeWorld made = make_world(0);
+  made.options.cluster.faults.clear();
+  made.arithmetic = Arithmetic::none;
+  made.strategy = {"bsp", {}, {}};
+  return made;
+}
+
+TEST(Worlds, WithEverybodyDeadForGoodEndWithNobodyLeft) {
+  for (const std::string_view strategy : policy::strategy_names()) {
+    MadeWorld made = quiet_world();
+    made.strategy.kind = std::string(strategy);
+    made.options.chief.total_samples = made.options.chief.epoch_samples = 1'000'000;
+    for (std::uint32_t n = 0; n < made.options.cluster.nodes.size(); ++n)
+      made.options.cluster.faults.push_back({at_seconds(0.2), cluster::FaultKind::kill, NodeId{n}, {}, 1});
+    std::string fingerprint;
+    EXPECT_EQ(troubles_of(made, {}, fingerprint), "");
+    EXPECT_EQ(run(made, {}).ending.why, Ended::nobody_left);
+  }
+}
+
+TEST(Worlds, ThatWouldGoOnForEverAreStoppedByTheirBound) {
+  MadeWorld made = quiet_world();
+  made.options.max_events = 50;
+  EXPECT_THROW((void)run(made, {}), Bug);
+}
+
+}  // namespace
+}  // namespace motley::worlds
