@@ -33,7 +33,8 @@ struct Complaint {
 };
 
 inline std::ostream& operator<<(std::ostream& out, const Complaint& c) {
-  return out << fmt::format("at {:.9f} s, worker {}, step {}: found {}; expected {}", seconds(c.at), c.worker.value, c.step.value, c.found, c.expected);
+  return out << fmt::format("at {:.9f} s, worker {}, step {}: found {}; expected {}", seconds(c.at), c.worker.value, c.step.value, c.found,
+                            c.expected);
 }
 
 class Checker : public trace::Sink {
@@ -83,26 +84,31 @@ class VersionsOnlyGrow : public Checker {
   void told(const Event& e) override {
     switch (e.kind) {
       case Kind::applied:
-        if (e.version != version_.next()) complain(e, fmt::format("update {}", e.version.value), fmt::format("update {}", version_.value + 1));
+        if (e.version != version_.next())
+          complain(e, fmt::format("update {}", e.version.value), fmt::format("update {}", version_.value + 1));
         version_ = e.version;
         break;
       case Kind::released:
-        if (e.version != version_) complain(e, fmt::format("released on version {}", e.version.value), fmt::format("the newest, {}", version_.value));
+        if (e.version != version_)
+          complain(e, fmt::format("released on version {}", e.version.value), fmt::format("the newest, {}", version_.value));
         break;
       case Kind::contributed: {
         if (e.version > version_)
           complain(e, fmt::format("computed on version {}", e.version.value), fmt::format("at most {}, the newest", version_.value));
         Version& newest = newest_base_[e.worker];
-        if (e.version < newest) complain(e, fmt::format("computed on version {}", e.version.value), fmt::format("{} or later, as before", newest.value));
+        if (e.version < newest)
+          complain(e, fmt::format("computed on version {}", e.version.value), fmt::format("{} or later, as before", newest.value));
         newest = std::max(newest, e.version);
         bases_[{e.worker, e.step}] = e.version;
         break;
       }
       case Kind::counted: {
-        if (e.version != version_.next()) complain(e, fmt::format("counted in update {}", e.version.value), fmt::format("in update {}", version_.value + 1));
+        if (e.version != version_.next())
+          complain(e, fmt::format("counted in update {}", e.version.value), fmt::format("in update {}", version_.value + 1));
         const auto base = bases_.find({e.worker, e.step});
         if (base != bases_.end() && e.last != version_.ahead_of(base->second))
-          complain(e, fmt::format("staleness {}", e.last), fmt::format("{}, from version {} to {}", version_.ahead_of(base->second), base->second.value, version_.value));
+          complain(e, fmt::format("staleness {}", e.last),
+                   fmt::format("{}, from version {} to {}", version_.ahead_of(base->second), base->second.value, version_.value));
         break;
       }
       default: break;
@@ -163,7 +169,8 @@ class StalenessBound : public Checker {
     }
     const std::uint64_t gap = runner.clock - slowest().value_or(runner.clock);
     if (allowed_.ahead && gap > *allowed_.ahead)
-      complain(e, fmt::format("ordered a step while {} contributions ahead of the slowest", gap), fmt::format("at most {} ahead", *allowed_.ahead));
+      complain(e, fmt::format("ordered a step while {} contributions ahead of the slowest", gap),
+               fmt::format("at most {} ahead", *allowed_.ahead));
   }
   void counted(const Event& e) {
     const auto base = bases_.find({e.worker, e.step});
@@ -177,6 +184,38 @@ class StalenessBound : public Checker {
   Allowed allowed_;
   std::map<WorkerId, Runner> runners_;
   std::map<std::pair<WorkerId, Step>, Version> bases_;  // contributed, not yet counted
+};
+
+// -----------------------------------------------------------------------------------------------------------------------------------
+
+/// A barrier: nobody is given a step while contributions wait for their round to end, or while others still work on an older version.
+class RoundsDoNotOverlap : public Checker {
+ public:
+  [[nodiscard]] std::string_view name() const override { return "RoundsDoNotOverlap"; }
+  void told(const Event& e) override {
+    switch (e.kind) {
+      case Kind::ordered:
+        if (waiting_ > 0)
+          complain(e, fmt::format("a step ordered while {} contributions wait for the end of their round", waiting_), "a barrier");
+        for (const auto& [worker, version] : working_)
+          if (version != e.version)
+            complain(e, fmt::format("a step ordered while worker {} works on version {}", worker.value, version.value), "a barrier");
+        working_[e.worker] = e.version;
+        break;
+      case Kind::contributed:
+        working_.erase(e.worker);
+        ++waiting_;
+        break;
+      case Kind::dropped:
+      case Kind::left: working_.erase(e.worker); break;
+      case Kind::counted: --waiting_; break;
+      default: break;
+    }
+  }
+
+ private:
+  std::map<WorkerId, Version> working_;
+  std::uint64_t waiting_ = 0;  // contributed, not yet counted
 };
 
 // -----------------------------------------------------------------------------------------------------------------------------------
@@ -212,10 +251,12 @@ class EverySampleOnce : public Checker {
       return complain(e, fmt::format("positions {} to {} of epoch {} leased", e.first, e.last, e.epoch), "a range within the training");
     for (std::uint64_t p = first; p < last; ++p)
       if (positions_[p] != State::free) {
-        complain(e, fmt::format("position {} leased while {}", p, positions_[p] == State::leased ? "leased already" : "counted already"), "a free one");
+        complain(e, fmt::format("position {} leased while {}", p, positions_[p] == State::leased ? "leased already" : "counted already"),
+                 "a free one");
         break;
       }
-    std::fill(positions_.begin() + static_cast<std::ptrdiff_t>(first), positions_.begin() + static_cast<std::ptrdiff_t>(last), State::leased);
+    std::fill(positions_.begin() + static_cast<std::ptrdiff_t>(first), positions_.begin() + static_cast<std::ptrdiff_t>(last),
+              State::leased);
     held_[{e.worker, e.step}].ranges.emplace_back(first, last);
   }
   void contributed(const Event& e) {
@@ -234,7 +275,8 @@ class EverySampleOnce : public Checker {
   }
   void counted(const Event& e) {
     const auto held = held_.find({e.worker, e.step});
-    if (held == held_.end() || !held->second.whole) return complain(e, "counted without a whole contribution", "leased, contributed, then counted once");
+    if (held == held_.end() || !held->second.whole)
+      return complain(e, "counted without a whole contribution", "leased, contributed, then counted once");
     std::uint64_t size = 0;
     for (const auto& [first, last] : held->second.ranges) size += last - first;
     if (size != e.first) complain(e, fmt::format("{} samples counted", e.first), fmt::format("the {} that were leased", size));
@@ -264,9 +306,9 @@ class EverySampleOnce : public Checker {
 class Liveness : public Checker {
  public:
   struct Patience {
-    Duration quiet{};         // longest time in which members are there and nobody receives, computes or sends
-    Duration stage{};         // longest time one of these may take
-    Duration empty{};         // without any member for so long, nobody_left is a good end
+    Duration quiet{};  // longest time in which members are there and nobody receives, computes or sends
+    Duration stage{};  // longest time one of these may take
+    Duration empty{};  // without any member for so long, nobody_left is a good end
   };
   explicit Liveness(Patience patience) : patience_(patience) {}
   [[nodiscard]] std::string_view name() const override { return "Liveness"; }
@@ -310,7 +352,8 @@ class Liveness : public Checker {
     if (member.doing) {
       --busy_;
       if (e.at - member.since > patience_.stage)
-        complain(e, fmt::format("{:.3f} s of {}", seconds(e.at - member.since), *member.doing), fmt::format("at most {:.3f} s", seconds(patience_.stage)));
+        complain(e, fmt::format("{:.3f} s of {}", seconds(e.at - member.since), *member.doing),
+                 fmt::format("at most {:.3f} s", seconds(patience_.stage)));
     }
     if (next) ++busy_;
     if (busy_ == 0) quiet_since_ = e.at;
@@ -321,10 +364,12 @@ class Liveness : public Checker {
     if (ended_complete(e)) return;
     const bool nobody_left = e.why == static_cast<std::uint8_t>(protocol::Ended::nobody_left);
     if (nobody_left && members_.empty() && empty_since_ && e.at - *empty_since_ >= patience_.empty) return;
-    complain(e, fmt::format("the end, reason {}, with {} members", e.why, members_.size()), "every sample counted, or nobody there for long");
+    complain(e, fmt::format("the end, reason {}, with {} members", e.why, members_.size()),
+             "every sample counted, or nobody there for long");
   }
   void after_the_end(const Event& e) {
-    const bool under_way = e.kind == Kind::compute_began || e.kind == Kind::compute_ended || e.kind == Kind::evaluated || e.kind == Kind::fault;
+    const bool under_way =
+        e.kind == Kind::compute_began || e.kind == Kind::compute_ended || e.kind == Kind::evaluated || e.kind == Kind::fault;
     if (!under_way) complain(e, fmt::format("{} after the end", name_of(e.kind)), "nothing new");
   }
 
@@ -414,7 +459,8 @@ class NothingFromTheDead : public Checker {
         whole_.insert({e.worker, e.step});
         break;
       case Kind::counted:
-        if (!whole_.contains({e.worker, e.step})) complain(e, "counted, though never contributed whole", "a contribution made while its worker was a member");
+        if (!whole_.contains({e.worker, e.step}))
+          complain(e, "counted, though never contributed whole", "a contribution made while its worker was a member");
         break;
       default: break;
     }

@@ -17,7 +17,9 @@ class Story {
   Story& left(std::uint32_t w) { return tell({.kind = Kind::left, .worker = {w}}); }
   Story& rested(std::uint32_t w) { return tell({.kind = Kind::rested, .worker = {w}}); }
   Story& dropped(std::uint32_t w, std::uint64_t step) { return tell({.kind = Kind::dropped, .worker = {w}, .step = {step}}); }
-  Story& ordered(std::uint32_t w, std::uint64_t step) { return tell({.kind = Kind::ordered, .worker = {w}, .step = {step}, .first = 2}); }
+  Story& ordered(std::uint32_t w, std::uint64_t step, std::uint64_t version = 0) {
+    return tell({.kind = Kind::ordered, .worker = {w}, .step = {step}, .version = {version}, .first = 2});
+  }
   Story& released(std::uint32_t w, std::uint64_t step, std::uint64_t version) {
     return tell({.kind = Kind::released, .worker = {w}, .step = {step}, .version = {version}});
   }
@@ -28,11 +30,17 @@ class Story {
   Story& contributed(std::uint32_t w, std::uint64_t step, std::uint64_t base) {
     return tell({.kind = Kind::contributed, .worker = {w}, .step = {step}, .version = {base}, .first = 2});
   }
-  Story& counted(std::uint32_t w, std::uint64_t step, std::uint64_t version, std::uint64_t staleness = 0, double weight = 0.5, std::uint64_t samples = 2) {
-    return tell({.kind = Kind::counted, .worker = {w}, .step = {step}, .version = {version}, .first = samples, .last = staleness, .value = weight});
+  Story& counted(std::uint32_t w, std::uint64_t step, std::uint64_t version, std::uint64_t staleness = 0, double weight = 0.5,
+                 std::uint64_t samples = 2) {
+    return tell(
+        {.kind = Kind::counted, .worker = {w}, .step = {step}, .version = {version}, .first = samples, .last = staleness, .value = weight});
   }
-  Story& applied(std::uint64_t version, std::uint64_t parts = 1) { return tell({.kind = Kind::applied, .version = {version}, .first = parts}); }
-  Story& finished(Ended why, std::uint64_t counted) { return tell({.kind = Kind::finished, .why = static_cast<std::uint8_t>(why), .first = counted}); }
+  Story& applied(std::uint64_t version, std::uint64_t parts = 1) {
+    return tell({.kind = Kind::applied, .version = {version}, .first = parts});
+  }
+  Story& finished(Ended why, std::uint64_t counted) {
+    return tell({.kind = Kind::finished, .why = static_cast<std::uint8_t>(why), .first = counted});
+  }
   Story& wait(double s) { return now_ += from_seconds(s), *this; }
 
   /// How often `checker` complains of this story.
@@ -68,7 +76,15 @@ TEST(TimeOnlyGrows, ComplainsOfAStepBack) {
 }
 
 TEST(VersionsOnlyGrow, KnowsAnOrderlyTrace) {
-  const Story story = Story().released(0, 0, 0).contributed(0, 0, 0).counted(0, 0, 1).applied(1).released(0, 1, 1).contributed(0, 1, 1).counted(0, 1, 2).applied(2);
+  const Story story = Story()
+                          .released(0, 0, 0)
+                          .contributed(0, 0, 0)
+                          .counted(0, 0, 1)
+                          .applied(1)
+                          .released(0, 1, 1)
+                          .contributed(0, 1, 1)
+                          .counted(0, 1, 2)
+                          .applied(2);
   EXPECT_EQ(story.complaints_of<VersionsOnlyGrow>(), 0U);
 }
 
@@ -77,13 +93,17 @@ TEST(VersionsOnlyGrow, ComplainsOfSkippedAndRepeatedUpdates) {
   EXPECT_EQ(Story().applied(1).applied(1).complaints_of<VersionsOnlyGrow>(), 1U);
 }
 
-TEST(VersionsOnlyGrow, ComplainsOfAContributionFromTheFuture) { EXPECT_EQ(Story().applied(1).contributed(0, 0, 2).complaints_of<VersionsOnlyGrow>(), 1U); }
+TEST(VersionsOnlyGrow, ComplainsOfAContributionFromTheFuture) {
+  EXPECT_EQ(Story().applied(1).contributed(0, 0, 2).complaints_of<VersionsOnlyGrow>(), 1U);
+}
 
 TEST(VersionsOnlyGrow, ComplainsWhenAWorkersParametersGetOlder) {
   EXPECT_EQ(Story().applied(1).applied(2).contributed(0, 0, 2).contributed(0, 1, 1).complaints_of<VersionsOnlyGrow>(), 1U);
 }
 
-TEST(VersionsOnlyGrow, ComplainsOfAReleaseOnAnOldVersion) { EXPECT_EQ(Story().applied(1).released(0, 0, 0).complaints_of<VersionsOnlyGrow>(), 1U); }
+TEST(VersionsOnlyGrow, ComplainsOfAReleaseOnAnOldVersion) {
+  EXPECT_EQ(Story().applied(1).released(0, 0, 0).complaints_of<VersionsOnlyGrow>(), 1U);
+}
 
 TEST(VersionsOnlyGrow, ComplainsOfAStalenessThatIsNotTrue) {
   EXPECT_EQ(Story().contributed(0, 0, 0).applied(1).counted(0, 0, 2, 0).complaints_of<VersionsOnlyGrow>(), 1U);
@@ -91,8 +111,12 @@ TEST(VersionsOnlyGrow, ComplainsOfAStalenessThatIsNotTrue) {
 
 TEST(StalenessBound, ZeroAllowsNoVersionInBetween) {
   const StalenessBound::Allowed none{.staleness = 0, .ahead = {}};
-  EXPECT_EQ(Story().contributed(0, 0, 0).contributed(1, 0, 0).counted(0, 0, 1).counted(1, 0, 1).applied(1, 2).complaints_of<StalenessBound>(none), 0U);
-  EXPECT_EQ(Story().contributed(0, 0, 0).contributed(1, 0, 0).counted(0, 0, 1).applied(1).counted(1, 0, 2, 1).complaints_of<StalenessBound>(none), 1U);
+  EXPECT_EQ(
+      Story().contributed(0, 0, 0).contributed(1, 0, 0).counted(0, 0, 1).counted(1, 0, 1).applied(1, 2).complaints_of<StalenessBound>(none),
+      0U);
+  EXPECT_EQ(
+      Story().contributed(0, 0, 0).contributed(1, 0, 0).counted(0, 0, 1).applied(1).counted(1, 0, 2, 1).complaints_of<StalenessBound>(none),
+      1U);
 }
 
 TEST(StalenessBound, ComplainsOfAWorkerThatRunsTooFarAhead) {
@@ -104,22 +128,76 @@ TEST(StalenessBound, ComplainsOfAWorkerThatRunsTooFarAhead) {
 
 TEST(StalenessBound, WhoRestsOrLeavesHoldsNobodyUp) {
   const StalenessBound::Allowed none_ahead{.staleness = {}, .ahead = 0};
-  EXPECT_EQ(Story().joined(0).joined(1).ordered(0, 0).rested(1).contributed(0, 0, 0).ordered(0, 1).complaints_of<StalenessBound>(none_ahead), 0U);
-  EXPECT_EQ(Story().joined(0).joined(1).ordered(0, 0).left(1).contributed(0, 0, 0).ordered(0, 1).complaints_of<StalenessBound>(none_ahead), 0U);
+  EXPECT_EQ(
+      Story().joined(0).joined(1).ordered(0, 0).rested(1).contributed(0, 0, 0).ordered(0, 1).complaints_of<StalenessBound>(none_ahead), 0U);
+  EXPECT_EQ(Story().joined(0).joined(1).ordered(0, 0).left(1).contributed(0, 0, 0).ordered(0, 1).complaints_of<StalenessBound>(none_ahead),
+            0U);
 }
 
 TEST(StalenessBound, ANewcomerStartsLevelWithTheSlowest) {
   const StalenessBound::Allowed none_ahead{.staleness = {}, .ahead = 0};
-  EXPECT_EQ(Story().joined(0).ordered(0, 0).contributed(0, 0, 0).joined(1).ordered(1, 0).ordered(0, 1).complaints_of<StalenessBound>(none_ahead), 0U);
+  EXPECT_EQ(
+      Story().joined(0).ordered(0, 0).contributed(0, 0, 0).joined(1).ordered(1, 0).ordered(0, 1).complaints_of<StalenessBound>(none_ahead),
+      0U);
+}
+
+TEST(RoundsDoNotOverlap, KnowsAnOrderlyRound) {
+  const Story story = Story()
+                          .ordered(0, 0)
+                          .ordered(1, 0)
+                          .contributed(0, 0, 0)
+                          .contributed(1, 0, 0)
+                          .counted(0, 0, 1)
+                          .counted(1, 0, 1)
+                          .applied(1, 2)
+                          .ordered(0, 1, 1)
+                          .ordered(1, 1, 1);
+  EXPECT_EQ(story.complaints_of<RoundsDoNotOverlap>(), 0U);
+}
+
+TEST(RoundsDoNotOverlap, ComplainsOfAReleaseBeforeTheBarrierIsComplete) {
+  EXPECT_EQ(Story().ordered(0, 0).ordered(1, 0).contributed(0, 0, 0).ordered(0, 1).complaints_of<RoundsDoNotOverlap>(), 1U);
+}
+
+TEST(RoundsDoNotOverlap, ComplainsOfAnUpdateWhileSomebodyWorksOnTheOldVersion) {
+  EXPECT_EQ(Story()
+                .ordered(0, 0)
+                .ordered(1, 0)
+                .contributed(0, 0, 0)
+                .counted(0, 0, 1)
+                .applied(1)
+                .ordered(0, 1, 1)
+                .complaints_of<RoundsDoNotOverlap>(),
+            1U);
+}
+
+TEST(RoundsDoNotOverlap, WhoLeavesOrIsRefusedHoldsNoRoundOpen) {
+  EXPECT_EQ(Story()
+                .ordered(0, 0)
+                .ordered(1, 0)
+                .contributed(0, 0, 0)
+                .left(1)
+                .counted(0, 0, 1)
+                .applied(1)
+                .ordered(0, 1, 1)
+                .complaints_of<RoundsDoNotOverlap>(),
+            0U);
+  EXPECT_EQ(Story().ordered(0, 0).dropped(0, 0).applied(1).ordered(0, 1, 1).complaints_of<RoundsDoNotOverlap>(), 0U);
 }
 
 TEST(EverySampleOnce, KnowsAnOrderlyTraceOverTwoEpochs) {
-  const Story story =
-      Story().leased(0, 0, 0, 2).leased(0, 0, 0, 1, 1).contributed(0, 0, 0).counted(0, 0, 1, 0, 1, 3).finished(Ended::every_sample_counted, 3);
+  const Story story = Story()
+                          .leased(0, 0, 0, 2)
+                          .leased(0, 0, 0, 1, 1)
+                          .contributed(0, 0, 0)
+                          .counted(0, 0, 1, 0, 1, 3)
+                          .finished(Ended::every_sample_counted, 3);
   EXPECT_EQ(story.complaints_of<EverySampleOnce>(2U, 3U), 0U);
 }
 
-TEST(EverySampleOnce, ComplainsWhenAPositionIsLeasedTwice) { EXPECT_EQ(Story().leased(0, 0, 0, 2).leased(1, 0, 1, 3).complaints_of<EverySampleOnce>(4U, 4U), 1U); }
+TEST(EverySampleOnce, ComplainsWhenAPositionIsLeasedTwice) {
+  EXPECT_EQ(Story().leased(0, 0, 0, 2).leased(1, 0, 1, 3).complaints_of<EverySampleOnce>(4U, 4U), 1U);
+}
 
 TEST(EverySampleOnce, ComplainsWhenACountedPositionIsLeasedAgain) {
   EXPECT_EQ(Story().leased(0, 0, 0, 2).contributed(0, 0, 0).counted(0, 0, 1).leased(1, 0, 0, 2).complaints_of<EverySampleOnce>(4U, 4U), 1U);
@@ -146,7 +224,13 @@ TEST(EverySampleOnce, ADroppedLeaseIsFreeAndMayNotCount) {
 }
 
 TEST(EverySampleOnce, ComplainsOfAnEndWithSamplesMissing) {
-  EXPECT_EQ(Story().leased(0, 0, 0, 2).contributed(0, 0, 0).counted(0, 0, 1).finished(Ended::every_sample_counted, 2).complaints_of<EverySampleOnce>(4U, 4U), 1U);
+  EXPECT_EQ(Story()
+                .leased(0, 0, 0, 2)
+                .contributed(0, 0, 0)
+                .counted(0, 0, 1)
+                .finished(Ended::every_sample_counted, 2)
+                .complaints_of<EverySampleOnce>(4U, 4U),
+            1U);
 }
 
 TEST(EverySampleOnce, ComplainsOfPositionsOutsideTheTraining) {
@@ -157,16 +241,20 @@ TEST(EverySampleOnce, ComplainsOfPositionsOutsideTheTraining) {
 constexpr Liveness::Patience patience{.quiet = from_seconds(5), .stage = from_seconds(10), .empty = from_seconds(60)};
 
 TEST(Liveness, KnowsAnOrderlyTrace) {
-  const Story story = Story().joined(0).released(0, 0, 0).began(0, 0).contributed(0, 0, 0).counted(0, 0, 1).applied(1).finished(Ended::every_sample_counted, 2);
+  const Story story = Story().joined(0).released(0, 0, 0).began(0, 0).contributed(0, 0, 0).counted(0, 0, 1).applied(1).finished(
+      Ended::every_sample_counted, 2);
   EXPECT_EQ(story.complaints_of<Liveness>(patience), 0U);
 }
 
 TEST(Liveness, ComplainsWhenEverybodyWaitsForLong) {
-  EXPECT_EQ(Story().joined(0).joined(1).wait(9).released(0, 0, 0).finished(Ended::every_sample_counted, 0).complaints_of<Liveness>(patience), 1U);
+  EXPECT_EQ(
+      Story().joined(0).joined(1).wait(9).released(0, 0, 0).finished(Ended::every_sample_counted, 0).complaints_of<Liveness>(patience), 1U);
 }
 
 TEST(Liveness, ComplainsOfAStageThatTakesForEver) {
-  EXPECT_EQ(Story().joined(0).released(0, 0, 0).wait(20).began(0, 0).finished(Ended::every_sample_counted, 0).complaints_of<Liveness>(patience), 1U);
+  EXPECT_EQ(
+      Story().joined(0).released(0, 0, 0).wait(20).began(0, 0).finished(Ended::every_sample_counted, 0).complaints_of<Liveness>(patience),
+      1U);
 }
 
 TEST(Liveness, ComplainsOfATraceWithoutAnEnd) { EXPECT_EQ(Story().joined(0).complaints_of<Liveness>(patience), 1U); }
@@ -207,7 +295,8 @@ TEST(WeightsSum, ModelWeightsOfEachUpdateSumToOne) {
 }
 
 TEST(WeightsSum, ComplainsOfAnUpdateWithMorePartsThanWereCounted) {
-  EXPECT_EQ(Story().counted(0, 0, 1, 0, 0.5).applied(1, 2).complaints_of<WeightsSum>(WeightsSum::Law{WeightsSum::Of::gradients, 4, false}), 1U);
+  EXPECT_EQ(Story().counted(0, 0, 1, 0, 0.5).applied(1, 2).complaints_of<WeightsSum>(WeightsSum::Law{WeightsSum::Of::gradients, 4, false}),
+            1U);
 }
 
 TEST(NothingFromTheDead, WhoHasLeftIsGivenNothing) {

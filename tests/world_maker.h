@@ -30,7 +30,8 @@ struct MadeWorld {
   Arithmetic arithmetic{};
   std::uint64_t parameters{};
   [[nodiscard]] bool fixed_membership() const {  // nobody comes or goes, by itself or by being taken for dead
-    return std::all_of(options.cluster.faults.begin(), options.cluster.faults.end(), [](const cluster::Fault& f) { return f.kind == cluster::FaultKind::slow; });
+    return std::all_of(options.cluster.faults.begin(), options.cluster.faults.end(),
+                       [](const cluster::Fault& f) { return f.kind == cluster::FaultKind::slow; });
   }
 };
 
@@ -67,7 +68,8 @@ inline cluster::Node make_node(Dice& dice, std::uint32_t index, std::size_t grou
   node.samples_per_second = dice.scale(50, 4000);
   node.overhead = from_seconds(dice.one_in(4) ? 0 : dice.real(0, 0.005));
   node.jitter = dice.one_in(2) ? 0 : dice.real(0, 0.3);
-  if (dice.one_in(4)) node.slowdowns = cluster::Slowdowns{dice.real(1, 6), from_seconds(dice.real(0.01, 1)), from_seconds(dice.real(0.05, 5))};
+  if (dice.one_in(4))
+    node.slowdowns = cluster::Slowdowns{dice.real(1, 6), from_seconds(dice.real(0.01, 1)), from_seconds(dice.real(0.05, 5))};
   if (groups > 0 && !dice.one_in(3)) node.group = dice.whole(0, static_cast<std::uint32_t>(groups) - 1);
   node.link = make_link(dice);
   return node;
@@ -102,25 +104,32 @@ inline store::Layout make_layout(Dice& dice, std::uint64_t& parameters, std::uin
   return store::cut(tensors, slice_values, servers);
 }
 
-inline policy::StrategySpec make_strategy(Dice& dice, std::size_t nodes, std::uint32_t batch) {
+/// Any strategy there is, with any knobs that it takes.
+inline policy::StrategySpec make_strategy(Dice& dice, std::size_t nodes, const policy::Setting& setting) {
   policy::StrategySpec spec;
   spec.kind = std::string(dice.of(policy::strategy_names()));
-  policy::Knobs& knobs = spec.knobs;
-  if (dice.one_in(2)) knobs.steps = dice.whole(1, 6);
-  if (dice.one_in(2)) knobs.bound = dice.whole(0, 4);
-  if (dice.one_in(2)) knobs.bound_max = knobs.bound.value_or(3) + dice.whole(0, 6);
-  if (dice.one_in(4)) knobs.lookahead = dice.whole(0, 4);
-  if (dice.one_in(3)) knobs.clip = dice.one_in(2) ? 0 : dice.real(1.05, 2);
-  if (dice.one_in(4)) knobs.momentum = dice.real(0, 0.9);
-  if (dice.one_in(3)) knobs.replan = dice.whole(1, 10);
+  const auto perhaps = [&](auto knob, auto value) {
+    policy::StrategySpec with = spec;
+    with.knobs.*knob = value;
+    if (dice.one_in(2) && policy::make_strategy(with, setting).ok()) spec = with;  // a knob of other strategies is refused
+  };
+  perhaps(&policy::Knobs::steps, dice.whole(1, 6));
+  perhaps(&policy::Knobs::bound, dice.whole(0, 4));
+  perhaps(&policy::Knobs::bound_max, dice.whole(0, 10));
+  perhaps(&policy::Knobs::lookahead, dice.whole(0, 4));
+  perhaps(&policy::Knobs::clip, dice.one_in(2) ? 0 : dice.real(1.05, 2));
+  perhaps(&policy::Knobs::momentum, dice.real(0, 0.9));
+  perhaps(&policy::Knobs::replan, dice.whole(1, 10));
   if (dice.one_in(6))
-    for (std::uint32_t n = dice.whole(1, static_cast<std::uint32_t>(nodes)); n > 0; --n) spec.batches.push_back(dice.whole(1, batch));
+    for (std::uint32_t n = dice.whole(1, static_cast<std::uint32_t>(nodes)); n > 0; --n)
+      spec.batches.push_back(dice.whole(1, setting.global_batch));
   return spec;
 }
 
 inline cluster::Fault make_fault(Dice& dice, const cluster::Spec& spec, double run_s) {
   using cluster::FaultKind;
-  static constexpr std::array kinds{FaultKind::kill, FaultKind::pause, FaultKind::slow, FaultKind::leave, FaultKind::join, FaultKind::partition};
+  static constexpr std::array kinds{FaultKind::kill,  FaultKind::pause, FaultKind::slow,
+                                    FaultKind::leave, FaultKind::join,  FaultKind::partition};
   cluster::Fault fault;
   fault.kind = dice.of(kinds);
   fault.node = NodeId{dice.whole(0, static_cast<std::uint32_t>(spec.nodes.size()) - 1)};
@@ -134,10 +143,17 @@ inline cluster::Fault make_fault(Dice& dice, const cluster::Spec& spec, double r
 inline void add_disaster(Dice& dice, cluster::Spec& spec, double run_s, double empty_s) {
   const double at_s = dice.real(0, run_s);
   for (std::uint32_t n = 0; n < spec.nodes.size(); ++n)
-    spec.faults.push_back({at_seconds(at_s + dice.real(0, 2 * beat_s)), dice.one_in(4) ? cluster::FaultKind::leave : cluster::FaultKind::kill, NodeId{n}, {}, 1});
+    spec.faults.push_back({at_seconds(at_s + dice.real(0, 2 * beat_s)),
+                           dice.one_in(4) ? cluster::FaultKind::leave : cluster::FaultKind::kill,
+                           NodeId{n},
+                           {},
+                           1});
   for (std::uint32_t joins = dice.whole(0, 2); joins > 0; --joins)
-    spec.faults.push_back({at_seconds(at_s + 3 * beat_s + dice.real(0, 1.5 * empty_s)), cluster::FaultKind::join,
-                           NodeId{dice.whole(0, static_cast<std::uint32_t>(spec.nodes.size()) - 1)}, {}, 1});
+    spec.faults.push_back({at_seconds(at_s + 3 * beat_s + dice.real(0, 1.5 * empty_s)),
+                           cluster::FaultKind::join,
+                           NodeId{dice.whole(0, static_cast<std::uint32_t>(spec.nodes.size()) - 1)},
+                           {},
+                           1});
 }
 
 inline void add_faults(Dice& dice, cluster::Spec& spec, double run_s, double empty_s) {
@@ -164,12 +180,13 @@ inline MadeWorld make_world(std::uint64_t seed) {
   world.cluster = make_cluster(dice);
   world.layout = make_layout(dice, made.parameters, world.cluster.servers);
   made.setting = {dice.whole(1, 64), 0.9};
-  made.strategy = make_strategy(dice, world.cluster.nodes.size(), made.setting.global_batch);
+  made.strategy = make_strategy(dice, world.cluster.nodes.size(), made.setting);
 
   protocol::ChiefOptions& chief = world.chief;
   const std::uint64_t batch = made.setting.global_batch;
   chief.epoch_samples = std::max<std::uint64_t>(1, dice.whole(1, 40) * batch - dice.whole(0, static_cast<std::uint32_t>(batch) - 1));
-  chief.total_samples = std::max<std::uint64_t>(1, static_cast<std::uint64_t>(dice.real(0.3, 3) * static_cast<double>(chief.epoch_samples)));
+  chief.total_samples =
+      std::max<std::uint64_t>(1, static_cast<std::uint64_t>(dice.real(0.3, 3) * static_cast<double>(chief.epoch_samples)));
   chief.evaluate_every = dice.whole(1, static_cast<std::uint32_t>(chief.epoch_samples));
   chief.servers = world.cluster.servers;
   chief.silence_deadline = world.cluster.silence_deadline;
@@ -246,20 +263,26 @@ inline Limits limits_of(const MadeWorld& made) {
     compute_s = std::max(compute_s, undisturbed * (node.slowdowns ? node.slowdowns->factor : 1) * slow * five_deviations);
     slowest_link = std::min({slowest_link, node.link.up_bytes_per_second, node.link.down_bytes_per_second});
   }
-  for (const cluster::Group& group : spec.groups) slowest_link = std::min({slowest_link, group.uplink.up_bytes_per_second, group.uplink.down_bytes_per_second});
+  for (const cluster::Group& group : spec.groups)
+    slowest_link = std::min({slowest_link, group.uplink.up_bytes_per_second, group.uplink.down_bytes_per_second});
   const double model_bytes = 4.0 * static_cast<double>(made.options.layout.values);
-  const double transfer_s = 4 * static_cast<double>(spec.nodes.size()) * model_bytes / slowest_link;  // everyone's, twice over, for those who came back
+  const double transfer_s =
+      4 * static_cast<double>(spec.nodes.size()) * model_bytes / slowest_link;  // everyone's, twice over, for those who came back
   return {from_seconds(compute_s + transfer_s + stopped_s + 4 * beat_s), spec.silence_deadline + 3 * spec.heartbeat};
 }
 
 inline std::string describe(const MadeWorld& made) {
   static constexpr std::array<std::string_view, 6> faults{"kill", "pause", "slow", "leave", "join", "partition"};
   const sim::WorldOptions& w = made.options;
-  std::string text = fmt::format("seed {}: {} with {} nodes, {} servers, {} slices, batch {}, {} samples in epochs of {}, quorum {}, arithmetic {}, deadline {} s, empty {} s\n", made.seed,
-                                 made.strategy.kind, w.cluster.nodes.size(), w.cluster.servers, w.layout.slices.size(), made.setting.global_batch, w.chief.total_samples,
-                                 w.chief.epoch_samples, w.chief.quorum, static_cast<int>(made.arithmetic), seconds(w.chief.silence_deadline), seconds(w.chief.empty_deadline));
+  std::string text = fmt::format(
+      "seed {}: {} with {} nodes, {} servers, {} slices, batch {}, {} samples in epochs of {}, quorum {}, arithmetic {}, deadline {} s, "
+      "empty {} s\n",
+      made.seed, made.strategy.kind, w.cluster.nodes.size(), w.cluster.servers, w.layout.slices.size(), made.setting.global_batch,
+      w.chief.total_samples, w.chief.epoch_samples, w.chief.quorum, static_cast<int>(made.arithmetic), seconds(w.chief.silence_deadline),
+      seconds(w.chief.empty_deadline));
   for (const cluster::Fault& f : w.cluster.faults)
-    text += fmt::format("  {:.6f} s: {} node {} for {:.3f} s, factor {:.2f}\n", seconds(f.at), faults.at(static_cast<std::size_t>(f.kind)), f.node.value, seconds(f.lasting), f.factor);
+    text += fmt::format("  {:.6f} s: {} node {} for {:.3f} s, factor {:.2f}\n", seconds(f.at), faults.at(static_cast<std::size_t>(f.kind)),
+                        f.node.value, seconds(f.lasting), f.factor);
   return text;
 }
 

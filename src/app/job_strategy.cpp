@@ -65,6 +65,9 @@ Result<policy::StrategySpec> read_strategy(const Job& job, const std::string& te
   Complaints complaints;
   read_strategy_section(Reader(*table, "", complaints), strategy);
   if (!complaints.empty()) return complaints.error();
+  // Made once to see whether it can be: a list of strategies is refused before the first of them has run.
+  const auto made = policy::make_strategy(strategy, {job.global_batch, job.optimizer.momentum});
+  if (!made) return made.error();
   return strategy;
 }
 

@@ -13,23 +13,8 @@
 
 namespace motley::policy {
 
-/// The word in the code, for tests that compare text.
-inline std::string_view name_of(Why why) {
-  switch (why) {
-    case Why::first_order: return "first_order";
-    case Why::barrier_complete: return "barrier_complete";
-    case Why::on_arrival: return "on_arrival";
-    case Why::within_bound: return "within_bound";
-    case Why::extra_steps: return "extra_steps";
-    case Why::slowest_moved: return "slowest_moved";
-    case Why::work_returned: return "work_returned";
-    case Why::round_in_progress: return "round_in_progress";
-    case Why::others_computing: return "others_computing";
-    case Why::ahead_of_slowest: return "ahead_of_slowest";
-    case Why::not_finite: return "not_finite";
-  }
-  return "?";
-}
+/// The word in the code.
+inline std::string_view name_of(Why why) { return boost::describe::enum_to_string(why, "?"); }
 
 class GateDriver {
  public:

@@ -1,5 +1,5 @@
-// A chief in small for tests of strategies: a pool of samples and workers that come, finish, fail and go as the test says. It carries out what
-// the strategy decides as the real chief does, and holds every decision against what any strategy owes.
+// A chief in small for tests of strategies: a pool of samples and workers that come, finish, fail and go as the test says. It carries out
+// what the strategy decides as the real chief does, and holds every decision against what any strategy owes.
 #pragma once
 #include <fmt/format.h>
 #include <gtest/gtest.h>
@@ -131,7 +131,7 @@ class SmallChief {
   std::uint32_t next_ = 0;
   std::set<WorkerId> present_;
   std::map<WorkerId, Task> busy_;
-  std::map<WorkerId, Step> steps_;  // the last one ordered
+  std::map<WorkerId, Step> steps_;                   // the last one ordered
   std::set<std::pair<WorkerId, Step>> contributed_;  // and not yet applied
   std::vector<std::pair<double, std::uint64_t>> updates_;
   std::uint64_t applied_samples_ = 0;

@@ -44,7 +44,7 @@ std::unique_ptr<Load> equal(const Wish& wish) {
 
 std::unique_ptr<Load> by_speed(const Wish& wish) {
   if (!wish.spec.batches.empty()) return equal(wish);
-  return std::make_unique<LoadFinishTogether>(wish.setting.global_batch, wish.knobs().replan.value_or(10));
+  return std::make_unique<LoadFinishTogether>(wish.setting.global_batch, wish.knobs().replan.value_or(1));
 }
 
 std::unique_ptr<Rule> clipped(const Wish& wish, std::unique_ptr<Rule> rule, double preset) {
@@ -103,7 +103,8 @@ const std::vector<Row>& table() {
        [](const Wish& wish) -> Built {
          return gradients(wish, equal(wish), std::make_unique<GateNone>(), {.lookahead = 4, .clip = stale_clip});
        }},
-      {{"ssp", "applied on arrival; at most 3 steps ahead of the slowest", "bounded staleness", "the slowest worker's pace in the long run"},
+      {{"ssp", "applied on arrival; at most 3 steps ahead of the slowest", "bounded staleness",
+        "the slowest worker's pace in the long run"},
        {"bound", "lookahead", "clip", "momentum", "lr"},
        [](const Wish& wish) -> Built {
          const std::uint32_t bound = wish.knobs().bound.value_or(3);
@@ -115,7 +116,8 @@ const std::vector<Row>& table() {
        [](const Wish& wish) -> Built {
          const std::uint32_t lower = wish.knobs().bound.value_or(3);
          const std::uint32_t upper = wish.knobs().bound_max.value_or(15);
-         if (upper < lower) return bad_input(fmt::format("strategy \"dssp\": found bound_max {} below bound {}; expected at least as much", upper, lower));
+         if (upper < lower)
+           return bad_input(fmt::format("strategy \"dssp\": found bound_max {} below bound {}; expected at least as much", upper, lower));
          return gradients(wish, equal(wish), std::make_unique<GateBound>(lower, upper), {.clip = stale_clip});
        }},
       {{"local-sgd", "8 local steps each, then the mean of the models; everyone waits for everyone", "an eighth of the messages",

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <boost/mp11.hpp>
 #include <set>
 
 #include "policy/schedule.h"
@@ -124,7 +125,8 @@ TEST(Strategies, FixedBatchesReplaceTheLoadOfAnyStrategy) {
 }
 
 TEST(Why, EveryReasonHasASentence) {
-  for (int why = 0; why <= static_cast<int>(Why::not_finite); ++why) EXPECT_FALSE(sentence(static_cast<Why>(why)).empty());
+  boost::mp11::mp_for_each<boost::describe::describe_enumerators<Why>>(
+      [](auto reason) { EXPECT_FALSE(sentence(reason.value).empty()) << reason.name; });
 }
 
 }  // namespace

@@ -1,5 +1,5 @@
-// What every strategy owes, whatever it is made of: present and idle workers are released, each contribution is applied once, and work goes on
-// while there is work and somebody to do it. Workers come, finish, fail and go in seeded orders.
+// What every strategy owes, whatever it is made of: present and idle workers are released, each contribution is applied once, and work goes
+// on while there is work and somebody to do it. Workers come, finish, fail and go in seeded orders.
 #include <gtest/gtest.h>
 
 #include <algorithm>

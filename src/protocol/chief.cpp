@@ -49,12 +49,12 @@ void Chief::hear(Instant now, const Received& received, ChiefActions& out) {
 
 void Chief::hello(Instant now, const Received& received, const wire::Hello& hello, ChiefActions& out) {
   if (received.from.role != Role::guest) return;
-  const auto before = by_connection_.find(received.from.id);
-  if (!finished_ && before != by_connection_.end() && duties_.contains(before->second)) expel(now, before->second, Gone::connection_lost, out);
-  if (finished_) {  // perhaps just now: its own going may have completed the last round
+  if (finished_) {
     out.emplace_back(Send{received.from, wire::Stop{}});
     return;
   }
+  const auto before = by_connection_.find(received.from.id);
+  if (before != by_connection_.end() && duties_.contains(before->second)) expel(now, before->second, Gone::connection_lost, out);
   const WorkerId worker = membership_.join(now, hello.node);
   by_connection_[received.from.id] = worker;
   duties_.emplace(worker, Duty{});
@@ -82,6 +82,7 @@ void Chief::admit(Instant now, std::span<const WorkerId> workers, ChiefActions& 
 void Chief::expel(Instant now, WorkerId worker, Gone why, ChiefActions& out) {
   const auto duty = duties_.find(worker);
   check(duty != duties_.end(), "only a member can be expelled");
+  tell_servers(wire::Forget{worker}, out);  // first: a slice that came between a Discard and this would be kept for ever
   for (const Outstanding& order : duty->second.outstanding) {
     ledger_.give_back(order.lease);
     tell_servers(wire::Discard{worker, order.step}, out);
@@ -89,8 +90,8 @@ void Chief::expel(Instant now, WorkerId worker, Gone why, ChiefActions& out) {
   duties_.erase(duty);
   membership_.leave(worker);
   if (membership_.size() == 0) empty_since_ = now;
-  tell_servers(wire::Forget{worker}, out);
   if (why == Gone::silent_too_long) out.emplace_back(Send{peer(worker), wire::Fenced{worker}});  // the others know
+  if (why == Gone::never_finite) out.emplace_back(Send{peer(worker), wire::Stop{}});
   out.emplace_back(Left{worker, why});
   if (!started_) return;
   strategy_.left(now, worker, decisions_);
@@ -98,8 +99,7 @@ void Chief::expel(Instant now, WorkerId worker, Gone why, ChiefActions& out) {
 }
 
 void Chief::tick(Instant now, ChiefActions& out) {
-  for (const WorkerId worker : membership_.silent(now))
-    if (!finished_) expel(now, worker, Gone::silent_too_long, out);
+  for (const WorkerId worker : membership_.silent(now)) expel(now, worker, Gone::silent_too_long, out);
   if (!started_ && first_joined_ && now - *first_joined_ > options_.silence_deadline && membership_.size() > 0) start(now, out);
   if (empty_since_ && now - *empty_since_ > options_.empty_deadline) finish(Ended::nobody_left, out);
   if (options_.max_time && now.time_since_epoch() >= *options_.max_time) finish(Ended::time_is_up, out);
@@ -138,8 +138,9 @@ void Chief::complete_if_whole(Instant now, WorkerId worker, const Outstanding& o
   const policy::Contribution contribution{worker,           said.step, said.base, static_cast<std::uint32_t>(order.lease.size()),
                                           order.local_steps, std::sqrt(said.squared_norm), said.compute};
   complete_.emplace(std::pair{worker, order.step}, order.lease);
-  auto& orders = duties_.at(worker).outstanding;
-  orders.erase(orders.begin() + (&order - orders.data()));
+  Duty& duty = duties_.at(worker);
+  duty.refusals = 0;
+  duty.outstanding.erase(duty.outstanding.begin() + (&order - duty.outstanding.data()));
   out.emplace_back(Completed{worker, contribution.step, contribution.base, contribution.samples});
   strategy_.contributed(now, contribution, decisions_);
   carry_out(now, out);
@@ -148,19 +149,20 @@ void Chief::complete_if_whole(Instant now, WorkerId worker, const Outstanding& o
 void Chief::refuse(Instant now, WorkerId worker, const Outstanding& order, ChiefActions& out) {
   const Step step = order.step;
   ledger_.give_back(order.lease);
-  auto& orders = duties_.at(worker).outstanding;
-  orders.erase(orders.begin() + (&order - orders.data()));
+  Duty& duty = duties_.at(worker);
+  duty.outstanding.erase(duty.outstanding.begin() + (&order - duty.outstanding.data()));
   tell_servers(wire::Discard{worker, step}, out);
   out.emplace_back(Dropped{worker, step, policy::Why::not_finite});
   if (++refusals_ >= options_.refusals_in_a_row) return finish(Ended::diverged, out);
+  if (++duty.refusals >= options_.refusals_of_one && membership_.size() > 1) return expel(now, worker, Gone::never_finite, out);
   strategy_.refused(now, worker, decisions_);
   carry_out(now, out);
 }
 
 void Chief::carry_out(Instant now, ChiefActions& out) {
   for (const policy::Apply& update : decisions_.apply) apply(update, out);
-  // By index: a worker that rests may let others go, which appends here.
-  for (std::size_t i = 0; i < decisions_.release.size(); ++i) order_next(now, decisions_.release[i], out);
+  // A worker that rests may let others go, which appends to the list.
+  for (std::size_t next = 0; next < decisions_.release.size();) order_next(now, decisions_.release[next++], out);
   for (const policy::Hold& hold : decisions_.hold) out.emplace_back(Held{hold.worker, hold.why, hold.gap});
   decisions_.clear();
   if (ledger_.complete()) finish(Ended::every_sample_counted, out);

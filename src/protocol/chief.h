@@ -4,6 +4,7 @@
 // So whatever is applied is whole on every server, and a worker that dies in mid-push has contributed nothing: its lease returns to the pool.
 #pragma once
 #include <boost/container/small_vector.hpp>
+#include <boost/describe.hpp>
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -30,6 +31,7 @@ struct ChiefOptions {
   Duration silence_deadline = from_seconds(5);     // a silent member is taken for dead
   Duration empty_deadline = from_seconds(60);      // nobody here for so long: give up
   std::uint32_t refusals_in_a_row = 16;            // so many contributions with non-finite values, and training has diverged
+  std::uint32_t refusals_of_one = 4;               // so many of one worker in a row, and it is sent away, if it is not the only one
 };
 
 // What the chief hears -------------------------------------------------------------------------------------------------------------
@@ -48,8 +50,10 @@ using ChiefEvent = std::variant<Received, Lost, Tick>;
 
 // What the chief answers, beside Send: facts for the trace and the screen ------------------------------------------------------------
 
-enum class Gone : std::uint8_t { said_goodbye, connection_lost, silent_too_long };
+enum class Gone : std::uint8_t { said_goodbye, connection_lost, silent_too_long, never_finite };
 enum class Ended : std::uint8_t { every_sample_counted, time_is_up, diverged, nobody_left };
+BOOST_DESCRIBE_ENUM(Gone, said_goodbye, connection_lost, silent_too_long, never_finite)
+BOOST_DESCRIBE_ENUM(Ended, every_sample_counted, time_is_up, diverged, nobody_left)
 
 struct Joined {
   WorkerId worker;
@@ -129,6 +133,7 @@ class Chief {
   };
   struct Duty {
     Step next;
+    std::uint32_t refusals = 0;  // in a row
     boost::container::small_vector<Outstanding, 1> outstanding;
   };
 

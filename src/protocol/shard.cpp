@@ -23,16 +23,22 @@ void Shard::step(const wire::Message& message, ShardActions& out) {
 }
 
 void Shard::pushed(const wire::Push& push, ShardActions& out) {
-  if (forgotten_.contains(push.worker)) return;
-  std::size_t& count = arrived_[{push.worker, push.step}];
-  if (++count == slices_.size()) out.emplace_back(Send{the_chief, wire::Gathered{server_, push.worker, push.step}});
+  const auto slice = std::lower_bound(slices_.begin(), slices_.end(), push.slice);
+  if (forgotten_.contains(push.worker) || slice == slices_.end() || *slice != push.slice) return;
+  Arrival& arrival = arrived_[{push.worker, push.step}];
+  arrival.here.resize(slices_.size());
+  auto here = arrival.here[static_cast<std::size_t>(slice - slices_.begin())];
+  if (here) return;  // said twice
+  here = true;
+  ++arrival.count;
+  if (whole(arrival)) out.emplace_back(Send{the_chief, wire::Gathered{server_, push.worker, push.step}});
 }
 
 void Shard::apply(const wire::Apply& update, ShardActions& out) {
   check(update.version == version_.next(), "updates come in order, each once");
   for (const wire::Part& part : update.parts) {
     const auto found = arrived_.find({part.worker, part.step});
-    check(found != arrived_.end() && found->second == slices_.size(), "what is applied is here whole");
+    check(found != arrived_.end() && whole(found->second), "what is applied is here whole");
     arrived_.erase(found);
   }
   version_ = update.version;
@@ -49,11 +55,11 @@ void Shard::release(const wire::Release& release, ShardActions& out) {
     out.emplace_back(Send{peer(release.worker), wire::Pulled{release.worker, release.step, version_, slice, release.pull_bits}});
 }
 
-/// What is gathered whole stays: the chief applies it, or has discarded it by name.
+/// What is gathered whole stays: the chief applies it, or discards it by name.
 void Shard::forget(WorkerId worker, ShardActions& out) {
   forgotten_.insert(worker);
   for (auto it = arrived_.lower_bound({worker, Step{}}); it != arrived_.end() && it->first.first == worker;) {
-    if (it->second == slices_.size()) {
+    if (whole(it->second)) {
       ++it;
       continue;
     }

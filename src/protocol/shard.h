@@ -43,6 +43,8 @@ class Shard {
   void step(const wire::Message& message, ShardActions& out);
 
   [[nodiscard]] Version version() const { return version_; }
+  /// Here, whole or in part, and neither applied nor discarded.
+  [[nodiscard]] std::size_t contributions_held() const { return arrived_.size(); }
 
  private:
   void pushed(const wire::Push& push, ShardActions& out);
@@ -53,7 +55,13 @@ class Shard {
 
   ServerId server_;
   std::vector<SliceId> slices_;
-  std::map<std::pair<WorkerId, Step>, std::size_t> arrived_;  // slices here so far; all of them: gathered, waiting for the chief's word
+  /// What is here of one contribution. Whole: gathered, waiting for the chief's word.
+  struct Arrival {
+    std::vector<bool> here;  // by place in slices_
+    std::size_t count = 0;
+  };
+  [[nodiscard]] bool whole(const Arrival& arrival) const { return arrival.count == slices_.size(); }
+  std::map<std::pair<WorkerId, Step>, Arrival> arrived_;
   std::set<WorkerId> forgotten_;                              // ids are never used again
   Version version_;
 };

@@ -35,7 +35,7 @@ void Worker::arrived(Instant now, const wire::Message& message, WorkerActions& o
       compute_if_ready(out);
     }
   } else if (const auto* slice = std::get_if<wire::Pulled>(&message)) {
-    if (slice->worker == id_) pulled(*slice, out);
+    if (!id_ || slice->worker == *id_) pulled(*slice, out);
   } else if (const auto* fenced = std::get_if<wire::Fenced>(&message)) {
     if (fenced->worker != id_) return;
     out.emplace_back(Abandon{});
@@ -48,21 +48,18 @@ void Worker::arrived(Instant now, const wire::Message& message, WorkerActions& o
 }
 
 void Worker::pulled(const wire::Pulled& slice, WorkerActions& out) {
-  auto* waiting = std::get_if<Waiting>(&state_);
-  if (waiting == nullptr || (waiting->pulling && slice.step < *waiting->pulling)) return;
-  if (waiting->pulling != slice.step) {
-    waiting->pulling = slice.step;
-    waiting->slices = 0;
-    waiting->base = slice.version;
-  }
-  ++waiting->slices;
+  // Ids and steps only grow: what is meant for an earlier one comes too late.
+  if (!pulling_ || std::pair(pulling_->worker, pulling_->step) < std::pair(slice.worker, slice.step)) pulling_ = Pulling{slice.worker, slice.step, slice.version};
+  if (pulling_->worker != slice.worker || pulling_->step != slice.step) return;
+  ++pulling_->slices;
   compute_if_ready(out);
 }
 
 void Worker::compute_if_ready(WorkerActions& out) {
-  auto& waiting = std::get<Waiting>(state_);
-  if (!waiting.order || waiting.pulling != waiting.order->step || waiting.slices < options_.servers_of_slices.size()) return;
-  Computing next{std::move(*waiting.order), waiting.base};
+  auto* waiting = std::get_if<Waiting>(&state_);
+  if (waiting == nullptr || !waiting->order || !pulling_ || pulling_->slices < options_.servers_of_slices.size()) return;
+  if (pulling_->worker != waiting->order->worker || pulling_->step != waiting->order->step) return;
+  Computing next{std::move(*waiting->order), pulling_->base};
   out.emplace_back(Compute{next.order, next.base});
   state_ = std::move(next);
 }

@@ -65,19 +65,24 @@ class Worker {
   struct Outside {};  // no member: has said Hello, or will
   struct Waiting {
     std::optional<wire::Order> order;
-    std::optional<Step> pulling;  // the step for which slices are coming in
-    std::size_t slices = 0;       // of them here
-    Version base;
   };
   struct Computing {
     wire::Order order;
     Version base;
   };
   struct Over {};
+  /// Slices that are coming in for one step of one membership. They have their own lanes, so they may be here before the order, and the
+  /// first ones even before the Welcome.
+  struct Pulling {
+    WorkerId worker;
+    Step step;
+    Version base;
+    std::size_t slices = 0;  // of them here
+  };
 
   void say_hello(Instant now, WorkerActions& out);
   void arrived(Instant now, const wire::Message& message, WorkerActions& out);
-  void pulled(const wire::Pulled& pulled, WorkerActions& out);
+  void pulled(const wire::Pulled& slice, WorkerActions& out);
   void compute_if_ready(WorkerActions& out);
   void computed(Instant now, const Computed& result, WorkerActions& out);
   void time_passed(Instant now, WorkerActions& out);
@@ -87,6 +92,7 @@ class Worker {
   WorkerOptions options_;
   std::optional<WorkerId> id_;
   std::variant<Outside, Waiting, Computing, Over> state_;
+  std::optional<Pulling> pulling_;  // the latest
   std::uint32_t attempt_ = 0;  // of saying Hello
   Instant last_sent_{};
 };

@@ -20,9 +20,9 @@ class Device {
  private:
   /// From `from` to `to` everything takes `factor` times as long; infinite: nothing moves.
   struct Spell {
-    Instant from;
-    Instant to;
-    double factor;
+    Instant from{};
+    Instant to{};
+    double factor = 1;
   };
   void foresee(Instant until);
   [[nodiscard]] double factor_at(Instant now) const;

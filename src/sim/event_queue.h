@@ -34,9 +34,9 @@ class EventQueue {
 
  private:
   struct Item {
-    Instant when;
-    std::uint64_t order;
-    What what;
+    Instant when{};
+    std::uint64_t order = 0;
+    What what{};
     [[nodiscard]] bool before(const Item& other) const { return when != other.when ? when < other.when : order < other.order; }
   };
 

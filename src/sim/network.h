@@ -49,7 +49,7 @@ class Network {
   /// To be called when wake_egress' time has come.
   void egress_free(Instant now, std::uint32_t egress);
   /// To be called when deliver's time has come; returns the parcel.
-  Parcel arrived(Instant now, std::uint32_t parcel);
+  Parcel arrived(Instant now, std::uint32_t id);
 
   [[nodiscard]] Duration latency(Port from, Port to) const;
   /// When a message that this node sends or is sent at `now` can set out: not while it is cut off.
@@ -83,8 +83,8 @@ class Network {
   };
 
   [[nodiscard]] std::uint32_t egress_of(Port port) const { return port.server ? port.index : servers_ + port.index; }
-  void queue_lane(Egress& egress, std::uint32_t lane, std::uint64_t window);
-  void start_next(Instant now, std::uint32_t egress);
+  void queue_lane(Egress& egress, std::uint32_t index, std::uint64_t window);
+  void start_next(Instant now, std::uint32_t index);
   [[nodiscard]] Instant through_pipes(Instant head, Instant tail, const Parcel& parcel);
   [[nodiscard]] std::uint64_t window(const Parcel& parcel) const;
   [[nodiscard]] Instant cut_until(Port port) const { return port.server ? Instant{} : cut_until_[port.index]; }

@@ -28,9 +28,13 @@ RealNumbers::Replica& RealNumbers::replica(WorkerId worker) {
   Replica& held = replicas_[worker];
   if (held.values.empty()) {
     held.values.resize(options_.layout.values);
-    if (options_.local_steps) held.optimizer = std::make_unique<store::Optimizer>(options_.optimizer, options_.parameters);
+    held.optimizer = local_optimizer();
   }
   return held;
+}
+
+std::unique_ptr<store::Optimizer> RealNumbers::local_optimizer() const {
+  return options_.local_steps ? std::make_unique<store::Optimizer>(options_.optimizer, options_.parameters) : nullptr;
 }
 
 void RealNumbers::snapshot(ServerId server, WorkerId worker, double rho) {
@@ -45,8 +49,10 @@ Contributed RealNumbers::compute(const wire::Order& order) {
   Payload payload{take_buffer(), 0, false};
   const Loss loss = options_.local_steps ? run_local_steps(held, order, payload.values) : source_.gradient(held.values, samples_, payload.values);
   const double norm = squared_norm(std::span<const float>(payload.values).first(options_.parameters));
+  const bool finite = std::isfinite(norm) && std::isfinite(loss.sum);
+  if (!finite) held.optimizer = local_optimizer();  // its momentum would make every later step infinite too
   payloads_.insert_or_assign({order.worker, order.step}, std::move(payload));
-  return {loss.sum, norm, std::isfinite(norm) && std::isfinite(loss.sum)};
+  return {loss.sum, norm, finite};
 }
 
 /// Nesterov's method on the worker's own copy: the gradient is taken one momentum step ahead. The momentum stays with the worker from round to round.

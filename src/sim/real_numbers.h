@@ -54,10 +54,11 @@ class RealNumbers : public Numbers {
     bool complete = false;
   };
   Replica& replica(WorkerId worker);
+  [[nodiscard]] std::unique_ptr<store::Optimizer> local_optimizer() const;  // none without local steps
   [[nodiscard]] std::vector<float> take_buffer();
   void gather_samples(const Lease& lease);
   [[nodiscard]] const std::vector<std::uint32_t>& permutation_of(std::uint32_t epoch);
-  Loss run_local_steps(Replica& replica, const wire::Order& order, std::span<float> delta);
+  Loss run_local_steps(Replica& held, const wire::Order& order, std::span<float> delta);
 
   RealNumbersOptions options_;
   GradientSource& source_;

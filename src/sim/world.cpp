@@ -60,23 +60,27 @@ void World::happen(const What& what) {
                      if (nodes_[e.node].running && nodes_[e.node].serial == e.serial) end_compute(e.node);
                    },
                    [&](const WorkerTick& e) {
-                     if (!nodes_[e.node].machine || nodes_[e.node].life != e.life || ended_) return;
+                     if (!alive(e.connection) || ended_) return;
                      queue_.at(now_ + options_.cluster.heartbeat, e);
-                     if (!nodes_[e.node].paused) tell_worker(e.node, protocol::TimePassed{});
+                     const std::uint32_t node = connections_[e.connection].node;
+                     if (!nodes_[node].paused) tell_worker(node, protocol::TimePassed{});
                    },
                    [&](const ChiefTick& e) {
                      if (ended_) return;
                      queue_.at(now_ + options_.cluster.heartbeat, e);
                      tell_chief(protocol::Tick{});
                    },
-                   [&](const FaultStrikes& e) { strike(options_.cluster.faults[e.index]); },
+                   [&](const FaultStrikes& e) { strike(e.index); },
                    [&](const PauseEnds& e) {
+                     if (now_ < nodes_[e.node].paused_until) return;  // another pause goes on
                      nodes_[e.node].paused = false;
                      std::deque<What> missed = std::move(nodes_[e.node].missed);
                      nodes_[e.node].missed.clear();
                      for (const What& late : missed) happen(late);
                    },
-                   [&](const LossNoticed& e) { tell_chief(protocol::Lost{e.worker}); }},
+                   [&](const LossNoticed& e) {
+                     if (const auto member = connections_[e.connection].member) tell_chief(protocol::Lost{*member});
+                   }},
              what);
 }
 
@@ -91,36 +95,41 @@ void World::start_node(std::uint32_t n) {
   worker.heartbeat = options_.cluster.heartbeat;
   worker.patience = options_.cluster.silence_deadline;
   node.machine.emplace(std::move(worker));
-  ++node.life;
-  node.connection = static_cast<std::uint32_t>(node_of_connection_.size());
-  node_of_connection_.push_back(n);
-  queue_.at(now_ + options_.cluster.heartbeat, WorkerTick{n, node.life});
+  node.connection = static_cast<std::uint32_t>(connections_.size());
+  connections_.push_back({n, std::nullopt});
+  queue_.at(now_ + options_.cluster.heartbeat, WorkerTick{node.connection});
   tell_worker(n, protocol::Started{});
 }
 
-/// The process is gone; what it had not sent yet goes with it.
+/// The process is gone; what it had not sent yet goes with it, and the chief sees its connection break.
 void World::stop_node(std::uint32_t n) {
   Node& node = nodes_[n];
+  if (node.machine) queue_.at(network_.departure(now_, node_port(n), chief_port) + network_.latency(node_port(n), chief_port), LossNoticed{node.connection});
   node.machine.reset();
   node.running.reset();
-  node.member.reset();
   node.missed.clear();
-  node.paused = false;
   network_.drop_node(n);
 }
 
-void World::strike(const cluster::Fault& fault) {
+bool World::alive(std::uint32_t connection) const {
+  const Node& node = nodes_[connections_[connection].node];
+  return node.machine && node.connection == connection;
+}
+
+void World::strike(std::uint32_t index) {
+  const cluster::Fault& fault = options_.cluster.faults[index];
   const std::uint32_t n = fault.node.value;
   Node& node = nodes_[n];
+  if (node.paused && (fault.kind == cluster::FaultKind::leave || fault.kind == cluster::FaultKind::join)) {  // nothing moves there now
+    node.missed.emplace_back(FaultStrikes{index});
+    return;
+  }
   tell({.kind = trace::Kind::fault, .first = n, .last = static_cast<std::uint64_t>(fault.kind)});
   switch (fault.kind) {
-    case cluster::FaultKind::kill:
-      if (node.member) queue_.at(network_.departure(now_, node_port(n), chief_port) + network_.latency(node_port(n), chief_port), LossNoticed{*node.member});
-      stop_node(n);
-      break;
+    case cluster::FaultKind::kill: stop_node(n); break;
     case cluster::FaultKind::pause:
-      if (node.paused) break;
       node.paused = true;
+      node.paused_until = std::max(node.paused_until, now_ + fault.lasting);
       queue_.at(now_ + fault.lasting, PauseEnds{n});
       break;
     case cluster::FaultKind::leave:
@@ -137,14 +146,14 @@ void World::strike(const cluster::Fault& fault) {
 void World::deliver(const Letter& letter) {
   if (letter.to.role == protocol::Role::chief) return tell_chief(protocol::Received{letter.from, letter.message});
   if (letter.to.role == protocol::Role::server) return tell_shard(letter.to.id, letter.message);
-  Node& node = nodes_[letter.node];
-  if (!node.machine || node.life != letter.life) return;
-  if (node.paused) {
+  if (!alive(letter.connection)) return;
+  const std::uint32_t n = connections_[letter.connection].node;
+  if (nodes_[n].paused) {
     letters_.push_back(letter);
-    node.missed.emplace_back(Control{static_cast<std::uint32_t>(letters_.size() - 1)});
+    nodes_[n].missed.emplace_back(Control{static_cast<std::uint32_t>(letters_.size() - 1)});
     return;
   }
-  tell_worker(letter.node, protocol::Arrived{letter.message});
+  tell_worker(n, protocol::Arrived{letter.message});
 }
 
 void World::deliver(const Parcel& parcel) {
@@ -153,11 +162,11 @@ void World::deliver(const Parcel& parcel) {
     return tell_shard(parcel.to.index, std::get<wire::Push>(parcel.content));
   }
   ending_.bytes_pulled += parcel.bytes;
-  Node& node = nodes_[parcel.to.index];
-  if (!node.machine) return;
   const wire::Pulled& slice = std::get<wire::Pulled>(parcel.content);
-  if (node.paused)
-    deliver(Letter{protocol::peer(ServerId{parcel.from.index}), protocol::peer(slice.worker), parcel.to.index, node.life, slice});
+  const std::uint32_t connection = connection_of_worker_[slice.worker.value];
+  if (!alive(connection)) return;
+  if (nodes_[parcel.to.index].paused)
+    deliver(Letter{protocol::peer(ServerId{parcel.from.index}), protocol::peer(slice.worker), connection, slice});
   else
     tell_worker(parcel.to.index, protocol::Arrived{slice});
 }
@@ -186,7 +195,7 @@ void World::carry_out(const protocol::ChiefAction& action) {
   using trace::Kind;
   std::visit(match{[&](const protocol::Send& a) { send_from_chief(a); },
                    [&](const protocol::Joined& a) {
-                     tell({.kind = Kind::joined, .worker = a.worker, .first = node_of_worker_[a.worker.value]});
+                     tell({.kind = Kind::joined, .worker = a.worker, .first = connections_[connection_of_worker_[a.worker.value]].node});
                    },
                    [&](const protocol::Left& a) {
                      numbers_.forget(a.worker);
@@ -257,22 +266,22 @@ void World::send_from_chief(const protocol::Send& send) {
         tell({.kind = trace::Kind::applied, .version = update->version, .first = update->parts.size(), .value = update->rate});
       return tell_shard(0, send.message);
     }
-    return post({protocol::the_chief, send.to, 0, 0, send.message}, chief_port, server_port(send.to.id));
+    return post({protocol::the_chief, send.to, 0, send.message}, chief_port, server_port(send.to.id));
   }
-  const std::uint32_t n = send.to.role == protocol::Role::guest ? node_of_connection_[send.to.id] : node_of_worker_[send.to.id];
+  const std::uint32_t connection = send.to.role == protocol::Role::guest ? send.to.id : connection_of_worker_[send.to.id];
   if (const auto* welcome = std::get_if<wire::Welcome>(&send.message)) {
-    node_of_worker_.resize(std::max<std::size_t>(node_of_worker_.size(), welcome->worker.value + 1));
-    node_of_worker_[welcome->worker.value] = n;
-    nodes_[n].member = welcome->worker;
+    connection_of_worker_.resize(std::max<std::size_t>(connection_of_worker_.size(), welcome->worker.value + 1));
+    connection_of_worker_[welcome->worker.value] = connection;
+    connections_[connection].member = welcome->worker;
   }
   if (const auto* order = std::get_if<wire::Order>(&send.message)) trace_order(*order);
-  post({protocol::the_chief, send.to, n, nodes_[n].life, send.message}, chief_port, node_port(n));
+  post({protocol::the_chief, send.to, connection, send.message}, chief_port, node_port(connections_[connection].node));
 }
 
 void World::send_from_server(std::uint32_t server, const protocol::Send& send) {
-  if (send.to.role == protocol::Role::chief) return post({protocol::peer(ServerId{server}), send.to, 0, 0, send.message}, server_port(server), chief_port);
+  if (send.to.role == protocol::Role::chief) return post({protocol::peer(ServerId{server}), send.to, 0, send.message}, server_port(server), chief_port);
   const wire::Pulled& slice = std::get<wire::Pulled>(send.message);
-  const std::uint32_t n = node_of_worker_[slice.worker.value];
+  const std::uint32_t n = connections_[connection_of_worker_[slice.worker.value]].node;
   network_.send(now_, {server_port(server), node_port(n), slice.slice.value, bytes_of(slice.slice, slice.bits), slice});
 }
 
@@ -280,7 +289,8 @@ void World::send_from_worker(std::uint32_t n, const protocol::Send& send) {
   if (const auto* push = std::get_if<wire::Push>(&send.message))
     return network_.send(now_, {node_port(n), server_port(send.to.id), push->slice.value, bytes_of(push->slice, push->bits), *push});
   const auto id = nodes_[n].machine->id();
-  post({id ? protocol::peer(*id) : protocol::guest(nodes_[n].connection), send.to, n, nodes_[n].life, send.message}, node_port(n), chief_port);
+  const std::uint32_t connection = nodes_[n].connection;
+  post({id ? protocol::peer(*id) : protocol::guest(connection), send.to, connection, send.message}, node_port(n), chief_port);
 }
 
 void World::post(Letter letter, Port from, Port to) {

@@ -66,8 +66,7 @@ class World {
     std::uint32_t serial;
   };
   struct WorkerTick {
-    std::uint32_t node;
-    std::uint32_t life;
+    std::uint32_t connection;
   };
   struct ChiefTick {};
   struct FaultStrikes {
@@ -77,15 +76,14 @@ class World {
     std::uint32_t node;
   };
   struct LossNoticed {  // the chief's side of a connection has broken
-    WorkerId worker;
+    std::uint32_t connection;
   };
   using What = std::variant<Control, EgressFree, ParcelArrives, ComputeEnds, WorkerTick, ChiefTick, FaultStrikes, PauseEnds, LossNoticed>;
 
   struct Letter {
     protocol::Peer from;
     protocol::Peer to;
-    std::uint32_t node;  // the worker's side of it, if it has one
-    std::uint32_t life;
+    std::uint32_t connection;  // if a worker writes or reads it
     wire::Message message;
   };
   struct Running {  // what a node computes
@@ -94,19 +92,24 @@ class World {
   };
   struct Node {
     std::optional<protocol::Worker> machine;  // absent: nobody home
-    std::uint32_t life = 0;                   // grows with each start; letters of an earlier life are lost
-    std::uint32_t connection = 0;
+    std::uint32_t connection = 0;             // of this life of the machine
     std::uint32_t serial = 0;                 // grows with each computation
     std::optional<Running> running;
-    std::optional<WorkerId> member;           // as the chief knows it
     bool paused = false;
+    Instant paused_until{};
     std::deque<What> missed;                  // what came in while paused
+  };
+  /// One life of one node's machine. What is sent on it after that life reaches nobody.
+  struct Connection {
+    std::uint32_t node = 0;
+    std::optional<WorkerId> member;  // as the chief knows it
   };
 
   void happen(const What& what);
   void start_node(std::uint32_t node);
   void stop_node(std::uint32_t node);
-  void strike(const cluster::Fault& fault);
+  void strike(std::uint32_t index);
+  [[nodiscard]] bool alive(std::uint32_t connection) const;
   void deliver(const Letter& letter);
   void deliver(const Parcel& parcel);
 
@@ -138,8 +141,8 @@ class World {
   protocol::Chief chief_;
   std::vector<protocol::Shard> shards_;
   std::vector<Node> nodes_;
-  std::vector<std::uint32_t> node_of_worker_;      // by WorkerId
-  std::vector<std::uint32_t> node_of_connection_;
+  std::vector<Connection> connections_;
+  std::vector<std::uint32_t> connection_of_worker_;  // by WorkerId
   std::vector<Letter> letters_;
   std::vector<std::uint32_t> unused_letters_;
   std::map<Version, std::uint64_t> evaluations_;   // asked for, not yet done: samples counted then

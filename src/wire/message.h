@@ -119,7 +119,8 @@ struct Release {
 struct Export {
   Version version;
 };
-/// This worker is gone: forget what it pushed, send it nothing more, take nothing more from it.
+/// This worker is gone: forget what it has pushed in part, send it nothing more, take nothing more from it. What is whole is applied, or discarded
+/// by name after this.
 struct Forget {
   WorkerId worker;
 };

@@ -1,0 +1,178 @@
+// Loads: equal shares, fixed batches, and batches by measured speed that settle soon, stay put within the dead band and survive comings and
+// goings.
+#include <gtest/gtest.h>
+
+#include <numeric>
+
+#include "base/rng.h"
+#include "policy/load_equal.h"
+#include "policy/load_finish_together.h"
+
+namespace motley::policy {
+namespace {
+
+using Batches = std::vector<std::uint32_t>;
+
+std::vector<WorkerId> workers(std::uint32_t first, std::uint32_t count) {
+  std::vector<WorkerId> ids;
+  for (std::uint32_t i = 0; i < count; ++i) ids.push_back({first + i});
+  return ids;
+}
+
+Batches batches(const Load& load, const std::vector<WorkerId>& of) {
+  Batches result;
+  for (const WorkerId worker : of) result.push_back(load.batch(worker));
+  return result;
+}
+
+TEST(LoadEqual, TheFirstTakeWhatDivisionLeaves) {
+  LoadEqual load(10);
+  load.joined(workers(0, 4));
+  EXPECT_EQ(batches(load, workers(0, 4)), (Batches{3, 3, 2, 2}));
+  load.left({1});
+  EXPECT_EQ(batches(load, {{0}, {2}, {3}}), (Batches{4, 3, 3}));
+}
+
+TEST(LoadEqual, NobodyGetsNothing) {
+  LoadEqual load(2);
+  load.joined(workers(0, 3));
+  EXPECT_EQ(batches(load, workers(0, 3)), (Batches{1, 1, 1}));
+}
+
+TEST(LoadFixed, IsWhatTheUserListedAndEqualBeyondTheList) {
+  LoadFixed load(60, {40, 20});
+  load.joined(workers(0, 3));
+  EXPECT_EQ(batches(load, workers(0, 3)), (Batches{40, 20, 20}));
+}
+
+/// Workers of known speed, measured update by update as a barrier strategy would.
+struct Measured {
+  explicit Measured(std::uint32_t global_batch, std::uint32_t replan) : load(global_batch, replan) {}
+
+  void join(std::uint32_t first, const std::vector<cluster::Affine>& devices) {
+    for (std::uint32_t i = 0; i < devices.size(); ++i) {
+      speeds.emplace_back(WorkerId{first + i}, devices[i]);
+      monitor.joined({first + i});
+    }
+    load.joined(workers(first, static_cast<std::uint32_t>(devices.size())));
+  }
+  void update() {
+    for (const auto& [worker, device] : speeds) {
+      const std::uint32_t batch = load.batch(worker);
+      monitor.observe(worker, batch, from_seconds(device.at(batch) * rng.log_normal(noise)));
+    }
+    load.updated(monitor);
+  }
+  [[nodiscard]] Batches now() const {
+    Batches result;
+    for (const auto& [worker, device] : speeds) result.push_back(load.batch(worker));
+    return result;
+  }
+
+  LoadFinishTogether load;
+  Monitor monitor;
+  std::vector<std::pair<WorkerId, cluster::Affine>> speeds;
+  double noise = 0;
+  Rng rng{1, "noise"};
+};
+
+std::vector<cluster::Affine> devices_of_speeds(const std::vector<double>& speeds) {
+  std::vector<cluster::Affine> devices;
+  for (const double speed : speeds) devices.push_back({0.002, 1 / (250 * speed)});
+  return devices;
+}
+
+TEST(LoadFinishTogether, IsEqualUntilMeasuredAndRightAfterTwoPlans) {
+  Measured world(128, 10);
+  world.join(0, devices_of_speeds({4, 4, 2, 1}));
+  EXPECT_EQ(world.now(), (Batches{32, 32, 32, 32}));
+  world.update();
+  const Batches first = world.now();
+  EXPECT_GT(first[0], 3 * first[3]) << "one measured step is enough for a first plan";
+  for (int i = 0; i < 10; ++i) world.update();
+  EXPECT_EQ(world.now(), (Batches{47, 47, 23, 11})) << "now overhead and speed are told apart";
+}
+
+TEST(LoadFinishTogether, SettlesUnderNoise) {
+  for (std::uint64_t seed = 0; seed < 10; ++seed) {
+    Measured world(128, 10);
+    world.rng = Rng(seed, "noise");
+    world.noise = 0.1;
+    world.join(0, devices_of_speeds({4, 4, 2, 1}));
+    for (int i = 0; i < 31; ++i) world.update();
+    const Batches settled = world.now();
+    EXPECT_EQ(std::accumulate(settled.begin(), settled.end(), 0U), 128U);
+    const Batches ideal{47, 47, 23, 11};
+    for (std::size_t i = 0; i < ideal.size(); ++i)
+      EXPECT_NEAR(settled[i], ideal[i], 0.15 * ideal[i] + 1) << "worker " << i << ", seed " << seed;
+  }
+}
+
+TEST(LoadFinishTogether, FollowsASlowdownWithinAFewPlans) {
+  Measured world(120, 10);
+  world.join(0, devices_of_speeds({2, 2}));
+  for (int i = 0; i < 20; ++i) world.update();
+  EXPECT_EQ(world.now(), (Batches{60, 60}));
+  world.speeds[1].second.per_sample *= 4;
+  for (int i = 0; i < 40; ++i) world.update();
+  EXPECT_NEAR(world.now()[0], 96, 3);
+}
+
+TEST(LoadFinishTogether, APlanWithinTheDeadBandChangesNothing) {
+  Measured world(200, 1);
+  world.join(0, devices_of_speeds({1, 1}));
+  world.update();
+  EXPECT_EQ(world.now(), (Batches{100, 100}));
+  world.speeds[0].second.per_sample *= 1.04;  // would move 2 samples of 100
+  for (int i = 0; i < 30; ++i) world.update();
+  EXPECT_EQ(world.now(), (Batches{100, 100}));
+  world.speeds[0].second.per_sample *= 1.15;  // would move about 9
+  for (int i = 0; i < 30; ++i) world.update();
+  EXPECT_LT(world.now()[0], 95U);
+}
+
+TEST(LoadFinishTogether, PlansAgainOnlyWhenDue) {
+  Measured world(100, 10);
+  world.join(0, devices_of_speeds({1, 1}));
+  world.update();
+  world.speeds[0].second.per_sample *= 4;
+  for (int i = 0; i < 9; ++i) world.update();
+  EXPECT_EQ(world.now(), (Batches{50, 50}));
+  world.update();
+  EXPECT_LT(world.now()[0], 40U);
+}
+
+TEST(LoadFinishTogether, ANewcomerGetsAnEqualShareUntilItIsMeasured) {
+  Measured world(90, 10);
+  world.join(0, devices_of_speeds({4, 1}));
+  for (int i = 0; i < 12; ++i) world.update();
+  world.join(2, devices_of_speeds({4}));
+  EXPECT_EQ(world.now(), (Batches{30, 30, 30}));
+  world.load.updated(world.monitor);
+  EXPECT_EQ(world.now(), (Batches{30, 30, 30})) << "an update without it says nothing about it";
+  world.update();
+  EXPECT_NEAR(world.now()[0], 40, 2);
+  EXPECT_NEAR(world.now()[1], 10, 2);
+  EXPECT_NEAR(world.now()[2], 40, 2);
+}
+
+TEST(LoadFinishTogether, WhatOneLeavesIsSharedBySpeedWithTheNextUpdate) {
+  Measured world(100, 10);
+  world.join(0, devices_of_speeds({4, 4, 1}));
+  for (int i = 0; i < 12; ++i) world.update();
+  world.load.left({0});
+  world.speeds.erase(world.speeds.begin());
+  EXPECT_EQ(world.now(), (Batches{50, 50}));
+  world.update();
+  EXPECT_NEAR(world.now()[0], 80, 2);
+}
+
+TEST(LoadFinishTogether, NobodyIsPlannedToDoNothing) {
+  Measured world(3, 1);
+  world.join(0, devices_of_speeds({100, 100, 1, 1}));
+  for (int i = 0; i < 5; ++i) world.update();
+  for (const std::uint32_t batch : world.now()) EXPECT_GE(batch, 1U);
+}
+
+}  // namespace
+}  // namespace motley::policy

@@ -1,0 +1,141 @@
+// How training ends, when it is evaluated on the way, and that nothing happens after the end.
+#include <gtest/gtest.h>
+
+#include "protocol/chief_hands_for_tests.h"
+
+namespace motley::protocol {
+namespace {
+
+using Workers = std::vector<WorkerId>;
+constexpr WorkerId ann{0};
+constexpr WorkerId bob{1};
+
+/// Epochs of 100 samples, two of them; batches of 20; one server.
+ChiefOptions small_job() {
+  ChiefOptions options;
+  options.epoch_samples = 100;
+  options.total_samples = 200;
+  options.evaluate_every = 50;
+  return options;
+}
+
+ChiefHands hands(const std::string& strategy, const ChiefOptions& options = small_job()) { return {options, {strategy, {}, {}}, 20}; }
+
+TEST(Evaluating, HappensAtTheFirstUpdateBeyondEachMarkAndAtTheEnd) {
+  ChiefHands h = hands("bsp");
+  h.hello(0);
+  std::vector<std::uint64_t> evaluated;
+  while (!h.chief.finished()) {
+    h.finish(ann);
+    for (const Evaluate& evaluate : h.told<Evaluate>()) {
+      evaluated.push_back(evaluate.samples);
+      EXPECT_EQ(evaluate.version, h.chief.version());
+      ASSERT_EQ(h.sent<wire::Export>().size(), 1U);
+      EXPECT_EQ(h.sent<wire::Export>()[0].version, evaluate.version);
+    }
+  }
+  EXPECT_EQ(evaluated, (std::vector<std::uint64_t>{60, 100, 160, 200}));
+}
+
+TEST(Evaluating, AnUpdateBeyondSeveralMarksIsEvaluatedOnce) {
+  ChiefOptions options = small_job();
+  options.evaluate_every = 3;
+  ChiefHands h = hands("bsp", options);
+  h.hello(0);
+  h.finish(ann);
+  EXPECT_EQ(h.told<Evaluate>().size(), 1U);
+  EXPECT_EQ(h.told<Evaluate>()[0].samples, 20U);
+}
+
+TEST(Ending, ComesWhenEverySampleIsCounted) {
+  for (const std::string_view strategy : policy::strategy_names()) {
+    SCOPED_TRACE(strategy);
+    ChiefHands h = hands(std::string(strategy));
+    for (std::uint32_t c = 0; c < 3; ++c) h.hello(c);
+    for (int i = 0; i < 1000 && !h.chief.finished(); ++i) h.finish(h.orders.begin()->first);
+    ASSERT_TRUE(h.chief.finished());
+    EXPECT_EQ(h.told<Finished>()[0].why, Ended::every_sample_counted);
+    EXPECT_EQ(h.sent<wire::Stop>().size(), 3U);
+    EXPECT_EQ(h.chief.ledger().counted(), 200U);
+    EXPECT_EQ(h.chief.ledger().closed_epochs(), 2U);
+    EXPECT_TRUE(std::holds_alternative<Finished>(h.last.back())) << "nothing comes after the end";
+  }
+}
+
+TEST(Ending, WaitsForALeaseThatIsStillOut) {
+  ChiefHands h = hands("asp");
+  h.hello(0);
+  h.hello(1);
+  while (h.orders.contains(ann)) h.finish(ann);
+  EXPECT_EQ(h.told<Rested>().size(), 1U) << "nothing is left to give it";
+  EXPECT_FALSE(h.chief.finished());
+  h.lose(bob);
+  EXPECT_EQ(h.ordered(), (Workers{ann})) << "it gets what the dead one held";
+  h.finish(ann);
+  EXPECT_TRUE(h.chief.finished());
+  EXPECT_EQ(h.chief.ledger().counted(), 200U);
+}
+
+TEST(Ending, ComesWhenTimeIsUp) {
+  ChiefOptions options = small_job();
+  options.max_time = from_seconds(100);
+  ChiefHands h = hands("asp", options);
+  h.now = at_seconds(97);
+  h.hello(0);
+  h.finish(ann);
+  h.tick_at(99.9);
+  EXPECT_FALSE(h.chief.finished());
+  h.tick_at(100);
+  ASSERT_EQ(h.told<Finished>().size(), 1U);
+  EXPECT_EQ(h.told<Finished>()[0].why, Ended::time_is_up);
+  EXPECT_EQ(h.told<Evaluate>().size(), 1U) << "the last version is evaluated";
+}
+
+TEST(Ending, ComesWhenNobodyHasBeenHereForLong) {
+  ChiefHands h = hands("asp");
+  h.hello(0);
+  h.now = at_seconds(2);
+  h.lose(ann);
+  h.tick_at(62);
+  EXPECT_FALSE(h.chief.finished());
+  h.tick_at(62.1);
+  EXPECT_EQ(h.told<Finished>()[0].why, Ended::nobody_left);
+}
+
+TEST(Ending, SomebodyComingBackStopsTheCountOfEmptiness) {
+  ChiefHands h = hands("asp");
+  h.hello(0);
+  h.lose(ann);
+  h.now = at_seconds(59);
+  h.hello(1);
+  h.now = at_seconds(60);
+  h.say(bob, wire::Heartbeat{bob});
+  h.tick_at(61);
+  EXPECT_FALSE(h.chief.finished());
+}
+
+TEST(Ending, NothingHappensAfterIt) {
+  ChiefHands h = hands("asp");
+  h.hello(0);
+  h.hello(1);
+  const wire::Order open = h.orders.at(bob);
+  h.lose(bob);
+  while (!h.chief.finished()) h.finish(ann);
+  const Version version = h.chief.version();
+
+  EXPECT_EQ(h.hello(5), std::nullopt);
+  EXPECT_EQ(h.sent<wire::Stop>().size(), 1U) << "who comes too late is told so";
+  h.say(bob, wire::Contributed{bob, open.step, {}, 10, 1, 0, 1, true, {}});
+  EXPECT_EQ(h.sent<wire::Stop>().size(), 1U) << "who was fenced, too: it would wait for ever";
+  h.say(ann, wire::Heartbeat{ann});
+  EXPECT_TRUE(h.last.empty()) << "its Stop is on the way";
+  h.step(Received{peer(ServerId{0}), wire::Gathered{ServerId{0}, ann, Step{1}}});
+  h.lose(ann);
+  EXPECT_TRUE(h.last.empty());
+  h.tick_at(1000);
+  EXPECT_TRUE(h.last.empty());
+  EXPECT_EQ(h.chief.version(), version);
+}
+
+}  // namespace
+}  // namespace motley::protocol

@@ -1,0 +1,103 @@
+// A chief with hands for tests: workers say hello, compute and die, servers gather, time passes, each when the test says so. Remembers who
+// was ordered what, so that a test can say "finish this worker's step".
+#pragma once
+#include <map>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "policy/strategies.h"
+#include "protocol/chief.h"
+
+namespace motley::protocol {
+
+class ChiefHands {
+ public:
+  ChiefHands(const ChiefOptions& options, const policy::StrategySpec& strategy, std::uint32_t global_batch)
+      : servers_(options.servers),
+        chief(options, policy::make_strategy(strategy, {global_batch, 0.9}).value(),
+              policy::Schedule({.lr = 0.1}, global_batch, options.epoch_samples, options.total_samples)) {}
+
+ private:
+  std::uint32_t servers_;
+
+ public:
+  Chief chief;
+  Instant now{};
+  std::map<WorkerId, wire::Order> orders;  // not yet finished
+  ChiefActions last;                       // answers to the last event
+
+  void step(const ChiefEvent& event) {
+    last.clear();
+    chief.step(now, event, last);
+    for (const ChiefAction& action : last) {
+      if (const auto* send = std::get_if<Send>(&action))
+        if (const auto* order = std::get_if<wire::Order>(&send->message)) orders[order->worker] = *order;
+      if (const auto* left = std::get_if<Left>(&action)) orders.erase(left->worker);
+    }
+  }
+
+  // What happens -----------------------------------------------------------------------------------------------------------------------
+
+  /// None when it is turned away.
+  std::optional<WorkerId> hello(std::uint32_t connection, const std::string& node = "node", std::uint32_t attempt = 1) {
+    step(Received{guest(connection), wire::Hello{node, attempt}});
+    for (const auto& welcome : sent<wire::Welcome>()) return welcome.worker;
+    return std::nullopt;
+  }
+  void say(WorkerId worker, const wire::Message& message) { step(Received{peer(worker), message}); }
+  /// Its worker has computed the order it holds.
+  void say_contributed(WorkerId worker, bool finite = true, Duration took = from_seconds(0.1)) {
+    const wire::Order& order = orders.at(worker);
+    const auto samples = static_cast<std::uint32_t>(order.lease.size());
+    say(worker, wire::Contributed{worker, order.step, order.version, samples, order.local_steps, 1.0, 1.0, finite, took});
+  }
+  void say_gathered(std::uint32_t server, WorkerId worker) {
+    step(Received{peer(ServerId{server}), wire::Gathered{ServerId{server}, worker, orders.at(worker).step}});
+  }
+  /// Contributed and gathered everywhere; `last` holds the answers to all of it.
+  void finish(WorkerId worker, bool finite = true, Duration took = from_seconds(0.1)) {
+    say_contributed(worker, finite, took);
+    ChiefActions all = std::move(last);
+    const Step step = orders.at(worker).step;
+    for (std::uint32_t s = 0; s < servers_; ++s) {
+      say_gathered(s, worker);
+      all.insert(all.end(), last.begin(), last.end());
+    }
+    if (const auto order = orders.find(worker); order != orders.end() && order->second.step == step) orders.erase(order);
+    last = std::move(all);
+  }
+  void lose(WorkerId worker) { step(Lost{worker}); }
+  void tick_at(double seconds) {
+    now = at_seconds(seconds);
+    step(Tick{});
+  }
+
+  // What the chief answered ------------------------------------------------------------------------------------------------------------
+
+  template <class Fact>
+  [[nodiscard]] std::vector<Fact> told() const {
+    std::vector<Fact> facts;
+    for (const ChiefAction& action : last)
+      if (const auto* fact = std::get_if<Fact>(&action)) facts.push_back(*fact);
+    return facts;
+  }
+  /// Messages of one kind; what goes to every server, once for each.
+  template <class Message>
+  [[nodiscard]] std::vector<Message> sent() const {
+    std::vector<Message> messages;
+    for (const ChiefAction& action : last)
+      if (const auto* send = std::get_if<Send>(&action))
+        if (const auto* message = std::get_if<Message>(&send->message)) messages.push_back(*message);
+    return messages;
+  }
+  /// Whom the last event gave an order.
+  [[nodiscard]] std::vector<WorkerId> ordered() const {
+    std::vector<WorkerId> workers;
+    for (const auto& order : sent<wire::Order>()) workers.push_back(order.worker);
+    return workers;
+  }
+};
+
+}  // namespace motley::protocol

@@ -1,0 +1,346 @@
+// The chief: who is in, when a contribution is whole, what a death costs, when it is over.
+#include "protocol/chief.h"
+
+#include <gtest/gtest.h>
+
+#include <limits>
+
+#include "protocol/chief_hands_for_tests.h"
+
+namespace motley::protocol {
+namespace {
+
+using Workers = std::vector<WorkerId>;
+constexpr WorkerId ann{0};
+constexpr WorkerId bob{1};
+constexpr WorkerId cat{2};
+
+/// Epochs of 100 samples, two of them; batches of 20; two servers.
+ChiefOptions small_job() {
+  ChiefOptions options;
+  options.epoch_samples = 100;
+  options.total_samples = 200;
+  options.evaluate_every = 1000;
+  options.servers = 2;
+  return options;
+}
+
+ChiefHands hands(const std::string& strategy, const ChiefOptions& options = small_job()) { return {options, {strategy, {}, {}}, 20}; }
+
+// Joining ------------------------------------------------------------------------------------------------------------------------------
+
+TEST(Joining, AWelcomeRepeatsTheAttemptAndGoesToTheConnection) {
+  ChiefHands h = hands("bsp");
+  h.step(Received{guest(7), wire::Hello{"node", 3}});
+  const auto& welcome = std::get<Send>(h.last.front());
+  EXPECT_EQ(welcome.to, guest(7));
+  EXPECT_EQ(std::get<wire::Welcome>(welcome.message).attempt, 3U);
+  ASSERT_EQ(h.told<Joined>().size(), 1U);
+  EXPECT_EQ(h.told<Joined>()[0].node, "node");
+}
+
+TEST(Joining, OrdersGoOutWhenTheQuorumIsHere) {
+  ChiefOptions options = small_job();
+  options.quorum = 2;
+  ChiefHands h = hands("bsp", options);
+  h.hello(0);
+  EXPECT_TRUE(h.ordered().empty());
+  h.hello(1);
+  EXPECT_EQ(h.ordered(), (Workers{ann, bob}));
+  EXPECT_EQ(h.orders.at(ann).lease.size(), 10U) << "half the global batch each";
+}
+
+TEST(Joining, OrdersGoOutWithoutTheQuorumAfterTheDeadline) {
+  ChiefOptions options = small_job();
+  options.quorum = 3;
+  ChiefHands h = hands("bsp", options);
+  h.now = at_seconds(10);
+  h.hello(0);
+  h.now = at_seconds(14);
+  h.hello(1);
+  h.say(ann, wire::Heartbeat{ann});
+  h.tick_at(15);
+  EXPECT_TRUE(h.ordered().empty());
+  h.tick_at(15.1);
+  EXPECT_EQ(h.ordered(), (Workers{ann, bob}));
+}
+
+TEST(Joining, TheDeadlineOfTheQuorumCountsFromTheFirstOfThoseHere) {
+  ChiefOptions options = small_job();
+  options.quorum = 2;
+  ChiefHands h = hands("bsp", options);
+  h.hello(0);
+  h.now = at_seconds(3);
+  h.lose(ann);
+  h.now = at_seconds(8);
+  h.hello(1);
+  h.tick_at(9);
+  EXPECT_TRUE(h.ordered().empty()) << "the first one is gone; the second has waited for a second";
+  h.now = at_seconds(13);
+  h.say(bob, wire::Heartbeat{bob});
+  h.tick_at(13.1);
+  EXPECT_EQ(h.ordered(), (Workers{bob}));
+}
+
+TEST(Joining, WhoDiesBeforeTheStartIsNotPlannedFor) {
+  ChiefOptions options = small_job();
+  options.quorum = 2;
+  ChiefHands h = hands("bsp", options);
+  h.hello(0);
+  h.lose(ann);
+  h.hello(1);
+  h.hello(2);
+  EXPECT_EQ(h.ordered(), (Workers{bob, cat}));
+}
+
+TEST(Joining, ASecondHelloOnOneConnectionReplacesTheFirst) {
+  ChiefHands h = hands("asp");
+  h.hello(5);
+  h.hello(5, "node", 2);
+  ASSERT_EQ(h.told<Left>().size(), 1U);
+  EXPECT_EQ(h.told<Left>()[0].worker, ann);
+  EXPECT_EQ(h.ordered(), (Workers{bob}));
+  EXPECT_EQ(h.orders.at(bob).lease.ranges[0].first, 0U) << "the first one's lease came back";
+  EXPECT_EQ(h.chief.membership().all(), (Workers{bob}));
+}
+
+TEST(Joining, AStrangerIsFenced) {
+  ChiefHands h = hands("asp");
+  h.say(WorkerId{9}, wire::Heartbeat{WorkerId{9}});
+  ASSERT_EQ(h.sent<wire::Fenced>().size(), 1U);
+  EXPECT_EQ(h.sent<wire::Fenced>()[0].worker, WorkerId{9});
+  EXPECT_EQ(h.last.size(), 1U);
+}
+
+TEST(Joining, HelloIsAGuestsWord) {
+  ChiefHands h = hands("asp");
+  h.hello(0);
+  h.step(Received{peer(ann), wire::Hello{"node", 2}});
+  h.step(Received{peer(ServerId{0}), wire::Hello{"node", 2}});
+  EXPECT_TRUE(h.last.empty());
+  EXPECT_EQ(h.chief.membership().size(), 1U);
+}
+
+// A contribution's way -----------------------------------------------------------------------------------------------------------------
+
+TEST(Contribution, IsCompleteWhenSaidAndGatheredEverywhereInAnyOrder) {
+  for (int order = 0; order < 6; ++order) {
+    ChiefHands h = hands("asp");
+    h.hello(0);
+    std::vector<int> parts{0, 1, 2};  // said, gathered at 0, gathered at 1
+    for (int i = 0; i < order; ++i) std::next_permutation(parts.begin(), parts.end());
+    for (const int part : parts) {
+      EXPECT_EQ(h.chief.version(), Version{0});
+      part == 0 ? h.say_contributed(ann) : h.say_gathered(static_cast<std::uint32_t>(part) - 1, ann);
+    }
+    EXPECT_EQ(h.chief.version(), Version{1});
+    ASSERT_EQ(h.told<Completed>().size(), 1U);
+    EXPECT_EQ(h.told<Completed>()[0].samples, 20U);
+    ASSERT_EQ(h.told<Counted>().size(), 1U);
+    EXPECT_EQ(h.told<Counted>()[0].weight, 1.0);
+    EXPECT_EQ(h.sent<wire::Apply>().size(), 2U) << "each server once";
+    EXPECT_EQ(h.chief.ledger().counted(), 20U);
+  }
+}
+
+TEST(Contribution, SaidTwiceCountsOnce) {
+  ChiefHands h = hands("asp");
+  h.hello(0);
+  h.say_contributed(ann);
+  h.say_contributed(ann);
+  EXPECT_TRUE(h.last.empty());
+}
+
+TEST(Contribution, OfAnotherStepOrInAnothersNameIsIgnored) {
+  ChiefHands h = hands("asp");
+  h.hello(0);
+  h.hello(1);
+  h.say(ann, wire::Contributed{ann, Step{5}, {}, 20, 1, 0, 1, true, {}});
+  h.say(ann, wire::Contributed{bob, h.orders.at(bob).step, {}, 10, 1, 0, 1, true, {}});
+  h.say_gathered(0, bob);
+  h.say_gathered(1, bob);
+  EXPECT_EQ(h.chief.version(), Version{0});
+}
+
+TEST(Contribution, CountsWhatWasOrderedWhateverItsWorkerSays) {
+  ChiefHands h = hands("asp");
+  h.hello(0);
+  h.say(ann, wire::Contributed{ann, h.orders.at(ann).step, {}, 5'000'000, 0, 0, 1, true, {}});
+  h.say_gathered(0, ann);
+  h.say_gathered(1, ann);
+  ASSERT_EQ(h.told<Counted>().size(), 1U);
+  EXPECT_EQ(h.told<Counted>()[0].samples, 20U);
+  EXPECT_EQ(h.told<Counted>()[0].weight, 1.0);
+}
+
+TEST(Contribution, StalenessIsCountedInVersions) {
+  ChiefHands h = hands("asp");
+  h.hello(0);
+  h.hello(1);
+  h.finish(ann);
+  h.finish(ann);
+  h.finish(bob);
+  ASSERT_EQ(h.told<Counted>().size(), 1U);
+  EXPECT_EQ(h.told<Counted>()[0].staleness, 2U);
+  EXPECT_EQ(h.told<Counted>()[0].version, Version{3});
+}
+
+TEST(Contribution, AnOrderFollowsItsReleaseWithTheReason) {
+  ChiefHands h = hands("asp");
+  h.hello(0);
+  h.finish(ann);
+  ASSERT_EQ(h.told<Released>().size(), 1U);
+  const Released released = h.told<Released>()[0];
+  EXPECT_EQ(released.worker, ann);
+  EXPECT_EQ(released.why, policy::Why::on_arrival);
+  EXPECT_EQ(released.version, Version{1});
+  EXPECT_EQ(released.step, h.orders.at(ann).step);
+  EXPECT_EQ(h.sent<wire::Release>().size(), 2U);
+  EXPECT_EQ(h.sent<wire::Release>()[0].step, released.step);
+  EXPECT_EQ(h.orders.at(ann).version, Version{1});
+}
+
+// Dying --------------------------------------------------------------------------------------------------------------------------------
+
+struct Death {
+  std::string name;
+  void (*happens)(ChiefHands&);
+  Gone why;
+  bool fenced;
+};
+const std::vector<Death> deaths{
+    {"connection lost", [](ChiefHands& h) { h.lose(ann); }, Gone::connection_lost, false},
+    {"goodbye", [](ChiefHands& h) { h.say(ann, wire::Leaving{ann}); }, Gone::said_goodbye, false},
+    {"silence",
+     [](ChiefHands& h) {
+       h.now = at_seconds(4);
+       h.say(bob, wire::Heartbeat{bob});
+       h.tick_at(5.1);
+     },
+     Gone::silent_too_long, true},
+};
+
+TEST(Dying, BeforeBeingCompleteReturnsTheLeaseWhateverHadArrived) {
+  for (const Death& death : deaths)
+    for (int phase = 0; phase < 4; ++phase) {
+      SCOPED_TRACE(testing::Message() << death.name << ", phase " << phase);
+      ChiefHands h = hands("asp");
+      h.hello(0);
+      h.hello(1);
+      const wire::Order lost = h.orders.at(ann);
+      if (phase == 1) h.say_contributed(ann);
+      if (phase >= 2) h.say_gathered(0, ann);
+      if (phase == 3) h.say_gathered(1, ann);
+      death.happens(h);
+      ASSERT_EQ(h.told<Left>().size(), 1U);
+      EXPECT_EQ(h.told<Left>()[0].why, death.why);
+      EXPECT_EQ(h.sent<wire::Fenced>().size(), death.fenced ? 1U : 0U);
+      EXPECT_EQ(h.sent<wire::Discard>().size(), 2U);
+      EXPECT_EQ(h.sent<wire::Forget>().size(), 2U);
+      EXPECT_EQ(h.chief.ledger().leased(), h.orders.at(bob).lease.size());
+      h.finish(bob);
+      EXPECT_EQ(h.orders.at(bob).lease.ranges[0], lost.lease.ranges[0]) << "the other one gets what it held";
+    }
+}
+
+TEST(Dying, AfterBeingCompleteStillCounts) {
+  for (const Death& death : deaths) {
+    SCOPED_TRACE(death.name);
+    ChiefOptions options = small_job();
+    options.quorum = 2;
+    ChiefHands h = hands("bsp", options);
+    h.hello(0);
+    h.hello(1);
+    h.finish(ann);
+    death.happens(h);
+    EXPECT_TRUE(h.sent<wire::Discard>().empty());
+    h.finish(bob);
+    EXPECT_EQ(h.sent<wire::Apply>()[0].parts.size(), 2U);
+    EXPECT_EQ(h.chief.ledger().counted(), 20U);
+    EXPECT_EQ(h.ordered(), (Workers{bob}));
+  }
+}
+
+TEST(Dying, LateWordsOfTheDeadChangeNothing) {
+  ChiefHands h = hands("asp");
+  h.hello(0);
+  h.hello(1);
+  const wire::Order lost = h.orders.at(ann);
+  h.lose(ann);
+  h.say(ann, wire::Contributed{ann, lost.step, {}, 20, 1, 0, 1, true, {}});
+  EXPECT_EQ(h.sent<wire::Fenced>().size(), 1U);
+  h.step(Received{peer(ServerId{0}), wire::Gathered{ServerId{0}, ann, lost.step}});
+  EXPECT_TRUE(h.last.empty());
+  h.lose(ann);
+  EXPECT_TRUE(h.last.empty()) << "it can only be lost once";
+  EXPECT_EQ(h.chief.version(), Version{0});
+}
+
+TEST(Dying, WhoComesBackIsSomebodyNew) {
+  ChiefHands h = hands("asp");
+  h.hello(0);
+  h.lose(ann);
+  h.now = at_seconds(30);
+  EXPECT_EQ(h.hello(1), bob);
+  EXPECT_EQ(h.orders.at(bob).lease.ranges[0].first, 0U);
+}
+
+// Refusing -----------------------------------------------------------------------------------------------------------------------------
+
+TEST(Refusing, AContributionThatIsNotFiniteIsDiscardedAndItsLeaseGivenOutAgain) {
+  ChiefHands h = hands("asp");
+  h.hello(0);
+  const wire::Order first = h.orders.at(ann);
+  h.finish(ann, false);
+  ASSERT_EQ(h.told<Dropped>().size(), 1U);
+  EXPECT_EQ(h.told<Dropped>()[0].why, policy::Why::not_finite);
+  EXPECT_EQ(h.sent<wire::Discard>().size(), 2U);
+  EXPECT_TRUE(h.sent<wire::Apply>().empty());
+  EXPECT_EQ(h.orders.at(ann).lease, first.lease);
+  EXPECT_EQ(h.orders.at(ann).step, first.step.next());
+}
+
+TEST(Refusing, ANormThatIsNoNumberIsAsBad) {
+  for (const double norm : {std::numeric_limits<double>::quiet_NaN(), std::numeric_limits<double>::infinity()}) {
+    ChiefHands h = hands("asp");
+    h.hello(0);
+    h.say(ann, wire::Contributed{ann, h.orders.at(ann).step, {}, 20, 1, 0, norm, true, {}});
+    h.say_gathered(0, ann);
+    h.say_gathered(1, ann);
+    EXPECT_EQ(h.told<Dropped>().size(), 1U);
+  }
+}
+
+TEST(Refusing, WhoSendsNothingElseIsSentAwayWhileOthersGoOn) {
+  ChiefHands h = hands("asp");
+  h.hello(0);
+  h.hello(1);
+  for (int i = 0; i < 3; ++i) h.finish(bob, false);
+  EXPECT_TRUE(h.told<Left>().empty());
+  h.finish(bob, false);
+  ASSERT_EQ(h.told<Left>().size(), 1U);
+  EXPECT_EQ(h.told<Left>()[0].why, Gone::never_finite);
+  EXPECT_FALSE(h.chief.finished());
+  h.finish(ann);
+  EXPECT_EQ(h.chief.version(), Version{1});
+}
+
+TEST(Refusing, TooManyInARowAreADivergence) {
+  ChiefOptions options = small_job();
+  options.refusals_in_a_row = 3;
+  ChiefHands h = hands("asp", options);
+  h.hello(0);
+  h.finish(ann, false);
+  h.finish(ann, false);
+  h.finish(ann);
+  h.finish(ann, false);
+  h.finish(ann, false);
+  EXPECT_FALSE(h.chief.finished()) << "a good one in between starts the count anew";
+  h.finish(ann, false);
+  ASSERT_EQ(h.told<Finished>().size(), 1U);
+  EXPECT_EQ(h.told<Finished>()[0].why, Ended::diverged);
+  EXPECT_EQ(h.sent<wire::Stop>().size(), 1U);
+}
+
+}  // namespace
+}  // namespace motley::protocol

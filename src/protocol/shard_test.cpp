@@ -1,0 +1,152 @@
+// A shard: when a contribution is whole, what is freed, what is committed, and in which order parameters go out.
+#include "protocol/shard.h"
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include "base/check.h"
+#include "base/match.h"
+
+namespace motley::protocol {
+namespace {
+
+constexpr WorkerId ann{0};
+constexpr WorkerId bob{1};
+
+/// Server 1 of several; slices 2, 5 and 7 live here.
+struct ShardTest : testing::Test {
+  Shard shard{ServerId{1}, {SliceId{2}, SliceId{5}, SliceId{7}}};
+
+  /// What the shard does about it, one word or two each.
+  std::string step(const wire::Message& message) {
+    ShardActions actions;
+    shard.step(message, actions);
+    std::string text;
+    for (const ShardAction& action : actions) text += (text.empty() ? "" : ", ") + describe(action);
+    return text;
+  }
+  static std::string describe(const ShardAction& action) {
+    return std::visit(
+        match{[](const Send& send) {
+                if (const auto* whole = std::get_if<wire::Gathered>(&send.message))
+                  return fmt::format("gathered w{}/{}", whole->worker.value, whole->step.value);
+                const auto& slice = std::get<wire::Pulled>(send.message);
+                return fmt::format("slice {} v{} to w{}/{}", slice.slice.value, slice.version.value, slice.worker.value, slice.step.value);
+              },
+              [](const Commit& commit) { return fmt::format("commit v{}", commit.update.version.value); },
+              [](const Free& free) { return fmt::format("free w{}/{}", free.worker.value, free.step.value); },
+              [](const Snapshot& copy) { return fmt::format("snapshot for w{}/{} rho {}", copy.worker.value, copy.step.value, copy.rho); },
+              [](const ExportNow& out) { return fmt::format("export v{}", out.version.value); }},
+        action);
+  }
+  std::string push(WorkerId worker, std::uint64_t at, std::uint32_t slice) {
+    return step(wire::Push{worker, Step{at}, SliceId{slice}, 32});
+  }
+  std::string push_all(WorkerId worker, std::uint64_t at) {
+    push(worker, at, 2);
+    push(worker, at, 7);
+    return push(worker, at, 5);
+  }
+  static wire::Apply update(std::uint64_t version, const std::vector<wire::Part>& parts) {
+    return {Version{version}, wire::UpdateKind::gradient, 0.1, 0.9, parts};
+  }
+};
+
+TEST_F(ShardTest, ASliceSaidTwiceOrFromElsewhereDoesNotCount) {
+  EXPECT_EQ(push(ann, 1, 7), "");
+  EXPECT_EQ(push(ann, 1, 7), "");
+  EXPECT_EQ(push(ann, 1, 3), "") << "lives on another server";
+  EXPECT_EQ(push(ann, 1, 99), "") << "lives nowhere";
+  EXPECT_EQ(push(ann, 1, 2), "");
+  EXPECT_EQ(push(ann, 1, 5), "gathered w0/1");
+}
+
+TEST_F(ShardTest, SaysGatheredWhenTheLastSliceIsHere) {
+  EXPECT_EQ(push(ann, 1, 7), "");
+  EXPECT_EQ(push(bob, 1, 2), "") << "another's slice does not count";
+  EXPECT_EQ(push(ann, 1, 2), "");
+  EXPECT_EQ(push(ann, 1, 5), "gathered w0/1");
+}
+
+TEST_F(ShardTest, CommitsWhatIsWhole) {
+  push_all(ann, 1);
+  push_all(bob, 1);
+  EXPECT_EQ(step(update(1, {{ann, Step{1}, 0.5}, {bob, Step{1}, 0.5}})), "commit v1");
+  EXPECT_EQ(shard.version(), Version{1});
+}
+
+TEST_F(ShardTest, AppliedTwiceIsOurBug) {
+  push_all(ann, 1);
+  step(update(1, {{ann, Step{1}, 1}}));
+  EXPECT_THROW(step(update(2, {{ann, Step{1}, 1}})), Bug);
+}
+
+TEST_F(ShardTest, AnUpdateOutOfOrderIsOurBug) {
+  push_all(ann, 1);
+  EXPECT_THROW(step(update(2, {{ann, Step{1}, 1}})), Bug);
+  EXPECT_THROW(step(update(0, {{ann, Step{1}, 1}})), Bug);
+}
+
+TEST_F(ShardTest, AnUpdateOfWhatIsNotWholeIsOurBug) {
+  push(ann, 1, 2);
+  EXPECT_THROW(step(update(1, {{ann, Step{1}, 1}})), Bug);
+}
+
+TEST_F(ShardTest, DiscardFreesWhatIsHereAndOnlyThat) {
+  push(ann, 1, 2);
+  push_all(bob, 1);
+  EXPECT_EQ(step(wire::Discard{ann, Step{1}}), "free w0/1");
+  EXPECT_EQ(step(wire::Discard{ann, Step{1}}), "") << "nothing left to free";
+  EXPECT_EQ(step(wire::Discard{ann, Step{2}}), "");
+  EXPECT_EQ(step(update(1, {{bob, Step{1}, 1}})), "commit v1");
+}
+
+TEST_F(ShardTest, ForgettingFreesWhatIsInPiecesAndKeepsWhatIsWhole) {
+  push_all(ann, 1);
+  push(ann, 2, 5);
+  push(bob, 1, 5);
+  EXPECT_EQ(step(wire::Forget{ann}), "free w0/2");
+  EXPECT_EQ(step(update(1, {{ann, Step{1}, 1}})), "commit v1") << "it was complete before its worker went";
+  push(bob, 1, 2);
+  EXPECT_EQ(push(bob, 1, 7), "gathered w1/1");
+}
+
+TEST_F(ShardTest, AForgottenWorkersSlicesAreIgnored) {
+  push(ann, 1, 2);
+  step(wire::Forget{ann});
+  EXPECT_EQ(push_all(ann, 1), "");
+  EXPECT_EQ(push_all(ann, 2), "");
+}
+
+TEST_F(ShardTest, AReleaseTakesACopyAndStreamsItInOrder) {
+  EXPECT_EQ(step(wire::Release{bob, Step{4}, 0.9, 32}),
+            "snapshot for w1/4 rho 0.9, slice 2 v0 to w1/4, slice 5 v0 to w1/4, slice 7 v0 to w1/4");
+  push_all(ann, 1);
+  step(update(1, {{ann, Step{1}, 1}}));
+  EXPECT_EQ(step(wire::Release{bob, Step{5}, 0, 32}),
+            "snapshot for w1/5 rho 0, slice 2 v1 to w1/5, slice 5 v1 to w1/5, slice 7 v1 to w1/5");
+}
+
+TEST_F(ShardTest, ExportsTheNewestVersionAndNoOther) {
+  EXPECT_EQ(step(wire::Export{Version{0}}), "export v0");
+  EXPECT_THROW(step(wire::Export{Version{1}}), Bug);
+}
+
+TEST_F(ShardTest, MessagesThatAreNotForAServerChangeNothing) {
+  EXPECT_EQ(step(wire::Hello{}), "");
+  EXPECT_EQ(step(wire::Contributed{}), "");
+  EXPECT_EQ(step(wire::Heartbeat{}), "");
+  EXPECT_EQ(step(wire::Leaving{}), "");
+  EXPECT_EQ(step(wire::Welcome{}), "");
+  EXPECT_EQ(step(wire::Order{}), "");
+  EXPECT_EQ(step(wire::Fenced{}), "");
+  EXPECT_EQ(step(wire::Stop{}), "");
+  EXPECT_EQ(step(wire::Gathered{}), "");
+  EXPECT_EQ(step(wire::Pulled{}), "");
+  EXPECT_EQ(shard.version(), Version{0});
+}
+
+TEST(Shard, AServerWithoutSlicesIsOurBug) { EXPECT_THROW(Shard(ServerId{0}, {}), Bug); }
+
+}  // namespace
+}  // namespace motley::protocol

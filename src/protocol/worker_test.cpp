@@ -1,0 +1,228 @@
+// A worker: what it does in each state about each event, and what it ignores.
+#include "protocol/worker.h"
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <array>
+
+#include "base/match.h"
+
+namespace motley::protocol {
+namespace {
+
+constexpr WorkerId me{3};
+constexpr WorkerId somebody_else{9};
+
+Lease lease_of(std::uint64_t samples) {
+  Lease lease;
+  lease.ranges.push_back({0, 0, samples});
+  return lease;
+}
+
+std::string describe(const WorkerAction& action) {
+  return std::visit(
+      match{[](const Send& send) {
+              return std::visit(match{[](const wire::Hello& m) { return fmt::format("hello {}", m.attempt); },
+                                      [](const wire::Heartbeat& m) { return fmt::format("heartbeat w{}", m.worker.value); },
+                                      [](const wire::Leaving& m) { return fmt::format("leaving w{}", m.worker.value); },
+                                      [&](const wire::Push& m) { return fmt::format("push {} to s{}", m.slice.value, send.to.id); },
+                                      [](const wire::Contributed& m) {
+                                        return fmt::format("contributed {} base v{} samples {}", m.step.value, m.base.value, m.samples);
+                                      },
+                                      [](const auto&) { return std::string("a message that is not a worker's"); }},
+                                send.message);
+            },
+            [](const Compute& compute) { return fmt::format("compute {} at v{}", compute.order.step.value, compute.base.value); },
+            [](const Abandon&) { return std::string("abandon"); }, [](const Quit&) { return std::string("quit"); }},
+      action);
+}
+
+/// A model of three slices on two servers.
+struct Harness {
+  Worker worker{{"node", {ServerId{0}, ServerId{1}, ServerId{0}}, from_seconds(1), from_seconds(5)}};
+  Instant now{};
+
+  std::string step(const WorkerEvent& event) {
+    WorkerActions actions;
+    worker.step(now, event, actions);
+    std::string text;
+    for (const WorkerAction& action : actions) text += (text.empty() ? "" : ", ") + describe(action);
+    return text;
+  }
+  std::string hear(const wire::Message& message) { return step(Arrived{message}); }
+  std::string hear_order(std::uint64_t at, WorkerId whose = me) {
+    return hear(wire::Order{whose, Step{at}, Version{at}, 1, 0.1, 32, lease_of(20)});
+  }
+  std::string hear_slice(std::uint64_t at, std::uint32_t slice, WorkerId whose = me) {
+    return hear(wire::Pulled{whose, Step{at}, Version{at + 100}, SliceId{slice}, 32});
+  }
+  std::string hear_slices(std::uint64_t at) { return hear_slice(at, 0) + hear_slice(at, 1) + hear_slice(at, 2); }
+  std::string at(double seconds, const WorkerEvent& event) {
+    now = at_seconds(seconds);
+    return step(event);
+  }
+
+  // Ways into each state.
+  Harness& outside() { return step(Started{}), *this; }
+  Harness& waiting() { return outside().hear(wire::Welcome{me, 1}), *this; }
+  Harness& computing() { return waiting().hear_order(1), hear_slices(1), *this; }
+  Harness& over() { return waiting().hear(wire::Stop{}), *this; }
+};
+
+TEST(Worker, GoesThroughAStep) {
+  Harness h;
+  EXPECT_EQ(h.step(Started{}), "hello 1");
+  EXPECT_EQ(h.hear(wire::Welcome{me, 1}), "");
+  EXPECT_EQ(h.worker.id(), me);
+  EXPECT_EQ(h.hear_order(1), "");
+  EXPECT_EQ(h.hear_slices(1), "compute 1 at v101");
+  EXPECT_EQ(h.step(Computed{Step{1}, 2.0, 3.0, true, from_seconds(1)}),
+            "push 0 to s0, push 1 to s1, push 2 to s0, contributed 1 base v101 samples 20");
+  EXPECT_EQ(h.hear_order(2), "");
+  EXPECT_EQ(h.hear_slices(2), "compute 2 at v102");
+}
+
+TEST(Worker, ParametersMayComeBeforeTheOrder) {
+  Harness h;
+  h.waiting();
+  EXPECT_EQ(h.hear_slices(1), "");
+  EXPECT_EQ(h.hear_order(1), "compute 1 at v101");
+}
+
+TEST(Worker, ParametersMayComeEvenBeforeTheWelcome) {
+  Harness h;
+  h.outside();
+  EXPECT_EQ(h.hear_slices(1), "");
+  h.hear(wire::Welcome{me, 1});
+  EXPECT_EQ(h.hear_order(1), "compute 1 at v101");
+}
+
+TEST(Worker, ParametersForAnEarlierMembershipAreNotTakenForTheNewOnes) {
+  Harness h;
+  h.outside();
+  h.hear_slice(1, 0, WorkerId{2});
+  h.hear(wire::Welcome{me, 1});
+  h.hear_order(1);
+  EXPECT_EQ(h.hear_slice(1, 1) + h.hear_slice(1, 2), "");
+  EXPECT_EQ(h.hear_slice(1, 0), "compute 1 at v101");
+}
+
+TEST(Worker, TellsTheChiefWhatWasComputed) {
+  Harness h;
+  h.computing();
+  WorkerActions actions;
+  h.worker.step(h.now, Computed{Step{1}, 2.0, 3.0, false, from_seconds(4)}, actions);
+  const auto& said = std::get<wire::Contributed>(std::get<Send>(actions.back()).message);
+  EXPECT_EQ(said.worker, me);
+  EXPECT_EQ(said.loss_sum, 2.0);
+  EXPECT_EQ(said.squared_norm, 3.0);
+  EXPECT_FALSE(said.finite);
+  EXPECT_EQ(said.compute, from_seconds(4));
+  EXPECT_EQ(said.local_steps, 1U);
+}
+
+// Every state and every event.
+
+struct Case {
+  std::string event;
+  std::array<std::string, 4> answers;  // outside, waiting, computing, over
+};
+
+std::string tell(Harness& h, const std::string& event) {
+  if (event == "started") return h.step(Started{});
+  if (event == "welcome") return h.hear(wire::Welcome{me, 1});
+  if (event == "welcome to an earlier hello") return h.hear(wire::Welcome{somebody_else, 0});
+  if (event == "order") return h.hear_order(1);
+  if (event == "another's order") return h.hear_order(1, somebody_else);
+  if (event == "slice") return h.hear_slice(1, 0);
+  if (event == "another's slice") return h.hear_slice(1, 0, somebody_else);
+  if (event == "fenced") return h.hear(wire::Fenced{me});
+  if (event == "another fenced") return h.hear(wire::Fenced{somebody_else});
+  if (event == "stop") return h.hear(wire::Stop{});
+  if (event == "computed") return h.step(Computed{Step{1}, 0, 0, true, {}});
+  if (event == "computed something else") return h.step(Computed{Step{7}, 0, 0, true, {}});
+  if (event == "no time passed") return h.step(TimePassed{});
+  if (event == "a second passed") return h.at(1, TimePassed{});
+  if (event == "five seconds passed") return h.at(5, TimePassed{});
+  if (event == "asked to leave") return h.step(AskedToLeave{});
+  if (event == "a server's message") return h.hear(wire::Discard{me, Step{1}});
+  return "an event that the test does not know";
+}
+
+TEST(Worker, AnswersEveryEventInEveryState) {
+  const std::string pushed = "push 0 to s0, push 1 to s1, push 2 to s0, contributed 1 base v101 samples 20";
+  const std::vector<Case> table{
+      {"started", {"hello 2", "hello 2", "hello 2", ""}},
+      {"welcome", {"", "", "", ""}},
+      {"welcome to an earlier hello", {"", "", "", ""}},
+      {"order", {"", "", "", ""}},
+      {"another's order", {"", "", "", ""}},
+      {"slice", {"", "", "", ""}},
+      {"another's slice", {"", "", "", ""}},
+      {"fenced", {"", "abandon, hello 2", "abandon, hello 2", ""}},
+      {"another fenced", {"", "", "", ""}},
+      {"stop", {"abandon, quit", "abandon, quit", "abandon, quit", ""}},
+      {"computed", {"", "", pushed, ""}},
+      {"computed something else", {"", "", "", ""}},
+      {"no time passed", {"", "", "", ""}},
+      {"a second passed", {"", "heartbeat w3", "heartbeat w3", ""}},
+      {"five seconds passed", {"hello 2", "heartbeat w3", "heartbeat w3", ""}},
+      {"asked to leave", {"abandon, quit", "leaving w3, abandon, quit", "leaving w3, abandon, quit", ""}},
+      {"a server's message", {"", "", "", ""}},
+  };
+  for (const Case& row : table) {
+    SCOPED_TRACE(row.event);
+    EXPECT_EQ(tell(Harness{}.outside(), row.event), row.answers[0]) << "outside";
+    EXPECT_EQ(tell(Harness{}.waiting(), row.event), row.answers[1]) << "waiting";
+    EXPECT_EQ(tell(Harness{}.computing(), row.event), row.answers[2]) << "computing";
+    EXPECT_EQ(tell(Harness{}.over(), row.event), row.answers[3]) << "over";
+  }
+}
+
+TEST(Worker, SlicesOfAnEarlierStepDoNotDisturbTheNewOne) {
+  Harness h;
+  h.computing().step(Computed{Step{1}, 0, 0, true, {}});
+  h.hear_order(2);
+  h.hear_slice(2, 0);
+  EXPECT_EQ(h.hear_slice(1, 1), "");
+  h.hear_slice(2, 1);
+  EXPECT_EQ(h.hear_slice(2, 2), "compute 2 at v102");
+}
+
+TEST(Worker, AnUnansweredHelloIsRepeatedAndOnlyTheLastAnswerCounts) {
+  Harness h;
+  h.outside();
+  EXPECT_EQ(h.at(4.9, TimePassed{}), "");
+  EXPECT_EQ(h.at(5.0, TimePassed{}), "hello 2");
+  EXPECT_EQ(h.at(9.9, TimePassed{}), "");
+  h.hear(wire::Welcome{somebody_else, 1});
+  EXPECT_FALSE(h.worker.id()) << "that answers the first hello; the chief has replaced it by the second";
+  h.hear(wire::Welcome{me, 2});
+  EXPECT_EQ(h.worker.id(), me);
+}
+
+TEST(Worker, FencedWhileComputingItAbandonsAndBeginsAnew) {
+  Harness h;
+  h.computing();
+  EXPECT_EQ(h.hear(wire::Fenced{me}), "abandon, hello 2");
+  EXPECT_EQ(h.step(Computed{Step{1}, 0, 0, true, {}}), "") << "the old life's result is worth nothing";
+  h.hear(wire::Welcome{WorkerId{4}, 2});
+  EXPECT_EQ(h.hear_slice(1, 0), "") << "slices for the old id";
+  EXPECT_EQ(h.hear_order(1), "") << "an order for the old id";
+  EXPECT_EQ(h.hear_order(1, WorkerId{4}), "");
+  EXPECT_EQ(h.hear_slice(1, 0, WorkerId{4}) + h.hear_slice(1, 1, WorkerId{4}) + h.hear_slice(1, 2, WorkerId{4}), "compute 1 at v101");
+}
+
+TEST(Worker, HeartbeatsOnlyWhenItHadNothingElseToSay) {
+  Harness h;
+  h.computing();
+  EXPECT_EQ(h.at(1.0, TimePassed{}), "heartbeat w3");
+  EXPECT_EQ(h.at(1.9, TimePassed{}), "");
+  h.at(1.9, Computed{Step{1}, 0, 0, true, {}});
+  EXPECT_EQ(h.at(2.5, TimePassed{}), "") << "it has spoken at 1.9";
+  EXPECT_EQ(h.at(2.9, TimePassed{}), "heartbeat w3");
+}
+
+}  // namespace
+}  // namespace motley::protocol

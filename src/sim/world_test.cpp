@@ -1,0 +1,221 @@
+// A simulated cluster against times worked out by hand, and what the faults do to one node. Random worlds: tests/worlds_test.cpp.
+#include "sim/world.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "policy/strategies.h"
+#include "trace/sinks.h"
+#include "trace/summary.h"
+
+namespace motley::sim {
+namespace {
+
+using cluster::FaultKind;
+using trace::Kind;
+
+constexpr double latency_s = 0.0002;
+constexpr double slice_s = 0.01;  // of the one slice over a worker's link
+constexpr double nic_links = 4;
+constexpr std::uint32_t batch = 128;
+
+/// Speed 1 is 250 samples a second with 2 ms of overhead; one slice of 4000 bytes; the server's NIC carries four links.
+WorldOptions cluster_of(const std::vector<double>& speeds, std::uint64_t updates) {
+  WorldOptions world;
+  cluster::Node node;
+  node.overhead = from_seconds(0.002);
+  node.link = {from_seconds(latency_s), 4000 / slice_s, 4000 / slice_s};
+  for (const double speed : speeds) {
+    node.name = "n" + std::to_string(world.cluster.nodes.size());
+    node.samples_per_second = 250 * speed;
+    world.cluster.nodes.push_back(node);
+  }
+  world.cluster.server_nic = {from_seconds(latency_s), nic_links * 4000 / slice_s, nic_links * 4000 / slice_s};
+  const store::TensorPlace all{0, 1000, store::SliceKind::parameter};
+  world.layout = store::cut({&all, 1}, 1000, 1);
+  world.chief.epoch_samples = world.chief.total_samples = world.chief.evaluate_every = updates * batch;
+  world.chief.quorum = static_cast<std::uint32_t>(speeds.size());
+  world.max_events = 1'000'000;
+  return world;
+}
+
+struct Ran {
+  Ending ending;
+  std::vector<trace::Event> events;
+  trace::Summary summary;
+  std::string fingerprint;
+  [[nodiscard]] std::vector<trace::Event> of(Kind kind) const {
+    std::vector<trace::Event> found;
+    std::copy_if(events.begin(), events.end(), std::back_inserter(found), [&](const trace::Event& e) { return e.kind == kind; });
+    return found;
+  }
+};
+
+Ran run(const WorldOptions& options, const std::string& strategy = "bsp") {
+  auto made = policy::make_strategy({strategy, {}, {}}, {batch, 0.9});
+  check(made.ok(), "the test names a strategy that exists");
+  Ran ran;
+  trace::Recorder recorder;
+  trace::Writer writer;
+  trace::Tee tee({&recorder, &ran.summary, &writer});
+  NoNumbers none;
+  ran.ending =
+      World(options, std::move(*made), policy::Schedule({}, batch, options.chief.epoch_samples, options.chief.total_samples), none, tee)
+          .run();
+  ran.events = recorder.events();
+  ran.fingerprint = writer.finish();
+  return ran;
+}
+
+cluster::Fault fault(FaultKind kind, double at_s, double lasting_s = 0, std::uint32_t node = 0) {
+  return {at_seconds(at_s), kind, NodeId{node}, from_seconds(lasting_s), 1};
+}
+
+// By hand: 32 samples each. A step of the slowest (the fourth): 32/250 + 0.002 of computing, its push alone on the way, and a pull that
+// leaves the NIC after the three others' (a quarter of a slice's time each).
+TEST(World, ABspStepOnUnequalWorkersTakesWhatItTakesByHand) {
+  constexpr std::uint64_t updates = 50;
+  const Ran ran = run(cluster_of({4, 4, 2, 1}, updates));
+  const std::vector<double> compute{0.034, 0.034, 0.066, 0.130};
+  const double send = latency_s + slice_s;
+  const auto receive = [](double place) { return place * slice_s / nic_links + latency_s + slice_s; };
+  const double step = receive(3) + compute[3] + send;
+  const double joining = latency_s;
+  EXPECT_NEAR(seconds(ran.ending.ended), joining + updates * step, 1e-6);
+  EXPECT_EQ(ran.ending.updates, updates);
+  EXPECT_EQ(ran.ending.samples, updates * batch);
+  EXPECT_EQ(ran.ending.bytes_pushed, updates * 4 * 4000);
+  EXPECT_EQ(ran.ending.bytes_pulled, updates * 4 * 4000);
+
+  double waiting = 0;
+  for (std::size_t w = 0; w < 4; ++w) waiting += step - receive(static_cast<double>(w)) - compute[w] - send;
+  EXPECT_NEAR(ran.summary.time().wait_s / ran.summary.time().total(), waiting / (4 * step), 0.02 * waiting / (4 * step));
+}
+
+TEST(World, WithoutWaitingEveryWorkerGoesAtItsOwnPace) {
+  const Ran ran = run(cluster_of({4, 1}, 1000), "asp");  // 64 samples each
+  const std::vector<trace::WorkerSummary> workers = ran.summary.workers();
+  const double fast_step = 2 * (latency_s + slice_s) + 0.002 + 0.064;
+  const double slow_step = 2 * (latency_s + slice_s) + 0.002 + 0.256;
+  EXPECT_NEAR(static_cast<double>(workers[0].steps) / static_cast<double>(workers[1].steps), slow_step / fast_step, 0.05);
+  EXPECT_NEAR(ran.summary.time().wait_s / ran.summary.time().total(), 0, 0.02);
+}
+
+TEST(World, TheSameSeedIsTheSameRunAndAnotherIsAnother) {
+  WorldOptions options = cluster_of({4, 2, 1}, 20);
+  for (cluster::Node& node : options.cluster.nodes) node.jitter = 0.1;
+  const std::string first = run(options).fingerprint;
+  EXPECT_EQ(run(options).fingerprint, first);
+  options.seed = 1;
+  EXPECT_NE(run(options).fingerprint, first);
+}
+
+TEST(World, AKilledWorkersLeaseIsDoneByTheOthers) {
+  WorldOptions options = cluster_of({1, 1}, 4);
+  options.cluster.faults = {fault(FaultKind::kill, 0.1)};
+  const Ran ran = run(options);
+  EXPECT_EQ(ran.ending.why, protocol::Ended::every_sample_counted);
+  const auto left = ran.of(Kind::left);
+  ASSERT_EQ(left.size(), 1U);
+  EXPECT_EQ(left[0].why, static_cast<std::uint8_t>(protocol::Gone::connection_lost));
+  EXPECT_EQ(left[0].at, at_seconds(0.1 + latency_s)) << "the chief sees the connection break";
+}
+
+TEST(World, AnAnswerToAFormerLifeReachesNobody) {
+  WorldOptions options = cluster_of({1, 1}, 4);
+  options.cluster.nodes[0].link.latency = from_seconds(0.02);  // its Hello is still under way when it dies and comes back
+  options.cluster.faults = {fault(FaultKind::kill, 0.005), fault(FaultKind::join, 0.006)};
+  const Ran ran = run(options);
+  EXPECT_EQ(ran.ending.why, protocol::Ended::every_sample_counted);
+  const auto left = ran.of(Kind::left);
+  ASSERT_EQ(left.size(), 1U);
+  EXPECT_EQ(left[0].why, static_cast<std::uint8_t>(protocol::Gone::connection_lost))
+      << "not taken for dead: its first connection broke at once";
+  EXPECT_EQ(left[0].at, at_seconds(0.025));
+  for (const trace::Event& began : ran.of(Kind::compute_began)) EXPECT_NE(began.worker, left[0].worker);
+}
+
+TEST(World, AShortPauseIsWaitedOutAndALongOneIsTakenForDeath) {
+  WorldOptions options = cluster_of({1, 1}, 40);
+  options.cluster.faults = {fault(FaultKind::pause, 1, 3)};
+  EXPECT_TRUE(run(options).of(Kind::left).empty());
+  options.cluster.faults = {fault(FaultKind::pause, 1, 8)};
+  const Ran ran = run(options);
+  const auto left = ran.of(Kind::left);
+  ASSERT_EQ(left.size(), 1U);
+  EXPECT_EQ(left[0].why, static_cast<std::uint8_t>(protocol::Gone::silent_too_long));
+  EXPECT_EQ(ran.of(Kind::joined).size(), 3U) << "it comes back under a new id";
+  EXPECT_EQ(ran.ending.why, protocol::Ended::every_sample_counted);
+}
+
+TEST(World, NothingMovesOnAPausedNodeUntilItsLastPauseEnds) {
+  WorldOptions options = cluster_of({1, 1}, 40);
+  options.cluster.faults = {fault(FaultKind::pause, 1, 1), fault(FaultKind::pause, 1.5, 2)};
+  const Ran ran = run(options);
+  int after = 0;
+  for (const trace::Event& e : ran.events) {
+    if (e.worker != WorkerId{0} || (e.kind != Kind::compute_began && e.kind != Kind::compute_ended)) continue;
+    EXPECT_TRUE(e.at <= at_seconds(1) || e.at >= at_seconds(3.5)) << seconds(e.at);
+    after += e.at >= at_seconds(3.5) ? 1 : 0;
+  }
+  EXPECT_GT(after, 0);
+}
+
+TEST(World, APausedNodeNeitherLeavesNorComesBeforeThePauseEnds) {
+  WorldOptions options = cluster_of({1, 1}, 40);
+  options.cluster.faults = {fault(FaultKind::pause, 1, 2), fault(FaultKind::leave, 1.5), fault(FaultKind::join, 1.6)};
+  const Ran ran = run(options);
+  const auto left = ran.of(Kind::left);
+  ASSERT_EQ(left.size(), 1U);
+  EXPECT_EQ(left[0].why, static_cast<std::uint8_t>(protocol::Gone::said_goodbye));
+  EXPECT_EQ(left[0].at, at_seconds(3 + latency_s));
+  EXPECT_EQ(ran.of(Kind::joined).back().at, at_seconds(3 + latency_s));
+}
+
+TEST(World, ANodeKilledWhilePausedStaysPausedForItsNextLife) {
+  WorldOptions options = cluster_of({1, 1}, 40);
+  options.cluster.faults = {fault(FaultKind::pause, 1, 2), fault(FaultKind::kill, 1.5), fault(FaultKind::join, 1.6)};
+  const Ran ran = run(options);
+  EXPECT_EQ(ran.of(Kind::left).front().at, at_seconds(1.5 + latency_s));
+  EXPECT_EQ(ran.of(Kind::joined).back().at, at_seconds(3 + latency_s));
+}
+
+TEST(World, APartitionLongerThanTheDeadlineEndsInANewMembership) {
+  WorldOptions options = cluster_of({1, 1}, 60);
+  options.cluster.faults = {fault(FaultKind::partition, 1, 8)};
+  const Ran ran = run(options);
+  ASSERT_EQ(ran.of(Kind::left).size(), 1U);
+  const auto joined = ran.of(Kind::joined);
+  ASSERT_EQ(joined.size(), 3U);
+  EXPECT_EQ(joined[2].first, 0U) << "the same node";
+  EXPECT_GE(joined[2].at, at_seconds(9));
+  EXPECT_EQ(ran.ending.why, protocol::Ended::every_sample_counted);
+}
+
+TEST(World, ANodeWhoseFirstFaultIsAJoinStartsOutside) {
+  WorldOptions options = cluster_of({1, 1}, 40);
+  options.cluster.faults = {fault(FaultKind::join, 2, 0, 1)};
+  options.chief.quorum = 1;
+  const auto joined = run(options).of(Kind::joined);
+  ASSERT_EQ(joined.size(), 2U);
+  EXPECT_EQ(joined[1].at, at_seconds(2 + latency_s));
+}
+
+TEST(World, EverybodyGoneForGoodEndsTheRun) {
+  WorldOptions options = cluster_of({1, 1}, 4000);
+  options.chief.empty_deadline = from_seconds(20);
+  options.cluster.faults = {fault(FaultKind::kill, 3, 0, 0), fault(FaultKind::leave, 4, 0, 1)};
+  const Ran ran = run(options);
+  EXPECT_EQ(ran.ending.why, protocol::Ended::nobody_left);
+  EXPECT_NEAR(seconds(ran.ending.ended), 24, 2);
+}
+
+TEST(World, MoreEventsThanItsBoundAreOurBug) {
+  WorldOptions options = cluster_of({1, 1}, 40);
+  options.max_events = 100;
+  EXPECT_THROW((void)run(options), Bug);
+}
+
+}  // namespace
+}  // namespace motley::sim

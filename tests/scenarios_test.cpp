@@ -1,0 +1,340 @@
+// Scenarios: scripts that drive a chief, and what it answers, line by line, with the reason. The files under tests/scenarios hold both; the
+// idea is etcd/raft's. MOTLEY_REWRITE=1 writes the answers anew: read the diff before you believe it.
+//
+// file    := lines; a block is commands, `----`, the answers, an empty line. `#` begins a comment.
+// command := job key=value...          before the first join: samples, epoch, batch, evaluate, quorum, servers, refusals, silence, empty,
+// max_time
+//            strategy name knob=value...
+//            join a b c                each says hello on a connection of its own; from then on `a` is its newest membership
+//            rejoin a                  says hello again on the same connection
+//            finish a b [took=40ms]    each has computed, and every server has it whole
+//            nan a                     the same, with a value that is not a number
+//            compute a [took=40ms]     its half of that; `gather a 0` is server 0's
+//            die a | goodbye a | heartbeat a
+//            at 5s | tick 5s           it is so late; the chief notices | tick
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <boost/describe.hpp>
+#include <boost/mp11.hpp>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <memory>
+#include <optional>
+#include <sstream>
+#include <stdexcept>
+
+#include "base/match.h"
+#include "policy/strategies.h"
+#include "protocol/chief.h"
+#include "protocol/chief_hands_for_tests.h"
+
+namespace motley {
+namespace {
+
+using Words = std::vector<std::string>;
+using Arguments = std::map<std::string, std::string>;
+
+struct BadScript : std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
+
+// Reading ------------------------------------------------------------------------------------------------------------------------------
+
+Words split(const std::string& line) {
+  std::istringstream in(line);
+  Words words;
+  for (std::string word; in >> word;) words.push_back(word);
+  return words;
+}
+
+/// The words of a command that are key=value, taken out of it.
+Arguments take_arguments(Words& words) {
+  Arguments arguments;
+  std::erase_if(words, [&](const std::string& word) {
+    const std::size_t equals = word.find('=');
+    if (equals == std::string::npos) return false;
+    arguments[word.substr(0, equals)] = word.substr(equals + 1);
+    return true;
+  });
+  return arguments;
+}
+
+double number(const std::string& text, std::string_view unit = "") {
+  std::size_t end = 0;
+  const double value = std::stod(text, &end);
+  if (text.substr(end) != unit) throw BadScript(fmt::format("found \"{}\", expected a number{}{}", text, unit.empty() ? "" : " in ", unit));
+  return value;
+}
+
+Duration duration(const std::string& text) {
+  return text.ends_with("ms") ? from_seconds(number(text, "ms") / 1000) : from_seconds(number(text, "s"));
+}
+
+/// Into the member of a described struct that is called `name`, if it has one.
+template <class Struct>
+void assign(Struct& target, const std::string& name, const std::string& value) {
+  bool known = false;
+  boost::mp11::mp_for_each<boost::describe::describe_members<Struct, boost::describe::mod_public>>([&](auto member) {
+    if (name != member.name) return;
+    known = true;
+    target.*member.pointer = static_cast<typename std::decay_t<decltype(target.*member.pointer)>::value_type>(number(value));
+  });
+  if (!known) throw BadScript(fmt::format("found knob \"{}\", which there is not", name));
+}
+
+// Writing ------------------------------------------------------------------------------------------------------------------------------
+
+template <class Enum>
+const char* name_of(Enum value) {
+  return boost::describe::enum_to_string(value, "?");
+}
+
+std::string text(const Lease& lease) {
+  std::string result;
+  for (const Range& range : lease.ranges)
+    result += fmt::format("{}[{},{}) of epoch {}", result.empty() ? "" : " and ", range.first, range.last, range.epoch);
+  return result;
+}
+
+/// What the chief answered, one line each; facts that a later line repeats are left out.
+class Answers {
+ public:
+  void add(const protocol::ChiefActions& actions) {
+    for (const auto& action : actions) std::visit(*this, action);
+  }
+  [[nodiscard]] const Words& lines() const { return lines_; }
+
+  void operator()(const protocol::Send& send) {
+    if (send.to.role == protocol::Role::server && send.to.id > 0) return;  // told as server 0 is
+    std::visit(match{[&](const wire::Apply& m) { apply(m); },
+                     [&](const wire::Order& m) {
+                       line("  order w{} {}{}", m.worker.value, text(m.lease),
+                            m.local_steps > 1 ? fmt::format(" in {} steps", m.local_steps) : "");
+                     },
+                     [&](const wire::Discard& m) { line("discard w{}/{}", m.worker.value, m.step.value); },
+                     [&](const wire::Forget& m) { line("forget w{}", m.worker.value); },
+                     [&](const wire::Fenced& m) { line("fence w{}", m.worker.value); },
+                     [&](const wire::Stop&) { line("stop {}{}", send.to.role == protocol::Role::worker ? "w" : "guest ", send.to.id); },
+                     [](const wire::Welcome&) {},  // Joined says it
+                     [](const wire::Release&) {},  // Released says it
+                     [](const wire::Export&) {},   // Evaluate says it
+                     [&](const auto&) { line("a message that is not a chief's"); }},
+               send.message);
+  }
+  void operator()(const protocol::Joined& fact) { line("join w{} = {}", fact.worker.value, fact.node); }
+  void operator()(const protocol::Left& fact) { line("leave w{} ({})", fact.worker.value, name_of(fact.why)); }
+  void operator()(const protocol::Completed&) {}  // the commands say it
+  void operator()(const protocol::Counted& fact) { staleness_[{fact.worker, fact.step}] = fact.staleness; }
+  void operator()(const protocol::Released& fact) {
+    line("release w{} step {} at v{} ({})", fact.worker.value, fact.step.value, fact.version.value, name_of(fact.why));
+  }
+  void operator()(const protocol::Held& fact) { line("hold w{} ({}, gap {})", fact.worker.value, name_of(fact.why), fact.gap); }
+  void operator()(const protocol::Dropped& fact) { line("drop w{}/{} ({})", fact.worker.value, fact.step.value, name_of(fact.why)); }
+  void operator()(const protocol::Rested& fact) { line("rest w{}", fact.worker.value); }
+  void operator()(const protocol::Evaluate& fact) { line("evaluate v{} after {} samples", fact.version.value, fact.samples); }
+  void operator()(const protocol::Finished& fact) { line("end ({})", name_of(fact.why)); }
+
+ private:
+  template <class... Values>
+  void line(fmt::format_string<Values...> format, Values&&... values) {
+    lines_.push_back(fmt::format(format, std::forward<Values>(values)...));
+  }
+  void apply(const wire::Apply& update) {
+    std::string parts;
+    for (const wire::Part& part : update.parts) {
+      parts += fmt::format(" w{}/{}*{:.4g}", part.worker.value, part.step.value, part.weight);
+      if (const std::uint64_t late = staleness_.at({part.worker, part.step}); late > 0) parts += fmt::format(" (stale {})", late);
+    }
+    line("apply v{}:{}", update.version.value, parts);
+  }
+
+  Words lines_;
+  std::map<std::pair<WorkerId, Step>, std::uint64_t> staleness_;
+};
+
+// Playing ------------------------------------------------------------------------------------------------------------------------------
+
+class Stage {
+ public:
+  Stage() {
+    job_.epoch_samples = job_.total_samples = 96;
+    job_.evaluate_every = 1'000'000;
+  }
+
+  void play(const std::string& line, Answers& answers) {
+    Words words = split(line);
+    const std::string command = words.front();
+    words.erase(words.begin());
+    const Arguments arguments = take_arguments(words);
+    if (command == "job") return describe_job(arguments);
+    if (command == "strategy") return choose_strategy(words.at(0), arguments);
+    if (command == "at" || command == "tick") {
+      chief().now = Instant{duration(words.at(0))};
+      if (command == "tick") act(answers, [](auto& hands) { hands.step(protocol::Tick{}); });
+      return;
+    }
+    if (command == "gather") {
+      const auto server = static_cast<std::uint32_t>(number(words.at(1)));
+      return act(answers, [&](auto& hands) { hands.say_gathered(server, worker(words.at(0))); });
+    }
+    const Duration took = arguments.contains("took") ? duration(arguments.at("took")) : from_seconds(0.1);
+    for (const std::string& name : words) happen(command, name, took, answers);
+  }
+
+ private:
+  void happen(const std::string& command, const std::string& name, Duration took, Answers& answers) {
+    if (command == "join") connections_[name] = next_connection_++;
+    act(answers, [&](protocol::ChiefHands& hands) {
+      if (command == "join" || command == "rejoin") {
+        if (const auto id = hands.hello(connections_.at(name), name, ++attempt_)) workers_[name] = *id;
+      } else if (command == "finish") {
+        hands.finish(worker(name), true, took);
+      } else if (command == "nan") {
+        hands.finish(worker(name), false, took);
+      } else if (command == "compute") {
+        hands.say_contributed(worker(name), true, took);
+      } else if (command == "die") {
+        hands.lose(worker(name));
+      } else if (command == "goodbye") {
+        hands.say(worker(name), wire::Leaving{worker(name)});
+      } else if (command == "heartbeat") {
+        hands.say(worker(name), wire::Heartbeat{worker(name)});
+      } else {
+        throw BadScript(fmt::format("found command \"{}\", which there is not", command));
+      }
+    });
+  }
+
+  template <class Deed>
+  void act(Answers& answers, Deed deed) {
+    deed(chief());
+    answers.add(chief().last);
+  }
+
+  void describe_job(const Arguments& arguments) {
+    for (const auto& [key, value] : arguments) {
+      if (key == "samples")
+        job_.total_samples = static_cast<std::uint64_t>(number(value));
+      else if (key == "epoch")
+        job_.epoch_samples = static_cast<std::uint64_t>(number(value));
+      else if (key == "batch")
+        batch_ = static_cast<std::uint32_t>(number(value));
+      else if (key == "evaluate")
+        job_.evaluate_every = static_cast<std::uint64_t>(number(value));
+      else if (key == "quorum")
+        job_.quorum = static_cast<std::uint32_t>(number(value));
+      else if (key == "servers")
+        job_.servers = static_cast<std::uint32_t>(number(value));
+      else if (key == "refusals")
+        job_.refusals_in_a_row = static_cast<std::uint32_t>(number(value));
+      else if (key == "silence")
+        job_.silence_deadline = duration(value);
+      else if (key == "empty")
+        job_.empty_deadline = duration(value);
+      else if (key == "max_time")
+        job_.max_time = duration(value);
+      else
+        throw BadScript(fmt::format("found job key \"{}\", which there is not", key));
+    }
+  }
+
+  void choose_strategy(const std::string& kind, const Arguments& arguments) {
+    strategy_.kind = kind;
+    for (const auto& [name, value] : arguments) assign(strategy_.knobs, name, value);
+  }
+
+  protocol::ChiefHands& chief() {
+    if (!hands_) hands_ = std::make_unique<protocol::ChiefHands>(job_, strategy_, batch_);
+    return *hands_;
+  }
+  [[nodiscard]] WorkerId worker(const std::string& name) const {
+    const auto found = workers_.find(name);
+    if (found == workers_.end()) throw BadScript(fmt::format("found worker \"{}\", who has not joined", name));
+    return found->second;
+  }
+
+  protocol::ChiefOptions job_;
+  policy::StrategySpec strategy_;
+  std::uint32_t batch_ = 24;
+  std::unique_ptr<protocol::ChiefHands> hands_;
+  std::map<std::string, WorkerId> workers_;
+  std::map<std::string, std::uint32_t> connections_;
+  std::uint32_t next_connection_ = 0;
+  std::uint32_t attempt_ = 0;
+};
+
+/// The file as it should be: everything as written, the answers as they are.
+std::string played(const std::filesystem::path& file) {
+  std::ifstream in(file);
+  std::string result;
+  Stage stage;
+  Answers answers;
+  std::size_t number = 0;
+  bool in_answers = false;
+  for (std::string line; std::getline(in, line);) {
+    ++number;
+    if (in_answers && !line.empty()) continue;  // what it was
+    in_answers = false;
+    result += line + "\n";
+    if (line.empty() || line.front() == '#') continue;
+    if (line == "----") {
+      for (const std::string& answer : answers.lines()) result += answer + "\n";
+      if (answers.lines().empty()) result += "(nothing)\n";
+      answers = {};
+      in_answers = true;
+      continue;
+    }
+    try {
+      stage.play(line, answers);
+    } catch (const std::exception& error) {
+      throw BadScript(fmt::format("{}:{}: {}: {}", file.string(), number, line, error.what()));
+    }
+  }
+  return result;
+}
+
+// The tests ----------------------------------------------------------------------------------------------------------------------------
+
+std::string contents(const std::filesystem::path& file) {
+  std::ifstream in(file);
+  return {std::istreambuf_iterator<char>(in), {}};
+}
+
+std::vector<std::filesystem::path> files() {
+  std::vector<std::filesystem::path> found;
+  for (const auto& entry : std::filesystem::directory_iterator(std::filesystem::path(MOTLEY_SOURCE_DIR) / "tests/scenarios"))
+    if (entry.path().extension() == ".txt") found.push_back(entry.path());
+  std::sort(found.begin(), found.end());
+  return found;
+}
+
+class Scenario : public testing::TestWithParam<std::filesystem::path> {};
+
+TEST_P(Scenario, IsAnsweredAsWritten) {
+  const std::string now = played(GetParam());
+  if (std::getenv("MOTLEY_REWRITE") != nullptr) std::ofstream(GetParam()) << now;
+  EXPECT_EQ(contents(GetParam()), now) << "MOTLEY_REWRITE=1 writes " << GetParam() << " anew";
+}
+
+INSTANTIATE_TEST_SUITE_P(All, Scenario, testing::ValuesIn(files()), [](const auto& scenario) {
+  std::string name = scenario.param.stem().string();
+  std::replace_if(
+      name.begin(), name.end(), [](unsigned char c) { return std::isalnum(c) == 0; }, '_');
+  return name;
+});
+
+TEST(Scenarios, EveryStrategyHasOne) {
+  std::string all;
+  for (const auto& file : files()) all += contents(file);
+  for (const std::string_view name : policy::strategy_names())
+    EXPECT_TRUE(all.find(fmt::format("\nstrategy {}\n", name)) != std::string::npos ||
+                all.find(fmt::format("\nstrategy {} ", name)) != std::string::npos)
+        << name << " is in no file of tests/scenarios";
+}
+
+}  // namespace
+}  // namespace motley
