@@ -79,9 +79,29 @@ TEST_F(CommandLine, SimulatePrintsOneObjectWithEveryKey) {
   const Ran ran = motley("simulate job.toml --strategy ssp --json");
   ASSERT_EQ(ran.code, 0) << ran.err;
   const auto object = boost::json::parse(ran.out).as_object();
-  for (const char* key : {"strategy", "seed", "workers", "target_accuracy", "time_to_target_s", "seconds", "epochs", "samples", "updates", "final_accuracy", "best_accuracy",
-                          "final_loss", "samples_per_second", "sum_of_parts_samples_per_second", "wait_share", "exposed_comm_share", "overlap_ratio", "bytes_pushed",
-                          "bytes_pulled", "staleness", "finish_spread", "per_worker", "trace_sha256"})
+  for (const char* key : {"strategy",
+                          "seed",
+                          "workers",
+                          "target_accuracy",
+                          "time_to_target_s",
+                          "seconds",
+                          "epochs",
+                          "samples",
+                          "updates",
+                          "final_accuracy",
+                          "best_accuracy",
+                          "final_loss",
+                          "samples_per_second",
+                          "sum_of_parts_samples_per_second",
+                          "wait_share",
+                          "exposed_comm_share",
+                          "overlap_ratio",
+                          "bytes_pushed",
+                          "bytes_pulled",
+                          "staleness",
+                          "finish_spread",
+                          "per_worker",
+                          "trace_sha256"})
     EXPECT_TRUE(object.contains(key)) << key;
   EXPECT_EQ(object.at("samples").to_number<int>(), 1280);
   EXPECT_EQ(object.at("epochs").to_number<int>(), 2);
@@ -89,7 +109,8 @@ TEST_F(CommandLine, SimulatePrintsOneObjectWithEveryKey) {
 
 TEST_F(CommandLine, TheSameSeedGivesTheSameTraceAndAnotherSeedAnother) {
   const auto sha = [&](const std::string& seed) {
-    return std::string(boost::json::parse(motley("simulate job.toml --strategy asp --json --seed " + seed).out).at("trace_sha256").as_string());
+    return std::string(
+        boost::json::parse(motley("simulate job.toml --strategy asp --json --seed " + seed).out).at("trace_sha256").as_string());
   };
   const std::string first = sha("7");
   EXPECT_EQ(first, sha("7"));
@@ -102,8 +123,8 @@ TEST_F(CommandLine, CompareMakesARowPerStrategyAndAReport) {
   const auto rows = boost::json::parse(ran.out).at("rows").as_array();
   ASSERT_EQ(rows.size(), 3U);
   EXPECT_EQ(rows[2].at("strategy").as_string(), "local-sgd:steps=4");
-  for (const char* key : {"time_to_target_s", "time_to_target_per_seed", "final_accuracy_mean", "final_accuracy_std", "samples_per_second", "bytes_total", "wait_share",
-                          "overlap_ratio", "speedup_vs_bsp", "speedup_vs_lb_bsp"})
+  for (const char* key : {"time_to_target_s", "time_to_target_per_seed", "final_accuracy_mean", "final_accuracy_std", "samples_per_second",
+                          "bytes_total", "wait_share", "overlap_ratio", "speedup_vs_bsp", "speedup_vs_lb_bsp"})
     EXPECT_TRUE(rows[0].as_object().contains(key)) << key;
   EXPECT_TRUE(std::filesystem::exists(folder_ / "report" / "report.html"));
 }

@@ -46,7 +46,8 @@ double microseconds_per_contribution(const std::string& name, std::uint32_t work
     now += from_seconds(1e-4);
     const policy::Plan plan = strategy.plan(worker);
     const double speed = 250.0 * (1U << (worker.value % 4));
-    strategy.contributed(now, {worker, Step{i}, Version{i}, plan.samples, plan.local_steps, 1.0, from_seconds(plan.samples / speed)}, decisions);
+    strategy.contributed(now, {worker, Step{i}, Version{i}, plan.samples, plan.local_steps, 1.0, from_seconds(plan.samples / speed)},
+                         decisions);
     carry_out();
   }
   return watch.seconds() / static_cast<double>(contributions) * 1e6;

@@ -46,7 +46,8 @@ boost::json::object bench_store() {
   const double apply_four = best_seconds([&] { shard.apply(update, four); });
   const double pull = best_seconds([&] { shard.snapshot(0.9, a); });
 
-  // Traffic: memcpy reads and writes once; a triad reads twice and writes once; SGD reads g, w, v and writes w, v; a look-ahead reads w, v, writes one.
+  // Traffic: memcpy reads and writes once; a triad reads twice and writes once; SGD reads g, w, v and writes w, v; a look-ahead reads w, v,
+  // writes one.
   const double triad_rate = 3 * bytes / triad;
   const double apply_rate = 5 * bytes / apply_one;
   return {{"memcpy_bytes_per_second", 2 * bytes / copy},

@@ -19,7 +19,8 @@ void print(const boost::json::object& figures, bool json) {
     fmt::print("{}\n", boost::json::serialize(figures));
     return;
   }
-  for (const auto& [key, value] : figures) fmt::print("{:<40} {:.6g}\n", std::string_view(key.data(), key.size()), value.to_number<double>());
+  for (const auto& [key, value] : figures)
+    fmt::print("{:<40} {:.6g}\n", std::string_view(key.data(), key.size()), value.to_number<double>());
 }
 
 }  // namespace

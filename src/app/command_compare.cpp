@@ -50,7 +50,8 @@ Result<std::vector<Entry>> read_entries(const Job& job, const std::string& list)
 }
 
 /// Every run on its own, as many at once as there are cores. Results by strategy, then by seed.
-Result<std::vector<SimulationResult>> run_all(const Job& job, const Material& material, const std::vector<Entry>& entries, const std::vector<std::uint64_t>& seeds) {
+Result<std::vector<SimulationResult>> run_all(const Job& job, const Material& material, const std::vector<Entry>& entries,
+                                              const std::vector<std::uint64_t>& seeds) {
   const std::size_t count = entries.size() * seeds.size();
   std::vector<std::optional<Result<SimulationResult>>> results(count);
   ProgressBar bar(job.name, count);
@@ -87,7 +88,10 @@ Result<std::vector<SimulationResult>> run_all(const Job& job, const Material& ma
 
 Result<std::filesystem::path> write_report(const Arguments& arguments, const report::Comparison& table, const std::string& json) {
   std::filesystem::path folder = arguments.out;
-  if (folder.empty()) folder = std::filesystem::path("runs") / fmt::format("{}-{:%Y%m%d-%H%M%S}", table.job, fmt::localtime(std::chrono::system_clock::to_time_t(std::chrono::system_clock::now())));
+  if (folder.empty())
+    folder =
+        std::filesystem::path("runs") / fmt::format("{}-{:%Y%m%d-%H%M%S}", table.job,
+                                                    fmt::localtime(std::chrono::system_clock::to_time_t(std::chrono::system_clock::now())));
   std::error_code failed;
   std::filesystem::create_directories(folder, failed);
   const auto write = [&](const char* name, const std::string& text) {
@@ -95,9 +99,10 @@ Result<std::filesystem::path> write_report(const Arguments& arguments, const rep
     file << text;
     return file.good();
   };
-  if (failed || !write("report.html", report::page(table)) || !write("compare.json", json + "\n") || !write("accuracy.svg", report::accuracy_svg(table)) ||
-      !write("table.md", report::markdown_table(table)))
-    return bad_input(fmt::format("the report cannot be written to {}; expected a writable folder (choose one with --out)", folder.string()));
+  if (failed || !write("report.html", report::page(table)) || !write("compare.json", json + "\n") ||
+      !write("accuracy.svg", report::accuracy_svg(table)) || !write("table.md", report::markdown_table(table)))
+    return bad_input(
+        fmt::format("the report cannot be written to {}; expected a writable folder (choose one with --out)", folder.string()));
   return folder / "report.html";
 }
 
@@ -113,7 +118,8 @@ int run(const Arguments& arguments) {
 
   auto runs = run_all(*job, *material, *entries, *seeds);
   if (!runs) return fail(runs.error());
-  std::string command = fmt::format("motley compare {} --strategies {} --seeds {}", arguments.job.file, arguments.strategies, arguments.seeds);
+  std::string command =
+      fmt::format("motley compare {} --strategies {} --seeds {}", arguments.job.file, arguments.strategies, arguments.seeds);
   for (const std::string& set : arguments.job.overrides) command += fmt::format(" --set {}", set);
   const report::Comparison table = comparison(*job, *runs, *seeds, std::move(command));
   const std::string json = boost::json::serialize(comparison_json(table));
@@ -134,7 +140,10 @@ void add_compare(CLI::App& app, int& exit_code) {
   auto arguments = std::make_shared<Arguments>();
   CLI::App* command = app.add_subcommand("compare", "run several strategies over several seeds; table and report.html");
   arguments->job.add_to(*command, false);
-  command->add_option("--strategies", arguments->strategies, "comma-separated, each with overrides if wanted: bsp,ssp:bound=2,local-sgd:steps=16")->required();
+  command
+      ->add_option("--strategies", arguments->strategies,
+                   "comma-separated, each with overrides if wanted: bsp,ssp:bound=2,local-sgd:steps=16")
+      ->required();
   command->add_option("--seeds", arguments->seeds, "5 means 0 to 4; 10..12 means those")->capture_default_str();
   command->add_option("--out", arguments->out, "folder of the report (default: runs/JOB-TIME)");
   command->callback([arguments, &exit_code] { exit_code = run(*arguments); });

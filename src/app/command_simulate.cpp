@@ -30,7 +30,9 @@ int run(const Arguments& arguments) {
   std::unique_ptr<trace::Writer> writer;
   if (!arguments.trace_file.empty()) {
     file.open(arguments.trace_file, std::ios::binary);
-    if (!file) return fail(bad_input(fmt::format("--trace {}: the file cannot be written; expected a path in an existing, writable folder", arguments.trace_file)));
+    if (!file)
+      return fail(bad_input(
+          fmt::format("--trace {}: the file cannot be written; expected a path in an existing, writable folder", arguments.trace_file)));
     writer = std::make_unique<trace::Writer>([&](std::span<const std::byte> block) {
       file.write(reinterpret_cast<const char*>(block.data()), static_cast<std::streamsize>(block.size()));
     });

@@ -1,4 +1,5 @@
-// The commands of the door, one file each. Each adds itself to the command line and leaves its exit code in `exit_code` when it was the one chosen.
+// The commands of the door, one file each. Each adds itself to the command line and leaves its exit code in `exit_code` when it was the one
+// chosen.
 #pragma once
 #include <string>
 

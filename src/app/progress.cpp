@@ -9,7 +9,8 @@
 
 namespace motley::app {
 
-ProgressBar::ProgressBar(std::string title, std::size_t parts) : title_(std::move(title)), shares_(parts, 0.0), terminal_(isatty(STDERR_FILENO) == 1) {}
+ProgressBar::ProgressBar(std::string title, std::size_t parts)
+    : title_(std::move(title)), shares_(parts, 0.0), terminal_(isatty(STDERR_FILENO) == 1) {}
 
 ProgressBar::~ProgressBar() {
   if (terminal_ && last_percent_ >= 0) fmt::print(stderr, "\r{:78}\r", "");
@@ -28,7 +29,8 @@ void ProgressBar::paint(double share) {
   last_percent_ = percent;
   const auto done = std::count_if(shares_.begin(), shares_.end(), [](double s) { return s >= 1; });
   if (terminal_)
-    fmt::print(stderr, "\r{} [{:<40}] {:3} %  {}/{} runs", title_, std::string(static_cast<std::size_t>(share * 40), '='), percent, done, shares_.size());
+    fmt::print(stderr, "\r{} [{:<40}] {:3} %  {}/{} runs", title_, std::string(static_cast<std::size_t>(share * 40), '='), percent, done,
+               shares_.size());
   else
     fmt::print(stderr, "{}: {} %, {}/{} runs\n", title_, percent, done, shares_.size());
   std::fflush(stderr);

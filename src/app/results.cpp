@@ -39,9 +39,15 @@ json::object staleness_json(const std::vector<std::uint64_t>& histogram) {
 json::array workers_json(const Job& job, const trace::Summary& summary) {
   json::array rows;
   for (const trace::WorkerSummary& w : summary.workers())
-    rows.push_back(json::object{{"node", job.cluster.nodes[w.node].name}, {"steps", w.steps}, {"samples", w.samples}, {"held", w.held},
+    rows.push_back(json::object{{"node", job.cluster.nodes[w.node].name},
+                                {"steps", w.steps},
+                                {"samples", w.samples},
+                                {"held", w.held},
                                 {"mean_batch", w.steps > 0 ? static_cast<double>(w.samples) / static_cast<double>(w.steps) : 0.0},
-                                {"compute_s", w.time.compute_s}, {"send_s", w.time.send_s}, {"receive_s", w.time.receive_s}, {"wait_s", w.time.wait_s}});
+                                {"compute_s", w.time.compute_s},
+                                {"send_s", w.time.send_s},
+                                {"receive_s", w.time.receive_s},
+                                {"wait_s", w.time.wait_s}});
   return rows;
 }
 
@@ -126,9 +132,9 @@ void fill_speedups(report::Comparison& table) {
 std::vector<std::string> describe_workers(const Job& job) {
   std::vector<std::string> lines;
   for (const cluster::Node& node : job.cluster.nodes) {
-    std::string line = fmt::format("{}: {:g} samples/s, {:g} ms overhead, {:.4g} MB/s up, {:.4g} MB/s down, {:g} ms latency", node.name, node.samples_per_second,
-                                   seconds(node.overhead) * 1e3, node.link.up_bytes_per_second / 1e6, node.link.down_bytes_per_second / 1e6,
-                                   seconds(node.link.latency) * 1e3);
+    std::string line = fmt::format("{}: {:g} samples/s, {:g} ms overhead, {:.4g} MB/s up, {:.4g} MB/s down, {:g} ms latency", node.name,
+                                   node.samples_per_second, seconds(node.overhead) * 1e3, node.link.up_bytes_per_second / 1e6,
+                                   node.link.down_bytes_per_second / 1e6, seconds(node.link.latency) * 1e3);
     if (node.jitter > 0) line += fmt::format(", {:g} % jitter", node.jitter * 100);
     if (node.slowdowns) line += fmt::format(", {:g}x slowdowns", node.slowdowns->factor);
     lines.push_back(std::move(line));
@@ -185,27 +191,30 @@ json::object run_json(const Job& job, const SimulationResult& run) {
 
 std::string run_text(const Job& job, const SimulationResult& run) {
   const Figures f = figures(run);
-  std::string text = fmt::format("{} on {}, seed {}: {} after {:.1f} s, {} updates, {} samples\n", run.label, job.name, run.seed, ended_sentence(run.ending.why),
-                                 seconds(run.ending.ended), run.ending.updates, run.ending.samples);
+  std::string text = fmt::format("{} on {}, seed {}: {} after {:.1f} s, {} updates, {} samples\n", run.label, job.name, run.seed,
+                                 ended_sentence(run.ending.why), seconds(run.ending.ended), run.ending.updates, run.ending.samples);
   const auto& curve = run.summary.curve();
   if (!curve.empty() && !job.timing_only) {
-    text += fmt::format("  accuracy   {:.2f} % at the end, {:.2f} % at best, loss {:.4f}\n", curve.back().accuracy * 100, best_accuracy(curve) * 100, curve.back().loss);
+    text += fmt::format("  accuracy   {:.2f} % at the end, {:.2f} % at best, loss {:.4f}\n", curve.back().accuracy * 100,
+                        best_accuracy(curve) * 100, curve.back().loss);
     if (job.target_accuracy) {
       const auto reached = trace::time_to_target(curve, *job.target_accuracy);
       text += reached ? fmt::format("  target     {:.1f} % reached after {:.1f} s\n", *job.target_accuracy * 100, *reached)
                       : fmt::format("  target     {:.1f} % not reached\n", *job.target_accuracy * 100);
     }
   }
-  text += fmt::format("  speed      {:.0f} samples/s, {:.0f} % of the sum of the parts ({:.0f})\n", f.samples_per_second, 100 * f.samples_per_second / run.sum_of_parts,
-                      run.sum_of_parts);
+  text += fmt::format("  speed      {:.0f} samples/s, {:.0f} % of the sum of the parts ({:.0f})\n", f.samples_per_second,
+                      100 * f.samples_per_second / run.sum_of_parts, run.sum_of_parts);
   text += fmt::format("  time       {:.1f} % waiting, {:.1f} % exposed communication\n", f.wait_share * 100, f.exposed_comm_share * 100);
   for (const trace::WorkerSummary& w : run.summary.workers())
-    text += fmt::format("  {:<10} {} steps, {:.1f} samples each, computing {:.1f} s, waiting {:.1f} s\n", job.cluster.nodes[w.node].name, w.steps,
-                        w.steps > 0 ? static_cast<double>(w.samples) / static_cast<double>(w.steps) : 0.0, w.time.compute_s, w.time.wait_s);
+    text += fmt::format("  {:<10} {} steps, {:.1f} samples each, computing {:.1f} s, waiting {:.1f} s\n", job.cluster.nodes[w.node].name,
+                        w.steps, w.steps > 0 ? static_cast<double>(w.samples) / static_cast<double>(w.steps) : 0.0, w.time.compute_s,
+                        w.time.wait_s);
   return text + fmt::format("  trace      {}\n", run.trace_sha256);
 }
 
-report::Comparison comparison(const Job& job, const std::vector<SimulationResult>& runs, const std::vector<std::uint64_t>& seeds, std::string command) {
+report::Comparison comparison(const Job& job, const std::vector<SimulationResult>& runs, const std::vector<std::uint64_t>& seeds,
+                              std::string command) {
   report::Comparison table;
   table.job = job.name;
   table.command = std::move(command);

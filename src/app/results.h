@@ -25,7 +25,8 @@ boost::json::object run_json(const Job& job, const SimulationResult& run);
 std::string run_text(const Job& job, const SimulationResult& run);
 
 /// One row per strategy, in the order of `runs` (first by strategy, then by seed; each strategy has `seeds` runs).
-report::Comparison comparison(const Job& job, const std::vector<SimulationResult>& runs, const std::vector<std::uint64_t>& seeds, std::string command);
+report::Comparison comparison(const Job& job, const std::vector<SimulationResult>& runs, const std::vector<std::uint64_t>& seeds,
+                              std::string command);
 /// The object that `compare --json` prints.
 boost::json::object comparison_json(const report::Comparison& comparison);
 

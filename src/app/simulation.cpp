@@ -51,7 +51,8 @@ sim::WorldOptions world_options(const Job& job, const Material& material, store:
   world.chief.servers = job.cluster.servers;
   world.chief.silence_deadline = job.cluster.silence_deadline;
   world.chief.quorum = 0;
-  for (std::uint32_t n = 0; n < job.cluster.nodes.size(); ++n) world.chief.quorum += cluster::present_at_start(job.cluster, NodeId{n}) ? 1 : 0;
+  for (std::uint32_t n = 0; n < job.cluster.nodes.size(); ++n)
+    world.chief.quorum += cluster::present_at_start(job.cluster, NodeId{n}) ? 1 : 0;
   return world;
 }
 
@@ -104,8 +105,10 @@ Result<SimulationResult> simulate(const Job& job, const Material& material, cons
   const store::Layout layout = store::cut(tensors, std::max<std::uint64_t>(1, job.slice_bytes / sizeof(float)), job.cluster.servers);
   for (std::uint32_t s = 0; s < job.cluster.servers; ++s)
     if (layout.of(ServerId{s}).empty())
-      return bad_input(fmt::format("{}: cluster.server.count: found {} servers for a model of {} slices; expected at most one server per slice (or a smaller [wire] slice)",
-                                   job.file.string(), job.cluster.servers, layout.slices.size()));
+      return bad_input(
+          fmt::format("{}: cluster.server.count: found {} servers for a model of {} slices; expected at most one server per slice (or a "
+                      "smaller [wire] slice)",
+                      job.file.string(), job.cluster.servers, layout.slices.size()));
 
   const sim::WorldOptions world_opts = world_options(job, material, layout, options.seed);
   policy::ScheduleSpec schedule_spec = job.schedule;

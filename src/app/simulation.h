@@ -27,8 +27,8 @@ struct SimulationOptions {
   policy::StrategySpec strategy;
   std::string label;  // how the user wrote the strategy
   std::uint64_t seed = 0;
-  trace::Sink* also = nullptr;                    // hears everything too
-  std::function<void(double share)> progress;     // of all samples; may be empty
+  trace::Sink* also = nullptr;                 // hears everything too
+  std::function<void(double share)> progress;  // of all samples; may be empty
 };
 
 struct SimulationResult {

@@ -16,7 +16,8 @@ struct Where {
   const char* file;
   int line;
   const char* function;
-  static constexpr Where here(const char* file = __builtin_FILE(), int line = __builtin_LINE(), const char* function = __builtin_FUNCTION()) {
+  static constexpr Where here(const char* file = __builtin_FILE(), int line = __builtin_LINE(),
+                              const char* function = __builtin_FUNCTION()) {
     return {file, line, function};
   }
 };

@@ -25,11 +25,12 @@ struct Count {
   [[nodiscard]] constexpr Rep ahead_of(Count other) const { return value > other.value ? value - other.value : 0; }
 };
 
-using WorkerId = Id<struct WorkerTag>;  // one membership of one worker: a worker that comes back gets a new one, so an old id is fenced for ever
+using WorkerId =
+    Id<struct WorkerTag>;  // one membership of one worker: a worker that comes back gets a new one, so an old id is fenced for ever
 using ServerId = Id<struct ServerTag>;  // server 0 is the chief's own
 using SliceId = Id<struct SliceTag>;
-using NodeId = Id<struct NodeTag>;  // a machine of the cluster, as the job describes it
-using Step = Count<struct StepTag>;  // a worker's own count of orders
+using NodeId = Id<struct NodeTag>;         // a machine of the cluster, as the job describes it
+using Step = Count<struct StepTag>;        // a worker's own count of orders
 using Version = Count<struct VersionTag>;  // how many global updates a parameter has seen
 
 }  // namespace motley

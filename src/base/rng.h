@@ -14,9 +14,9 @@ class Rng {
   Rng(std::uint64_t seed, std::string_view name, std::uint64_t index = 0);
 
   std::uint64_t bits();
-  double uniform();                       // [0, 1)
-  std::uint64_t below(std::uint64_t n);   // [0, n), unbiased; n >= 1
-  double normal();                        // mean 0, deviation 1
+  double uniform();                      // [0, 1)
+  std::uint64_t below(std::uint64_t n);  // [0, n), unbiased; n >= 1
+  double normal();                       // mean 0, deviation 1
   double exponential(double mean);
   /// exp(N(0, sigma)) scaled to mean 1.
   double log_normal(double sigma);

@@ -20,7 +20,8 @@ Duration compute_time(const Node& node, std::uint64_t samples, std::uint32_t ste
 
 namespace {
 
-/// Real-valued shares: T* = (total + sum fixed/per_sample) / sum 1/per_sample over the devices not at a bound; bounds are met one after the other.
+/// Real-valued shares: T* = (total + sum fixed/per_sample) / sum 1/per_sample over the devices not at a bound; bounds are met one after the
+/// other.
 std::vector<double> water_fill(std::span<const Affine> devices, double total, std::span<const std::uint32_t> least,
                                std::span<const std::uint32_t> limits) {
   const std::size_t n = devices.size();

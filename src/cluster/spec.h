@@ -28,9 +28,9 @@ enum class DeviceKind { cpu, cuda, emulated };
 struct Node {
   std::string name;  // unique in the cluster
   DeviceKind device = DeviceKind::emulated;
-  int device_index = 0;           // cuda:N
-  double samples_per_second = 0;  // beyond the overhead
-  Duration overhead{};            // per step, whatever its size
+  int device_index = 0;            // cuda:N
+  double samples_per_second = 0;   // beyond the overhead
+  Duration overhead{};             // per step, whatever its size
   std::uint64_t memory_bytes = 0;  // 0: no limit
   double jitter = 0;               // deviation of the log-normal factor on each step's compute time
   std::optional<Slowdowns> slowdowns;

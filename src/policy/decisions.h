@@ -34,8 +34,8 @@ enum class Why : std::uint8_t {
   ahead_of_slowest,   // held: as far ahead as the bound allows
   not_finite          // dropped: a value in it is not a number or infinite
 };
-BOOST_DESCRIBE_ENUM(Why, first_order, barrier_complete, on_arrival, within_bound, extra_steps, slowest_moved, work_returned, round_in_progress,
-                    others_computing, ahead_of_slowest, not_finite)
+BOOST_DESCRIBE_ENUM(Why, first_order, barrier_complete, on_arrival, within_bound, extra_steps, slowest_moved, work_returned,
+                    round_in_progress, others_computing, ahead_of_slowest, not_finite)
 [[nodiscard]] std::string_view sentence(Why why);
 
 /// These contributions make one update together, summed in this order.

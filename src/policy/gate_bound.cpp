@@ -4,7 +4,9 @@
 
 namespace motley::policy {
 
-GateBound::GateBound(std::uint32_t lower, std::uint32_t upper) : lower_(lower), upper_(upper) { check(lower <= upper, "the lower bound is not above the upper"); }
+GateBound::GateBound(std::uint32_t lower, std::uint32_t upper) : lower_(lower), upper_(upper) {
+  check(lower <= upper, "the lower bound is not above the upper");
+}
 
 void GateBound::joined(Instant now, std::span<const WorkerId> workers, Decisions& out) {
   for (const WorkerId worker : workers) {

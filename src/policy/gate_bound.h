@@ -35,7 +35,7 @@ class GateBound : public Gate {
     Instant last{};           // its last arrival
     Duration interval{};      // between its last two; 0: not known yet
     bool waiting = false;
-    bool resting = false;     // has nothing to do and so holds nobody up
+    bool resting = false;  // has nothing to do and so holds nobody up
   };
   [[nodiscard]] std::uint64_t slowest_clock() const;
   [[nodiscard]] std::uint32_t extra_steps(const Pace& fast) const;

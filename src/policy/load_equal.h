@@ -1,5 +1,5 @@
-// Load `equal`: everyone gets the same share of the global batch, whatever its speed (to one sample: the first in order take what division leaves).
-// Load `fixed`: each worker's batch as the user listed it, in order of joining; who joins beyond the list gets an equal share.
+// Load `equal`: everyone gets the same share of the global batch, whatever its speed (to one sample: the first in order take what division
+// leaves). Load `fixed`: each worker's batch as the user listed it, in order of joining; who joins beyond the list gets an equal share.
 #pragma once
 #include <vector>
 

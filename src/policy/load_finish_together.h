@@ -1,6 +1,7 @@
 // Load `finish together`: batches from measured speed, so that all workers' steps end at the same moment.
 //
-// Rule: until every worker has been measured, equal shares. Then cluster::finish_together over the affine fits, once at first and again every
+// Rule: until every worker has been measured, equal shares. Then cluster::finish_together over the affine fits, once at first and again
+// every
 //   `replan` updates or when somebody comes or goes; a new plan is adopted when it moves anybody by more than the dead band of 5 %.
 // Guarantee: the batches sum to the global batch; each is at least 1.
 // Cost: O(P log P) per plan, O(log P) per order.

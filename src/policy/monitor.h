@@ -9,11 +9,11 @@
 
 namespace motley::policy {
 
-/// Least squares over (samples, seconds) in which each older observation weighs 0.9 of the next (the batch form of recursive least squares with
-/// forgetting). While the batches seen lie too close together to tell a from beta, a keeps its last known value (0 at first).
-/// A device that slows down does so as a whole: when a batch like the last one takes over 1.6 times as long as predicted, or as much less (no jitter
-/// does that), everything seen so far is scaled at once, so that what was learned of the proportion of a and beta stays valid. As one more point of the fit it would be taken
-/// for overhead. After a change of batch the fit itself may be what is wrong, so then it learns instead.
+/// Least squares over (samples, seconds) in which each older observation weighs 0.9 of the next (the batch form of recursive least squares
+/// with forgetting). While the batches seen lie too close together to tell a from beta, a keeps its last known value (0 at first). A device
+/// that slows down does so as a whole: when a batch like the last one takes over 1.6 times as long as predicted, or as much less (no jitter
+/// does that), everything seen so far is scaled at once, so that what was learned of the proportion of a and beta stays valid. As one more
+/// point of the fit it would be taken for overhead. After a change of batch the fit itself may be what is wrong, so then it learns instead.
 class SpeedFit {
  public:
   void observe(std::uint32_t samples, Duration compute);

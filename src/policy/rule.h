@@ -21,7 +21,8 @@ class Rule {
   virtual void weigh(std::span<const Contribution> members, std::span<double> weights) = 0;
 };
 
-/// `mean`: weight b_i/B with B the fixed global batch, whether the members come together or one by one: one learning rate serves every gate.
+/// `mean`: weight b_i/B with B the fixed global batch, whether the members come together or one by one: one learning rate serves every
+/// gate.
 class RuleMean : public Rule {
  public:
   explicit RuleMean(std::uint32_t global_batch) : global_batch_(global_batch) {}
@@ -39,8 +40,8 @@ class RuleModelMean : public Rule {
   void weigh(std::span<const Contribution> members, std::span<double> weights) override;
 };
 
-/// Guard around any rule, for gates that allow staleness: a contribution whose norm exceeds `multiple` times its moving average (0.95) is scaled down to that.
-/// At a well chosen learning rate it never acts; at two or three times that rate it prevents collapse.
+/// Guard around any rule, for gates that allow staleness: a contribution whose norm exceeds `multiple` times its moving average (0.95) is
+/// scaled down to that. At a well chosen learning rate it never acts; at two or three times that rate it prevents collapse.
 class RuleClipped : public Rule {
  public:
   RuleClipped(std::unique_ptr<Rule> inner, double multiple) : inner_(std::move(inner)), multiple_(multiple) {}

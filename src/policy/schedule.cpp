@@ -14,7 +14,8 @@ double Schedule::rate(std::uint64_t samples) const {
   const double warm = spec_.warmup > 0 ? std::min(1.0, (done / global_batch_ + 1) / spec_.warmup) : 1.0;
   switch (spec_.kind) {
     case ScheduleSpec::Kind::constant: return spec_.lr * warm;
-    case ScheduleSpec::Kind::step: return spec_.lr * warm * std::pow(spec_.step_factor, std::floor(done / (epoch_ * spec_.step_every_epochs)));
+    case ScheduleSpec::Kind::step:
+      return spec_.lr * warm * std::pow(spec_.step_factor, std::floor(done / (epoch_ * spec_.step_every_epochs)));
     case ScheduleSpec::Kind::cosine: {
       const double progress = std::min(1.0, done / total_);
       const double shape = 0.5 * (1 + std::cos(std::numbers::pi * progress));

@@ -34,12 +34,13 @@ struct StrategySpec {
   std::vector<std::uint32_t> batches;  // fixed batch per worker in the order of joining; empty: the strategy's load decides
 };
 
-/// How the learning rate moves over the training. Progress counts samples, so that every strategy sees the same rate after the same samples.
+/// How the learning rate moves over the training. Progress counts samples, so that every strategy sees the same rate after the same
+/// samples.
 struct ScheduleSpec {
   enum class Kind { constant, step, cosine };
   Kind kind = Kind::constant;
   double lr = 0.02;
-  double warmup = 0;            // linear, in units of global batches
+  double warmup = 0;             // linear, in units of global batches
   double step_every_epochs = 1;  // step: multiply by step_factor each time
   double step_factor = 0.1;
   double final_fraction = 0;  // cosine: ends at lr * this

@@ -27,7 +27,8 @@ struct Preset {
 [[nodiscard]] std::span<const Preset> presets();
 [[nodiscard]] std::span<const std::string_view> strategy_names();
 
-/// Refused: an unknown name (with the list of known ones), a knob that this strategy does not take (with those that it does), bounds that cross.
+/// Refused: an unknown name (with the list of known ones), a knob that this strategy does not take (with those that it does), bounds that
+/// cross.
 Result<Strategy> make_strategy(const StrategySpec& spec, const Setting& setting);
 
 }  // namespace motley::policy

@@ -43,7 +43,8 @@ void Chief::hear(Instant now, const Received& received, ChiefActions& out) {
     return;
   }
   if (finished_) return;  // its Stop is on the way
-  if (const auto* said = std::get_if<wire::Contributed>(&received.message); said != nullptr && said->worker == worker) contributed(now, *said, out);
+  if (const auto* said = std::get_if<wire::Contributed>(&received.message); said != nullptr && said->worker == worker)
+    contributed(now, *said, out);
   if (std::holds_alternative<wire::Leaving>(received.message)) expel(now, worker, Gone::said_goodbye, out);
 }
 
@@ -135,8 +136,9 @@ void Chief::complete_if_whole(Instant now, WorkerId worker, const Outstanding& o
   if (!said.finite || !std::isfinite(said.squared_norm)) return refuse(now, worker, order, out);
   refusals_ = 0;
   // How much it did is what it was ordered to do, whatever it says.
-  const policy::Contribution contribution{worker,           said.step, said.base, static_cast<std::uint32_t>(order.lease.size()),
-                                          order.local_steps, std::sqrt(said.squared_norm), said.compute};
+  const policy::Contribution contribution{
+      worker,      said.step, said.base, static_cast<std::uint32_t>(order.lease.size()), order.local_steps, std::sqrt(said.squared_norm),
+      said.compute};
   complete_.emplace(std::pair{worker, order.step}, order.lease);
   Duty& duty = duties_.at(worker);
   duty.refusals = 0;
@@ -172,8 +174,11 @@ void Chief::apply(const policy::Apply& update, ChiefActions& out) {
   weights_.resize(update.members.size());
   strategy_.weigh(update.members, weights_);
   const bool gradients = strategy_.payload() == policy::Payload::gradient;
-  wire::Apply message{version_.next(), gradients ? wire::UpdateKind::gradient : wire::UpdateKind::delta, schedule_.rate(ledger_.counted()),
-                      strategy_.momentum(), {}};
+  wire::Apply message{version_.next(),
+                      gradients ? wire::UpdateKind::gradient : wire::UpdateKind::delta,
+                      schedule_.rate(ledger_.counted()),
+                      strategy_.momentum(),
+                      {}};
   message.parts.reserve(update.members.size());
   for (std::size_t i = 0; i < update.members.size(); ++i) {
     const policy::Contribution& member = update.members[i];
@@ -206,7 +211,8 @@ void Chief::order_next(Instant now, policy::Release release, ChiefActions& out) 
   const std::uint32_t local_steps = std::min(plan.local_steps, static_cast<std::uint32_t>(lease.size()));
   out.emplace_back(Released{worker, step, version_, release.why});
   tell_servers(wire::Release{worker, step, strategy_.rho(), plan.bits.pull}, out);
-  out.emplace_back(Send{peer(worker), wire::Order{worker, step, version_, local_steps, schedule_.rate(ledger_.counted()), plan.bits.push, lease}});
+  out.emplace_back(
+      Send{peer(worker), wire::Order{worker, step, version_, local_steps, schedule_.rate(ledger_.counted()), plan.bits.push, lease}});
   duty.outstanding.push_back({step, std::move(lease), local_steps, std::nullopt, 0});
   strategy_.ordered(now, worker);
 }

@@ -1,7 +1,8 @@
 // The chief: membership, ledger and strategy behind one door. Facts in, orders out; it never sees a payload, a clock or a socket.
 //
-// A contribution is complete when its worker has said Contributed and every server has said Gathered; only then does the strategy hear of it.
-// So whatever is applied is whole on every server, and a worker that dies in mid-push has contributed nothing: its lease returns to the pool.
+// A contribution is complete when its worker has said Contributed and every server has said Gathered; only then does the strategy hear of
+// it. So whatever is applied is whole on every server, and a worker that dies in mid-push has contributed nothing: its lease returns to the
+// pool.
 #pragma once
 #include <boost/container/small_vector.hpp>
 #include <boost/describe.hpp>
@@ -23,15 +24,15 @@ namespace motley::protocol {
 
 struct ChiefOptions {
   std::uint64_t epoch_samples{};
-  std::uint64_t total_samples{};                   // training ends when so many are counted
-  std::uint64_t evaluate_every{};                  // samples between two evaluations
-  std::optional<Duration> max_time;                // training ends then, whatever is counted
+  std::uint64_t total_samples{};     // training ends when so many are counted
+  std::uint64_t evaluate_every{};    // samples between two evaluations
+  std::optional<Duration> max_time;  // training ends then, whatever is counted
   std::uint32_t servers = 1;
-  std::uint32_t quorum = 1;                        // the first orders go out when so many have joined
-  Duration silence_deadline = from_seconds(5);     // a silent member is taken for dead
-  Duration empty_deadline = from_seconds(60);      // nobody here for so long: give up
-  std::uint32_t refusals_in_a_row = 16;            // so many contributions with non-finite values, and training has diverged
-  std::uint32_t refusals_of_one = 4;               // so many of one worker in a row, and it is sent away, if it is not the only one
+  std::uint32_t quorum = 1;                     // the first orders go out when so many have joined
+  Duration silence_deadline = from_seconds(5);  // a silent member is taken for dead
+  Duration empty_deadline = from_seconds(60);   // nobody here for so long: give up
+  std::uint32_t refusals_in_a_row = 16;         // so many contributions with non-finite values, and training has diverged
+  std::uint32_t refusals_of_one = 4;            // so many of one worker in a row, and it is sent away, if it is not the only one
 };
 
 // What the chief hears -------------------------------------------------------------------------------------------------------------
@@ -162,8 +163,8 @@ class Chief {
   Membership membership_;
   Ledger ledger_;
   std::map<WorkerId, Duty> duties_;
-  std::map<std::pair<WorkerId, Step>, Lease> complete_;    // with the strategy, not yet applied; outlives its worker
-  std::map<std::uint32_t, WorkerId> by_connection_;        // a second Hello on one connection replaces the first
+  std::map<std::pair<WorkerId, Step>, Lease> complete_;  // with the strategy, not yet applied; outlives its worker
+  std::map<std::uint32_t, WorkerId> by_connection_;      // a second Hello on one connection replaces the first
   bool started_ = false;
   bool finished_ = false;
   Version version_;
@@ -172,8 +173,8 @@ class Chief {
   std::uint32_t refusals_ = 0;
   std::optional<Instant> first_joined_;  // of those here
   std::optional<Instant> empty_since_;
-  policy::Decisions decisions_;   // scratch, empty between events
-  std::vector<double> weights_;   // scratch
+  policy::Decisions decisions_;  // scratch, empty between events
+  std::vector<double> weights_;  // scratch
 };
 
 }  // namespace motley::protocol

@@ -1,8 +1,8 @@
 // The ledger: every sample of every epoch counts exactly once, whoever dies.
 //
-// Each epoch is a permutation of the data set; the ledger deals in its positions alone. A position is free, leased or counted. Free positions
-// are granted in order, returned ones first; a lease ends counted or returned. The next epoch begins where the last one's positions run out:
-// nobody waits at the seam.
+// Each epoch is a permutation of the data set; the ledger deals in its positions alone. A position is free, leased or counted. Free
+// positions are granted in order, returned ones first; a lease ends counted or returned. The next epoch begins where the last one's
+// positions run out: nobody waits at the seam.
 #pragma once
 #include <cstdint>
 #include <map>

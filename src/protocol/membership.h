@@ -1,5 +1,5 @@
-// Membership: who belongs, since when it was last heard, who has been silent for too long. Ids are given once and never again, so whoever comes
-// back is somebody new and everything said under the old id is fenced. Safety never depends on the deadline, only liveness does.
+// Membership: who belongs, since when it was last heard, who has been silent for too long. Ids are given once and never again, so whoever
+// comes back is somebody new and everything said under the old id is fenced. Safety never depends on the deadline, only liveness does.
 #pragma once
 #include <cstdint>
 #include <map>

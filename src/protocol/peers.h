@@ -1,4 +1,5 @@
-// Who a message comes from or goes to. Before it is welcomed a worker has no id; it is known by its connection (`guest`), which the driver numbers.
+// Who a message comes from or goes to. Before it is welcomed a worker has no id; it is known by its connection (`guest`), which the driver
+// numbers.
 #pragma once
 #include <compare>
 #include <cstdint>

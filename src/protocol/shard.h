@@ -1,5 +1,5 @@
-// A shard: one server's share of the protocol. It counts slices in, commits what the chief says, streams parameters out. Which slices make a
-// contribution whole it knows; what is in them it does not.
+// A shard: one server's share of the protocol. It counts slices in, commits what the chief says, streams parameters out. Which slices make
+// a contribution whole it knows; what is in them it does not.
 #pragma once
 #include <cstdint>
 #include <map>
@@ -62,7 +62,7 @@ class Shard {
   };
   [[nodiscard]] bool whole(const Arrival& arrival) const { return arrival.count == slices_.size(); }
   std::map<std::pair<WorkerId, Step>, Arrival> arrived_;
-  std::set<WorkerId> forgotten_;                              // ids are never used again
+  std::set<WorkerId> forgotten_;  // ids are never used again
   Version version_;
 };
 

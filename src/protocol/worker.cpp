@@ -7,7 +7,9 @@
 
 namespace motley::protocol {
 
-Worker::Worker(WorkerOptions options) : options_(std::move(options)) { check(!options_.servers_of_slices.empty(), "a model has at least one slice"); }
+Worker::Worker(WorkerOptions options) : options_(std::move(options)) {
+  check(!options_.servers_of_slices.empty(), "a model has at least one slice");
+}
 
 void Worker::step(Instant now, const WorkerEvent& event, WorkerActions& out) {
   if (std::holds_alternative<Over>(state_)) return;
@@ -49,7 +51,8 @@ void Worker::arrived(Instant now, const wire::Message& message, WorkerActions& o
 
 void Worker::pulled(const wire::Pulled& slice, WorkerActions& out) {
   // Ids and steps only grow: what is meant for an earlier one comes too late.
-  if (!pulling_ || std::pair(pulling_->worker, pulling_->step) < std::pair(slice.worker, slice.step)) pulling_ = Pulling{slice.worker, slice.step, slice.version};
+  if (!pulling_ || std::pair(pulling_->worker, pulling_->step) < std::pair(slice.worker, slice.step))
+    pulling_ = Pulling{slice.worker, slice.step, slice.version};
   if (pulling_->worker != slice.worker || pulling_->step != slice.step) return;
   ++pulling_->slices;
   compute_if_ready(out);

@@ -1,5 +1,5 @@
-// A worker: waits for an order and the parameters it is to be computed on, computes, pushes, and waits again. It knows which slices there are
-// and on which server each lives; the numbers themselves stay with the driver.
+// A worker: waits for an order and the parameters it is to be computed on, computes, pushes, and waits again. It knows which slices there
+// are and on which server each lives; the numbers themselves stay with the driver.
 #pragma once
 #include <cstdint>
 #include <optional>
@@ -93,7 +93,7 @@ class Worker {
   std::optional<WorkerId> id_;
   std::variant<Outside, Waiting, Computing, Over> state_;
   std::optional<Pulling> pulling_;  // the latest
-  std::uint32_t attempt_ = 0;  // of saying Hello
+  std::uint32_t attempt_ = 0;       // of saying Hello
   Instant last_sent_{};
 };
 

@@ -12,7 +12,8 @@ Device::Device(const cluster::Spec& spec, NodeId node, std::uint64_t seed)
   for (const cluster::Fault& fault : spec.faults) {
     if (fault.node != node) continue;
     if (fault.kind == cluster::FaultKind::slow) faults_.push_back({fault.at, fault.at + fault.lasting, fault.factor});
-    if (fault.kind == cluster::FaultKind::pause) faults_.push_back({fault.at, fault.at + fault.lasting, std::numeric_limits<double>::infinity()});
+    if (fault.kind == cluster::FaultKind::pause)
+      faults_.push_back({fault.at, fault.at + fault.lasting, std::numeric_limits<double>::infinity()});
   }
 }
 

@@ -38,7 +38,8 @@ Instant Network::departure(Instant now, Port from, Port to) const { return std::
 std::uint64_t Network::window(const Parcel& parcel) const {
   const double rate = std::min(egresses_[egress_of(parcel.from)].bytes_per_second, egresses_[egress_of(parcel.to)].bytes_per_second);
   const double round_trip = 2 * seconds(latency(parcel.from, parcel.to));
-  return std::max<std::uint64_t>(2, 1 + static_cast<std::uint64_t>(std::ceil(rate * round_trip / static_cast<double>(std::max<std::uint64_t>(parcel.bytes, 1)))));
+  return std::max<std::uint64_t>(
+      2, 1 + static_cast<std::uint64_t>(std::ceil(rate * round_trip / static_cast<double>(std::max<std::uint64_t>(parcel.bytes, 1)))));
 }
 
 void Network::send(Instant now, const Parcel& parcel) {

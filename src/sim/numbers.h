@@ -1,4 +1,5 @@
-// What the payload handles of the machines stand for: parameters, contributions, evaluations. `NoNumbers` is a world of time and versions alone.
+// What the payload handles of the machines stand for: parameters, contributions, evaluations. `NoNumbers` is a world of time and versions
+// alone.
 #pragma once
 #include <cstdint>
 #include <optional>
@@ -46,7 +47,9 @@ class NoNumbers : public Numbers {
   void free(WorkerId, Step) override {}
   void completed(WorkerId, Step) override {}
   void forget(WorkerId) override {}
-  std::optional<Evaluation> exported(ServerId server, Version) override { return server == ServerId{0} ? std::optional<Evaluation>(Evaluation{}) : std::nullopt; }
+  std::optional<Evaluation> exported(ServerId server, Version) override {
+    return server == ServerId{0} ? std::optional<Evaluation>(Evaluation{}) : std::nullopt;
+  }
 };
 
 }  // namespace motley::sim

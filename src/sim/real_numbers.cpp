@@ -21,7 +21,8 @@ double squared_norm(std::span<const float> values) {
 RealNumbers::RealNumbers(RealNumbersOptions options, GradientSource& source) : options_(std::move(options)), source_(source) {
   std::vector<float> initial(options_.layout.values);
   source_.initialize(options_.seed, initial);
-  for (std::uint32_t s = 0; s < options_.layout.servers; ++s) servers_.emplace_back(options_.layout, ServerId{s}, options_.optimizer, initial);
+  for (std::uint32_t s = 0; s < options_.layout.servers; ++s)
+    servers_.emplace_back(options_.layout, ServerId{s}, options_.optimizer, initial);
 }
 
 RealNumbers::Replica& RealNumbers::replica(WorkerId worker) {
@@ -47,7 +48,8 @@ Contributed RealNumbers::compute(const wire::Order& order) {
   if (held.forgotten) return {};
   gather_samples(order.lease);
   Payload payload{take_buffer(), 0, false};
-  const Loss loss = options_.local_steps ? run_local_steps(held, order, payload.values) : source_.gradient(held.values, samples_, payload.values);
+  const Loss loss =
+      options_.local_steps ? run_local_steps(held, order, payload.values) : source_.gradient(held.values, samples_, payload.values);
   const double norm = squared_norm(std::span<const float>(payload.values).first(options_.parameters));
   const bool finite = std::isfinite(norm) && std::isfinite(loss.sum);
   if (!finite) held.optimizer = local_optimizer();  // its momentum would make every later step infinite too
@@ -55,7 +57,8 @@ Contributed RealNumbers::compute(const wire::Order& order) {
   return {loss.sum, norm, finite};
 }
 
-/// Nesterov's method on the worker's own copy: the gradient is taken one momentum step ahead. The momentum stays with the worker from round to round.
+/// Nesterov's method on the worker's own copy: the gradient is taken one momentum step ahead. The momentum stays with the worker from round
+/// to round.
 Loss RealNumbers::run_local_steps(Replica& held, const wire::Order& order, std::span<float> delta) {
   const std::size_t parameters = options_.parameters;
   std::copy(held.values.begin(), held.values.end(), delta.begin());

@@ -18,10 +18,10 @@ namespace motley::sim {
 struct RealNumbersOptions {
   store::Layout layout;
   store::OptimizerSpec optimizer;
-  std::uint64_t parameters{};     // of the layout's values; the rest are statistics
+  std::uint64_t parameters{};  // of the layout's values; the rest are statistics
   std::uint64_t epoch_samples{};
-  std::uint64_t seed{};           // of the initial model and the epochs' permutations
-  bool local_steps = false;       // contributions are model deltas; workers run the optimizer themselves
+  std::uint64_t seed{};      // of the initial model and the epochs' permutations
+  bool local_steps = false;  // contributions are model deltas; workers run the optimizer themselves
   double local_momentum = 0.9;
 };
 
@@ -71,9 +71,9 @@ class RealNumbers : public Numbers {
     std::uint32_t servers = 0;
   };
   std::map<Version, Export> exports_;
-  std::vector<std::vector<float>> spare_;      // buffers for reuse
-  std::vector<std::uint32_t> samples_;         // scratch
-  std::vector<float> ahead_, gradient_;        // scratch of local steps
+  std::vector<std::vector<float>> spare_;  // buffers for reuse
+  std::vector<std::uint32_t> samples_;     // scratch
+  std::vector<float> ahead_, gradient_;    // scratch of local steps
 };
 
 }  // namespace motley::sim

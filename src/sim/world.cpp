@@ -104,7 +104,9 @@ void World::start_node(std::uint32_t n) {
 /// The process is gone; what it had not sent yet goes with it, and the chief sees its connection break.
 void World::stop_node(std::uint32_t n) {
   Node& node = nodes_[n];
-  if (node.machine) queue_.at(network_.departure(now_, node_port(n), chief_port) + network_.latency(node_port(n), chief_port), LossNoticed{node.connection});
+  if (node.machine)
+    queue_.at(network_.departure(now_, node_port(n), chief_port) + network_.latency(node_port(n), chief_port),
+              LossNoticed{node.connection});
   node.machine.reset();
   node.running.reset();
   node.missed.clear();
@@ -206,13 +208,27 @@ void World::carry_out(const protocol::ChiefAction& action) {
                      tell({.kind = Kind::contributed, .worker = a.worker, .step = a.step, .version = a.base, .first = a.samples});
                    },
                    [&](const protocol::Counted& a) {
-                     tell({.kind = Kind::counted, .worker = a.worker, .step = a.step, .version = a.version, .first = a.samples, .last = a.staleness, .value = a.weight});
+                     tell({.kind = Kind::counted,
+                           .worker = a.worker,
+                           .step = a.step,
+                           .version = a.version,
+                           .first = a.samples,
+                           .last = a.staleness,
+                           .value = a.weight});
                    },
                    [&](const protocol::Released& a) {
-                     tell({.kind = Kind::released, .why = static_cast<std::uint8_t>(a.why), .worker = a.worker, .step = a.step, .version = a.version});
+                     tell({.kind = Kind::released,
+                           .why = static_cast<std::uint8_t>(a.why),
+                           .worker = a.worker,
+                           .step = a.step,
+                           .version = a.version});
                    },
-                   [&](const protocol::Held& a) { tell({.kind = Kind::held, .why = static_cast<std::uint8_t>(a.why), .worker = a.worker, .first = a.gap}); },
-                   [&](const protocol::Dropped& a) { tell({.kind = Kind::dropped, .why = static_cast<std::uint8_t>(a.why), .worker = a.worker, .step = a.step}); },
+                   [&](const protocol::Held& a) {
+                     tell({.kind = Kind::held, .why = static_cast<std::uint8_t>(a.why), .worker = a.worker, .first = a.gap});
+                   },
+                   [&](const protocol::Dropped& a) {
+                     tell({.kind = Kind::dropped, .why = static_cast<std::uint8_t>(a.why), .worker = a.worker, .step = a.step});
+                   },
                    [&](const protocol::Rested& a) { tell({.kind = Kind::rested, .worker = a.worker}); },
                    [&](const protocol::Evaluate& a) { evaluations_.emplace(a.version, a.samples); },
                    [&](const protocol::Finished& a) {
@@ -236,9 +252,10 @@ void World::carry_out(std::uint32_t server, const protocol::ShardAction& action)
 }
 
 void World::carry_out(std::uint32_t node, const protocol::WorkerAction& action) {
-  std::visit(match{[&](const protocol::Send& a) { send_from_worker(node, a); }, [&](const protocol::Compute& a) { begin_compute(node, a.order); },
-                   [&](const protocol::Abandon&) { nodes_[node].running.reset(); }, [&](const protocol::Quit&) { stop_node(node); }},
-             action);
+  std::visit(
+      match{[&](const protocol::Send& a) { send_from_worker(node, a); }, [&](const protocol::Compute& a) { begin_compute(node, a.order); },
+            [&](const protocol::Abandon&) { nodes_[node].running.reset(); }, [&](const protocol::Quit&) { stop_node(node); }},
+      action);
 }
 
 void World::begin_compute(std::uint32_t n, const wire::Order& order) {
@@ -279,7 +296,8 @@ void World::send_from_chief(const protocol::Send& send) {
 }
 
 void World::send_from_server(std::uint32_t server, const protocol::Send& send) {
-  if (send.to.role == protocol::Role::chief) return post({protocol::peer(ServerId{server}), send.to, 0, send.message}, server_port(server), chief_port);
+  if (send.to.role == protocol::Role::chief)
+    return post({protocol::peer(ServerId{server}), send.to, 0, send.message}, server_port(server), chief_port);
   const wire::Pulled& slice = std::get<wire::Pulled>(send.message);
   const std::uint32_t n = connections_[connection_of_worker_[slice.worker.value]].node;
   network_.send(now_, {server_port(server), node_port(n), slice.slice.value, bytes_of(slice.slice, slice.bits), slice});
@@ -317,15 +335,29 @@ std::uint64_t World::bytes_of(SliceId slice, std::uint8_t bits) {
 }
 
 void World::trace_order(const wire::Order& order) {
-  tell({.kind = trace::Kind::ordered, .worker = order.worker, .step = order.step, .version = order.version, .first = order.lease.size(), .last = order.local_steps});
+  tell({.kind = trace::Kind::ordered,
+        .worker = order.worker,
+        .step = order.step,
+        .version = order.version,
+        .first = order.lease.size(),
+        .last = order.local_steps});
   for (const Range& range : order.lease.ranges)
-    tell({.kind = trace::Kind::leased, .epoch = range.epoch, .worker = order.worker, .step = order.step, .first = range.first, .last = range.last});
+    tell({.kind = trace::Kind::leased,
+          .epoch = range.epoch,
+          .worker = order.worker,
+          .step = order.step,
+          .first = range.first,
+          .last = range.last});
 }
 
 void World::evaluated(Version version, const Evaluation& evaluation) {
   const auto asked = evaluations_.find(version);
   check(asked != evaluations_.end(), "what is exported was asked for");
-  tell({.kind = trace::Kind::evaluated, .version = version, .first = asked->second, .value = evaluation.accuracy, .second = evaluation.loss});
+  tell({.kind = trace::Kind::evaluated,
+        .version = version,
+        .first = asked->second,
+        .value = evaluation.accuracy,
+        .second = evaluation.loss});
   evaluations_.erase(asked);
 }
 

@@ -28,7 +28,8 @@ struct WorldOptions {
   protocol::ChiefOptions chief;
   store::Layout layout;
   std::uint64_t seed = 0;
-  std::optional<std::uint64_t> max_events;  // of the virtual clock; a world that needs more is our bug (nothing in it should go round for ever)
+  std::optional<std::uint64_t>
+      max_events;  // of the virtual clock; a world that needs more is our bug (nothing in it should go round for ever)
 };
 
 struct Ending {
@@ -97,7 +98,7 @@ class World {
     std::optional<Running> running;
     bool paused = false;
     Instant paused_until{};
-    std::deque<What> missed;                  // what came in while paused
+    std::deque<What> missed;  // what came in while paused
   };
   /// One life of one node's machine. What is sent on it after that life reaches nobody.
   struct Connection {
@@ -145,7 +146,7 @@ class World {
   std::vector<std::uint32_t> connection_of_worker_;  // by WorkerId
   std::vector<Letter> letters_;
   std::vector<std::uint32_t> unused_letters_;
-  std::map<Version, std::uint64_t> evaluations_;   // asked for, not yet done: samples counted then
+  std::map<Version, std::uint64_t> evaluations_;                    // asked for, not yet done: samples counted then
   std::map<std::uint8_t, std::vector<std::uint64_t>> slice_bytes_;  // by bits per value, then by slice
   bool ended_ = false;
   Ending ending_;

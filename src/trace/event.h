@@ -10,22 +10,22 @@ namespace motley::trace {
 
 /// Beside each kind: which fields of Event carry something. A kind's number is its name in trace files: append, never reorder.
 enum class Kind : std::uint8_t {
-  joined,          // worker; first = node
-  left,            // worker; why
-  ordered,         // worker step version; first = samples, last = local steps
-  leased,          // worker step; first..last = positions, epoch
-  released,        // worker step version; why: the servers begin to send it parameters
-  compute_began,   // worker step: the order and the last slice have arrived
-  compute_ended,   // worker step; first = samples
-  contributed,     // worker step; version = base; first = samples: every server has it all
-  applied,         // version; first = parts; value = rate
-  counted,         // worker step; version = of the update it went into; first = samples, last = staleness; value = weight
-  held,            // worker; why; first = gap
-  dropped,         // worker step; why
-  rested,          // worker: there is nothing left to give it
-  evaluated,       // version; first = samples counted; value = accuracy, second = loss
-  fault,           // first = node, last = kind of fault
-  finished         // why; first = samples counted
+  joined,         // worker; first = node
+  left,           // worker; why
+  ordered,        // worker step version; first = samples, last = local steps
+  leased,         // worker step; first..last = positions, epoch
+  released,       // worker step version; why: the servers begin to send it parameters
+  compute_began,  // worker step: the order and the last slice have arrived
+  compute_ended,  // worker step; first = samples
+  contributed,    // worker step; version = base; first = samples: every server has it all
+  applied,        // version; first = parts; value = rate
+  counted,        // worker step; version = of the update it went into; first = samples, last = staleness; value = weight
+  held,           // worker; why; first = gap
+  dropped,        // worker step; why
+  rested,         // worker: there is nothing left to give it
+  evaluated,      // version; first = samples counted; value = accuracy, second = loss
+  fault,          // first = node, last = kind of fault
+  finished        // why; first = samples counted
 };
 
 struct Event {

@@ -23,13 +23,15 @@ class Recorder : public Sink {
   std::vector<Event> events_;
 };
 
-/// record := at:i64 kind:u8 why:u8 epoch:u32 worker:u32 step:u64 version:u64 first:u64 last:u64 value:f64 second:f64   (66 bytes, little-endian)
+/// record := at:i64 kind:u8 why:u8 epoch:u32 worker:u32 step:u64 version:u64 first:u64 last:u64 value:f64 second:f64   (66 bytes,
+/// little-endian)
 inline constexpr std::size_t record_bytes = 66;
 void write_record(const Event& event, std::span<std::byte, record_bytes> out);
 /// Fails on an unknown kind.
 Result<Event> read_record(std::span<const std::byte, record_bytes> bytes);
 
-/// Turns events into records, fingerprints them (SHA-256) and hands them on in blocks. Two runs are the same run when their fingerprints are.
+/// Turns events into records, fingerprints them (SHA-256) and hands them on in blocks. Two runs are the same run when their fingerprints
+/// are.
 class Writer : public Sink {
  public:
   using ByteSink = std::function<void(std::span<const std::byte>)>;

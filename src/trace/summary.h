@@ -46,7 +46,8 @@ class Summary : public Sink {
   [[nodiscard]] TimeShares time() const;  // all workers together
   /// [k]: contributions applied k versions late.
   [[nodiscard]] const std::vector<std::uint64_t>& staleness() const { return staleness_; }
-  /// Of updates with several parts: (last - first completion) / mean time since their release. Mean over all such updates after the first fifth.
+  /// Of updates with several parts: (last - first completion) / mean time since their release. Mean over all such updates after the first
+  /// fifth.
   [[nodiscard]] double finish_spread() const;
   [[nodiscard]] double ended_s() const { return seconds(last_); }
 

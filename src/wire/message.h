@@ -18,19 +18,20 @@ namespace motley::wire {
 /// Asks to become a member. Answered by Welcome or, when training is over, Stop.
 struct Hello {
   std::string node;
-  std::uint32_t attempt{};  // grows with each Hello of one connection; the answer repeats it, so that a late answer to an earlier one is known
+  std::uint32_t
+      attempt{};  // grows with each Hello of one connection; the answer repeats it, so that a late answer to an earlier one is known
 };
 /// The step is computed and its slices are on their way. The chief acts on it when every server has Gathered them too.
 struct Contributed {
   WorkerId worker;
   Step step;
-  Version base;                 // version of the parameters it was computed at
+  Version base;  // version of the parameters it was computed at
   std::uint32_t samples{};
   std::uint32_t local_steps{};
-  double loss_sum{};            // over the samples
-  double squared_norm{};        // of the contribution
-  bool finite{};                // no NaN, no infinity in it
-  Duration compute{};           // computing alone, without waiting
+  double loss_sum{};      // over the samples
+  double squared_norm{};  // of the contribution
+  bool finite{};          // no NaN, no infinity in it
+  Duration compute{};     // computing alone, without waiting
 };
 /// Said when there was nothing else to say for a while.
 struct Heartbeat {
@@ -53,8 +54,8 @@ struct Order {
   Step step;
   Version version;
   std::uint32_t local_steps{};
-  double rate{};                // learning rate of local steps
-  std::uint8_t push_bits{};     // how to send the contribution
+  double rate{};             // learning rate of local steps
+  std::uint8_t push_bits{};  // how to send the contribution
   Lease lease;
 };
 /// You are not a member (any more): forget everything and say Hello.
@@ -119,8 +120,8 @@ struct Release {
 struct Export {
   Version version;
 };
-/// This worker is gone: forget what it has pushed in part, send it nothing more, take nothing more from it. What is whole is applied, or discarded
-/// by name after this.
+/// This worker is gone: forget what it has pushed in part, send it nothing more, take nothing more from it. What is whole is applied, or
+/// discarded by name after this.
 struct Forget {
   WorkerId worker;
 };

@@ -35,8 +35,8 @@ class GraphNetwork final : public Network {
   void backward(const at::Tensor& logits_gradient, std::span<float> out) override {
     std::fill_n(out.begin(), parameters_, 0.0F);
     for (Bound& bound : bound_) bound.parameter.mutable_grad() = view_of(out.data() + bound.offset, bound.parameter.sizes());
-    logits_.backward(logits_gradient);  // adds into what is there
-    logits_.reset();                    // frees the graph
+    logits_.backward(logits_gradient);                                   // adds into what is there
+    logits_.reset();                                                     // frees the graph
     for (Bound& bound : bound_) bound.parameter.mutable_grad().reset();  // `out` is the caller's again
     for (std::size_t i = parameters_; i < out.size(); ++i) out[i] = flat()[i] - before_[i];
   }
