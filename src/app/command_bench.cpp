@@ -35,7 +35,7 @@ void add_bench(CLI::App& app, int& exit_code) {
                                                         {"policy", "cost of a decision of each strategy", bench_policy},
                                                         {"store", "speed of applying updates, beside memcpy", bench_store}}};
   auto json = std::make_shared<bool>(false);
-  CLI::App* command = app.add_subcommand("bench", "micro benchmarks, each beside its limit");
+  CLI::App* command = app.add_subcommand("bench", "micro benchmarks");
   command->require_subcommand(1);
   for (const Benchmark& benchmark : benchmarks) {
     CLI::App* one = command->add_subcommand(benchmark.name, benchmark.what);

@@ -6,9 +6,11 @@
 #include <boost/json/serialize.hpp>
 #include <chrono>
 #include <cstdio>
+#include <exception>
 #include <filesystem>
 #include <fstream>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <thread>
 
@@ -56,6 +58,8 @@ Result<std::vector<SimulationResult>> run_all(const Job& job, const Material& ma
   std::vector<std::optional<Result<SimulationResult>>> results(count);
   ProgressBar bar(job.name, count);
   std::atomic<std::size_t> next{0};
+  std::mutex thrown_mutex;
+  std::exception_ptr thrown;
   const auto work = [&] {
     learn::use_threads(1);
     for (std::size_t i = next++; i < count; i = next++) {
@@ -67,8 +71,10 @@ Result<std::vector<SimulationResult>> run_all(const Job& job, const Material& ma
       options.progress = [&bar, i](double share) { bar.at(i, share); };
       try {
         results[i] = simulate(job, material, options);
-      } catch (const std::exception& e) {  // must not leave its thread
-        results[i] = world_failed(fmt::format("{}, seed {}: {}", entry.label, options.seed, e.what()));
+      } catch (...) {  // must not leave its thread
+        const std::lock_guard lock(thrown_mutex);
+        thrown = std::current_exception();
+        return;
       }
       bar.at(i, 1);
     }
@@ -77,6 +83,7 @@ Result<std::vector<SimulationResult>> run_all(const Job& job, const Material& ma
   const std::size_t cores = std::clamp<std::size_t>(std::thread::hardware_concurrency(), 1, count);
   for (std::size_t t = 0; t < cores; ++t) threads.emplace_back(work);
   for (auto& thread : threads) thread.join();
+  if (thrown) std::rethrow_exception(thrown);
 
   std::vector<SimulationResult> runs;
   for (auto& result : results) {
@@ -97,6 +104,7 @@ Result<std::filesystem::path> write_report(const Arguments& arguments, const rep
   const auto write = [&](const char* name, const std::string& text) {
     std::ofstream file(folder / name, std::ios::binary);
     file << text;
+    file.close();
     return file.good();
   };
   if (failed || !write("report.html", report::page(table)) || !write("compare.json", json + "\n") ||
@@ -104,6 +112,17 @@ Result<std::filesystem::path> write_report(const Arguments& arguments, const rep
     return bad_input(
         fmt::format("the report cannot be written to {}; expected a writable folder (choose one with --out)", folder.string()));
   return folder / "report.html";
+}
+
+/// Names each run that did not get to its end; its figures stand in the table all the same.
+std::size_t failures(const std::vector<SimulationResult>& runs) {
+  std::size_t count = 0;
+  for (const SimulationResult& run : runs) {
+    if (!failed(run.ending.why)) continue;
+    ++count;
+    fmt::print(stderr, "{}, seed {}: training failed after {:.1f} s: {}\n", run.label, run.seed, seconds(run.ending.ended), ended_sentence(run.ending.why));
+  }
+  return count;
 }
 
 int run(const Arguments& arguments) {
@@ -120,7 +139,7 @@ int run(const Arguments& arguments) {
   if (!runs) return fail(runs.error());
   std::string command =
       fmt::format("motley compare {} --strategies {} --seeds {}", arguments.job.file, arguments.strategies, arguments.seeds);
-  for (const std::string& set : arguments.job.overrides) command += fmt::format(" --set {}", set);
+  for (const std::string& set : arguments.job.overrides) command += fmt::format(" --set '{}'", set);
   const report::Comparison table = comparison(*job, *runs, *seeds, std::move(command));
   const std::string json = boost::json::serialize(comparison_json(table));
   const auto report = write_report(arguments, table, json);
@@ -131,7 +150,7 @@ int run(const Arguments& arguments) {
   } else {
     fmt::print("{}\nreport: {}\n", report::text_table(table), report->string());
   }
-  return ExitCode::done;
+  return failures(*runs) == 0 ? ExitCode::done : ExitCode::cluster_failed;
 }
 
 }  // namespace

@@ -23,6 +23,8 @@ struct Arguments {
 int run(const Arguments& arguments) {
   const auto job = arguments.job.read();
   if (!job) return fail(job.error());
+  if (arguments.require_target && !job->target_accuracy)
+    return fail(bad_input(fmt::format("{}: job.target_accuracy: found none, expected a target because of --require-target", job->file.string())));
   const auto material = load_material(*job);
   if (!material) return fail(material.error());
 
@@ -45,18 +47,21 @@ int run(const Arguments& arguments) {
   options.also = writer.get();
   const auto result = simulate(*job, *material, options);
   if (!result) return fail(result.error());
-  if (writer) (void)writer->finish();
+  if (writer) {
+    (void)writer->finish();
+    file.close();
+    if (!file) return fail(world_failed(fmt::format("--trace {}: writing failed; is the disk full?", arguments.trace_file)));
+  }
 
   if (arguments.job.json)
     fmt::print("{}\n", boost::json::serialize(run_json(*job, *result)));
   else
     fmt::print("{}", run_text(*job, *result));
-  const auto why = result->ending.why;
-  if (why == protocol::Ended::diverged || why == protocol::Ended::nobody_left) {
+  if (failed(result->ending.why)) {
     fmt::print(stderr, "{}: training failed, see above\n", job->name);
     return ExitCode::cluster_failed;
   }
-  if (arguments.require_target && job->target_accuracy && !trace::time_to_target(result->summary.curve(), *job->target_accuracy)) {
+  if (arguments.require_target && !trace::time_to_target(result->summary.curve(), *job->target_accuracy)) {
     fmt::print(stderr, "{}: target accuracy {} was not reached\n", job->name, *job->target_accuracy);
     return ExitCode::target_missed;
   }

@@ -6,23 +6,14 @@
 #include <boost/json/array.hpp>
 #include <boost/json/value.hpp>
 #include <cmath>
+#include <limits>
 
 namespace motley::app {
 namespace {
 
 namespace json = boost::json;
 
-json::value or_null(const std::optional<double>& value) { return value ? json::value(*value) : json::value(nullptr); }
-
-std::string_view ended_sentence(protocol::Ended why) {
-  switch (why) {
-    case protocol::Ended::every_sample_counted: return "every sample counted";
-    case protocol::Ended::time_is_up: return "time is up";
-    case protocol::Ended::diverged: return "diverged: contributions were not finite";
-    case protocol::Ended::nobody_left: return "no worker was left";
-  }
-  return "";
-}
+json::value or_null(const std::optional<double>& value) { return value && std::isfinite(*value) ? json::value(*value) : json::value(nullptr); }
 
 json::object staleness_json(const std::vector<std::uint64_t>& histogram) {
   double sum = 0;
@@ -92,7 +83,7 @@ report::Row row_of(const Job& job, std::span<const SimulationResult> runs) {
   for (const SimulationResult& run : runs) {
     const Figures f = figures(run);
     const auto& curve = run.summary.curve();
-    const double final = curve.empty() ? 0 : curve.back().accuracy;
+    const double final = curve.empty() || job.timing_only ? std::numeric_limits<double>::quiet_NaN() : curve.back().accuracy;
     curves.push_back(curve);
     row.curves.push_back(points(curve));
     row.time_to_target_per_seed.push_back(job.target_accuracy ? trace::time_to_target(curve, *job.target_accuracy) : std::nullopt);
@@ -104,7 +95,7 @@ report::Row row_of(const Job& job, std::span<const SimulationResult> runs) {
     row.exposed_comm_share += f.exposed_comm_share / n;
     row.overlap_ratio += f.overlap_ratio / n;
   }
-  const double variance = std::max(0.0, squares - row.final_accuracy_mean * row.final_accuracy_mean);
+  const double variance = std::max(squares - row.final_accuracy_mean * row.final_accuracy_mean, 0.0);
   row.final_accuracy_std = n > 1 ? std::sqrt(variance * n / (n - 1)) : 0.0;
   const std::vector<trace::Point> mean = trace::mean_of(curves);
   row.mean_curve = points(trace::smoothed(mean));
@@ -144,16 +135,26 @@ std::vector<std::string> describe_workers(const Job& job) {
 
 }  // namespace
 
+std::string_view ended_sentence(protocol::Ended why) {
+  switch (why) {
+    case protocol::Ended::every_sample_counted: return "every sample counted";
+    case protocol::Ended::time_is_up: return "time is up";
+    case protocol::Ended::diverged: return "diverged: contributions were not finite";
+    case protocol::Ended::nobody_left: return "no worker was left";
+  }
+  return "";
+}
+
+bool failed(protocol::Ended why) { return why == protocol::Ended::diverged || why == protocol::Ended::nobody_left; }
+
 Figures figures(const SimulationResult& run) {
   Figures f;
   const trace::TimeShares time = run.summary.time();
   const double exposed = time.send_s + time.receive_s;
-  const double communication = exposed;  // no strategy here computes while its slices travel
   if (time.total() > 0) {
     f.wait_share = time.wait_s / time.total();
     f.exposed_comm_share = exposed / time.total();
   }
-  if (communication > 0) f.overlap_ratio = 1 - exposed / communication;
   if (seconds(run.ending.ended) > 0) f.samples_per_second = static_cast<double>(run.ending.samples) / seconds(run.ending.ended);
   return f;
 }
@@ -235,8 +236,8 @@ json::object comparison_json(const report::Comparison& table) {
     rows.push_back(json::object{{"strategy", row.strategy},
                                 {"time_to_target_s", or_null(row.time_to_target_s)},
                                 {"time_to_target_per_seed", per_seed},
-                                {"final_accuracy_mean", row.final_accuracy_mean},
-                                {"final_accuracy_std", row.final_accuracy_std},
+                                {"final_accuracy_mean", or_null(row.final_accuracy_mean)},
+                                {"final_accuracy_std", or_null(row.final_accuracy_std)},
                                 {"samples_per_second", row.samples_per_second},
                                 {"sum_of_parts_samples_per_second", row.sum_of_parts_samples_per_second},
                                 {"bytes_total", row.bytes_total},

@@ -1,7 +1,8 @@
-// Figures of finished runs as users and scripts see them: JSON keys, comparison rows, exit codes.
+// Figures of finished runs as users and scripts see them: text, JSON keys, comparison rows.
 #pragma once
 #include <boost/json/object.hpp>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "app/job.h"
@@ -15,9 +16,13 @@ struct Figures {
   double samples_per_second = 0;
   double wait_share = 0;
   double exposed_comm_share = 0;
-  double overlap_ratio = 0;  // 1 - exposed/total communication
+  double overlap_ratio = 0;  // 1 - exposed/total communication; 0: no strategy here computes while its slices travel
 };
 [[nodiscard]] Figures figures(const SimulationResult& run);
+
+/// Why a run ended, in words; and whether that is a failure of the cluster.
+[[nodiscard]] std::string_view ended_sentence(protocol::Ended why);
+[[nodiscard]] bool failed(protocol::Ended why);
 
 /// The object that `simulate --json` prints.
 boost::json::object run_json(const Job& job, const SimulationResult& run);

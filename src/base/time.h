@@ -23,6 +23,7 @@ using Instant = Timeline::time_point;
 [[nodiscard]] constexpr Duration from_seconds(double s) {
   constexpr double limit = 9.2e18;
   const double ns = s * 1e9;
+  if (!(ns == ns)) return Duration{0};  // not a number
   if (ns >= limit) return Duration{static_cast<std::int64_t>(limit)};
   if (ns <= -limit) return Duration{static_cast<std::int64_t>(-limit)};
   return Duration{static_cast<std::int64_t>(ns + (ns >= 0 ? 0.5 : -0.5))};

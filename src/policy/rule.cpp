@@ -8,6 +8,12 @@ void RuleMean::weigh(std::span<const Contribution> members, std::span<double> we
   for (std::size_t i = 0; i < members.size(); ++i) weights[i] = members[i].samples / global_batch_;
 }
 
+double RuleMean::share(std::span<const Contribution> members) const {
+  double samples = 0;
+  for (const Contribution& member : members) samples += member.samples;
+  return samples / global_batch_;
+}
+
 void RuleModelMean::weigh(std::span<const Contribution> members, std::span<double> weights) {
   double sum = 0;
   for (const Contribution& member : members) sum += member.samples;

@@ -19,6 +19,8 @@ class Rule {
   [[nodiscard]] virtual Payload payload() const = 0;
   /// One weight per member, into `weights` (same size).
   virtual void weigh(std::span<const Contribution> members, std::span<double> weights) = 0;
+  /// The part of a global batch that the members make up.
+  [[nodiscard]] virtual double share(std::span<const Contribution> members) const = 0;
 };
 
 /// `mean`: weight b_i/B with B the fixed global batch, whether the members come together or one by one: one learning rate serves every
@@ -28,6 +30,7 @@ class RuleMean : public Rule {
   explicit RuleMean(std::uint32_t global_batch) : global_batch_(global_batch) {}
   [[nodiscard]] Payload payload() const override { return Payload::gradient; }
   void weigh(std::span<const Contribution> members, std::span<double> weights) override;
+  [[nodiscard]] double share(std::span<const Contribution> members) const override;
 
  private:
   double global_batch_;
@@ -38,6 +41,7 @@ class RuleModelMean : public Rule {
  public:
   [[nodiscard]] Payload payload() const override { return Payload::delta; }
   void weigh(std::span<const Contribution> members, std::span<double> weights) override;
+  [[nodiscard]] double share(std::span<const Contribution>) const override { return 1; }
 };
 
 /// Guard around any rule, for gates that allow staleness: a contribution whose norm exceeds `multiple` times its moving average (0.95) is
@@ -47,6 +51,7 @@ class RuleClipped : public Rule {
   RuleClipped(std::unique_ptr<Rule> inner, double multiple) : inner_(std::move(inner)), multiple_(multiple) {}
   [[nodiscard]] Payload payload() const override { return inner_->payload(); }
   void weigh(std::span<const Contribution> members, std::span<double> weights) override;
+  [[nodiscard]] double share(std::span<const Contribution> members) const override { return inner_->share(members); }
 
  private:
   std::unique_ptr<Rule> inner_;

@@ -47,6 +47,7 @@ class Strategy {
 
   [[nodiscard]] Plan plan(WorkerId worker) const;
   void weigh(std::span<const Contribution> members, std::span<double> weights) { m_.rule->weigh(members, weights); }
+  [[nodiscard]] double share(std::span<const Contribution> members) const { return m_.rule->share(members); }
   [[nodiscard]] Payload payload() const { return m_.rule->payload(); }
   [[nodiscard]] double momentum() const { return m_.momentum; }
   /// How far ahead of w a pull looks, in units of rate*v.

@@ -34,7 +34,10 @@ void Chief::step(Instant now, const ChiefEvent& event, ChiefActions& out) {
 
 void Chief::hear(Instant now, const Received& received, ChiefActions& out) {
   if (const auto* hi = std::get_if<wire::Hello>(&received.message)) return hello(now, received, *hi, out);
-  if (const auto* got = std::get_if<wire::Gathered>(&received.message)) return gathered(now, *got, out);
+  if (const auto* got = std::get_if<wire::Gathered>(&received.message)) {
+    if (received.from == peer(got->server)) gathered(now, *got, out);
+    return;
+  }
   // Everything else is a member's word, and for itself.
   if (received.from.role != Role::worker) return;
   const WorkerId worker{received.from.id};
@@ -126,14 +129,14 @@ void Chief::contributed(Instant now, const wire::Contributed& said, ChiefActions
 void Chief::gathered(Instant now, const wire::Gathered& said, ChiefActions& out) {
   Outstanding* order = find(said.worker, said.step);
   if (order == nullptr || finished_) return;
-  ++order->gathered;
+  if (!order->gathered.insert(said.server).second) return;
   complete_if_whole(now, said.worker, *order, out);
 }
 
 void Chief::complete_if_whole(Instant now, WorkerId worker, const Outstanding& order, ChiefActions& out) {
-  if (!order.said || order.gathered < options_.servers) return;
+  if (!order.said || order.gathered.size() < options_.servers) return;
   const wire::Contributed said = *order.said;
-  if (!said.finite || !std::isfinite(said.squared_norm)) return refuse(now, worker, order, out);
+  if (!said.finite || !std::isfinite(said.squared_norm) || said.squared_norm < 0) return refuse(now, worker, order, out);
   refusals_ = 0;
   // How much it did is what it was ordered to do, whatever it says.
   const policy::Contribution contribution{
@@ -178,6 +181,7 @@ void Chief::apply(const policy::Apply& update, ChiefActions& out) {
                       gradients ? wire::UpdateKind::gradient : wire::UpdateKind::delta,
                       schedule_.rate(ledger_.counted()),
                       strategy_.momentum(),
+                      strategy_.share(update.members),
                       {}};
   message.parts.reserve(update.members.size());
   for (std::size_t i = 0; i < update.members.size(); ++i) {
@@ -213,7 +217,7 @@ void Chief::order_next(Instant now, policy::Release release, ChiefActions& out) 
   tell_servers(wire::Release{worker, step, strategy_.rho(), plan.bits.pull}, out);
   out.emplace_back(
       Send{peer(worker), wire::Order{worker, step, version_, local_steps, schedule_.rate(ledger_.counted()), plan.bits.push, lease}});
-  duty.outstanding.push_back({step, std::move(lease), local_steps, std::nullopt, 0});
+  duty.outstanding.push_back({step, std::move(lease), local_steps, std::nullopt, {}});
   strategy_.ordered(now, worker);
 }
 

@@ -4,6 +4,7 @@
 // it. So whatever is applied is whole on every server, and a worker that dies in mid-push has contributed nothing: its lease returns to the
 // pool.
 #pragma once
+#include <boost/container/flat_set.hpp>
 #include <boost/container/small_vector.hpp>
 #include <boost/describe.hpp>
 #include <cstdint>
@@ -130,7 +131,7 @@ class Chief {
     Lease lease;
     std::uint32_t local_steps{};
     std::optional<wire::Contributed> said;  // once its worker has computed it
-    std::uint32_t gathered = 0;             // servers that have it whole
+    boost::container::flat_set<ServerId> gathered;  // servers that have it whole
   };
   struct Duty {
     Step next;

@@ -48,7 +48,7 @@ struct ShardTest : testing::Test {
     return push(worker, at, 5);
   }
   static wire::Apply update(std::uint64_t version, const std::vector<wire::Part>& parts) {
-    return {Version{version}, wire::UpdateKind::gradient, 0.1, 0.9, parts};
+    return {Version{version}, wire::UpdateKind::gradient, 0.1, 0.9, 1, parts};
   }
 };
 

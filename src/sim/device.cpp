@@ -1,6 +1,7 @@
 #include "sim/device.h"
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 
 #include "cluster/cost.h"
@@ -28,8 +29,10 @@ Instant Device::finish(Instant start, std::uint64_t samples, std::uint32_t steps
     foresee(now);
     const double factor = factor_at(now);
     const Instant change = next_change(now);
-    const Duration rest = from_seconds(work * factor);
-    if (change == Instant::max() || now + rest <= change) return now + rest;
+    if (!std::isinf(factor)) {
+      const Duration rest = std::min(from_seconds(work * factor), Instant::max() - now);
+      if (change == Instant::max() || now + rest <= change) return now + rest;
+    }
     work -= seconds(change - now) / factor;
     now = change;
   }

@@ -36,7 +36,8 @@ Duration Network::latency(Port from, Port to) const {
 Instant Network::departure(Instant now, Port from, Port to) const { return std::max({now, cut_until(from), cut_until(to)}); }
 
 std::uint64_t Network::window(const Parcel& parcel) const {
-  const double rate = std::min(egresses_[egress_of(parcel.from)].bytes_per_second, egresses_[egress_of(parcel.to)].bytes_per_second);
+  const Pipe& into = parcel.to.server ? server_in_[parcel.to.index] : node_down_[parcel.to.index];
+  const double rate = std::min(egresses_[egress_of(parcel.from)].bytes_per_second, into.bytes_per_second);
   const double round_trip = 2 * seconds(latency(parcel.from, parcel.to));
   return std::max<std::uint64_t>(
       2, 1 + static_cast<std::uint64_t>(std::ceil(rate * round_trip / static_cast<double>(std::max<std::uint64_t>(parcel.bytes, 1)))));
@@ -79,9 +80,14 @@ void Network::start_next(Instant now, std::uint32_t index) {
   const Duration travel = latency(parcel.from, parcel.to);
   egress.busy = true;
   clock_.wake_egress(now + service, index);
-  // Towards a node that is cut off, it lies in the network until then.
-  clock_.deliver(std::max(through_pipes(now + travel, now + service + travel, parcel), open + travel), id);
+  clock_.reach(open + travel, id);  // towards a node that is cut off, it lies in the network until then
   queue_lane(egress, lane_index, window(parcel));
+}
+
+void Network::reached(Instant now, std::uint32_t id) {
+  const Parcel& parcel = parcels_[id];
+  const double rate = egresses_[egress_of(parcel.from)].bytes_per_second;
+  clock_.deliver(through_pipes(now, now + from_seconds(static_cast<double>(parcel.bytes) / rate), parcel), id);
 }
 
 Instant Network::through_pipes(Instant head, Instant tail, const Parcel& parcel) {

@@ -5,7 +5,7 @@
 // which carries bytes_per_second and is first-in-first-out. A slice flows through all of them at once (cut-through):
 //   a pipe's free time f := max(f, head) + bytes/rate;   the slice is through when both f and its tail have passed.
 // At most a window of slices is under way between one pair, so that a later slice of higher priority overtakes what is still waiting.
-// Cost: two events per slice, O(log) of the slices waiting.
+// Cost: three events per slice, O(log) of the slices waiting.
 #pragma once
 #include <cstdint>
 #include <deque>
@@ -38,9 +38,10 @@ struct Parcel {
 
 class Network {
  public:
-  /// What the network needs of the world's clock: to be called back then, with egress_free() or arrived().
+  /// What the network needs of the world's clock: to be called back then, with egress_free(), reached() or arrived().
   struct Clock {
     std::function<void(Instant, std::uint32_t egress)> wake_egress;
+    std::function<void(Instant, std::uint32_t parcel)> reach;
     std::function<void(Instant, std::uint32_t parcel)> deliver;
   };
   Network(const cluster::Spec& spec, Clock clock);
@@ -48,6 +49,8 @@ class Network {
   void send(Instant now, const Parcel& parcel);
   /// To be called when wake_egress' time has come.
   void egress_free(Instant now, std::uint32_t egress);
+  /// To be called when reach's time has come: the parcel's head is at the receiver's side of the network. Pipes are shared in this order.
+  void reached(Instant now, std::uint32_t id);
   /// To be called when deliver's time has come; returns the parcel.
   Parcel arrived(Instant now, std::uint32_t id);
 

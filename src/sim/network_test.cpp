@@ -26,10 +26,13 @@ class Wires {
   explicit Wires(cluster::Spec spec)
       : spec_(std::move(spec)),
         network_(spec_, {[this](Instant when, std::uint32_t egress) {
-                           queue_.at(when, {true, egress});
+                           queue_.at(when, {Call::egress_free, egress});
                          },
                          [this](Instant when, std::uint32_t parcel) {
-                           queue_.at(when, {false, parcel});
+                           queue_.at(when, {Call::reached, parcel});
+                         },
+                         [this](Instant when, std::uint32_t parcel) {
+                           queue_.at(when, {Call::arrived, parcel});
                          }}) {}
 
   void push(std::uint32_t node, std::uint64_t bytes, std::uint32_t slice = 0, std::uint32_t server = 0) {
@@ -42,8 +45,10 @@ class Wires {
     while (!queue_.empty() && queue_.next_time() <= at_seconds(s)) {
       const auto [when, what] = queue_.pop();
       now_ = when;
-      if (what.egress)
+      if (what.kind == Call::egress_free)
         network_.egress_free(now_, what.index);
+      else if (what.kind == Call::reached)
+        network_.reached(now_, what.index);
       else
         arrivals_.push_back({seconds(now_), network_.arrived(now_, what.index)});
     }
@@ -58,8 +63,8 @@ class Wires {
 
  private:
   struct Call {
-    bool egress;
-    std::uint32_t index;
+    enum Kind { egress_free, reached, arrived } kind = egress_free;
+    std::uint32_t index = 0;
   };
   cluster::Spec spec_;
   EventQueue<Call> queue_;
@@ -90,6 +95,26 @@ TEST(Network, TheNarrowestPlaceOnTheWayDecides) {
   Wires wires(star(1, 0.5));
   wires.push(0, 500);
   EXPECT_NEAR(wires.run()[0].at_s, latency_s + 1.0, 1e-9);
+}
+
+TEST(Network, AFarSenderDoesNotHoldUpANearOne) {
+  cluster::Spec spec = star(2, 2);
+  spec.nodes[0].link.latency = from_seconds(5);
+  Wires wires(spec);
+  wires.push(0, 500);
+  wires.push(1, 500);
+  ASSERT_EQ(wires.run().size(), 2U);
+  EXPECT_NEAR(wires.run()[0].at_s, latency_s + 0.5, 1e-9) << "the near one's";
+  EXPECT_NEAR(wires.run()[1].at_s, 5 + 0.5, 1e-9);
+}
+
+TEST(Network, ASlowWayUpDoesNotNarrowTheWayDown) {
+  cluster::Spec spec = star(1);
+  spec.nodes[0].link = {from_seconds(0.1), link / 100, link};
+  Wires wires(spec);
+  for (std::uint32_t slice = 0; slice < 100; ++slice) wires.pull(0, 10, slice);
+  ASSERT_EQ(wires.run().size(), 100U);
+  EXPECT_NEAR(wires.run().back().at_s, 0.1 + 1.0, 0.02);
 }
 
 TEST(Network, BothDirectionsAreFullDuplex) {

@@ -91,7 +91,7 @@ void RealNumbers::commit(ServerId server, const wire::Apply& update) {
     parts.push_back({found->second.values, part.weight});
   }
   const bool gradient = update.kind == wire::UpdateKind::gradient;
-  servers_[server.value].apply({gradient ? store::UpdateKind::gradient : store::UpdateKind::delta, update.rate, update.momentum}, parts);
+  servers_[server.value].apply({gradient ? store::UpdateKind::gradient : store::UpdateKind::delta, update.rate, update.momentum, update.share}, parts);
   for (const wire::Part& part : update.parts)
     if (++payloads_.at({part.worker, part.step}).commits == options_.layout.servers) free(part.worker, part.step);
 }

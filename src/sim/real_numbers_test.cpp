@@ -64,7 +64,7 @@ TEST(RealNumbers, TwoWorkersOfOneRoundMakeTheJoinedBatchsUpdate) {
   for (std::uint32_t w = 0; w < 2; ++w) snapshot_all(numbers, w);
   EXPECT_TRUE(numbers.compute(order(0, 0, 0, 1)).finite);
   EXPECT_TRUE(numbers.compute(order(1, 0, 1, 4)).finite);
-  commit_all(numbers, {Version{1}, wire::UpdateKind::gradient, 0.25, 0.5, {{WorkerId{0}, Step{0}, 0.25}, {WorkerId{1}, Step{0}, 0.75}}});
+  commit_all(numbers, {Version{1}, wire::UpdateKind::gradient, 0.25, 0.5, 1, {{WorkerId{0}, Step{0}, 0.25}, {WorkerId{1}, Step{0}, 0.75}}});
   // The mean gradient over samples 0..3 is 8 + 1.5; v = 9.5; w = 8 - 0.25 * 9.5. The statistic moves by the weighted mean of 1 and 1.
   EXPECT_EQ(model(numbers), (std::vector<float>{5.625F, 5.625F, 5.625F, 9.0F}));
   // Each sample of the epoch once, in the epoch's order.
@@ -80,7 +80,7 @@ TEST(RealNumbers, AWorkerComputesOnItsSnapshotWhateverHappensMeanwhile) {
   RealNumbers numbers(options(), source);
   for (std::uint32_t w = 0; w < 2; ++w) snapshot_all(numbers, w);
   (void)numbers.compute(order(0, 0, 0, 4));
-  commit_all(numbers, {Version{1}, wire::UpdateKind::gradient, 0.25, 0, {{WorkerId{0}, Step{0}, 1}}});
+  commit_all(numbers, {Version{1}, wire::UpdateKind::gradient, 0.25, 0, 1, {{WorkerId{0}, Step{0}, 1}}});
   const Contributed late = numbers.compute(order(1, 0, 0, 4));
   EXPECT_DOUBLE_EQ(late.squared_norm, 3 * 9.5 * 9.5) << "at the 8 it was given, not at what the model is by now";
 }
@@ -90,7 +90,7 @@ TEST(RealNumbers, ASnapshotLooksRhoAhead) {
   RealNumbers numbers(options(), source);
   snapshot_all(numbers, 0);
   (void)numbers.compute(order(0, 0, 0, 4));
-  commit_all(numbers, {Version{1}, wire::UpdateKind::gradient, 0.25, 0.5, {{WorkerId{0}, Step{0}, 1}}});
+  commit_all(numbers, {Version{1}, wire::UpdateKind::gradient, 0.25, 0.5, 1, {{WorkerId{0}, Step{0}, 1}}});
   snapshot_all(numbers, 0, 0.5);
   // w = 5.625, v = 9.5, so it is shown 5.625 - 0.5 * 0.25 * 9.5 = 4.4375; plus the mean sample 1.5.
   EXPECT_DOUBLE_EQ(numbers.compute(order(0, 1, 0, 4)).squared_norm, 3 * 5.9375 * 5.9375);
@@ -110,13 +110,13 @@ TEST(RealNumbers, LocalStepsSendTheChangeOfTheModelAndKeepTheirMomentum) {
   const double v2 = 0.5 * v1 + (w1 - v1 / 4 + b);
   const double w2 = w1 - v2 / 2;
   EXPECT_NEAR(first.squared_norm, 3 * (w2 - 8) * (w2 - 8), 1e-4);
-  commit_all(numbers, {Version{1}, wire::UpdateKind::delta, 0, 0, {{WorkerId{0}, Step{0}, 1}}});
+  commit_all(numbers, {Version{1}, wire::UpdateKind::delta, 0, 0, 1, {{WorkerId{0}, Step{0}, 1}}});
   EXPECT_NEAR(model(numbers)[0], w2, 1e-5);
   EXPECT_FLOAT_EQ(model(numbers)[parameters], 10) << "the statistic moved once per local step";
 
   snapshot_all(numbers, 0);
   (void)numbers.compute(order(0, 1, 0, 4, 1));
-  commit_all(numbers, {Version{2}, wire::UpdateKind::delta, 0, 0, {{WorkerId{0}, Step{1}, 1}}});
+  commit_all(numbers, {Version{2}, wire::UpdateKind::delta, 0, 0, 1, {{WorkerId{0}, Step{1}, 1}}});
   const double v3 = 0.5 * v2 + (w2 - v2 / 4 + 1.5);
   EXPECT_NEAR(model(numbers)[0], w2 - v3 / 2, 1e-4);
 }
@@ -138,7 +138,7 @@ TEST(RealNumbers, AContributionIsKeptUntilEveryServerHasCommittedIt) {
   RealNumbers numbers(options(), source);
   snapshot_all(numbers, 0);
   (void)numbers.compute(order(0, 0, 0, 4));
-  const wire::Apply update{Version{1}, wire::UpdateKind::gradient, 0.25, 0, {{WorkerId{0}, Step{0}, 1}}};
+  const wire::Apply update{Version{1}, wire::UpdateKind::gradient, 0.25, 0, 1, {{WorkerId{0}, Step{0}, 1}}};
   numbers.commit(ServerId{0}, update);
   EXPECT_EQ(numbers.contributions_held(), 1U);
   numbers.commit(ServerId{1}, update);
@@ -156,7 +156,7 @@ TEST(RealNumbers, OnlyWhatIsCompleteOutlivesItsWorker) {
   numbers.forget(WorkerId{0});
   numbers.forget(WorkerId{1});
   EXPECT_EQ(numbers.contributions_held(), 1U);
-  commit_all(numbers, {Version{1}, wire::UpdateKind::gradient, 0.25, 0, {{WorkerId{0}, Step{0}, 1}}});
+  commit_all(numbers, {Version{1}, wire::UpdateKind::gradient, 0.25, 0, 1, {{WorkerId{0}, Step{0}, 1}}});
   EXPECT_EQ(numbers.contributions_held(), 0U);
 }
 

@@ -22,6 +22,7 @@ World::World(const WorldOptions& options, policy::Strategy strategy, const polic
       numbers_(numbers),
       trace_(trace),
       network_(options_.cluster, {[this](Instant when, std::uint32_t egress) { queue_.at(when, EgressFree{egress}); },
+                                  [this](Instant when, std::uint32_t parcel) { queue_.at(when, ParcelReaches{parcel}); },
                                   [this](Instant when, std::uint32_t parcel) { queue_.at(when, ParcelArrives{parcel}); }}),
       chief_(options.chief, std::move(strategy), schedule) {
   const auto count = static_cast<std::uint32_t>(options_.cluster.nodes.size());
@@ -35,6 +36,7 @@ Ending World::run() {
   for (std::uint32_t n = 0; n < nodes_.size(); ++n)
     if (cluster::present_at_start(options_.cluster, NodeId{n})) start_node(n);
   queue_.at(now_ + options_.cluster.heartbeat, ChiefTick{});
+  if (options_.chief.max_time) queue_.at(Instant{*options_.chief.max_time}, TimeIsUp{});
   while (!queue_.empty() && !(ended_ && evaluations_.empty())) {
     auto [when, what] = queue_.pop();
     now_ = when;
@@ -55,6 +57,7 @@ void World::happen(const What& what) {
                      deliver(letter);
                    },
                    [&](const EgressFree& e) { network_.egress_free(now_, e.egress); },
+                   [&](const ParcelReaches& e) { network_.reached(now_, e.parcel); },
                    [&](const ParcelArrives& e) { deliver(network_.arrived(now_, e.parcel)); },
                    [&](const ComputeEnds& e) {
                      if (nodes_[e.node].running && nodes_[e.node].serial == e.serial) end_compute(e.node);
@@ -70,6 +73,7 @@ void World::happen(const What& what) {
                      queue_.at(now_ + options_.cluster.heartbeat, e);
                      tell_chief(protocol::Tick{});
                    },
+                   [&](const TimeIsUp&) { tell_chief(protocol::Tick{}); },
                    [&](const FaultStrikes& e) { strike(e.index); },
                    [&](const PauseEnds& e) {
                      if (now_ < nodes_[e.node].paused_until) return;  // another pause goes on

@@ -59,6 +59,9 @@ class World {
   struct EgressFree {
     std::uint32_t egress;
   };
+  struct ParcelReaches {
+    std::uint32_t parcel;
+  };
   struct ParcelArrives {
     std::uint32_t parcel;
   };
@@ -70,6 +73,7 @@ class World {
     std::uint32_t connection;
   };
   struct ChiefTick {};
+  struct TimeIsUp {};
   struct FaultStrikes {
     std::uint32_t index;
   };
@@ -79,7 +83,7 @@ class World {
   struct LossNoticed {  // the chief's side of a connection has broken
     std::uint32_t connection;
   };
-  using What = std::variant<Control, EgressFree, ParcelArrives, ComputeEnds, WorkerTick, ChiefTick, FaultStrikes, PauseEnds, LossNoticed>;
+  using What = std::variant<Control, EgressFree, ParcelReaches, ParcelArrives, ComputeEnds, WorkerTick, ChiefTick, TimeIsUp, FaultStrikes, PauseEnds, LossNoticed>;
 
   struct Letter {
     protocol::Peer from;

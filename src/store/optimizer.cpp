@@ -66,22 +66,23 @@ void adam_ahead(const AdamConstants& constants, float reach, std::size_t n, cons
 Optimizer::Optimizer(const OptimizerSpec& spec, std::size_t count)
     : spec_(spec), first_(count), second_(spec.kind == OptimizerKind::adamw ? count : 0) {}
 
-void Optimizer::update(std::span<float> weights, std::span<const float> gradient, double rate, double momentum) {
+void Optimizer::update(std::span<float> weights, std::span<const float> gradient, double rate, double momentum, double share) {
   check(gradient.size() == first_.size(), "a whole update covers every value");
   begin_update();
-  update_piece(0, weights, gradient, rate, momentum);
+  update_piece(0, weights, gradient, rate, momentum, share);
 }
 
-void Optimizer::update_piece(std::size_t first, std::span<float> weights, std::span<const float> gradient, double rate, double momentum) {
+void Optimizer::update_piece(std::size_t first, std::span<float> weights, std::span<const float> gradient, double rate, double momentum,
+                             double share) {
   const std::size_t n = gradient.size();
   require_held(first, weights.size(), n);
   check(updates_ > 0, "begin_update comes before the first piece");
   switch (spec_.kind) {
     case OptimizerKind::sgd:
-      return sgd({to_float(rate), to_float(momentum), to_float(spec_.weight_decay)}, n, weights.data(), first_.data() + first,
+      return sgd({to_float(rate), to_float(momentum), to_float(spec_.weight_decay * share)}, n, weights.data(), first_.data() + first,
                  gradient.data());
     case OptimizerKind::adamw:
-      return adamw(adam_constants(spec_, updates_), to_float(rate), n, weights.data(), first_.data() + first, second_.data() + first,
+      return adamw(adam_constants(spec_, updates_), to_float(rate * share), n, weights.data(), first_.data() + first, second_.data() + first,
                    gradient.data());
   }
 }

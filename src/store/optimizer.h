@@ -28,13 +28,15 @@ class Optimizer {
   Optimizer(const OptimizerSpec& spec, std::size_t count);
 
   /// One update in place. `momentum` replaces the spec's for this update (strategies may adjust it; adamw has none and ignores it).
-  /// All spans have `count` values.
-  void update(std::span<float> weights, std::span<const float> gradient, double rate, double momentum);
+  /// `share` is the part of a global batch that the gradient stands for: what does not scale with the gradient (weight decay; the whole step of
+  /// adamw) is scaled by it, so that many small updates do as much as one whole. All spans have `count` values.
+  void update(std::span<float> weights, std::span<const float> gradient, double rate, double momentum, double share = 1);
 
   /// The same update in pieces, so that a gradient can be summed and used while it is in cache: begin_update() once, then update_piece()
   /// until every value has been covered exactly once. A piece covers values [first, first + gradient.size()).
   void begin_update() { ++updates_; }
-  void update_piece(std::size_t first, std::span<float> weights, std::span<const float> gradient, double rate, double momentum);
+  void update_piece(std::size_t first, std::span<float> weights, std::span<const float> gradient, double rate, double momentum,
+                    double share = 1);
 
   /// out = w - rho*rate*d where d is the direction the next update would take without a new gradient (sgd: v; adamw: m^/(sqrt(u^)+eps)).
   /// Before the first update d is 0. Both spans cover values [first, first + out.size()).

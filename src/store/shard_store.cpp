@@ -76,7 +76,7 @@ void ShardStore::apply(const Update& update, std::span<const WeightedPart> parts
     const std::span<float> held(values_.data() + run.local + done, sum.size());
     reduce(parts, run.flat + done, sum);
     if (optimized)
-      optimizer_.update_piece(run.local + done, held, sum, update.rate, update.momentum);
+      optimizer_.update_piece(run.local + done, held, sum, update.rate, update.momentum, update.share);
     else
       add_to(1.0F, sum.data(), held);
   }

@@ -20,6 +20,7 @@ struct Update {
   UpdateKind kind{};
   double rate{};      // gradient only
   double momentum{};  // gradient only
+  double share = 1;   // gradient only: of a global batch, see Optimizer
 };
 
 /// One contribution. `flat` covers the whole flat buffer; a server reads its own slices of it.

@@ -141,15 +141,16 @@ TEST_P(FrameLaw, ABodyDamagedBelowTheChecksumNeverCrashes) {
 INSTANTIATE_TEST_SUITE_P(Kinds, FrameLaw, testing::Range(std::size_t{0}, kinds));
 
 TEST(Frame, TheBytesAreThoseOfTheDrawing) {
-  const Bytes drawn = bytes_of({'M', 'T', 'L', 'Y', 1, 0, 10,   0,    49, 0, 0, 0,  // header: version 1, kind 10, 49 bytes
+  const Bytes drawn = bytes_of({'M', 'T', 'L', 'Y', 1, 0, 10,   0,    57, 0, 0, 0,  // header: version 1, kind 10, 57 bytes
                                 5,   0,   0,   0,   0, 0, 0,    0,                  // version
                                 1,                                                  // kind: delta
                                 0,   0,   0,   0,   0, 0, 0xe0, 0x3f,               // rate 0.5
                                 0,   0,   0,   0,   0, 0, 0,    0xc0,               // momentum -2
+                                0,   0,   0,   0,   0, 0, 0xf0, 0x3f,               // share 1
                                 1,   0,   0,   0,                                   // one part:
                                 3,   0,   0,   0,   9, 1, 0,    0,    0,  0, 0, 0,  //   worker 3, step 265
                                 0,   0,   0,   0,   0, 0, 0xf0, 0x3f});             //   weight 1
-  Bytes bytes = frame_of(Apply{Version{5}, UpdateKind::delta, 0.5, -2, {{WorkerId{3}, Step{265}, 1}}});
+  Bytes bytes = frame_of(Apply{Version{5}, UpdateKind::delta, 0.5, -2, 1, {{WorkerId{3}, Step{265}, 1}}});
   bytes.resize(bytes.size() - 4);
   EXPECT_EQ(bytes, drawn);
 }

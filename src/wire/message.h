@@ -102,6 +102,7 @@ struct Apply {
   UpdateKind kind{};
   double rate{};
   double momentum{};
+  double share{};  // of a global batch that the parts make up
   std::vector<Part> parts;
 };
 /// Forget a gathered contribution unapplied.
@@ -148,7 +149,7 @@ BOOST_DESCRIBE_STRUCT(Stop, (), ())
 BOOST_DESCRIBE_STRUCT(Push, (), (worker, step, slice, bits))
 BOOST_DESCRIBE_STRUCT(Gathered, (), (server, worker, step))
 BOOST_DESCRIBE_STRUCT(Part, (), (worker, step, weight))
-BOOST_DESCRIBE_STRUCT(Apply, (), (version, kind, rate, momentum, parts))
+BOOST_DESCRIBE_STRUCT(Apply, (), (version, kind, rate, momentum, share, parts))
 BOOST_DESCRIBE_STRUCT(Discard, (), (worker, step))
 BOOST_DESCRIBE_STRUCT(Release, (), (worker, step, rho, pull_bits))
 BOOST_DESCRIBE_STRUCT(Export, (), (version))

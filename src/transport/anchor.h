@@ -1,0 +1,37 @@
+// Knowing whether an object still is, without keeping it: for what is posted, and for after a call that may have destroyed the caller.
+// Not std::weak_ptr::lock(), whose answer would itself keep "still is" true. One thread.
+#pragma once
+#include <memory>
+
+namespace motley::transport {
+
+template <class T>
+class Watch {
+ public:
+  Watch() = default;
+  Watch(T& object, const std::shared_ptr<const char>& life) : object_(&object), life_(life) {}
+  /// Null once the object is gone.
+  [[nodiscard]] T* get() const { return life_.expired() ? nullptr : object_; }
+  [[nodiscard]] bool gone() const { return life_.expired(); }
+
+ private:
+  T* object_ = nullptr;
+  std::weak_ptr<const char> life_;
+};
+
+/// A member of the object that is watched; its last, so that it goes first.
+template <class T>
+class Anchor {
+ public:
+  explicit Anchor(T& object) : object_(object) {}
+  Anchor(const Anchor&) = delete;
+  Anchor& operator=(const Anchor&) = delete;
+  ~Anchor() = default;
+  [[nodiscard]] Watch<T> watch() const { return {object_, life_}; }
+
+ private:
+  T& object_;
+  std::shared_ptr<const char> life_ = std::make_shared<const char>();
+};
+
+}  // namespace motley::transport

@@ -1,0 +1,46 @@
+#include "transport/bulk_frame.h"
+
+#include <fmt/format.h>
+
+#include "base/check.h"
+#include "wire/encode.h"
+
+namespace motley::transport {
+namespace {
+
+constexpr std::size_t length_bytes = 4;
+constexpr wire::Limits limits{.body_bytes = 256};  // Push and Pulled have less than 40
+
+bool announces_payload(const wire::Message& head) {
+  return std::holds_alternative<wire::Push>(head) || std::holds_alternative<wire::Pulled>(head);
+}
+
+}  // namespace
+
+void append_announcement(const Parcel& parcel, wire::Bytes& out) {
+  check(announces_payload(parcel.head), "a parcel's head is a Push or a Pulled");
+  wire::append(parcel.head, out);
+  wire::Appender{out}.put(parcel.payload.size(), length_bytes);
+}
+
+Result<std::variant<wire::Incomplete, Announced>> parse_announcement(std::span<const std::byte> bytes, std::size_t largest_payload_bytes) {
+  using Answer = std::variant<wire::Incomplete, Announced>;
+  Result<wire::Parsed> parsed = wire::parse(bytes, limits);
+  if (!parsed.ok()) return parsed.error();
+  if (const auto* missing = std::get_if<wire::Incomplete>(&*parsed)) return Answer{wire::Incomplete{missing->more_bytes + length_bytes}};
+  auto& head = std::get<wire::Complete>(*parsed);
+  if (!announces_payload(head.message))
+    return peer_broken(fmt::format("the bulk lane carries a {}, expected Push or Pulled", wire::name_of(head.message)));
+
+  const auto rest = bytes.subspan(head.bytes);
+  if (rest.size() < length_bytes) return Answer{wire::Incomplete{length_bytes - rest.size()}};
+  wire::Reader in(rest);
+  std::uint64_t length = 0;
+  if (!in.take(length, length_bytes)) return peer_broken(in.problem());
+  if (length > largest_payload_bytes)
+    return peer_broken(
+        fmt::format("a {} announces {} bytes, at most {} are allowed", wire::name_of(head.message), length, largest_payload_bytes));
+  return Answer{Announced{std::move(head.message), length, head.bytes + length_bytes}};
+}
+
+}  // namespace motley::transport

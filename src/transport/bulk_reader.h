@@ -1,0 +1,57 @@
+// The receiving half of a bulk lane: payloads are read from the stream straight to where the owner wants them.
+// A system call reads the rest of one payload and, behind it, the announcements that follow, so a large slice costs no copy and a small one
+// no call of its own. Lives as long as its coroutine; detach() silences it for good.
+#pragma once
+#include <array>
+#include <cstddef>
+#include <memory>
+#include <optional>
+#include <span>
+
+#include "transport/bulk_frame.h"
+#include "transport/stream.h"
+
+namespace motley::transport {
+
+class BulkReader : public std::enable_shared_from_this<BulkReader> {
+ public:
+  class Owner {
+   public:
+    Owner() = default;
+    Owner(const Owner&) = delete;
+    Owner& operator=(const Owner&) = delete;
+    virtual ~Owner() = default;
+    /// Where the announced payload goes: exactly that many bytes; none: stop reading.
+    virtual std::optional<std::span<std::byte>> place(const wire::Message& head, std::size_t payload_bytes) = 0;
+    virtual void placed(const wire::Message& head, std::size_t payload_bytes) = 0;
+    /// The stream ended, failed or was garbled. Nothing more comes from this lane.
+    virtual void bulk_lost(const Error& why) = 0;
+  };
+
+  BulkReader(std::shared_ptr<Stream> stream, Owner& owner, std::size_t largest_payload_bytes);
+
+  void start();
+  void detach() { owner_ = nullptr; }
+
+ private:
+  asio::awaitable<void> read(std::shared_ptr<BulkReader> self);
+  asio::awaitable<std::optional<Announced>> next_announcement();
+  asio::awaitable<bool> fill(std::span<std::byte> place);
+  asio::awaitable<bool> read_some(std::span<std::byte>& place);
+  [[nodiscard]] std::span<const std::byte> ahead() const { return std::span(ahead_).subspan(ahead_begin_, ahead_end_ - ahead_begin_); }
+  std::span<std::byte> room_ahead();
+  void lose(const Error& why);
+
+  // Small, for what of a large payload lands in it is copied; large enough for some hundred announcements of small ones.
+  static constexpr std::size_t ahead_bytes = 16 << 10;
+  static_assert(ahead_bytes >= longest_announcement);
+
+  std::shared_ptr<Stream> stream_;
+  Owner* owner_;  // null once detached
+  std::size_t largest_payload_bytes_;
+  std::array<std::byte, ahead_bytes> ahead_{};  // read and not yet used: [begin, end)
+  std::size_t ahead_begin_ = 0;
+  std::size_t ahead_end_ = 0;
+};
+
+}  // namespace motley::transport

@@ -1,0 +1,94 @@
+#include "transport/bulk_writer.h"
+
+#include <boost/asio/buffer.hpp>
+#include <boost/asio/post.hpp>
+
+#include "transport/bulk_frame.h"
+
+namespace motley::transport {
+namespace {
+
+// Parcels are joined in one write up to this size: enough to make a call's cost small, little enough to be overtaken soon.
+constexpr std::size_t joined_bytes = 256 << 10;
+constexpr std::size_t joined_parcels = 32;  // two buffers each: Asio's limit is 64 a call
+
+/// Takes `bytes` off the front of `left`.
+void advance(std::span<asio::const_buffer>& left, std::size_t bytes) {
+  while (!left.empty() && bytes >= left.front().size()) {
+    bytes -= left.front().size();
+    left = left.subspan(1);
+  }
+  if (!left.empty()) left.front() += bytes;
+}
+
+}  // namespace
+
+void BulkWriter::wake() {
+  if (runs_) return;
+  runs_ = true;
+  // Posted: all that the owner sends in this turn is there to choose from.
+  asio::post(stream_->get_executor(),
+             [self = shared_from_this()] { asio::co_spawn(self->stream_->get_executor(), self->write(self), rethrow); });
+}
+
+asio::awaitable<void> BulkWriter::write(std::shared_ptr<BulkWriter> self) {
+  for (;;) {
+    const bool writable = co_await self->until_writable();
+    if (!writable) co_return;
+    self->runs_ = self->pick_batch();
+    if (!self->runs_) co_return;
+    const bool written = co_await self->write_batch();
+    if (!written) co_return;
+    self->report_batch();
+  }
+}
+
+asio::awaitable<bool> BulkWriter::until_writable() {
+  if (owner_ == nullptr) co_return false;
+  const auto [failed] = co_await stream_->async_wait(Stream::wait_write, as_values);
+  co_return owner_ != nullptr && !failed;
+}
+
+bool BulkWriter::pick_batch() {
+  batch_.clear();
+  announcements_.clear();
+  buffers_.clear();
+  std::vector<std::size_t> ends;  // of each announcement
+  for (std::size_t bytes = 0; bytes < joined_bytes && batch_.size() < joined_parcels; bytes += batch_.back().payload.size()) {
+    std::optional<Parcel> parcel = owner_->next_parcel();
+    if (!parcel) break;
+    append_announcement(*parcel, announcements_);
+    ends.push_back(announcements_.size());
+    batch_.push_back(std::move(*parcel));
+  }
+  for (std::size_t i = 0; i < batch_.size(); ++i) {
+    const std::size_t begin = i == 0 ? 0 : ends[i - 1];
+    buffers_.emplace_back(announcements_.data() + begin, ends[i] - begin);
+    buffers_.emplace_back(batch_[i].payload.data(), batch_[i].payload.size());
+  }
+  return !batch_.empty();
+}
+
+asio::awaitable<bool> BulkWriter::write_batch() {
+  std::span<asio::const_buffer> left(buffers_);
+  while (!left.empty()) {
+    const auto [failed, bytes] = co_await stream_->async_write_some(left, as_values);
+    if (owner_ == nullptr || failed) co_return false;
+    advance(left, bytes);
+  }
+  co_return true;
+}
+
+void BulkWriter::report_batch() {
+  const std::vector<Parcel> done = std::exchange(batch_, {});
+  for (const Parcel& parcel : done)
+    if (owner_ != nullptr) owner_->written(parcel);
+}
+
+std::size_t BulkWriter::writing_bytes() const {
+  std::size_t bytes = 0;
+  for (const Parcel& parcel : batch_) bytes += parcel.payload.size();
+  return bytes;
+}
+
+}  // namespace motley::transport

@@ -1,0 +1,51 @@
+// The sending half of a bulk lane: asks its owner for the next parcel each time the stream can take more, and writes announcement and
+// payload from where they lie. Small parcels share a system call. Lives as long as its coroutine; detach() silences it for good.
+#pragma once
+#include <cstddef>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "transport/stream.h"
+#include "transport/transport.h"
+#include "wire/frame.h"
+
+namespace motley::transport {
+
+class BulkWriter : public std::enable_shared_from_this<BulkWriter> {
+ public:
+  class Owner {
+   public:
+    Owner() = default;
+    Owner(const Owner&) = delete;
+    Owner& operator=(const Owner&) = delete;
+    virtual ~Owner() = default;
+    /// What to write now. None: sleep until wake().
+    virtual std::optional<Parcel> next_parcel() = 0;
+    virtual void written(const Parcel& parcel) = 0;
+  };
+
+  BulkWriter(std::shared_ptr<Stream> stream, Owner& owner) : stream_(std::move(stream)), owner_(&owner) {}
+
+  /// There may be a next parcel. A stream that cannot be written falls silent: the reading half hears why.
+  void wake();
+  void detach() { owner_ = nullptr; }
+
+  [[nodiscard]] std::size_t writing_bytes() const;
+
+ private:
+  asio::awaitable<void> write(std::shared_ptr<BulkWriter> self);
+  asio::awaitable<bool> until_writable();
+  asio::awaitable<bool> write_batch();
+  bool pick_batch();
+  void report_batch();
+
+  std::shared_ptr<Stream> stream_;
+  Owner* owner_;  // null once detached
+  bool runs_ = false;
+  std::vector<Parcel> batch_;
+  wire::Bytes announcements_;                       // of the batch, one after the other
+  std::vector<boost::asio::const_buffer> buffers_;  // announcement, payload, announcement, payload...
+};
+
+}  // namespace motley::transport

@@ -1,0 +1,42 @@
+// The control lane's bytes: a tag, then what it says. Messages ride in wire's frames; credits and the last word are the transport's own.
+//
+//   control := 0:u8 frame (wire/frame.h) | 1:u8 bytes:u64 | 2:u8 length:u8 text        numbers little-endian
+//              a message                   credit            goodbye
+//
+// A credit has no checksum: one that does not add up is refused by the account (credits.h), and TCP guards the rest.
+#pragma once
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <variant>
+
+#include "base/result.h"
+#include "wire/frame.h"
+
+namespace motley::transport {
+
+/// So many more payload bytes may come.
+struct Credit {
+  std::uint64_t bytes{};
+};
+/// The last frame of a lane: why its sender closes.
+struct Goodbye {
+  std::string reason;
+};
+using Said = std::variant<wire::Message, Credit, Goodbye>;
+
+struct SaidWhole {
+  Said said;
+  std::size_t bytes{};  // that it took from the front
+};
+
+void append_message(const wire::Message& message, wire::Bytes& out);
+void append_credit(std::uint64_t bytes, wire::Bytes& out);
+/// What is beyond 255 bytes of the reason is cut.
+void append_goodbye(std::string_view reason, wire::Bytes& out);
+
+/// Reads the front of `bytes`, as wire::parse does: an Incomplete names how many more are needed, an error is the peer's fault.
+Result<std::variant<wire::Incomplete, SaidWhole>> parse_control(std::span<const std::byte> bytes);
+
+}  // namespace motley::transport

@@ -1,0 +1,29 @@
+// What a connection is allowed, with units. Both ends may differ, but for token and job.
+#pragma once
+#include <array>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+namespace motley::transport {
+
+using JobHash = std::array<std::byte, 32>;
+
+struct Options {
+  std::string token{};  // the job's shared secret; without one only this machine may connect
+  JobHash job{};        // both ends must work on the same job; opaque here
+
+  std::size_t slice_bytes = 1 << 20;   // the usual payload: how much may wait unsent inside the operating system
+  std::size_t window_bytes = 4 << 20;  // payload that a peer may have under way to us; at least two slices, to overlap the returns
+  std::size_t largest_payload_bytes = 256 << 20;  // an announced payload beyond it is a peer's lie
+  std::size_t control_queue_bytes = 64 << 20;
+  std::size_t parcels = 1 << 16;  // waiting on the bulk lane
+  std::uint32_t overtakes = 64;   // so often is the oldest parcel passed by more urgent ones before it goes itself
+
+  std::chrono::milliseconds handshake_time{5'000};  // from accept, or from connect, until both lanes are up
+  std::size_t handshakes = 256;                     // under way at one listener; beyond it the oldest one goes
+  std::chrono::milliseconds linger{2'000};          // how long a close() waits for the peer to take the last messages
+};
+
+}  // namespace motley::transport

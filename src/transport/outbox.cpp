@@ -1,0 +1,39 @@
+#include "transport/outbox.h"
+
+#include "base/check.h"
+
+namespace motley::transport {
+
+void Outbox::push(const Parcel& parcel) {
+  by_arrival_.emplace_hint(by_arrival_.end(), arrivals_, parcel.priority);
+  waiting_.emplace(std::pair(parcel.priority, arrivals_), parcel);
+  ++arrivals_;
+  payload_bytes_ += parcel.payload.size();
+}
+
+Outbox::Waiting::const_iterator Outbox::chosen() const {
+  check(!empty(), "a parcel is taken only from an outbox that holds one");
+  if (oldest_overtaken_ < overtakes_) return waiting_.begin();
+  const auto& [arrival, priority] = *by_arrival_.begin();
+  return waiting_.find({priority, arrival});
+}
+
+Parcel Outbox::pop() {
+  const auto taken = chosen();
+  const Arrival arrival = taken->first.second;
+  oldest_overtaken_ = arrival == by_arrival_.begin()->first ? 0 : oldest_overtaken_ + 1;
+  by_arrival_.erase(arrival);
+  Parcel parcel = taken->second;
+  waiting_.erase(taken);
+  payload_bytes_ -= parcel.payload.size();
+  return parcel;
+}
+
+void Outbox::clear() {
+  waiting_.clear();
+  by_arrival_.clear();
+  oldest_overtaken_ = 0;
+  payload_bytes_ = 0;
+}
+
+}  // namespace motley::transport

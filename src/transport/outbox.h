@@ -1,0 +1,43 @@
+// Parcels that wait for the bulk lane, the most urgent first. Pure: no socket, no clock. Priorities as in ByteScheduler (SOSP 2019): what
+// the next forward pass needs first overtakes what was queued earlier. Ageing keeps the patient from starving.
+#pragma once
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <utility>
+
+#include "transport/transport.h"
+
+namespace motley::transport {
+
+/// Cost: O(log n) a parcel.
+class Outbox {
+ public:
+  /// The oldest parcel goes next once `overtakes` others that came later have gone before it.
+  explicit Outbox(std::uint32_t overtakes) : overtakes_(overtakes) {}
+
+  void push(const Parcel& parcel);
+  /// The parcel that pop() would take. Must not be empty.
+  [[nodiscard]] const Parcel& next() const { return chosen()->second; }
+  Parcel pop();
+  void clear();
+
+  [[nodiscard]] bool empty() const { return waiting_.empty(); }
+  [[nodiscard]] std::size_t size() const { return waiting_.size(); }
+  [[nodiscard]] std::size_t payload_bytes() const { return payload_bytes_; }
+
+ private:
+  using Arrival = std::uint64_t;
+  using Waiting = std::map<std::pair<std::uint32_t, Arrival>, Parcel>;  // by priority, then arrival
+
+  [[nodiscard]] Waiting::const_iterator chosen() const;
+
+  std::uint32_t overtakes_;
+  std::uint32_t oldest_overtaken_ = 0;  // how often the front of by_arrival_ was passed since it became the oldest
+  Waiting waiting_;
+  std::map<Arrival, std::uint32_t> by_arrival_;  // to its priority
+  Arrival arrivals_ = 0;
+  std::size_t payload_bytes_ = 0;
+};
+
+}  // namespace motley::transport

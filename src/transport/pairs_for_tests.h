@@ -1,0 +1,76 @@
+// For this room's tests: a pair of connected connections of each kind, so that one law can be held against all.
+#pragma once
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <memory>
+#include <string>
+
+#include "transport/acceptor.h"
+#include "transport/connect.h"
+#include "transport/ear_for_tests.h"
+#include "transport/faulty.h"
+#include "transport/loopback.h"
+#include "transport/shaped.h"
+
+namespace motley::transport {
+
+struct Pair {
+  std::unique_ptr<Connection> left;   // connected, where there is a difference
+  std::unique_ptr<Connection> right;  // accepted
+};
+
+/// Keeps who came in and who was turned away.
+class Door : public Accepts {
+ public:
+  std::vector<std::unique_ptr<Connection>> guests;
+  std::vector<std::string> refusals;
+  void accepted(std::unique_ptr<Connection> connection) override { guests.push_back(std::move(connection)); }
+  void refused(const std::string&, const std::string& reason) override { refusals.push_back(reason); }
+};
+
+inline UnixAddress fresh_socket() {
+  static int number = 0;
+  return {std::filesystem::temp_directory_path() / ("motley-test-" + std::to_string(::getpid()) + "-" + std::to_string(number++))};
+}
+
+inline Result<std::unique_ptr<Connection>> connect_now(boost::asio::io_context& io, const Address& address, const Options& options) {
+  std::optional<Result<std::unique_ptr<Connection>>> answer;
+  connect(io, address, options, [&](auto result) { answer.emplace(std::move(result)); });
+  EXPECT_TRUE(run_until(io, [&] { return answer.has_value(); }));
+  return std::move(*answer);
+}
+
+inline Pair socket_pair(boost::asio::io_context& io, const Address& address, const Options& options) {
+  Door door;
+  auto acceptor = listen(io, address, options, door);
+  EXPECT_TRUE(acceptor.ok()) << acceptor.error().message;
+  auto left = connect_now(io, (*acceptor)->address(), options);
+  EXPECT_TRUE(left.ok()) << left.error().message;
+  EXPECT_TRUE(run_until(io, [&] { return door.guests.size() == 1; }));
+  return {std::move(left).value(), std::move(door.guests[0])};
+}
+
+inline Pair tcp_pair(boost::asio::io_context& io, const Options& options) { return socket_pair(io, TcpAddress{"127.0.0.1", 0}, options); }
+inline Pair unix_pair(boost::asio::io_context& io, const Options& options) { return socket_pair(io, fresh_socket(), options); }
+inline Pair loopback_pair(boost::asio::io_context& io, const Options& options) {
+  auto [left, right] = loopback(io, options);
+  return {std::move(left), std::move(right)};
+}
+
+/// Fast enough for a test, slow enough to wait for.
+inline Pair shaped(boost::asio::io_context& io, Pair pair, const Options& options) {
+  const auto shape = [&io] {
+    return Shape{.up = std::make_shared<Pipe>(io.get_executor(), 4e9), .latency = std::chrono::microseconds(20)};
+  };
+  return {std::make_unique<Shaped>(std::move(pair.left), io.get_executor(), shape(), options),
+          std::make_unique<Shaped>(std::move(pair.right), io.get_executor(), shape(), options)};
+}
+
+inline Pair faultless(boost::asio::io_context& io, Pair pair) {
+  return {std::make_unique<Faulty>(std::move(pair.left), io.get_executor(), Faults{}, Rng(1, "left")),
+          std::make_unique<Faulty>(std::move(pair.right), io.get_executor(), Faults{}, Rng(1, "right"))};
+}
+
+}  // namespace motley::transport

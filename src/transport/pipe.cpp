@@ -1,0 +1,95 @@
+#include "transport/pipe.h"
+
+#include <algorithm>
+#include <boost/asio/post.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <chrono>
+#include <deque>
+
+#include "base/check.h"
+
+namespace motley::transport {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+/// A pipe that was idle for a moment, as between a rider's slices, makes up for at most this much: the depth of the token bucket.
+constexpr std::chrono::milliseconds catch_up{2};
+
+}  // namespace
+
+struct Pipe::Queue : std::enable_shared_from_this<Queue> {
+  Queue(const boost::asio::any_io_executor& executor, double rate) : timer(executor), bytes_per_second(rate) {}
+
+  boost::asio::steady_timer timer;
+  double bytes_per_second;
+  std::deque<Watch<Rider>> riders;  // the front one is inside while `inside`
+  bool inside = false;
+  bool runs = false;  // a turn is posted or a timer set
+  Clock::time_point free_at{};
+
+  void wake() {
+    if (runs || riders.empty()) return;
+    runs = true;
+    boost::asio::post(timer.get_executor(), [self = weak_from_this()] {
+      if (const auto queue = self.lock()) queue->turn();
+    });
+  }
+
+  /// Lets out who is through and lets in who is next, until someone has to wait.
+  void turn() {
+    while (!riders.empty()) {
+      if (!inside && !let_in()) continue;
+      if (free_at > Clock::now()) return wait();
+      let_out();
+    }
+    runs = false;
+  }
+
+  /// False when the next rider is gone or has nothing to carry.
+  bool let_in() {
+    Rider* rider = riders.front().get();
+    const std::size_t bytes = rider != nullptr ? rider->board() : 0;
+    if (bytes == 0) {
+      riders.pop_front();
+      return false;
+    }
+    const auto takes = std::chrono::duration<double>(static_cast<double>(bytes) / bytes_per_second);
+    free_at = std::max(free_at, Clock::now() - catch_up) + std::chrono::duration_cast<Clock::duration>(takes);
+    inside = true;
+    return true;
+  }
+
+  void let_out() {
+    const Watch<Rider> rider = riders.front();
+    riders.pop_front();
+    inside = false;
+    if (auto* out = rider.get()) out->through();
+  }
+
+  void wait() {
+    timer.expires_at(free_at);
+    timer.async_wait([self = weak_from_this()](boost::system::error_code cancelled) {
+      if (const auto queue = self.lock(); queue && !cancelled) queue->turn();
+    });
+  }
+};
+
+Pipe::Pipe(const boost::asio::any_io_executor& executor, double bytes_per_second)
+    : queue_(std::make_shared<Queue>(executor, bytes_per_second)) {
+  check(bytes_per_second > 0, "a pipe carries more than nothing");
+}
+
+Pipe::~Pipe() {
+  queue_->riders.clear();
+  queue_->timer.cancel();
+}
+
+double Pipe::bytes_per_second() const { return queue_->bytes_per_second; }
+
+void Pipe::enter(const Watch<Rider>& rider) {
+  queue_->riders.push_back(rider);
+  queue_->wake();
+}
+
+}  // namespace motley::transport

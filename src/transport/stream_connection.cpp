@@ -1,0 +1,171 @@
+#include "transport/stream_connection.h"
+
+#include <fmt/format.h>
+
+#include <boost/asio/post.hpp>
+
+#include "base/check.h"
+#include "base/match.h"
+
+namespace motley::transport {
+
+StreamConnection::StreamConnection(Stream control, Stream bulk, const Options& options)
+    : peer_(peer_of(control)),
+      options_(options),
+      executor_(control.get_executor()),
+      control_(std::make_shared<ControlLane>(std::move(control), static_cast<ControlLane::Owner&>(*this))),
+      bulk_(std::make_shared<Stream>(std::move(bulk))),
+      reader_(std::make_shared<BulkReader>(bulk_, static_cast<BulkReader::Owner&>(*this), options.largest_payload_bytes)),
+      writer_(std::make_shared<BulkWriter>(bulk_, static_cast<BulkWriter::Owner&>(*this))),
+      linger_(executor_),
+      outbox_(options.overtakes),
+      receiving_(options.window_bytes) {}
+
+StreamConnection::~StreamConnection() {
+  stop_bulk();
+  control_->detach();
+}
+
+void StreamConnection::start(Hears& hears) {
+  check(hears_ == nullptr, "a connection is started once");
+  hears_ = &hears;
+  if (state_ == State::ended) return tell_closed();
+  control_->grant(receiving_.window());
+  control_->start_reading();
+  if (state_ == State::open) reader_->start();
+}
+
+// sending --------------------------------------------------------------------------------------------------------------------------
+
+void StreamConnection::send(const wire::Message& message) {
+  if (state_ != State::open) return;
+  control_->send(message);
+  if (control_->queued_bytes() > options_.control_queue_bytes)
+    end(peer_broken(
+        fmt::format("control queue full: {} takes its messages too slowly, more than {} bytes wait", peer_, options_.control_queue_bytes)));
+}
+
+void StreamConnection::send(const Parcel& parcel) {
+  check(parcel.payload.size() <= options_.largest_payload_bytes, "a parcel is no larger than Options::largest_payload_bytes");
+  if (state_ != State::open) return;
+  outbox_.push(parcel);
+  if (outbox_.size() > options_.parcels)
+    return end(peer_broken(fmt::format("bulk queue full: {} takes its slices too slowly, more than {} wait", peer_, options_.parcels)));
+  writer_->wake();
+}
+
+std::optional<Parcel> StreamConnection::next_parcel() {
+  if (outbox_.empty() || !sending_.covers(outbox_.next().payload.size())) return std::nullopt;
+  Parcel parcel = outbox_.pop();
+  sending_.spend(parcel.payload.size());
+  return parcel;
+}
+
+void StreamConnection::written(const Parcel& parcel) {
+  if (hears_ != nullptr) hears_->sent(*this, parcel.ticket);
+}
+
+Queued StreamConnection::queued() const { return {control_->queued_bytes(), outbox_.payload_bytes() + writer_->writing_bytes()}; }
+
+// hearing --------------------------------------------------------------------------------------------------------------------------
+
+void StreamConnection::control_said(Said what) {
+  std::visit([this](auto&& word) { said(std::forward<decltype(word)>(word)); }, std::move(what));
+}
+
+void StreamConnection::said(wire::Message message) {
+  if (state_ == State::open) hears_->heard(*this, std::move(message));
+}
+
+void StreamConnection::said(const Credit& credit) {
+  if (state_ != State::open) return;
+  if (!sending_.grant(credit.bytes))
+    return begin_closing(peer_broken(fmt::format("{} granted {} bytes that were not under way", peer_, credit.bytes)));
+  if (!outbox_.empty()) writer_->wake();
+}
+
+void StreamConnection::said(const Goodbye& goodbye) {
+  end(peer_broken(fmt::format("{} closed the connection: {}", peer_, goodbye.reason)));
+}
+
+std::optional<std::span<std::byte>> StreamConnection::place(const wire::Message& head, std::size_t payload_bytes) {
+  if (!receiving_.announce(payload_bytes)) {
+    begin_closing(peer_broken(fmt::format("{} sent {} bytes beyond the window of {}", peer_, payload_bytes, receiving_.window())));
+    return std::nullopt;
+  }
+  const auto here = anchor_.watch();
+  const std::span<std::byte> place = hears_->room(*this, head, payload_bytes);
+  if (here.gone() || state_ != State::open) return std::nullopt;
+  if (place.size() == payload_bytes) return place;
+  begin_closing(peer_broken(
+      fmt::format("a {} of {} bytes from {} was refused: there is room for {}", wire::name_of(head), payload_bytes, peer_, place.size())));
+  return std::nullopt;
+}
+
+void StreamConnection::placed(const wire::Message& head, std::size_t payload_bytes) {
+  receiving_.arrived(payload_bytes);
+  const auto here = anchor_.watch();
+  hears_->received(*this, head);
+  if (!here.gone()) grant_what_is_owed();  // after received(), which may have called hold()
+}
+
+void StreamConnection::hold() { receiving_.hold(true); }
+
+void StreamConnection::resume() {
+  receiving_.hold(false);
+  grant_what_is_owed();
+}
+
+void StreamConnection::grant_what_is_owed() {
+  if (state_ != State::open) return;
+  if (const std::uint64_t owed = receiving_.collect(); owed > 0) control_->grant(owed);
+}
+
+// ending ---------------------------------------------------------------------------------------------------------------------------
+
+void StreamConnection::control_lost(const Error& why) { end(peer_broken(fmt::format("{}: {}", peer_, why.message))); }
+void StreamConnection::bulk_lost(const Error& why) { end(peer_broken(fmt::format("{}: {}", peer_, why.message))); }
+
+void StreamConnection::close(const std::string& reason) { begin_closing(peer_broken(reason)); }
+void StreamConnection::abandon(const std::string& reason) { end(peer_broken(reason)); }
+
+void StreamConnection::begin_closing(const Error& why) {
+  if (state_ != State::open) return;
+  state_ = State::closing;
+  why_ = why;
+  stop_bulk();
+  control_->finish(why.message);
+  linger_.expires_after(options_.linger);
+  linger_.async_wait([here = anchor_.watch()](boost::system::error_code cancelled) {
+    if (auto* self = here.get(); self != nullptr && !cancelled) self->end(self->why_);
+  });
+}
+
+/// The bulk stream stays open while closing: its end would reach the peer before the reason does.
+void StreamConnection::stop_bulk() {
+  reader_->detach();
+  writer_->detach();
+  boost::system::error_code ignored;
+  bulk_->cancel(ignored);  // NOLINT(bugprone-unused-return-value): the same error
+  outbox_.clear();
+}
+
+void StreamConnection::end(const Error& why) {
+  if (state_ == State::ended) return;
+  if (state_ == State::open) why_ = why;
+  state_ = State::ended;
+  stop_bulk();
+  close_quietly(*bulk_);
+  control_->detach();
+  linger_.cancel();
+  if (hears_ != nullptr) tell_closed();
+}
+
+/// Posted: end() may stand inside any call.
+void StreamConnection::tell_closed() {
+  asio::post(executor_, [here = anchor_.watch()] {
+    if (auto* self = here.get()) self->hears_->closed(*self, self->why_);
+  });
+}
+
+}  // namespace motley::transport

@@ -1,0 +1,81 @@
+// A Connection over two streams to one peer, control and bulk: here live its rules, in the lanes its bytes.
+//
+//   open --close(), a broken peer--> closing --peer's end, linger--> ended --> closed()
+//   open --a lane lost, abandon(), a bound hit--------------------> ended
+//
+// While closing, the last messages and the reason still go out; nothing is heard. The peer answers a goodbye by ending its own side.
+#pragma once
+#include <boost/asio/steady_timer.hpp>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "transport/anchor.h"
+#include "transport/bulk_reader.h"
+#include "transport/bulk_writer.h"
+#include "transport/control_lane.h"
+#include "transport/credits.h"
+#include "transport/outbox.h"
+#include "transport/transport.h"
+
+namespace motley::transport {
+
+class StreamConnection final : public Connection, private ControlLane::Owner, private BulkReader::Owner, private BulkWriter::Owner {
+ public:
+  /// Both streams are connected, authenticated and lead to the same peer.
+  StreamConnection(Stream control, Stream bulk, const Options& options);
+  StreamConnection(const StreamConnection&) = delete;
+  StreamConnection& operator=(const StreamConnection&) = delete;
+  ~StreamConnection() override;
+
+  void start(Hears& hears) override;
+  void send(const wire::Message& message) override;
+  void send(const Parcel& parcel) override;
+  void hold() override;
+  void resume() override;
+  void close(const std::string& reason) override;
+  void abandon(const std::string& reason) override;
+  [[nodiscard]] const std::string& peer() const override { return peer_; }
+  [[nodiscard]] Queued queued() const override;
+
+ private:
+  enum class State { open, closing, ended };
+
+  void control_said(Said what) override;
+  void control_lost(const Error& why) override;
+  void said(wire::Message message);
+  void said(const Credit& credit);
+  void said(const Goodbye& goodbye);
+
+  std::optional<std::span<std::byte>> place(const wire::Message& head, std::size_t payload_bytes) override;
+  void placed(const wire::Message& head, std::size_t payload_bytes) override;
+  void bulk_lost(const Error& why) override;
+
+  std::optional<Parcel> next_parcel() override;
+  void written(const Parcel& parcel) override;
+
+  void grant_what_is_owed();
+  void begin_closing(const Error& why);
+  void stop_bulk();
+  void end(const Error& why);
+  void tell_closed();
+
+  std::string peer_;
+  Options options_;
+  asio::any_io_executor executor_;
+  std::shared_ptr<ControlLane> control_;
+  std::shared_ptr<Stream> bulk_;
+  std::shared_ptr<BulkReader> reader_;
+  std::shared_ptr<BulkWriter> writer_;
+  asio::steady_timer linger_;
+
+  Hears* hears_ = nullptr;  // null before start()
+  State state_ = State::open;
+  Error why_;  // once not open
+  Outbox outbox_;
+  SendCredits sending_;
+  ReceiveCredits receiving_;
+  Anchor<StreamConnection> anchor_{*this};
+};
+
+}  // namespace motley::transport

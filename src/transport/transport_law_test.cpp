@@ -1,0 +1,380 @@
+// One law for every transport: messages in order and whole, slices byte for byte where they belong, urgent ones first, each ticket once,
+// one end heard by both sides, last.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <deque>
+#include <numeric>
+#include <ostream>
+
+#include "transport/pairs_for_tests.h"
+
+namespace motley::transport {
+namespace {
+
+using boost::asio::io_context;
+constexpr std::size_t slice_bytes = 1 << 20;
+
+struct Kind {
+  std::string name;
+  Pair (*make)(io_context&, const Options&);
+};
+std::ostream& operator<<(std::ostream& out, const Kind& kind) { return out << kind.name; }
+
+class TransportLaw : public testing::TestWithParam<Kind> {
+ protected:
+  io_context io{1};
+  Options options;
+  Ear left_ear, right_ear;
+  Pair pair;
+
+  void make() { pair = GetParam().make(io, options); }
+  void start() {
+    make();
+    pair.left->start(left_ear);
+    pair.right->start(right_ear);
+  }
+  void TearDown() override {
+    EXPECT_LE(left_ear.ends.size(), 1U) << "closed() is said once";
+    EXPECT_LE(right_ear.ends.size(), 1U) << "closed() is said once";
+    EXPECT_FALSE(left_ear.spoken_to_after_the_end || right_ear.spoken_to_after_the_end) << "closed() is said last";
+  }
+  testing::AssertionResult until(const std::function<bool()>& done) { return run_until(io, done); }
+
+  /// Sends slices 0..n-1 from memory that is kept, tickets 1000, 1001, ...
+  void send_slices(Connection& from, std::uint32_t n, std::size_t bytes, std::uint32_t priority = 5, std::uint32_t first = 0) {
+    for (std::uint32_t i = first; i < first + n; ++i) {
+      memory.push_back(pattern(bytes, i));
+      from.send(Parcel{push_of(i), memory.back(), priority, 1000 + i});
+    }
+  }
+  std::deque<Memory> memory;
+
+  static void expect_slices(const Ear& ear, std::uint32_t n, std::size_t bytes) {
+    for (std::uint32_t i = 0; i < n; ++i) ASSERT_TRUE(ear.slices.at(i) == pattern(bytes, i)) << "slice " << i;
+  }
+};
+
+wire::Heartbeat numbered(std::uint32_t n) { return {.worker = {n}}; }
+
+// messages -------------------------------------------------------------------------------------------------------------------------
+
+TEST_P(TransportLaw, MessagesArriveInOrderAndWhole) {
+  start();
+  constexpr std::uint32_t n = 5'000;
+  for (std::uint32_t i = 0; i < n; ++i) {
+    pair.left->send(numbered(i));
+    pair.right->send(wire::Hello{.node = std::string(i % 100, 'x'), .attempt = i});
+  }
+  ASSERT_TRUE(until([&] { return right_ear.messages.size() == n && left_ear.messages.size() == n; }));
+  for (std::uint32_t i = 0; i < n; ++i) {
+    ASSERT_EQ(std::get<wire::Heartbeat>(right_ear.messages[i]).worker.value, i);
+    ASSERT_EQ(std::get<wire::Hello>(left_ear.messages[i]).attempt, i);
+    ASSERT_EQ(std::get<wire::Hello>(left_ear.messages[i]).node, std::string(i % 100, 'x'));
+  }
+}
+
+TEST_P(TransportLaw, ALargeMessageArrivesWhole) {
+  start();
+  wire::Apply apply;
+  for (std::uint32_t i = 0; i < 10'000; ++i) apply.parts.push_back({.worker = {i}, .step = {i}, .weight = 0.5});
+  pair.left->send(apply);
+  ASSERT_TRUE(until([&] { return right_ear.messages.size() == 1; }));
+  EXPECT_EQ(std::get<wire::Apply>(right_ear.messages[0]).parts.size(), 10'000U);
+  EXPECT_EQ(std::get<wire::Apply>(right_ear.messages[0]).parts.back().worker.value, 9'999U);
+}
+
+TEST_P(TransportLaw, WhatIsSentBeforeTheStartArrivesAfterIt) {
+  make();
+  pair.left->send(numbered(1));
+  send_slices(*pair.left, 1, 100);
+  run_ready(io);
+  pair.right->start(right_ear);
+  pair.left->start(left_ear);
+  ASSERT_TRUE(until([&] { return right_ear.messages.size() == 1 && right_ear.arrived.size() == 1; }));
+}
+
+TEST_P(TransportLaw, MessagesDoNotWaitForSlices) {
+  start();
+  send_slices(*pair.left, 64, slice_bytes);
+  pair.left->send(numbered(7));
+  ASSERT_TRUE(until([&] { return right_ear.messages.size() == 1; }));
+  EXPECT_LT(right_ear.arrived.size(), 16U);
+}
+
+// slices ---------------------------------------------------------------------------------------------------------------------------
+
+TEST_P(TransportLaw, APayloadArrivesByteForByteWhereItBelongs) {
+  start();
+  send_slices(*pair.left, 3, slice_bytes + 17);
+  ASSERT_TRUE(until([&] { return right_ear.arrived.size() == 3; }));
+  expect_slices(right_ear, 3, slice_bytes + 17);
+}
+
+TEST_P(TransportLaw, PayloadsOfEverySizeArrive) {
+  start();
+  std::vector<std::size_t> sizes = {0, 1, 2, 100, 4'095, 16'383, 16'384, 16'385, 65'536, 100'000, 3 << 20, 0, 9 << 20, 1};
+  for (std::uint32_t i = 0; i < sizes.size(); ++i) send_slices(*pair.left, 1, sizes[i], 5, i);
+  ASSERT_TRUE(until([&] { return right_ear.arrived.size() == sizes.size() && left_ear.tickets.size() == sizes.size(); }));
+  for (std::uint32_t i = 0; i < sizes.size(); ++i) EXPECT_TRUE(right_ear.slices.at(i) == pattern(sizes[i], i)) << sizes[i] << " bytes";
+}
+
+TEST_P(TransportLaw, ManySmallSlicesArriveInOrder) {
+  start();
+  constexpr std::uint32_t n = 10'000;
+  send_slices(*pair.left, n, 40);
+  ASSERT_TRUE(until([&] { return right_ear.arrived.size() == n; }));
+  std::vector<std::uint32_t> in_order(n);
+  std::iota(in_order.begin(), in_order.end(), 0U);
+  EXPECT_EQ(right_ear.arrived, in_order);
+  expect_slices(right_ear, n, 40);
+}
+
+TEST_P(TransportLaw, LargeTransfersBothWaysAtOnceArrive) {
+  start();
+  constexpr std::uint32_t n = 32;
+  send_slices(*pair.left, n, slice_bytes);
+  send_slices(*pair.right, n, slice_bytes);
+  ASSERT_TRUE(until([&] { return right_ear.arrived.size() == n && left_ear.arrived.size() == n; }));
+  expect_slices(right_ear, n, slice_bytes);
+  expect_slices(left_ear, n, slice_bytes);
+}
+
+TEST_P(TransportLaw, EachTicketIsSentOnce) {
+  start();
+  constexpr std::uint32_t n = 100;
+  send_slices(*pair.left, n, 50'000);
+  ASSERT_TRUE(until([&] { return left_ear.tickets.size() >= n && right_ear.arrived.size() == n; }));
+  run_ready(io);
+  std::sort(left_ear.tickets.begin(), left_ear.tickets.end());
+  std::vector<std::uint64_t> each_once(n);
+  std::iota(each_once.begin(), each_once.end(), 1000U);
+  EXPECT_EQ(left_ear.tickets, each_once);
+  EXPECT_EQ(pair.left->queued().bulk_bytes, 0U);
+  EXPECT_EQ(pair.left->queued().control_bytes, 0U);
+}
+
+TEST_P(TransportLaw, MemoryMayBeReusedOnceSent) {
+  start();
+  send_slices(*pair.left, 1, slice_bytes);
+  ASSERT_TRUE(until([&] { return left_ear.tickets.size() == 1; }));
+  std::fill(memory[0].begin(), memory[0].end(), std::byte{0});
+  ASSERT_TRUE(until([&] { return right_ear.arrived.size() == 1; }));
+  expect_slices(right_ear, 1, slice_bytes);
+}
+
+// priorities -----------------------------------------------------------------------------------------------------------------------
+
+TEST_P(TransportLaw, AnUrgentSliceBehind64MiBLeavesWithinTwoSlices) {
+  start();
+  send_slices(*pair.left, 64, slice_bytes);
+  ASSERT_TRUE(until([&] { return left_ear.tickets.size() >= 8; }));
+  const std::size_t gone = left_ear.tickets.size();
+  send_slices(*pair.left, 1, 1'000, 0, 999);
+  ASSERT_TRUE(until([&] { return left_ear.tickets.size() == 65; }));
+  const auto urgent = std::find(left_ear.tickets.begin(), left_ear.tickets.end(), 1'999U) - left_ear.tickets.begin();
+  EXPECT_LE(static_cast<std::size_t>(urgent), gone + 2);
+  ASSERT_TRUE(until([&] { return right_ear.arrived.size() == 65; }));
+}
+
+TEST_P(TransportLaw, SlicesOfOneTurnLeaveInTheOrderOfTheirPriorities) {
+  start();
+  run_ready(io);
+  for (std::uint32_t i = 0; i < 10; ++i) send_slices(*pair.left, 1, slice_bytes, 10 - i, i);
+  ASSERT_TRUE(until([&] { return right_ear.arrived.size() == 10; }));
+  EXPECT_EQ(right_ear.arrived, (std::vector<std::uint32_t>{9, 8, 7, 6, 5, 4, 3, 2, 1, 0}));
+}
+
+TEST_P(TransportLaw, APatientSliceIsNotOvertakenForEver) {
+  options.overtakes = 3;
+  start();
+  send_slices(*pair.left, 1, slice_bytes, 9, 0);
+  send_slices(*pair.left, 20, slice_bytes, 0, 1);
+  ASSERT_TRUE(until([&] { return right_ear.arrived.size() == 21; }));
+  EXPECT_LE(std::find(right_ear.arrived.begin(), right_ear.arrived.end(), 0U) - right_ear.arrived.begin(), 3);
+}
+
+// credits --------------------------------------------------------------------------------------------------------------------------
+
+TEST_P(TransportLaw, AReceiverThatHoldsStopsTheSenderAtTheWindow) {
+  options.window_bytes = 3 * slice_bytes;
+  start();
+  right_ear.when_received = [](Connection& connection, const wire::Message&) { connection.hold(); };
+  send_slices(*pair.left, 10, slice_bytes);
+  ASSERT_TRUE(until([&] { return right_ear.arrived.size() == 3; }));
+  pair.left->send(numbered(1));  // a whole turn of the control lane later, and back, still nothing moves
+  ASSERT_TRUE(until([&] { return !right_ear.messages.empty(); }));
+  pair.right->send(numbered(2));
+  ASSERT_TRUE(until([&] { return !left_ear.messages.empty(); }));
+  run_ready(io);
+  EXPECT_EQ(right_ear.arrived.size(), 3U);
+
+  right_ear.when_received = [](Connection&, const wire::Message&) {};
+  pair.right->resume();
+  ASSERT_TRUE(until([&] { return right_ear.arrived.size() == 10; }));
+  expect_slices(right_ear, 10, slice_bytes);
+}
+
+TEST_P(TransportLaw, WhatWaitsForCreditCanStillBeOvertaken) {
+  options.window_bytes = 2 * slice_bytes;
+  start();
+  pair.right->hold();
+  send_slices(*pair.left, 10, slice_bytes);
+  ASSERT_TRUE(until([&] { return right_ear.arrived.size() == 2; }));
+  run_ready(io);
+  const std::size_t before = left_ear.tickets.size();
+  send_slices(*pair.left, 1, 1'000, 0, 99);
+  pair.right->resume();
+  ASSERT_TRUE(until([&] { return right_ear.arrived.size() == 11; }));
+  const auto urgent = std::find(left_ear.tickets.begin(), left_ear.tickets.end(), 1'099U) - left_ear.tickets.begin();
+  EXPECT_LE(static_cast<std::size_t>(urgent), before + 2);
+}
+
+TEST_P(TransportLaw, ASliceLargerThanTheWindowStillArrives) {
+  options.window_bytes = 1'000;
+  start();
+  send_slices(*pair.left, 5, 100'000);
+  ASSERT_TRUE(until([&] { return right_ear.arrived.size() == 5; }));
+  expect_slices(right_ear, 5, 100'000);
+}
+
+// ending ---------------------------------------------------------------------------------------------------------------------------
+
+TEST_P(TransportLaw, ClosingIsHeardOnBothSidesWithItsReason) {
+  start();
+  pair.left->close("the job is done");
+  ASSERT_TRUE(until([&] { return left_ear.ended() && right_ear.ended(); }));
+  EXPECT_EQ(left_ear.ends[0], "the job is done");
+  EXPECT_NE(right_ear.ends[0].find("the job is done"), std::string::npos) << right_ear.ends[0];
+}
+
+TEST_P(TransportLaw, TheAcceptingSideMayCloseAsWell) {
+  start();
+  pair.right->close("enough");
+  ASSERT_TRUE(until([&] { return left_ear.ended() && right_ear.ended(); }));
+  EXPECT_NE(left_ear.ends[0].find("enough"), std::string::npos) << left_ear.ends[0];
+}
+
+TEST_P(TransportLaw, MessagesSentBeforeClosingStillArrive) {
+  start();
+  for (std::uint32_t i = 0; i < 1'000; ++i) pair.left->send(numbered(i));
+  pair.left->close("the job is done");
+  pair.left->send(numbered(1'000));
+  ASSERT_TRUE(until([&] { return left_ear.ended() && right_ear.ended(); }));
+  EXPECT_EQ(right_ear.messages.size(), 1'000U);
+}
+
+TEST_P(TransportLaw, ClosingInMidTransferEndsBothSides) {
+  start();
+  send_slices(*pair.left, 32, slice_bytes);
+  ASSERT_TRUE(until([&] { return right_ear.arrived.size() == 4; }));
+  pair.left->close("changed my mind");
+  ASSERT_TRUE(until([&] { return left_ear.ended() && right_ear.ended(); }));
+  EXPECT_LT(right_ear.arrived.size(), 32U);
+}
+
+TEST_P(TransportLaw, BothSidesMayCloseAtOnce) {
+  start();
+  pair.left->close("left");
+  pair.right->close("right");
+  ASSERT_TRUE(until([&] { return left_ear.ended() && right_ear.ended(); }));
+  EXPECT_EQ(left_ear.ends[0], "left");
+  EXPECT_EQ(right_ear.ends[0], "right");
+}
+
+TEST_P(TransportLaw, ASideThatAbandonsIsMissed) {
+  start();
+  pair.left->abandon("struck by lightning");
+  ASSERT_TRUE(until([&] { return left_ear.ended() && right_ear.ended(); }));
+  EXPECT_EQ(left_ear.ends[0], "struck by lightning");
+}
+
+TEST_P(TransportLaw, ASideThatIsDestroyedIsMissed) {
+  start();
+  send_slices(*pair.left, 8, slice_bytes);
+  ASSERT_TRUE(until([&] { return !right_ear.arrived.empty(); }));
+  pair.left.reset();
+  ASSERT_TRUE(until([&] { return right_ear.ended(); }));
+  EXPECT_FALSE(left_ear.ended());
+}
+
+TEST_P(TransportLaw, ClosedIsSaidToOneThatStartsLate) {
+  make();
+  pair.left->start(left_ear);
+  pair.left->abandon("gone");
+  ASSERT_TRUE(until([&] { return left_ear.ended(); }));
+  run_ready(io);
+  pair.right->start(right_ear);
+  ASSERT_TRUE(until([&] { return right_ear.ended(); }));
+}
+
+TEST_P(TransportLaw, AConnectionMayBeDestroyedFromAnyCall) {
+  for (const std::string moment : {"heard", "room", "received", "sent", "closed"}) {
+    SCOPED_TRACE(moment);
+    Ear left, right;
+    Pair both = GetParam().make(io, options);
+    both.left->start(left);
+    both.right->start(right);
+    auto& victim = moment == "sent" ? both.left : both.right;
+    const Ear& survivor = moment == "sent" ? right : left;
+    if (moment == "heard") right.when_heard = [&](Connection&) { victim.reset(); };
+    if (moment == "room") right.room_for = [&](std::size_t bytes) { return victim.reset(), bytes; };
+    if (moment == "received") right.when_received = [&](Connection&, const wire::Message&) { victim.reset(); };
+    if (moment == "sent") left.when_sent = [&] { victim.reset(); };
+    if (moment == "closed") right.when_closed = [&](Connection&) { victim.reset(); };
+    if (moment == "closed") both.left->close("done");
+    both.left->send(numbered(1));
+    send_slices(*both.left, 3, slice_bytes);
+    ASSERT_TRUE(until([&] { return victim == nullptr && survivor.ended(); }));
+    run_ready(io);
+  }
+}
+
+TEST_P(TransportLaw, ASliceWithoutRoomIsRefusedAndBothHearOfIt) {
+  for (const std::size_t room : {0U, 99U, 101U}) {
+    Ear left, right;
+    Pair both = GetParam().make(io, options);
+    both.left->start(left);
+    both.right->start(right);
+    right.room_for = [room](std::size_t) { return room; };
+    send_slices(*both.left, 1, 100);
+    ASSERT_TRUE(until([&] { return left.ended() && right.ended(); }));
+    EXPECT_NE(right.ends[0].find("was refused"), std::string::npos) << right.ends[0];
+    EXPECT_NE(left.ends[0].find("was refused"), std::string::npos) << left.ends[0];
+    EXPECT_TRUE(right.arrived.empty());
+  }
+}
+
+// bounds ---------------------------------------------------------------------------------------------------------------------------
+
+TEST_P(TransportLaw, AControlQueueThatFillsUpEndsTheConnectionByName) {
+  options.control_queue_bytes = 1 << 20;
+  make();
+  pair.left->start(left_ear);  // the right side never reads
+  for (int i = 0; i < 20'000 && !left_ear.ended(); ++i) {
+    pair.left->send(wire::Hello{.node = std::string(1'000, 'x'), .attempt = 0});
+    run_ready(io);
+  }
+  ASSERT_TRUE(until([&] { return left_ear.ended(); }));
+  EXPECT_NE(left_ear.ends[0].find("control queue full"), std::string::npos) << left_ear.ends[0];
+}
+
+TEST_P(TransportLaw, ABulkQueueThatFillsUpEndsTheConnectionByName) {
+  options.parcels = 100;
+  start();
+  send_slices(*pair.left, 101, 10);
+  ASSERT_TRUE(until([&] { return left_ear.ended() && right_ear.ended(); }));
+  EXPECT_NE(left_ear.ends[0].find("bulk queue full"), std::string::npos) << left_ear.ends[0];
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Every, TransportLaw,
+    testing::Values(Kind{"tcp", tcp_pair}, Kind{"unix", unix_pair}, Kind{"loopback", loopback_pair},
+                    Kind{"shaped_loopback", [](io_context& io, const Options& o) { return shaped(io, loopback_pair(io, o), o); }},
+                    Kind{"shaped_tcp", [](io_context& io, const Options& o) { return shaped(io, tcp_pair(io, o), o); }},
+                    Kind{"faultless_loopback", [](io_context& io, const Options& o) { return faultless(io, loopback_pair(io, o)); }},
+                    Kind{"faultless_tcp", [](io_context& io, const Options& o) { return faultless(io, tcp_pair(io, o)); }}),
+    [](const auto& kind) { return kind.param.name; });
+
+}  // namespace
+}  // namespace motley::transport
