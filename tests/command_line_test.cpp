@@ -157,6 +157,9 @@ node = "only"
 )");
   const Ran ran = motley("simulate dead.toml");
   EXPECT_EQ(ran.code, ExitCode::cluster_failed) << ran.out << ran.err;
+  const Ran compared = motley("compare dead.toml --strategies bsp --seeds 1 --out dead");
+  EXPECT_EQ(compared.code, ExitCode::cluster_failed);
+  EXPECT_NE(compared.err.find("no worker was left"), std::string::npos) << compared.err;
 }
 
 TEST_F(CommandLine, ATargetThatIsMissedExitsWithFourWhenRequired) {

@@ -118,5 +118,29 @@ TEST(Optimizer, LookingAheadByTheMomentumIsNesterovsPoint) {
   EXPECT_FLOAT_EQ(ahead[0], 0.95F - 0.9F * 0.1F * 0.5F);
 }
 
+TEST(Sgd, FourQuarterSharesDecayAsMuchAsOneWhole) {
+  OptimizerSpec spec;
+  spec.weight_decay = 0.5;
+  const std::vector<float> none(1, 0.0F);
+  std::vector<float> whole{1.0F};
+  std::vector<float> parts{1.0F};
+  Optimizer(spec, 1).update(whole, none, 1e-3, 0, 1);
+  Optimizer quarters(spec, 1);
+  for (int i = 0; i < 4; ++i) quarters.update(parts, none, 1e-3, 0, 0.25);
+  EXPECT_LT(whole[0], 1.0F);
+  EXPECT_NEAR(parts[0], whole[0], 1e-6);
+}
+
+TEST(AdamW, StepsByItsShareOfAGlobalBatch) {
+  OptimizerSpec spec;
+  spec.kind = OptimizerKind::adamw;
+  const std::vector<float> gradient(1, 0.3F);
+  std::vector<float> whole{1.0F};
+  std::vector<float> quarter{1.0F};
+  Optimizer(spec, 1).update(whole, gradient, 1e-2, 0, 1);
+  Optimizer(spec, 1).update(quarter, gradient, 1e-2, 0, 0.25);
+  EXPECT_NEAR(1 - quarter[0], (1 - whole[0]) / 4, 1e-6);
+}
+
 }  // namespace
 }  // namespace motley::store
