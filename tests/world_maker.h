@@ -14,8 +14,8 @@
 
 #include "base/rng.h"
 #include "policy/strategies.h"
-#include "sim/gradient_source.h"
 #include "sim/world.h"
+#include "store/gradient_source.h"
 #include "store/layout.h"
 
 namespace motley::worlds {
@@ -205,7 +205,7 @@ inline MadeWorld make_world(std::uint64_t seed) {
 }
 
 /// A model that is pulled towards sin(i), with a little noise that depends on the sample.
-class MadeUpGradients : public sim::GradientSource {
+class MadeUpGradients : public store::GradientSource {
  public:
   /// One call in `broken_one_in` yields something that is not a number; 0: none does.
   MadeUpGradients(std::uint64_t parameters, std::uint64_t seed, std::uint64_t broken_one_in)
@@ -213,10 +213,10 @@ class MadeUpGradients : public sim::GradientSource {
 
   void initialize(std::uint64_t, std::span<float> values) override { std::fill(values.begin(), values.end(), 0.5F); }
 
-  sim::Loss gradient(std::span<const float> values, std::span<const std::uint32_t> samples, std::span<float> out) override {
+  store::Loss gradient(std::span<const float> values, std::span<const std::uint32_t> samples, std::span<float> out, Flow&) override {
     double noise = 0;
     for (const std::uint32_t sample : samples) noise += (sample % 7 - 3.0) / static_cast<double>(samples.size());
-    sim::Loss loss{0, 0, samples.size()};
+    store::Loss loss{0, 0, samples.size()};
     for (std::size_t i = 0; i < out.size(); ++i) {
       const double error = values[i] - target(i);
       loss.sum += error * error * static_cast<double>(samples.size());
@@ -226,8 +226,8 @@ class MadeUpGradients : public sim::GradientSource {
     return loss;
   }
 
-  sim::Loss evaluate(std::span<const float> values) override {
-    sim::Loss loss{0, 1, 1};
+  store::Loss evaluate(std::span<const float> values) override {
+    store::Loss loss{0, 1, 1};
     for (std::size_t i = 0; i < values.size(); ++i) loss.sum += (values[i] - target(i)) * (values[i] - target(i));
     return loss;
   }

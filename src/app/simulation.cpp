@@ -15,18 +15,18 @@ namespace motley::app {
 namespace {
 
 /// The simulator's view of a learner.
-class Learning : public sim::GradientSource {
+class Learning : public store::GradientSource {
  public:
   explicit Learning(std::unique_ptr<learn::Learner> learner) : learner_(std::move(learner)) {}
   [[nodiscard]] const learn::ModelShape& shape() const { return learner_->shape(); }
   void initialize(std::uint64_t seed, std::span<float> values) override { learner_->initialize(seed, values); }
-  sim::Loss gradient(std::span<const float> values, std::span<const std::uint32_t> samples, std::span<float> out) override {
-    return loss(learner_->gradient(values, samples, out));
+  store::Loss gradient(std::span<const float> values, std::span<const std::uint32_t> samples, std::span<float> out, Flow& flow) override {
+    return loss(learner_->gradient(values, samples, out, flow));
   }
-  sim::Loss evaluate(std::span<const float> values) override { return loss(learner_->evaluate(values)); }
+  store::Loss evaluate(std::span<const float> values) override { return loss(learner_->evaluate(values)); }
 
  private:
-  static sim::Loss loss(const learn::StepResult& r) { return {r.loss_sum, r.correct, r.samples}; }
+  static store::Loss loss(const learn::StepResult& r) { return {r.loss_sum, r.correct, r.samples}; }
   std::unique_ptr<learn::Learner> learner_;
 };
 

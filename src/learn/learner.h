@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "base/flow.h"
 #include "base/result.h"
 #include "learn/data.h"
 
@@ -64,7 +65,14 @@ class Learner {
 
   /// Mean gradient over `samples` (indices into the training set, at least one) at `values`.
   /// `out` (shape().values() floats) receives the gradient of each parameter and, for each statistic, its change by this step.
-  virtual StepResult gradient(std::span<const float> values, std::span<const std::uint32_t> samples, std::span<float> out) = 0;
+  /// Block by block: `flow` is asked for a block's values before its forward, and told of its gradient once its backward is done;
+  /// statistics come with the first block. When flow gives up, so does this, and nothing it leaves is worth anything.
+  virtual StepResult gradient(std::span<const float> values, std::span<const std::uint32_t> samples, std::span<float> out, Flow& flow) = 0;
+  /// The same when all values are there and nobody waits for the gradient.
+  StepResult gradient(std::span<const float> values, std::span<const std::uint32_t> samples, std::span<float> out) {
+    Still still;
+    return gradient(values, samples, out, still);
+  }
 
   /// Loss and accuracy over the whole evaluation split, with batch norm in evaluation mode.
   virtual StepResult evaluate(std::span<const float> values) = 0;

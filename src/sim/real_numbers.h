@@ -7,10 +7,12 @@
 #include <utility>
 #include <vector>
 
-#include "sim/gradient_source.h"
 #include "sim/numbers.h"
+#include "store/epochs.h"
+#include "store/gradient_source.h"
 #include "store/layout.h"
 #include "store/optimizer.h"
+#include "store/replica.h"
 #include "store/shard_store.h"
 
 namespace motley::sim {
@@ -27,7 +29,7 @@ struct RealNumbersOptions {
 
 class RealNumbers : public Numbers {
  public:
-  RealNumbers(RealNumbersOptions options, GradientSource& source);
+  RealNumbers(RealNumbersOptions options, store::GradientSource& source);
 
   void snapshot(ServerId server, WorkerId worker, double rho) override;
   Contributed compute(const wire::Order& order) override;
@@ -43,9 +45,9 @@ class RealNumbers : public Numbers {
   [[nodiscard]] std::size_t contributions_held() const { return payloads_.size(); }
 
  private:
-  struct Replica {  // what one worker holds
+  struct Held {  // by one worker
     std::vector<float> values;
-    std::unique_ptr<store::Optimizer> optimizer;  // local steps only
+    std::unique_ptr<store::Replica> replica;
     bool forgotten = false;
   };
   struct Payload {
@@ -53,27 +55,21 @@ class RealNumbers : public Numbers {
     std::uint32_t commits = 0;
     bool complete = false;
   };
-  Replica& replica(WorkerId worker);
-  [[nodiscard]] std::unique_ptr<store::Optimizer> local_optimizer() const;  // none without local steps
+  void equip(Held& held) const;
   [[nodiscard]] std::vector<float> take_buffer();
-  void gather_samples(const Lease& lease);
-  [[nodiscard]] const std::vector<std::uint32_t>& permutation_of(std::uint32_t epoch);
-  Loss run_local_steps(Replica& held, const wire::Order& order, std::span<float> delta);
 
   RealNumbersOptions options_;
-  GradientSource& source_;
+  store::GradientSource& source_;
   std::vector<store::ShardStore> servers_;
-  std::map<WorkerId, Replica> replicas_;
+  std::map<WorkerId, Held> held_;
   std::map<std::pair<WorkerId, Step>, Payload> payloads_;
-  std::map<std::uint32_t, std::vector<std::uint32_t>> permutations_;
+  store::Epochs epochs_;
   struct Export {
     std::vector<float> values;
     std::uint32_t servers = 0;
   };
   std::map<Version, Export> exports_;
   std::vector<std::vector<float>> spare_;  // buffers for reuse
-  std::vector<std::uint32_t> samples_;     // scratch
-  std::vector<float> ahead_, gradient_;    // scratch of local steps
 };
 
 }  // namespace motley::sim

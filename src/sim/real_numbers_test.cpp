@@ -14,17 +14,17 @@ constexpr std::uint64_t parameters = 3;
 constexpr std::uint64_t values = 4;  // and one statistic
 
 /// Gradient = parameter + number of the sample, mean over the samples; the statistic moves by 1. All exact in float.
-class ByHand : public GradientSource {
+class ByHand : public store::GradientSource {
  public:
   void initialize(std::uint64_t, std::span<float> out) override { std::fill(out.begin(), out.end(), 8.0F); }
-  Loss gradient(std::span<const float> at, std::span<const std::uint32_t> samples, std::span<float> out) override {
+  store::Loss gradient(std::span<const float> at, std::span<const std::uint32_t> samples, std::span<float> out, Flow&) override {
     seen.emplace_back(samples.begin(), samples.end());
     const float mean = std::accumulate(samples.begin(), samples.end(), 0.0F) / static_cast<float>(samples.size());
     for (std::size_t i = 0; i < parameters; ++i) out[i] = broken ? std::numeric_limits<float>::quiet_NaN() : at[i] + mean;
     out[parameters] = 1;
     return {static_cast<double>(mean), 0, samples.size()};
   }
-  Loss evaluate(std::span<const float> at) override { return {static_cast<double>(at[0]) * 2, 1, 2}; }
+  store::Loss evaluate(std::span<const float> at) override { return {static_cast<double>(at[0]) * 2, 1, 2}; }
   std::vector<std::vector<std::uint32_t>> seen;
   bool broken = false;
 };

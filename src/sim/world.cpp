@@ -73,8 +73,7 @@ void World::happen(const What& what) {
                      queue_.at(now_ + options_.cluster.heartbeat, e);
                      tell_chief(protocol::Tick{});
                    },
-                   [&](const TimeIsUp&) { tell_chief(protocol::Tick{}); },
-                   [&](const FaultStrikes& e) { strike(e.index); },
+                   [&](const TimeIsUp&) { tell_chief(protocol::Tick{}); }, [&](const FaultStrikes& e) { strike(e.index); },
                    [&](const PauseEnds& e) {
                      if (now_ < nodes_[e.node].paused_until) return;  // another pause goes on
                      nodes_[e.node].paused = false;

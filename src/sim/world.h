@@ -8,13 +8,13 @@
 #include <variant>
 #include <vector>
 
+#include "cluster/device.h"
 #include "cluster/spec.h"
 #include "policy/schedule.h"
 #include "policy/strategy.h"
 #include "protocol/chief.h"
 #include "protocol/shard.h"
 #include "protocol/worker.h"
-#include "sim/device.h"
 #include "sim/event_queue.h"
 #include "sim/network.h"
 #include "sim/numbers.h"
@@ -83,7 +83,8 @@ class World {
   struct LossNoticed {  // the chief's side of a connection has broken
     std::uint32_t connection;
   };
-  using What = std::variant<Control, EgressFree, ParcelReaches, ParcelArrives, ComputeEnds, WorkerTick, ChiefTick, TimeIsUp, FaultStrikes, PauseEnds, LossNoticed>;
+  using What = std::variant<Control, EgressFree, ParcelReaches, ParcelArrives, ComputeEnds, WorkerTick, ChiefTick, TimeIsUp, FaultStrikes,
+                            PauseEnds, LossNoticed>;
 
   struct Letter {
     protocol::Peer from;
@@ -142,7 +143,7 @@ class World {
   EventQueue<What> queue_;
   Instant now_{};
   Network network_;
-  std::vector<Device> devices_;
+  std::vector<cluster::Device> devices_;
   protocol::Chief chief_;
   std::vector<protocol::Shard> shards_;
   std::vector<Node> nodes_;

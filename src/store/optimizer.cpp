@@ -82,8 +82,8 @@ void Optimizer::update_piece(std::size_t first, std::span<float> weights, std::s
       return sgd({to_float(rate), to_float(momentum), to_float(spec_.weight_decay * share)}, n, weights.data(), first_.data() + first,
                  gradient.data());
     case OptimizerKind::adamw:
-      return adamw(adam_constants(spec_, updates_), to_float(rate * share), n, weights.data(), first_.data() + first, second_.data() + first,
-                   gradient.data());
+      return adamw(adam_constants(spec_, updates_), to_float(rate * share), n, weights.data(), first_.data() + first,
+                   second_.data() + first, gradient.data());
   }
 }
 

@@ -28,8 +28,8 @@ class Optimizer {
   Optimizer(const OptimizerSpec& spec, std::size_t count);
 
   /// One update in place. `momentum` replaces the spec's for this update (strategies may adjust it; adamw has none and ignores it).
-  /// `share` is the part of a global batch that the gradient stands for: what does not scale with the gradient (weight decay; the whole step of
-  /// adamw) is scaled by it, so that many small updates do as much as one whole. All spans have `count` values.
+  /// `share` is the part of a global batch that the gradient stands for: what does not scale with the gradient (weight decay; the whole
+  /// step of adamw) is scaled by it, so that many small updates do as much as one whole. All spans have `count` values.
   void update(std::span<float> weights, std::span<const float> gradient, double rate, double momentum, double share = 1);
 
   /// The same update in pieces, so that a gradient can be summed and used while it is in cache: begin_update() once, then update_piece()

@@ -13,32 +13,49 @@ at::Tensor view_of(float* first, at::IntArrayRef shape) { return at::from_blob(f
 class GraphNetwork final : public Network {
  public:
   explicit GraphNetwork(Model& model)
-      : blocks_(model.blocks), parameters_(model.shape.parameters), values_(at::zeros({static_cast<std::int64_t>(model.shape.values())})) {
+      : blocks_(model.blocks),
+        parameters_(model.shape.parameters),
+        values_(at::zeros({static_cast<std::int64_t>(model.shape.values())})),
+        cuts_(model.blocks.size()) {
     for (std::size_t t = 0; t < model.slots.size(); ++t) {
       Slot& slot = *model.slots[t];
-      const std::uint64_t offset = model.shape.tensors[t].offset;
-      slot.tensor = view_of(flat() + offset, slot.shape).requires_grad_(slot.kind == TensorKind::parameter);
-      if (slot.kind == TensorKind::parameter) bound_.push_back({slot.tensor, offset});
+      const Tensor& tensor = model.shape.tensors[t];
+      slot.tensor = view_of(flat() + tensor.offset, slot.shape).requires_grad_(slot.kind == TensorKind::parameter);
+      if (slot.kind == TensorKind::parameter) cuts_[tensor.block].hold(slot.tensor, tensor);
     }
   }
 
-  at::Tensor forward(std::span<const float> values, const at::Tensor& inputs, Mode mode) override {
-    std::copy(values.begin(), values.end(), flat());
+  at::Tensor forward(std::span<const float> values, const at::Tensor& inputs, Mode mode, Flow& flow) override {
     before_ = values;
     const c10::AutoGradMode graph(mode == Mode::training);
+    if (!take(parameters_, values.size(), flow)) return {};
     at::Tensor x = inputs;
-    for (const auto& block : blocks_) x = block->forward(x, mode);
-    logits_ = x;
+    for (std::size_t b = 0; b < blocks_.size(); ++b) {
+      Cut& cut = cuts_[b];
+      if (!take(cut.first, cut.last, flow)) return {};
+      // Each block has a graph of its own, so that its gradient is done before that of the block in front of it begins.
+      cut.input = b > 0 && mode == Mode::training ? x.detach().requires_grad_(true) : x;
+      x = blocks_[b]->forward(cut.input, mode);
+      cut.output = x;
+    }
     return x.detach().contiguous();
   }
 
-  void backward(const at::Tensor& logits_gradient, std::span<float> out) override {
+  void backward(const at::Tensor& logits_gradient, std::span<float> out, Flow& flow) override {
     std::fill_n(out.begin(), parameters_, 0.0F);
-    for (Bound& bound : bound_) bound.parameter.mutable_grad() = view_of(out.data() + bound.offset, bound.parameter.sizes());
-    logits_.backward(logits_gradient);                                   // adds into what is there
-    logits_.reset();                                                     // frees the graph
-    for (Bound& bound : bound_) bound.parameter.mutable_grad().reset();  // `out` is the caller's again
+    at::Tensor gradient = logits_gradient;
+    for (std::size_t b = blocks_.size(); b-- > 0;) {
+      Cut& cut = cuts_[b];
+      for (Bound& bound : cut.bound) bound.parameter.mutable_grad() = view_of(out.data() + bound.offset, bound.parameter.sizes());
+      if (cut.output.requires_grad()) cut.output.backward(gradient);          // adds into what is there
+      for (Bound& bound : cut.bound) bound.parameter.mutable_grad().reset();  // `out` is the caller's again
+      if (b > 0) gradient = cut.input.grad();
+      cut.input.reset();
+      cut.output.reset();  // frees the graph
+      if (cut.first < cut.last) flow.made(cut.first, cut.last);
+    }
     for (std::size_t i = parameters_; i < out.size(); ++i) out[i] = flat()[i] - before_[i];
+    if (parameters_ < out.size()) flow.made(parameters_, out.size());
   }
 
  private:
@@ -46,13 +63,33 @@ class GraphNetwork final : public Network {
     at::Tensor parameter;
     std::uint64_t offset{};
   };
+  /// A block's own piece of the work.
+  struct Cut {
+    std::uint64_t first = 0;  // its parameters in the flat buffer; none: first == last
+    std::uint64_t last = 0;
+    std::vector<Bound> bound;
+    at::Tensor input;  // of the last training forward
+    at::Tensor output;
+
+    void hold(const at::Tensor& parameter, const Tensor& place) {
+      if (bound.empty()) first = place.offset;
+      last = place.offset + place.count;
+      bound.push_back({parameter, place.offset});
+    }
+  };
   float* flat() { return values_.data_ptr<float>(); }
+
+  bool take(std::uint64_t first, std::uint64_t last, Flow& flow) {
+    if (first == last) return true;
+    if (!flow.need(first, last)) return false;
+    std::copy(before_.begin() + static_cast<std::ptrdiff_t>(first), before_.begin() + static_cast<std::ptrdiff_t>(last), flat() + first);
+    return true;
+  }
 
   const Blocks& blocks_;
   std::size_t parameters_;
   at::Tensor values_;
-  std::vector<Bound> bound_;
-  at::Tensor logits_;              // of the last training forward, with its graph
+  std::vector<Cut> cuts_;          // by block
   std::span<const float> before_;  // the caller's values of the last forward
 };
 

@@ -16,12 +16,12 @@ class Network {
   virtual ~Network() = default;
 
   /// Logits at `values`, rows x classes, contiguous, good until the next call. `values` and `inputs` must stay as they are
-  /// until backward() when mode is training.
-  virtual at::Tensor forward(std::span<const float> values, const at::Tensor& inputs, Mode mode) = 0;
+  /// until backward() when mode is training. Asks `flow` for each block's values; an undefined tensor when it gave up.
+  virtual at::Tensor forward(std::span<const float> values, const at::Tensor& inputs, Mode mode, Flow& flow) = 0;
 
   /// Once after each training forward: turns the gradient of the logits into that of each parameter, and the change of each
-  /// statistic. `out` is as large as `values` was and is written whole.
-  virtual void backward(const at::Tensor& logits_gradient, std::span<float> out) = 0;
+  /// statistic. `out` is as large as `values` was and is written whole. Tells `flow` of each block's gradient, the last block's first.
+  virtual void backward(const at::Tensor& logits_gradient, std::span<float> out, Flow& flow) = 0;
 };
 
 /// Any model; binds its slots, so the model must outlive the network and have no other.

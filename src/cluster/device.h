@@ -1,4 +1,5 @@
-// A simulated device: how long a step really takes there, with jitter, random slowdowns, and the faults `slow` and `pause`.
+// A device as its node describes it, hour by hour: how long a step takes there, with jitter, random slowdowns, and the faults `slow` and
+// `pause`. The simulator takes it for the device; an emulated device of a real cluster takes as long as it says.
 #pragma once
 #include <cstdint>
 #include <vector>
@@ -7,12 +8,12 @@
 #include "base/time.h"
 #include "cluster/spec.h"
 
-namespace motley::sim {
+namespace motley::cluster {
 
 class Device {
  public:
   /// Own random streams of `seed`, so that one device's luck never moves another's.
-  Device(const cluster::Spec& spec, NodeId node, std::uint64_t seed);
+  Device(const Spec& spec, NodeId node, std::uint64_t seed);
 
   /// When a step of `samples` samples in `steps` local steps that begins at `start` is done. Starts must not go back in time.
   [[nodiscard]] Instant finish(Instant start, std::uint64_t samples, std::uint32_t steps);
@@ -28,7 +29,7 @@ class Device {
   [[nodiscard]] double factor_at(Instant now) const;
   [[nodiscard]] Instant next_change(Instant now) const;
 
-  cluster::Node node_;
+  Node node_;
   Rng jitter_;
   Rng slowdowns_;
   std::vector<Spell> faults_;
@@ -36,4 +37,4 @@ class Device {
   Instant foreseen_{};
 };
 
-}  // namespace motley::sim
+}  // namespace motley::cluster

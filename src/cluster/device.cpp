@@ -1,4 +1,4 @@
-#include "sim/device.h"
+#include "cluster/device.h"
 
 #include <algorithm>
 #include <cmath>
@@ -6,20 +6,19 @@
 
 #include "cluster/cost.h"
 
-namespace motley::sim {
+namespace motley::cluster {
 
-Device::Device(const cluster::Spec& spec, NodeId node, std::uint64_t seed)
+Device::Device(const Spec& spec, NodeId node, std::uint64_t seed)
     : node_(spec.nodes[node.value]), jitter_(seed, "jitter", node.value), slowdowns_(seed, "slowdowns", node.value) {
-  for (const cluster::Fault& fault : spec.faults) {
+  for (const Fault& fault : spec.faults) {
     if (fault.node != node) continue;
-    if (fault.kind == cluster::FaultKind::slow) faults_.push_back({fault.at, fault.at + fault.lasting, fault.factor});
-    if (fault.kind == cluster::FaultKind::pause)
-      faults_.push_back({fault.at, fault.at + fault.lasting, std::numeric_limits<double>::infinity()});
+    if (fault.kind == FaultKind::slow) faults_.push_back({fault.at, fault.at + fault.lasting, fault.factor});
+    if (fault.kind == FaultKind::pause) faults_.push_back({fault.at, fault.at + fault.lasting, std::numeric_limits<double>::infinity()});
   }
 }
 
 Instant Device::finish(Instant start, std::uint64_t samples, std::uint32_t steps) {
-  double work = seconds(cluster::compute_time(node_, samples, steps));
+  double work = seconds(compute_time(node_, samples, steps));
   if (node_.jitter > 0) work *= jitter_.log_normal(node_.jitter);
   if (faults_.empty() && !node_.slowdowns) return start + from_seconds(work);
 
@@ -66,4 +65,4 @@ Instant Device::next_change(Instant now) const {
   return next;
 }
 
-}  // namespace motley::sim
+}  // namespace motley::cluster

@@ -1,24 +1,24 @@
-// A simulated device: its time is affine in the samples; faults and slowdowns stretch exactly what falls into them.
-#include "sim/device.h"
+// A device: its time is affine in the samples; faults and slowdowns stretch exactly what falls into them.
+#include "cluster/device.h"
 
 #include <gtest/gtest.h>
 
 #include <cmath>
 
-namespace motley::sim {
+namespace motley::cluster {
 namespace {
 
 /// 100 samples a second, 10 ms a step.
-cluster::Spec plain() {
-  cluster::Spec spec;
-  cluster::Node node;
+Spec plain() {
+  Spec spec;
+  Node node;
   node.samples_per_second = 100;
   node.overhead = from_seconds(0.01);
   spec.nodes = {node, node};
   return spec;
 }
 
-cluster::Fault fault(cluster::FaultKind kind, double at_s, double lasting_s, double factor = 1) {
+Fault fault(FaultKind kind, double at_s, double lasting_s, double factor = 1) {
   return {at_seconds(at_s), kind, NodeId{0}, from_seconds(lasting_s), factor};
 }
 
@@ -33,8 +33,8 @@ TEST(Device, TakesItsOverheadPerStepAndItsTimePerSample) {
 }
 
 TEST(Device, ASlowSpellStretchesOnlyWhatFallsIntoIt) {
-  cluster::Spec spec = plain();
-  spec.faults = {fault(cluster::FaultKind::slow, 1.0, 1.0, 4)};
+  Spec spec = plain();
+  spec.faults = {fault(FaultKind::slow, 1.0, 1.0, 4)};
   Device device(spec, NodeId{0}, 7);
   EXPECT_DOUBLE_EQ(finish_s(device, 0.0, 29), 0.3);         // before it
   EXPECT_DOUBLE_EQ(finish_s(device, 0.9, 29), 1.0 + 0.8);   // 0.1 s before it, 0.2 s of work in it
@@ -45,22 +45,22 @@ TEST(Device, ASlowSpellStretchesOnlyWhatFallsIntoIt) {
 }
 
 TEST(Device, SpellsThatOverlapMultiply) {
-  cluster::Spec spec = plain();
-  spec.faults = {fault(cluster::FaultKind::slow, 0, 10, 2), fault(cluster::FaultKind::slow, 0, 10, 3)};
+  Spec spec = plain();
+  spec.faults = {fault(FaultKind::slow, 0, 10, 2), fault(FaultKind::slow, 0, 10, 3)};
   Device device(spec, NodeId{0}, 7);
   EXPECT_DOUBLE_EQ(finish_s(device, 0, 99), 6.0);
 }
 
 TEST(Device, NothingMovesDuringAPause) {
-  cluster::Spec spec = plain();
-  spec.faults = {fault(cluster::FaultKind::pause, 1.0, 0.5), fault(cluster::FaultKind::pause, 1.2, 2.0)};
+  Spec spec = plain();
+  spec.faults = {fault(FaultKind::pause, 1.0, 0.5), fault(FaultKind::pause, 1.2, 2.0)};
   Device device(spec, NodeId{0}, 7);
   EXPECT_DOUBLE_EQ(finish_s(device, 0.9, 29), 3.2 + 0.2);
 }
 
 TEST(Device, RandomSlowdownsSlowItDownByTheShareOfTimeTheyLast) {
-  cluster::Spec spec = plain();
-  spec.nodes[0].slowdowns = cluster::Slowdowns{4, from_seconds(1), from_seconds(3)};  // a quarter of the time at a quarter of the speed
+  Spec spec = plain();
+  spec.nodes[0].slowdowns = Slowdowns{4, from_seconds(1), from_seconds(3)};  // a quarter of the time at a quarter of the speed
   Device device(spec, NodeId{0}, 7);
   Instant now{};
   constexpr int steps = 200'000;
@@ -70,7 +70,7 @@ TEST(Device, RandomSlowdownsSlowItDownByTheShareOfTimeTheyLast) {
 }
 
 TEST(Device, JitterHasMeanOneAndItsDeviation) {
-  cluster::Spec spec = plain();
+  Spec spec = plain();
   spec.nodes[0].jitter = 0.1;
   Device device(spec, NodeId{0}, 7);
   constexpr int steps = 100'000;
@@ -87,7 +87,7 @@ TEST(Device, JitterHasMeanOneAndItsDeviation) {
 }
 
 TEST(Device, OneDevicesLuckNeverMovesAnothers) {
-  cluster::Spec spec = plain();
+  Spec spec = plain();
   spec.nodes[0].jitter = spec.nodes[1].jitter = 0.2;
   Device alone(spec, NodeId{1}, 7);
   Device busy_neighbour(spec, NodeId{0}, 7);
@@ -100,4 +100,4 @@ TEST(Device, OneDevicesLuckNeverMovesAnothers) {
 }
 
 }  // namespace
-}  // namespace motley::sim
+}  // namespace motley::cluster
