@@ -29,7 +29,7 @@ const std::map<std::string, Rooms, std::less<>> house = {
     {"plan", {"base", "cluster"}},
     {"wire", {"base"}},
     {"trace", {"base"}},
-    {"protocol", {"base", "policy", "plan", "wire"}},
+    {"protocol", {"base", "policy", "plan", "wire", "trace"}},
     // numbers
     {"codec", {"base"}},
     {"store", {"base", "codec"}},

@@ -141,6 +141,7 @@ std::string_view ended_sentence(protocol::Ended why) {
     case protocol::Ended::time_is_up: return "time is up";
     case protocol::Ended::diverged: return "diverged: contributions were not finite";
     case protocol::Ended::nobody_left: return "no worker was left";
+    case protocol::Ended::interrupted: return "interrupted";
   }
   return "";
 }

@@ -32,4 +32,16 @@ void RuleClipped::weigh(std::span<const Contribution> members, std::span<double>
   }
 }
 
+void RuleClipped::save(std::vector<double>& state) const {
+  state.push_back(moving_norm_);
+  inner_->save(state);
+}
+
+void RuleClipped::restore(std::span<const double>& state) {
+  if (state.empty()) return;
+  moving_norm_ = state.front();
+  state = state.subspan(1);
+  inner_->restore(state);
+}
+
 }  // namespace motley::policy

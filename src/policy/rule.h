@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <vector>
 
 #include "policy/decisions.h"
 
@@ -21,6 +22,9 @@ class Rule {
   virtual void weigh(std::span<const Contribution> members, std::span<double> weights) = 0;
   /// The part of a global batch that the members make up.
   [[nodiscard]] virtual double share(std::span<const Contribution> members) const = 0;
+  /// What a checkpoint must keep of it, appended; and taken back from the front of `state` in the same order.
+  virtual void save(std::vector<double>& state) const = 0;
+  virtual void restore(std::span<const double>& state) = 0;
 };
 
 /// `mean`: weight b_i/B with B the fixed global batch, whether the members come together or one by one: one learning rate serves every
@@ -31,6 +35,8 @@ class RuleMean : public Rule {
   [[nodiscard]] Payload payload() const override { return Payload::gradient; }
   void weigh(std::span<const Contribution> members, std::span<double> weights) override;
   [[nodiscard]] double share(std::span<const Contribution> members) const override;
+  void save(std::vector<double>&) const override {}
+  void restore(std::span<const double>&) override {}
 
  private:
   double global_batch_;
@@ -42,6 +48,8 @@ class RuleModelMean : public Rule {
   [[nodiscard]] Payload payload() const override { return Payload::delta; }
   void weigh(std::span<const Contribution> members, std::span<double> weights) override;
   [[nodiscard]] double share(std::span<const Contribution>) const override { return 1; }
+  void save(std::vector<double>&) const override {}
+  void restore(std::span<const double>&) override {}
 };
 
 /// Guard around any rule, for gates that allow staleness: a contribution whose norm exceeds `multiple` times its moving average (0.95) is
@@ -52,6 +60,8 @@ class RuleClipped : public Rule {
   [[nodiscard]] Payload payload() const override { return inner_->payload(); }
   void weigh(std::span<const Contribution> members, std::span<double> weights) override;
   [[nodiscard]] double share(std::span<const Contribution> members) const override { return inner_->share(members); }
+  void save(std::vector<double>& state) const override;
+  void restore(std::span<const double>& state) override;
 
  private:
   std::unique_ptr<Rule> inner_;

@@ -28,4 +28,10 @@ Plan Strategy::plan(WorkerId worker) const {
 
 double Strategy::rho() const { return payload() == Payload::gradient ? look_ahead(m_.momentum, m_.lookahead_terms) : 0.0; }
 
+std::vector<double> Strategy::save() const {
+  std::vector<double> state;
+  m_.rule->save(state);
+  return state;
+}
+
 }  // namespace motley::policy

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <vector>
 
 #include "policy/decisions.h"
 #include "policy/gate.h"
@@ -50,6 +51,9 @@ class Strategy {
   [[nodiscard]] double share(std::span<const Contribution> members) const { return m_.rule->share(members); }
   [[nodiscard]] Payload payload() const { return m_.rule->payload(); }
   [[nodiscard]] double momentum() const { return m_.momentum; }
+  /// What a checkpoint must keep. Members are new after it, so nothing of any one of them is in it.
+  [[nodiscard]] std::vector<double> save() const;
+  void restore(std::span<const double> state) { m_.rule->restore(state); }
   /// How far ahead of w a pull looks, in units of rate*v.
   [[nodiscard]] double rho() const;
 

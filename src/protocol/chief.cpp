@@ -26,7 +26,8 @@ void Chief::step(Instant now, const ChiefEvent& event, ChiefActions& out) {
                    },
                    [&](const Tick&) {
                      if (!finished_) tick(now, out);
-                   }},
+                   },
+                   [&](const Interrupted&) { finish(Ended::interrupted, out); }},
              event);
 }
 
@@ -74,6 +75,7 @@ void Chief::hello(Instant now, const Received& received, const wire::Hello& hell
 
 void Chief::start(Instant now, ChiefActions& out) {
   started_ = true;
+  started_at_ = now;
   const std::vector<WorkerId> everyone = membership_.all();
   admit(now, everyone, out);
 }
@@ -106,7 +108,7 @@ void Chief::tick(Instant now, ChiefActions& out) {
   for (const WorkerId worker : membership_.silent(now)) expel(now, worker, Gone::silent_too_long, out);
   if (!started_ && first_joined_ && now - *first_joined_ > options_.silence_deadline && membership_.size() > 0) start(now, out);
   if (empty_since_ && now - *empty_since_ > options_.empty_deadline) finish(Ended::nobody_left, out);
-  if (options_.max_time && now.time_since_epoch() >= *options_.max_time) finish(Ended::time_is_up, out);
+  if (options_.max_time && started_ && now - started_at_ + options_.trained_before >= *options_.max_time) finish(Ended::time_is_up, out);
 }
 
 // A contribution's way: said and gathered everywhere -> complete -> with the strategy -> applied ---------------------------------------
@@ -197,6 +199,7 @@ void Chief::apply(const policy::Apply& update, ChiefActions& out) {
   tell_servers(message, out);
   strategy_.updated();
   if (ledger_.counted() >= next_evaluation_) evaluate(out);
+  if (options_.checkpoint_every > 0 && version_.value % options_.checkpoint_every == 0) checkpoint(out);
 }
 
 void Chief::order_next(Instant now, policy::Release release, ChiefActions& out) {
@@ -215,8 +218,8 @@ void Chief::order_next(Instant now, policy::Release release, ChiefActions& out) 
   const std::uint32_t local_steps = std::min(plan.local_steps, static_cast<std::uint32_t>(lease.size()));
   out.emplace_back(Released{worker, step, version_, release.why});
   tell_servers(wire::Release{worker, step, strategy_.rho(), plan.bits.pull}, out);
-  out.emplace_back(
-      Send{peer(worker), wire::Order{worker, step, version_, local_steps, schedule_.rate(ledger_.counted()), plan.bits.push, lease}});
+  out.emplace_back(Send{peer(worker), wire::Order{worker, step, version_, local_steps, schedule_.rate(ledger_.counted()), plan.bits.push,
+                                                  now - started_at_ + options_.trained_before, lease}});
   duty.outstanding.push_back({step, std::move(lease), local_steps, std::nullopt, {}});
   strategy_.ordered(now, worker);
 }
@@ -230,10 +233,30 @@ void Chief::evaluate(ChiefActions& out) {
   tell_servers(wire::Export{version_}, out);
 }
 
+void Chief::checkpoint(ChiefActions& out) {
+  saved_ = version_;
+  out.emplace_back(
+      Checkpoint{{version_, ledger_.counted_positions(), next_evaluation_, evaluated_, membership_.next_id(), strategy_.save()}});
+  tell_servers(wire::Export{version_, true}, out);
+}
+
+bool Chief::resume(const ChiefState& state) {
+  check(!started_, "a chief goes on before it has begun");
+  if (!ledger_.restore(state.counted)) return false;
+  version_ = state.version;
+  next_evaluation_ = std::max(state.next_evaluation, options_.evaluate_every);
+  evaluated_ = state.evaluated;
+  saved_ = state.version;
+  membership_.go_on_from(state.next_worker);
+  strategy_.restore(state.strategy);
+  return true;
+}
+
 void Chief::finish(Ended why, ChiefActions& out) {
   if (finished_) return;
   finished_ = true;
   if (evaluated_ < version_) evaluate(out);
+  if ((options_.checkpoint_every > 0 || why == Ended::interrupted) && saved_ != version_) checkpoint(out);
   for (const WorkerId worker : membership_.all()) out.emplace_back(Send{peer(worker), wire::Stop{}});
   out.emplace_back(Finished{why});
 }

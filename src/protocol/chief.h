@@ -33,6 +33,8 @@ struct ChiefOptions {
   Duration silence_deadline = from_seconds(5);  // a silent member is taken for dead
   Duration empty_deadline = from_seconds(60);   // nobody here for so long: give up
   std::uint32_t refusals_in_a_row = 16;         // so many contributions with non-finite values, and training has diverged
+  std::uint64_t checkpoint_every = 0;           // updates between two checkpoints; 0: none
+  Duration trained_before{};                    // by the runs that this one goes on from; counts towards max_time
   std::uint32_t refusals_of_one = 4;            // so many of one worker in a row, and it is sent away, if it is not the only one
 };
 
@@ -48,14 +50,16 @@ struct Lost {
 };
 /// Time passes. Due at least as often as deadlines should be noticed.
 struct Tick {};
-using ChiefEvent = std::variant<Received, Lost, Tick>;
+/// The user wants to stop here and go on another time.
+struct Interrupted {};
+using ChiefEvent = std::variant<Received, Lost, Tick, Interrupted>;
 
 // What the chief answers, beside Send: facts for the trace and the screen ------------------------------------------------------------
 
 enum class Gone : std::uint8_t { said_goodbye, connection_lost, silent_too_long, never_finite };
-enum class Ended : std::uint8_t { every_sample_counted, time_is_up, diverged, nobody_left };
+enum class Ended : std::uint8_t { every_sample_counted, time_is_up, diverged, nobody_left, interrupted };
 BOOST_DESCRIBE_ENUM(Gone, said_goodbye, connection_lost, silent_too_long, never_finite)
-BOOST_DESCRIBE_ENUM(Ended, every_sample_counted, time_is_up, diverged, nobody_left)
+BOOST_DESCRIBE_ENUM(Ended, every_sample_counted, time_is_up, diverged, nobody_left, interrupted)
 
 struct Joined {
   WorkerId worker;
@@ -106,15 +110,31 @@ struct Evaluate {
   Version version;
   std::uint64_t samples{};
 };
+/// Where a chief stands between two updates, as far as a restart needs it.
+struct ChiefState {
+  Version version;
+  Ledger::Positions counted;
+  std::uint64_t next_evaluation{};
+  Version evaluated;     // the newest version that an evaluation was asked for
+  WorkerId next_worker;  // ids go on, so that those from before the restart stay fenced
+  std::vector<double> strategy;
+};
+/// Save this state with what every server exports next, parameters and optimizer.
+struct Checkpoint {
+  ChiefState state;
+};
 struct Finished {
   Ended why{};
 };
-using ChiefAction = std::variant<Send, Joined, Left, Completed, Counted, Released, Held, Dropped, Rested, Evaluate, Finished>;
+using ChiefAction = std::variant<Send, Joined, Left, Completed, Counted, Released, Held, Dropped, Rested, Evaluate, Checkpoint, Finished>;
 using ChiefActions = std::vector<ChiefAction>;  // carry out in order
 
 class Chief {
  public:
   Chief(const ChiefOptions& options, policy::Strategy strategy, const policy::Schedule& schedule);
+
+  /// Goes on from a checkpoint, before the first step. False when the state does not fit this training's samples.
+  [[nodiscard]] bool resume(const ChiefState& state);
 
   /// Total: any event in any state. Appends to `out`.
   void step(Instant now, const ChiefEvent& event, ChiefActions& out);
@@ -130,7 +150,7 @@ class Chief {
     Step step;
     Lease lease;
     std::uint32_t local_steps{};
-    std::optional<wire::Contributed> said;  // once its worker has computed it
+    std::optional<wire::Contributed> said;          // once its worker has computed it
     boost::container::flat_set<ServerId> gathered;  // servers that have it whole
   };
   struct Duty {
@@ -155,6 +175,7 @@ class Chief {
   void apply(const policy::Apply& update, ChiefActions& out);
   void order_next(Instant now, policy::Release release, ChiefActions& out);
   void evaluate(ChiefActions& out);
+  void checkpoint(ChiefActions& out);
   void finish(Ended why, ChiefActions& out);
   void tell_servers(const wire::Message& message, ChiefActions& out) const;
 
@@ -171,6 +192,8 @@ class Chief {
   Version version_;
   std::uint64_t next_evaluation_;
   Version evaluated_;
+  std::optional<Version> saved_;  // the newest version that a checkpoint was asked for
+  Instant started_at_{};          // of the first order
   std::uint32_t refusals_ = 0;
   std::optional<Instant> first_joined_;  // of those here
   std::optional<Instant> empty_since_;

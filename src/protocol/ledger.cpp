@@ -74,4 +74,23 @@ void Ledger::insert(Positions& set, std::uint64_t first, std::uint64_t last) {
   set.emplace(first, last);
 }
 
+bool Ledger::restore(const Positions& counted) {
+  check(frontier_ == 0, "a ledger goes on before it has granted anything");
+  std::uint64_t end = 0;
+  Positions gaps;
+  std::uint64_t sum = 0;
+  for (const auto& [first, last] : counted) {
+    if (first >= last || last > total_ || (end > 0 && first <= end)) return false;
+    if (first > end) gaps.emplace(end, first);
+    sum += last - first;
+    end = last;
+  }
+  done_ = counted;
+  returned_ = std::move(gaps);
+  frontier_ = end;
+  counted_ = sum;
+  if (!done_.empty() && done_.begin()->first == 0) closed_epochs_ = static_cast<std::uint32_t>(done_.begin()->second / epoch_samples_);
+  return true;
+}
+
 }  // namespace motley::protocol

@@ -30,8 +30,13 @@ class Ledger {
   /// Epochs of which every position is counted.
   [[nodiscard]] std::uint32_t closed_epochs() const { return closed_epochs_; }
 
+  /// The counted positions, as absolute ranges [first, last), ascending. All that a checkpoint needs: what is leased then is free after it.
+  using Positions = std::map<std::uint64_t, std::uint64_t>;  // first -> last, disjoint, not touching
+  [[nodiscard]] const Positions& counted_positions() const { return done_; }
+  /// Goes on from there. Nothing was granted yet. False when the ranges are no such thing or lie beyond the end.
+  [[nodiscard]] bool restore(const Positions& counted);
+
  private:
-  using Positions = std::map<std::uint64_t, std::uint64_t>;  // first -> last of absolute positions, disjoint, not touching
   static void insert(Positions& set, std::uint64_t first, std::uint64_t last);
   void append(Lease& lease, std::uint64_t first, std::uint64_t last) const;
 

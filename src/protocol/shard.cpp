@@ -6,7 +6,8 @@
 
 namespace motley::protocol {
 
-Shard::Shard(ServerId server, std::vector<SliceId> slices) : server_(server), slices_(std::move(slices)) {
+Shard::Shard(ServerId server, std::vector<SliceId> slices, Version version)
+    : server_(server), slices_(std::move(slices)), version_(version) {
   check(!slices_.empty(), "a server holds at least one slice");
 }
 
@@ -18,7 +19,7 @@ void Shard::step(const wire::Message& message, ShardActions& out) {
   if (const auto* gone = std::get_if<wire::Forget>(&message)) return forget(gone->worker, out);
   if (const auto* wanted = std::get_if<wire::Export>(&message)) {
     check(wanted->version == version_, "an export asks for the newest version");
-    out.emplace_back(ExportNow{version_});
+    out.emplace_back(ExportNow{version_, wanted->state});
   }
 }
 

@@ -30,6 +30,7 @@ struct Snapshot {
 /// Hand out the parameters as they are now.
 struct ExportNow {
   Version version;
+  bool state{};  // with the optimizer's
 };
 using ShardAction = std::variant<Send, Commit, Free, Snapshot, ExportNow>;
 using ShardActions = std::vector<ShardAction>;  // carry out in order
@@ -37,7 +38,8 @@ using ShardActions = std::vector<ShardAction>;  // carry out in order
 class Shard {
  public:
   /// `slices`: those that live here, ascending: the order in which they are streamed.
-  Shard(ServerId server, std::vector<SliceId> slices);
+  /// `version`: of the parameters it begins with.
+  Shard(ServerId server, std::vector<SliceId> slices, Version version = {});
 
   /// Total: messages of forgotten workers, and such as a server is never sent, change nothing.
   void step(const wire::Message& message, ShardActions& out);

@@ -14,8 +14,8 @@ Worker::Worker(WorkerOptions options) : options_(std::move(options)) {
 void Worker::step(Instant now, const WorkerEvent& event, WorkerActions& out) {
   if (std::holds_alternative<Over>(state_)) return;
   std::visit(match{[&](const Started&) { say_hello(now, out); }, [&](const Arrived& e) { arrived(now, e.message, out); },
-                   [&](const Computed& e) { computed(now, e, out); }, [&](const TimePassed&) { time_passed(now, out); },
-                   [&](const AskedToLeave&) { leave(out); }},
+                   [&](const Produced& e) { produced(e, out); }, [&](const Computed& e) { computed(now, e, out); },
+                   [&](const TimePassed&) { time_passed(now, out); }, [&](const AskedToLeave&) { leave(out); }},
              event);
 }
 
@@ -60,19 +60,33 @@ void Worker::pulled(const wire::Pulled& slice, WorkerActions& out) {
 
 void Worker::compute_if_ready(WorkerActions& out) {
   auto* waiting = std::get_if<Waiting>(&state_);
-  if (waiting == nullptr || !waiting->order || !pulling_ || pulling_->slices < options_.servers_of_slices.size()) return;
+  const std::size_t enough = options_.start_early ? 1 : options_.servers_of_slices.size();
+  if (waiting == nullptr || !waiting->order || !pulling_ || pulling_->slices < enough) return;
   if (pulling_->worker != waiting->order->worker || pulling_->step != waiting->order->step) return;
   Computing next{std::move(*waiting->order), pulling_->base};
   out.emplace_back(Compute{next.order, next.base});
   state_ = std::move(next);
 }
 
+void Worker::push(Computing& computing, SliceId slice, WorkerActions& out) const {
+  computing.pushed.resize(options_.servers_of_slices.size());
+  if (computing.pushed[slice.value]) return;
+  computing.pushed[slice.value] = true;
+  const wire::Order& order = computing.order;
+  out.emplace_back(Send{peer(options_.servers_of_slices[slice.value]), wire::Push{*id_, order.step, slice, order.push_bits}});
+}
+
+void Worker::produced(const Produced& slice, WorkerActions& out) {
+  auto* computing = std::get_if<Computing>(&state_);
+  if (computing == nullptr || computing->order.step != slice.step || slice.slice.value >= options_.servers_of_slices.size()) return;
+  push(*computing, slice.slice, out);
+}
+
 void Worker::computed(Instant now, const Computed& result, WorkerActions& out) {
-  const auto* computing = std::get_if<Computing>(&state_);
+  auto* computing = std::get_if<Computing>(&state_);
   if (computing == nullptr || computing->order.step != result.step) return;
+  for (std::uint32_t s = 0; s < options_.servers_of_slices.size(); ++s) push(*computing, SliceId{s}, out);
   const wire::Order& order = computing->order;
-  for (std::uint32_t s = 0; s < options_.servers_of_slices.size(); ++s)
-    out.emplace_back(Send{peer(options_.servers_of_slices[s]), wire::Push{*id_, order.step, SliceId{s}, order.push_bits}});
   send_to_chief(now,
                 wire::Contributed{*id_, order.step, computing->base, static_cast<std::uint32_t>(order.lease.size()), order.local_steps,
                                   result.loss_sum, result.squared_norm, result.finite, result.compute},

@@ -17,6 +17,7 @@ struct WorkerOptions {
   std::vector<ServerId> servers_of_slices;  // by SliceId
   Duration heartbeat = from_seconds(1);
   Duration patience = from_seconds(5);  // an unanswered Hello is repeated after this
+  bool start_early = false;             // compute when the first slice is here, not the last: the device waits for what it needs
 };
 
 // What a worker hears --------------------------------------------------------------------------------------------------------------
@@ -24,6 +25,11 @@ struct WorkerOptions {
 struct Started {};
 struct Arrived {
   wire::Message message;
+};
+/// The device has this slice of the contribution ready; it may leave before the rest.
+struct Produced {
+  Step step;
+  SliceId slice;
 };
 /// The device is done with this step.
 struct Computed {
@@ -36,7 +42,7 @@ struct Computed {
 struct TimePassed {};
 /// The user or the scheduler wants this worker gone.
 struct AskedToLeave {};
-using WorkerEvent = std::variant<Started, Arrived, Computed, TimePassed, AskedToLeave>;
+using WorkerEvent = std::variant<Started, Arrived, Produced, Computed, TimePassed, AskedToLeave>;
 
 // What a worker answers --------------------------------------------------------------------------------------------------------------
 
@@ -69,6 +75,7 @@ class Worker {
   struct Computing {
     wire::Order order;
     Version base;
+    std::vector<bool> pushed{};  // by SliceId; empty: none yet
   };
   struct Over {};
   /// Slices that are coming in for one step of one membership. They have their own lanes, so they may be here before the order, and the
@@ -84,7 +91,9 @@ class Worker {
   void arrived(Instant now, const wire::Message& message, WorkerActions& out);
   void pulled(const wire::Pulled& slice, WorkerActions& out);
   void compute_if_ready(WorkerActions& out);
+  void produced(const Produced& slice, WorkerActions& out);
   void computed(Instant now, const Computed& result, WorkerActions& out);
+  void push(Computing& computing, SliceId slice, WorkerActions& out) const;
   void time_passed(Instant now, WorkerActions& out);
   void leave(WorkerActions& out);
   void send_to_chief(Instant now, wire::Message message, WorkerActions& out);

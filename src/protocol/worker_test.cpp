@@ -52,7 +52,7 @@ struct Harness {
   }
   std::string hear(const wire::Message& message) { return step(Arrived{message}); }
   std::string hear_order(std::uint64_t at, WorkerId whose = me) {
-    return hear(wire::Order{whose, Step{at}, Version{at}, 1, 0.1, 32, lease_of(20)});
+    return hear(wire::Order{whose, Step{at}, Version{at}, 1, 0.1, 32, {}, lease_of(20)});
   }
   std::string hear_slice(std::uint64_t at, std::uint32_t slice, WorkerId whose = me) {
     return hear(wire::Pulled{whose, Step{at}, Version{at + 100}, SliceId{slice}, 32});

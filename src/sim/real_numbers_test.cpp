@@ -41,7 +41,7 @@ RealNumbersOptions options(bool local_steps = false, std::uint32_t servers = 2) 
 }
 
 wire::Order order(std::uint32_t worker, std::uint64_t step, std::uint64_t first, std::uint64_t last, std::uint32_t local_steps = 1) {
-  wire::Order made{WorkerId{worker}, Step{step}, Version{}, local_steps, 0.5, 32, {}};
+  wire::Order made{WorkerId{worker}, Step{step}, Version{}, local_steps, 0.5, 32, {}, {}};
   made.lease.ranges.push_back({0, first, last});
   return made;
 }

@@ -6,6 +6,7 @@
 #include "base/check.h"
 #include "base/match.h"
 #include "codec/codec.h"
+#include "protocol/narration.h"
 
 namespace motley::sim {
 namespace {
@@ -36,7 +37,6 @@ Ending World::run() {
   for (std::uint32_t n = 0; n < nodes_.size(); ++n)
     if (cluster::present_at_start(options_.cluster, NodeId{n})) start_node(n);
   queue_.at(now_ + options_.cluster.heartbeat, ChiefTick{});
-  if (options_.chief.max_time) queue_.at(Instant{*options_.chief.max_time}, TimeIsUp{});
   while (!queue_.empty() && !(ended_ && evaluations_.empty())) {
     auto [when, what] = queue_.pop();
     now_ = when;
@@ -198,42 +198,20 @@ void World::tell_worker(std::uint32_t node, const protocol::WorkerEvent& event) 
 
 void World::carry_out(const protocol::ChiefAction& action) {
   using trace::Kind;
+  if (const auto event = protocol::narrated(action)) tell(*event);
   std::visit(match{[&](const protocol::Send& a) { send_from_chief(a); },
                    [&](const protocol::Joined& a) {
                      tell({.kind = Kind::joined, .worker = a.worker, .first = connections_[connection_of_worker_[a.worker.value]].node});
                    },
-                   [&](const protocol::Left& a) {
-                     numbers_.forget(a.worker);
-                     tell({.kind = Kind::left, .why = static_cast<std::uint8_t>(a.why), .worker = a.worker});
+                   [&](const protocol::Left& a) { numbers_.forget(a.worker); },
+                   [&](const protocol::Completed& a) { numbers_.completed(a.worker, a.step); }, [&](const protocol::Counted&) {},
+                   [&](const protocol::Released&) {
+                     if (!started_ && options_.chief.max_time) queue_.at(now_ + *options_.chief.max_time, TimeIsUp{});
+                     started_ = true;
                    },
-                   [&](const protocol::Completed& a) {
-                     numbers_.completed(a.worker, a.step);
-                     tell({.kind = Kind::contributed, .worker = a.worker, .step = a.step, .version = a.base, .first = a.samples});
-                   },
-                   [&](const protocol::Counted& a) {
-                     tell({.kind = Kind::counted,
-                           .worker = a.worker,
-                           .step = a.step,
-                           .version = a.version,
-                           .first = a.samples,
-                           .last = a.staleness,
-                           .value = a.weight});
-                   },
-                   [&](const protocol::Released& a) {
-                     tell({.kind = Kind::released,
-                           .why = static_cast<std::uint8_t>(a.why),
-                           .worker = a.worker,
-                           .step = a.step,
-                           .version = a.version});
-                   },
-                   [&](const protocol::Held& a) {
-                     tell({.kind = Kind::held, .why = static_cast<std::uint8_t>(a.why), .worker = a.worker, .first = a.gap});
-                   },
-                   [&](const protocol::Dropped& a) {
-                     tell({.kind = Kind::dropped, .why = static_cast<std::uint8_t>(a.why), .worker = a.worker, .step = a.step});
-                   },
-                   [&](const protocol::Rested& a) { tell({.kind = Kind::rested, .worker = a.worker}); },
+                   [&](const protocol::Held&) {}, [&](const protocol::Dropped&) {}, [&](const protocol::Rested&) {},
                    [&](const protocol::Evaluate& a) { evaluations_.emplace(a.version, a.samples); },
+                   [&](const protocol::Checkpoint&) {},  // nobody restarts a simulated chief
                    [&](const protocol::Finished& a) {
                      ended_ = true;
                      ending_.why = a.why;
@@ -249,6 +227,7 @@ void World::carry_out(std::uint32_t server, const protocol::ShardAction& action)
                    [&](const protocol::Free& a) { numbers_.free(a.worker, a.step); },
                    [&](const protocol::Snapshot& a) { numbers_.snapshot(ServerId{server}, a.worker, a.rho); },
                    [&](const protocol::ExportNow& a) {
+                     if (a.state) return;
                      if (const auto evaluation = numbers_.exported(ServerId{server}, a.version)) evaluated(a.version, *evaluation);
                    }},
              action);
@@ -294,7 +273,8 @@ void World::send_from_chief(const protocol::Send& send) {
     connection_of_worker_[welcome->worker.value] = connection;
     connections_[connection].member = welcome->worker;
   }
-  if (const auto* order = std::get_if<wire::Order>(&send.message)) trace_order(*order);
+  if (const auto* order = std::get_if<wire::Order>(&send.message))
+    for (const trace::Event& event : protocol::narrated(*order)) tell(event);
   post({protocol::the_chief, send.to, connection, send.message}, chief_port, node_port(connections_[connection].node));
 }
 
@@ -335,22 +315,6 @@ std::uint64_t World::bytes_of(SliceId slice, std::uint8_t bits) {
     for (const store::Slice& s : options_.layout.slices) bytes.push_back((*codec)->encoded_bytes(s.count));
   }
   return bytes[slice.value];
-}
-
-void World::trace_order(const wire::Order& order) {
-  tell({.kind = trace::Kind::ordered,
-        .worker = order.worker,
-        .step = order.step,
-        .version = order.version,
-        .first = order.lease.size(),
-        .last = order.local_steps});
-  for (const Range& range : order.lease.ranges)
-    tell({.kind = trace::Kind::leased,
-          .epoch = range.epoch,
-          .worker = order.worker,
-          .step = order.step,
-          .first = range.first,
-          .last = range.last});
 }
 
 void World::evaluated(Version version, const Evaluation& evaluation) {

@@ -13,6 +13,7 @@
 #include "policy/schedule.h"
 #include "policy/strategy.h"
 #include "protocol/chief.h"
+#include "protocol/ending.h"
 #include "protocol/shard.h"
 #include "protocol/worker.h"
 #include "sim/event_queue.h"
@@ -32,16 +33,7 @@ struct WorldOptions {
       max_events;  // of the virtual clock; a world that needs more is our bug (nothing in it should go round for ever)
 };
 
-struct Ending {
-  protocol::Ended why{};
-  Instant ended{};
-  std::uint64_t events = 0;  // of the virtual clock
-  std::uint64_t bytes_pushed = 0;
-  std::uint64_t bytes_pulled = 0;
-  std::uint64_t updates = 0;
-  std::uint64_t samples = 0;  // counted
-  std::uint32_t closed_epochs = 0;
-};
+using Ending = protocol::Ending;
 
 class World {
  public:
@@ -133,7 +125,6 @@ class World {
   void send_from_worker(std::uint32_t node, const protocol::Send& send);
   [[nodiscard]] std::uint64_t bytes_of(SliceId slice, std::uint8_t bits);
   void post(Letter letter, Port from, Port to);
-  void trace_order(const wire::Order& order);
   void evaluated(Version version, const Evaluation& evaluation);
   void tell(trace::Event event);
 
@@ -153,6 +144,7 @@ class World {
   std::vector<std::uint32_t> unused_letters_;
   std::map<Version, std::uint64_t> evaluations_;                    // asked for, not yet done: samples counted then
   std::map<std::uint8_t, std::vector<std::uint64_t>> slice_bytes_;  // by bits per value, then by slice
+  bool started_ = false;                                            // the first order is out
   bool ended_ = false;
   Ending ending_;
   // Scratch of tell_*; a machine is never told anything while its answers are being carried out.

@@ -108,4 +108,11 @@ void Optimizer::require_held(std::size_t first, std::size_t weights, std::size_t
   check(others <= first_.size() && first <= first_.size() - others, "a piece lies within the optimizer's values");
 }
 
+void Optimizer::restore(std::span<const float> first, std::span<const float> second, std::uint64_t updates) {
+  check(first.size() == first_.size() && second.size() == second_.size(), "a state to go on from is of the same optimizer");
+  std::copy(first.begin(), first.end(), first_.begin());
+  std::copy(second.begin(), second.end(), second_.begin());
+  updates_ = updates;
+}
+
 }  // namespace motley::store

@@ -45,6 +45,8 @@ class Optimizer {
   [[nodiscard]] std::span<const float> first() const { return first_; }    // v or m
   [[nodiscard]] std::span<const float> second() const { return second_; }  // u; empty for sgd
   [[nodiscard]] std::uint64_t updates() const { return updates_; }
+  /// Goes on where one with this state has stopped. `second` is empty for sgd.
+  void restore(std::span<const float> first, std::span<const float> second, std::uint64_t updates);
 
  private:
   void require_held(std::size_t first, std::size_t weights, std::size_t others) const;

@@ -100,4 +100,30 @@ void ShardStore::copy_out(const Run& run, std::span<float> flat_out) const {
   std::copy_n(values_.data() + run.local, run.count, flat_out.data() + run.flat);
 }
 
+void ShardStore::moments(Moments& out) const {
+  out.first.resize(flat_values_);
+  if (!optimizer_.second().empty()) out.second.resize(flat_values_);
+  out.updates = optimizer_.updates();
+  out.rate = rate_;
+  for (const Run& run : runs_) {
+    if (run.kind != SliceKind::parameter) continue;
+    std::copy_n(optimizer_.first().data() + run.local, run.count, out.first.data() + run.flat);
+    if (!out.second.empty()) std::copy_n(optimizer_.second().data() + run.local, run.count, out.second.data() + run.flat);
+  }
+}
+
+void ShardStore::restore(const Moments& moments, Version version) {
+  check(moments.first.size() == flat_values_, "moments cover the whole flat buffer");
+  std::vector<float> first(optimizer_.first().size());
+  std::vector<float> second(optimizer_.second().size());
+  for (const Run& run : runs_) {
+    if (run.kind != SliceKind::parameter) continue;
+    std::copy_n(moments.first.data() + run.flat, run.count, first.data() + run.local);
+    if (!second.empty()) std::copy_n(moments.second.data() + run.flat, run.count, second.data() + run.local);
+  }
+  optimizer_.restore(first, second, moments.updates);
+  rate_ = moments.rate;
+  version_ = version;
+}
+
 }  // namespace motley::store

@@ -29,6 +29,15 @@ struct WeightedPart {
   double weight{};
 };
 
+/// What a server needs beside the values to go on where one has stopped. `first` and `second` cover the whole flat buffer like the values;
+/// `second` is empty for sgd.
+struct Moments {
+  std::vector<float> first;
+  std::vector<float> second;
+  std::uint64_t updates = 0;  // that the optimizer has made
+  double rate = 0;            // of the last one
+};
+
 /// Any number of servers over the same layout leaves the same bits: each value goes through one fixed order of float operations
 /// (w0*p0, then + w1*p1, ...; weights rounded to float once). Spans named `flat` have layout.values floats; only this server's slices
 /// of them are read or written. One owner thread; no locks.
@@ -47,6 +56,11 @@ class ShardStore {
   void values(std::span<float> flat_out) const;
 
   [[nodiscard]] Version version() const { return version_; }
+
+  /// This server's slices of the optimizer's state, into `out`, whose spans are made large enough; the rest of them stays as it is.
+  void moments(Moments& out) const;
+  /// Goes on as `version` with this state; the values are those of the constructor.
+  void restore(const Moments& moments, Version version);
 
  private:
   /// Neighbouring slices of one kind, as one stretch of the flat buffer and of values_.

@@ -56,6 +56,7 @@ struct Order {
   std::uint32_t local_steps{};
   double rate{};             // learning rate of local steps
   std::uint8_t push_bits{};  // how to send the contribution
+  Duration training{};       // how long training has gone on
   Lease lease;
 };
 /// You are not a member (any more): forget everything and say Hello.
@@ -117,9 +118,10 @@ struct Release {
   double rho{};
   std::uint8_t pull_bits{};
 };
-/// Hand this version's parameters out for evaluation (later: for a checkpoint). It is the newest when this arrives.
+/// Hand this version's parameters out for evaluation, or with the optimizer's state for a checkpoint. It is the newest when this arrives.
 struct Export {
   Version version;
+  bool state{};  // with the optimizer's state
 };
 /// This worker is gone: forget what it has pushed in part, send it nothing more, take nothing more from it. What is whole is applied, or
 /// discarded by name after this.
@@ -138,12 +140,59 @@ struct Pulled {
   std::uint8_t bits{};
 };
 
+// between processes: who is who and where; the drivers' own, machines never see them -------------------------------------------------
+
+/// A newcomer to the chief: what are we working on? Said before anything else; answered by Briefing.
+struct Enquire {
+  std::string node;      // its name
+  std::uint32_t seat{};  // its place in the job's list of nodes; who has none says the highest number
+};
+/// The chief to a newcomer.
+struct Briefing {
+  std::string job;                   // the resolved job, as text
+  std::vector<std::string> servers;  // where server k listens; the chief's own, 0, is empty: the connection this comes on
+  double training_s{};               // how long training has gone on
+};
+/// A worker to a server: what you send to this member goes here.
+struct Attach {
+  WorkerId worker;
+};
+/// A server process to the chief: I am this server, workers find me there.
+struct Serve {
+  ServerId server;
+  std::string address;
+};
+
+/// Numbers that a server holds: the values, or the optimizer's moments.
+enum class Holding : std::uint8_t { values, first, second };
+BOOST_DESCRIBE_ENUM(Holding, values, first, second)
+/// One slice of what a server holds, from the chief (so that it may begin) or to it (Export); its payload, 32 bits a value, goes beside it.
+struct Carried {
+  ServerId server;
+  Version version;
+  SliceId slice;
+  Holding holding{};
+};
+/// All slices of `version` are carried; what else a server knows of it.
+struct CarriedAll {
+  ServerId server;
+  Version version;
+  std::uint64_t optimizer_updates{};
+  double rate{};  // of the last gradient update
+};
+
+BOOST_DESCRIBE_STRUCT(Enquire, (), (node, seat))
+BOOST_DESCRIBE_STRUCT(Briefing, (), (job, servers, training_s))
+BOOST_DESCRIBE_STRUCT(Attach, (), (worker))
+BOOST_DESCRIBE_STRUCT(Serve, (), (server, address))
+BOOST_DESCRIBE_STRUCT(Carried, (), (server, version, slice, holding))
+BOOST_DESCRIBE_STRUCT(CarriedAll, (), (server, version, optimizer_updates, rate))
 BOOST_DESCRIBE_STRUCT(Hello, (), (node, attempt))
 BOOST_DESCRIBE_STRUCT(Contributed, (), (worker, step, base, samples, local_steps, loss_sum, squared_norm, finite, compute))
 BOOST_DESCRIBE_STRUCT(Heartbeat, (), (worker))
 BOOST_DESCRIBE_STRUCT(Leaving, (), (worker))
 BOOST_DESCRIBE_STRUCT(Welcome, (), (worker, attempt))
-BOOST_DESCRIBE_STRUCT(Order, (), (worker, step, version, local_steps, rate, push_bits, lease))
+BOOST_DESCRIBE_STRUCT(Order, (), (worker, step, version, local_steps, rate, push_bits, training, lease))
 BOOST_DESCRIBE_STRUCT(Fenced, (), (worker))
 BOOST_DESCRIBE_STRUCT(Stop, (), ())
 BOOST_DESCRIBE_STRUCT(Push, (), (worker, step, slice, bits))
@@ -152,12 +201,12 @@ BOOST_DESCRIBE_STRUCT(Part, (), (worker, step, weight))
 BOOST_DESCRIBE_STRUCT(Apply, (), (version, kind, rate, momentum, share, parts))
 BOOST_DESCRIBE_STRUCT(Discard, (), (worker, step))
 BOOST_DESCRIBE_STRUCT(Release, (), (worker, step, rho, pull_bits))
-BOOST_DESCRIBE_STRUCT(Export, (), (version))
+BOOST_DESCRIBE_STRUCT(Export, (), (version, state))
 BOOST_DESCRIBE_STRUCT(Forget, (), (worker))
 BOOST_DESCRIBE_STRUCT(Pulled, (), (worker, step, version, slice, bits))
 
 /// The closed set. A message's place in this list is its kind on the wire: append, never reorder.
 using Message = std::variant<Hello, Contributed, Heartbeat, Leaving, Welcome, Order, Fenced, Stop, Push, Gathered, Apply, Discard, Release,
-                             Forget, Pulled, Export>;
+                             Forget, Pulled, Export, Enquire, Briefing, Attach, Serve, Carried, CarriedAll>;
 
 }  // namespace motley::wire

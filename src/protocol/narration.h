@@ -1,0 +1,17 @@
+// What a chief's answers mean to a trace: the same sentences in both worlds.
+#pragma once
+#include <optional>
+#include <vector>
+
+#include "protocol/chief.h"
+#include "trace/event.h"
+
+namespace motley::protocol {
+
+/// Without its time. None for what only the driver can tell: Send, Joined (it knows the node), Evaluate, Checkpoint, Finished.
+[[nodiscard]] std::optional<trace::Event> narrated(const ChiefAction& action);
+
+/// An order and the ranges of its lease.
+[[nodiscard]] std::vector<trace::Event> narrated(const wire::Order& order);
+
+}  // namespace motley::protocol

@@ -1,0 +1,326 @@
+#include "run/chief_process.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <boost/asio/post.hpp>
+
+#include "base/check.h"
+#include "base/match.h"
+#include "protocol/narration.h"
+#include "wire/frame.h"
+
+namespace motley::run {
+namespace {
+
+constexpr std::chrono::seconds farewell_time{2};  // for workers to take their Stop
+
+/// The member that a worker's message speaks for.
+std::optional<WorkerId> speaker(const wire::Message& message) {
+  if (const auto* m = std::get_if<wire::Contributed>(&message)) return m->worker;
+  if (const auto* m = std::get_if<wire::Heartbeat>(&message)) return m->worker;
+  if (const auto* m = std::get_if<wire::Leaving>(&message)) return m->worker;
+  return std::nullopt;
+}
+
+}  // namespace
+
+ChiefProcess::ChiefProcess(boost::asio::io_context& pump, ChiefProcessOptions options, protocol::Chief chief, Beginning beginning,
+                           ChiefHooks hooks)
+    : pump_(pump),
+      options_(std::move(options)),
+      hooks_(std::move(hooks)),
+      chief_(std::move(chief)),
+      shard_(
+          std::make_unique<ShardHost>(pump, ServerId{0}, options_.layout, options_.optimizer, beginning, static_cast<ShardOwner&>(*this))),
+      links_to_(pump.get_executor(), options_.cluster),
+      server_addresses_(1),
+      ticker_(pump),
+      farewell_(pump),
+      alive_(std::make_shared<bool>(true)) {
+  if (hooks_.inputs) recorder_.emplace(hooks_.inputs);
+  for (const cluster::Node& node : options_.cluster.nodes) node_names_.push_back(node.name);
+}
+
+ChiefProcess::~ChiefProcess() { *alive_ = false; }
+
+Outcome ChiefProcess::start(std::function<void(Result<protocol::Ending>)> over) {
+  over_ = std::move(over);
+  auto acceptor = transport::listen(pump_, options_.listen, options_.transport, *this);
+  if (!acceptor) return acceptor.error();
+  acceptor_ = std::move(*acceptor);
+  tick();
+  return Done{};
+}
+
+void ChiefProcess::interrupt() {
+  if (!ended_) tell(protocol::Interrupted{});
+}
+
+void ChiefProcess::tick() {
+  ticker_.expires_after(options_.cluster.heartbeat / 2);
+  ticker_.async_wait([this, alive = alive_](const boost::system::error_code& cancelled) {
+    if (cancelled || !*alive || ended_ || ending_) return;
+    tell(protocol::Tick{});
+    tick();
+  });
+}
+
+// Connections ----------------------------------------------------------------------------------------------------------------------------
+
+void ChiefProcess::accepted(std::unique_ptr<transport::Connection> connection) {
+  if (ended_) return;
+  auto shaped = std::make_unique<transport::Shaped>(std::move(connection), pump_.get_executor(), transport::Shape{}, options_.transport);
+  transport::Shaped& held = *shaped;
+  Link& link = links_[&held];
+  link.connection = std::move(shaped);
+  link.id = next_link_++;
+  by_id_[link.id] = &link;
+  held.start(*this);
+}
+
+void ChiefProcess::refused(const std::string& address, const std::string& reason) {
+  hooks_.log(fmt::format("refused {}: {}", address, reason));
+}
+
+ChiefProcess::Link* ChiefProcess::link_of(const transport::Connection& connection) {
+  const auto found = links_.find(&connection);
+  return found == links_.end() ? nullptr : &found->second;
+}
+
+void ChiefProcess::expel(Link& link, const std::string& why) {
+  hooks_.log(fmt::format("sent {} away: {}", link.connection->peer(), why));
+  link.connection->close(why);
+}
+
+void ChiefProcess::heard(transport::Connection& from, wire::Message message) {
+  Link* link = link_of(from);
+  if (link == nullptr) return;
+  if (const auto* enquire = std::get_if<wire::Enquire>(&message)) return enquired(*link, *enquire);
+  if (const auto* attach = std::get_if<wire::Attach>(&message)) {
+    if (!link->workers.contains(attach->worker)) return expel(*link, "it attaches as a worker that it is not");
+    return shard_->attach(attach->worker, *link->connection);
+  }
+  if (std::holds_alternative<wire::Hello>(message)) return tell(protocol::Received{protocol::guest(link->id), std::move(message)});
+  if (const auto worker = speaker(message)) return said_by_worker(*link, *worker, message);
+  expel(*link, fmt::format("a chief is never sent a {}", wire::name_of(message)));
+}
+
+void ChiefProcess::enquired(Link& link, const wire::Enquire& enquire) {
+  if (link.enquired) return;
+  link.enquired = true;
+  if (enquire.seat < options_.cluster.nodes.size() && options_.cluster.nodes[enquire.seat].name == enquire.node) {
+    link.node = NodeId{enquire.seat};
+    if (auto shape = links_to_.towards(*link.node)) link.connection->reshape(std::move(*shape));
+  }
+  brief(link);
+}
+
+void ChiefProcess::brief(Link& link) {
+  const Duration trained = options_.trained_before + (started_ ? clock_.now() - *started_ : Duration{0});
+  link.connection->send(wire::Briefing{options_.job, server_addresses_, seconds(trained)});
+}
+
+void ChiefProcess::said_by_worker(Link& link, WorkerId worker, const wire::Message& message) {
+  if (!link.workers.contains(worker)) return expel(link, fmt::format("it speaks as worker {}, which it is not", worker.value));
+  if (const auto* said = std::get_if<wire::Contributed>(&message)) contributed(*said);
+  tell(protocol::Received{protocol::peer(worker), message});
+}
+
+void ChiefProcess::closed(transport::Connection& connection, const Error& why) {
+  Link* link = link_of(connection);
+  if (link == nullptr) return;
+  shard_->detach(connection);
+  const std::uint32_t id = link->id;
+  const std::set<WorkerId> workers = link->workers;
+  if (!workers.empty() && !ending_) hooks_.log(fmt::format("lost {}: {}", connection.peer(), why.message));
+  for (const WorkerId worker : workers) by_worker_.erase(worker);
+  by_id_.erase(id);
+  old_.push_back(std::move(link->connection));
+  links_.erase(&connection);
+  boost::asio::post(pump_, [this, alive = alive_] {
+    if (*alive) old_.clear();
+  });
+  if (ended_) return;
+  for (const WorkerId worker : workers) tell(protocol::Lost{worker});
+  finish_when_done();
+}
+
+std::span<std::byte> ChiefProcess::room(transport::Connection& from, const wire::Message& head, std::size_t bytes) {
+  const auto* push = std::get_if<wire::Push>(&head);
+  return push == nullptr ? std::span<std::byte>{} : shard_->room(from, *push, bytes);
+}
+
+void ChiefProcess::received(transport::Connection&, const wire::Message& head) { shard_->received(std::get<wire::Push>(head)); }
+
+void ChiefProcess::sent(transport::Connection&, std::uint64_t ticket) { shard_->sent(ticket); }
+
+// The machine and its answers ------------------------------------------------------------------------------------------------------------
+
+void ChiefProcess::to_chief(const wire::Message& message) { tell(protocol::Received{protocol::peer(ServerId{0}), message}); }
+
+void ChiefProcess::tell(const protocol::ChiefEvent& event) {
+  if (ending_) return;
+  ++events_;
+  protocol::ChiefActions actions;
+  const Instant now = clock_.now();
+  chief_.step(now, event, actions);
+  if (recorder_) recorder_->stepped(now, event, actions);
+  for (const auto& action : actions) carry_out(action);
+}
+
+void ChiefProcess::carry_out(const protocol::ChiefAction& action) {
+  if (const auto* released = std::get_if<protocol::Released>(&action)) {
+    if (!started_) started_ = clock_.now();
+    released_[released->worker] = clock_.now();
+  }
+  if (const auto* joined = std::get_if<protocol::Joined>(&action)) {
+    const auto link = by_worker_.find(joined->worker);
+    const auto node = link == by_worker_.end() ? std::nullopt : link->second->node;
+    narrate({.kind = trace::Kind::joined, .worker = joined->worker, .first = node_index(joined->node, node)});
+    hooks_.log(fmt::format("{} joined as worker {}", joined->node, joined->worker.value));
+  }
+  if (const auto event = protocol::narrated(action)) narrate(*event);
+  std::visit(match{[&](const protocol::Send& a) { send(a); }, [&](const protocol::Joined&) {},
+                   [&](const protocol::Left& a) { released_.erase(a.worker); }, [&](const protocol::Completed&) {},
+                   [&](const protocol::Counted&) {}, [&](const protocol::Released&) {}, [&](const protocol::Held&) {},
+                   [&](const protocol::Dropped&) {}, [&](const protocol::Rested&) {},
+                   [&](const protocol::Evaluate& a) {
+                     wanted_.push_back({a.version, a.samples, std::nullopt, clock_.now()});
+                   },
+                   [&](const protocol::Checkpoint& a) {
+                     wanted_.push_back({a.state.version, std::nullopt, a.state, clock_.now()});
+                   },
+                   [&](const protocol::Finished& a) {
+                     protocol::Ending ending;
+                     ending.why = a.why;
+                     ending.ended = Instant{options_.trained_before + (started_ ? clock_.now() - *started_ : Duration{0})};
+                     ending.updates = chief_.version().value;
+                     ending.samples = chief_.ledger().counted();
+                     ending.closed_epochs = chief_.ledger().closed_epochs();
+                     narrate({.kind = trace::Kind::finished, .why = static_cast<std::uint8_t>(a.why), .first = ending.samples});
+                     ending_ = ending;
+                     farewell_.expires_after(farewell_time);
+                     farewell_.async_wait([this, alive = alive_](const boost::system::error_code& cancelled) {
+                       if (cancelled || !*alive) return;
+                       said_farewell_ = true;
+                       finish_when_done();
+                     });
+                     boost::asio::post(pump_, [this, alive = alive_] {
+                       if (*alive) finish_when_done();
+                     });
+                   }},
+             action);
+}
+
+void ChiefProcess::send(const protocol::Send& send) {
+  if (send.to.role == protocol::Role::server) {
+    if (const auto* update = std::get_if<wire::Apply>(&send.message))
+      narrate({.kind = trace::Kind::applied, .version = update->version, .first = update->parts.size(), .value = update->rate});
+    return shard_->hear(send.message);
+  }
+  Link* link = nullptr;
+  if (send.to.role == protocol::Role::guest) {
+    const auto found = by_id_.find(send.to.id);
+    if (found != by_id_.end()) link = found->second;
+  } else {
+    const auto found = by_worker_.find(WorkerId{send.to.id});
+    if (found != by_worker_.end()) link = found->second;
+  }
+  if (link == nullptr) return;  // gone meanwhile; the machine will hear of it
+  if (const auto* welcome = std::get_if<wire::Welcome>(&send.message)) {
+    link->workers.insert(welcome->worker);
+    by_worker_[welcome->worker] = link;
+  }
+  if (const auto* order = std::get_if<wire::Order>(&send.message))
+    for (const trace::Event& event : protocol::narrated(*order)) narrate(event);
+  link->connection->send(send.message);
+}
+
+// The trace ------------------------------------------------------------------------------------------------------------------------------
+
+void ChiefProcess::narrate(trace::Event event) {
+  if (event.at == Instant{}) event.at = clock_.now();
+  event.at = Instant{options_.trained_before + (started_ ? std::max(event.at - *started_, Duration{0}) : Duration{0})};
+  hooks_.told(event);
+}
+
+/// When a worker computed is known only when it says so; it is told backwards from then.
+void ChiefProcess::contributed(const wire::Contributed& said) {
+  const auto released = released_.find(said.worker);
+  if (released == released_.end()) return;
+  const Instant now = clock_.now();
+  const Instant began = std::max(released->second, now - std::clamp(said.compute, Duration{0}, now - released->second));
+  narrate({.at = began, .kind = trace::Kind::compute_began, .worker = said.worker, .step = said.step});
+  narrate({.at = now, .kind = trace::Kind::compute_ended, .worker = said.worker, .step = said.step, .first = said.samples});
+}
+
+std::uint32_t ChiefProcess::node_index(const std::string& name, std::optional<NodeId> node) {
+  if (node) return node->value;
+  const auto found = std::find(node_names_.begin(), node_names_.end(), name);
+  if (found != node_names_.end()) return static_cast<std::uint32_t>(found - node_names_.begin());
+  node_names_.push_back(name);
+  return static_cast<std::uint32_t>(node_names_.size() - 1);
+}
+
+// Exports, and the end --------------------------------------------------------------------------------------------------------------------
+
+void ChiefProcess::exported(const std::shared_ptr<const Exported>& what) {
+  check(!wanted_.empty() && wanted_.front().version == what->version, "what is exported was asked for");
+  Wanted wanted = std::move(wanted_.front());
+  wanted_.pop_front();
+  final_values_ = what->values;
+  if (wanted.evaluate && hooks_.evaluate) {
+    ++judging_;
+    clerk_.post([this, alive = alive_, what, at = wanted.at, samples = *wanted.evaluate] {
+      const auto judged = std::make_shared<Result<Judgement>>(hooks_.evaluate(std::as_const(*what->values).floats()));
+      boost::asio::post(pump_, [this, alive, judged, at, samples, version = what->version] {
+        if (!*alive) return;
+        --judging_;
+        if (*judged)
+          narrate({.at = at,
+                   .kind = trace::Kind::evaluated,
+                   .version = version,
+                   .first = samples,
+                   .value = (*judged)->accuracy,
+                   .second = (*judged)->loss});
+        else
+          end(judged->error());
+        finish_when_done();
+      });
+    });
+  }
+  if (wanted.save && hooks_.save && what->moments) {
+    ++judging_;
+    const Duration trained = options_.trained_before + (started_ ? clock_.now() - *started_ : Duration{0});
+    clerk_.post([this, alive = alive_, what, state = std::move(*wanted.save), trained] {
+      const auto saved = std::make_shared<Outcome>(hooks_.save({state, what->values, *what->moments, trained}));
+      boost::asio::post(pump_, [this, alive, saved] {
+        if (!*alive) return;
+        --judging_;
+        if (!*saved) hooks_.log(fmt::format("no checkpoint: {}", saved->error().message));
+        finish_when_done();
+      });
+    });
+  }
+  finish_when_done();
+}
+
+void ChiefProcess::finish_when_done() {
+  if (!ending_ || ended_ || judging_ > 0 || !wanted_.empty()) return;
+  if (!said_farewell_ && !by_worker_.empty()) return;  // they close when they have their Stop
+  ending_->events = events_;
+  ending_->bytes_pushed = shard_->bytes_pushed() + remote_pushed_;
+  ending_->bytes_pulled = shard_->bytes_pulled() + remote_pulled_;
+  end(*ending_);
+}
+
+void ChiefProcess::end(Result<protocol::Ending> how) {
+  if (ended_) return;
+  ended_ = true;
+  ticker_.cancel();
+  farewell_.cancel();
+  if (over_) over_(std::move(how));
+}
+
+}  // namespace motley::run

@@ -1,0 +1,173 @@
+// The chief's process: the chief machine and server 0 on one pump, everybody else at the end of a connection. It turns the crank and holds
+// no decision. Slices never pass the chief machine: they go between the connections and the shard host.
+#pragma once
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "cluster/spec.h"
+#include "protocol/chief.h"
+#include "protocol/ending.h"
+#include "run/clock.h"
+#include "run/inputs.h"
+#include "run/shape.h"
+#include "run/shard_host.h"
+#include "run/task_thread.h"
+#include "store/layout.h"
+#include "store/optimizer.h"
+#include "trace/event.h"
+#include "transport/acceptor.h"
+#include "transport/shaped.h"
+
+namespace motley::run {
+
+struct ChiefProcessOptions {
+  transport::Address listen;
+  transport::Options transport;
+  std::string job;  // the resolved job, handed to newcomers
+  cluster::Spec cluster;
+  protocol::ChiefOptions chief;
+  store::Layout layout;
+  store::OptimizerSpec optimizer;
+  Duration trained_before{};  // by the runs that this one goes on from
+};
+
+/// Everything needed to go on from one version.
+struct Saved {
+  protocol::ChiefState chief;
+  SharedBuffer values;
+  store::Moments moments;
+  Duration trained{};
+};
+
+struct Judgement {
+  double accuracy = 0;
+  double loss = 0;
+};
+
+/// What a chief's process needs of the world. `evaluate` and `save` are called on a thread of their own, one at a time and in order; the
+/// others on the pump thread.
+struct ChiefHooks {
+  std::function<Result<Judgement>(std::span<const float> values)> evaluate;  // empty: accuracy is never asked for
+  std::function<Outcome(const Saved&)> save;                                 // empty: nothing is kept
+  std::function<void(const std::string&)> log;
+  std::function<void(const trace::Event&)> told;           // the trace; zero is the first order of this training
+  std::function<void(std::span<const std::byte>)> inputs;  // what the chief machine hears, for replay; may be empty
+};
+
+/// What can be seen of one member from here, for a screen.
+struct MemberView {
+  WorkerId worker;
+  std::string node;
+  std::string peer;  // its address
+};
+
+class ChiefProcess final : private transport::Accepts, private transport::Hears, private ShardOwner {
+ public:
+  ChiefProcess(boost::asio::io_context& pump, ChiefProcessOptions options, protocol::Chief chief, Beginning beginning, ChiefHooks hooks);
+  ~ChiefProcess() override;
+  ChiefProcess(const ChiefProcess&) = delete;
+  ChiefProcess& operator=(const ChiefProcess&) = delete;
+
+  /// Opens the door, then run the pump; `over` is called once, when training has ended, the last model is judged and saved and everybody
+  /// has been told.
+  Outcome start(std::function<void(Result<protocol::Ending>)> over);
+  /// Saves where it is and ends.
+  void interrupt();
+
+  [[nodiscard]] const transport::Address& address() const { return acceptor_->address(); }
+  [[nodiscard]] const std::vector<std::string>& node_names() const { return node_names_; }
+  /// The last whole model, when it is over.
+  [[nodiscard]] SharedBuffer final_values() const { return final_values_; }
+
+ private:
+  struct Link {
+    std::unique_ptr<transport::Shaped> connection;
+    std::uint32_t id = 0;
+    std::optional<NodeId> node;  // as it said, once it did
+    bool enquired = false;
+    std::set<WorkerId> workers;      // memberships that were given through it
+    std::optional<ServerId> server;  // when a server is at its other end
+  };
+
+  void accepted(std::unique_ptr<transport::Connection> connection) override;
+  void refused(const std::string& address, const std::string& reason) override;
+
+  void heard(transport::Connection& from, wire::Message message) override;
+  std::span<std::byte> room(transport::Connection& from, const wire::Message& head, std::size_t bytes) override;
+  void received(transport::Connection& from, const wire::Message& head) override;
+  void sent(transport::Connection& to, std::uint64_t ticket) override;
+  void closed(transport::Connection& connection, const Error& why) override;
+
+  void to_chief(const wire::Message& message) override;
+  void exported(const std::shared_ptr<const Exported>& what) override;
+
+  void enquired(Link& link, const wire::Enquire& enquire);
+  void brief(Link& link);
+  void serving(Link& link, const wire::Serve& serve);
+  void said_by_worker(Link& link, WorkerId worker, const wire::Message& message);
+  void expel(Link& link, const std::string& why);
+
+  void tell(const protocol::ChiefEvent& event);
+  void carry_out(const protocol::ChiefAction& action);
+  void send(const protocol::Send& send);
+  void tick();
+  void finish_when_done();
+  void end(Result<protocol::Ending> how);
+  void narrate(trace::Event event);
+  void contributed(const wire::Contributed& said);
+  [[nodiscard]] std::uint32_t node_index(const std::string& name, std::optional<NodeId> node);
+  [[nodiscard]] Link* link_of(const transport::Connection& connection);
+
+  boost::asio::io_context& pump_;
+  ChiefProcessOptions options_;
+  ChiefHooks hooks_;
+  Clock clock_;
+  protocol::Chief chief_;
+  std::optional<Instant> started_;  // of the first order
+  std::optional<Recorder> recorder_;
+  std::unique_ptr<ShardHost> shard_;
+  Beginning beginning_;  // for the other servers; emptied when all have it
+  ServerLinks links_to_;
+  std::unique_ptr<transport::Acceptor> acceptor_;
+  std::map<const transport::Connection*, Link> links_;
+  std::map<std::uint32_t, Link*> by_id_;
+  std::map<WorkerId, Link*> by_worker_;
+  std::map<ServerId, Link*> by_server_;
+  std::vector<std::string> server_addresses_;
+  std::uint32_t next_link_ = 0;
+  std::vector<std::string> node_names_;
+  std::map<WorkerId, Instant> released_;  // when the order at hand went out
+
+  struct Wanted {  // what the servers export next
+    Version version;
+    std::optional<std::uint64_t> evaluate;  // samples counted then
+    std::optional<protocol::ChiefState> save;
+    Instant at{};
+  };
+  std::deque<Wanted> wanted_;  // in the order in which they were asked for
+  std::size_t judging_ = 0;    // handed to the clerk and not back yet
+  SharedBuffer final_values_;
+  boost::asio::steady_timer ticker_;
+  boost::asio::steady_timer farewell_;
+  std::optional<protocol::Ending> ending_;
+  bool ended_ = false;
+  bool said_farewell_ = false;
+  std::uint64_t events_ = 0;
+  std::uint64_t remote_pushed_ = 0, remote_pulled_ = 0;
+  std::function<void(Result<protocol::Ending>)> over_;
+  std::vector<std::unique_ptr<transport::Shaped>> old_;
+  std::shared_ptr<bool> alive_;
+  TaskThread clerk_;  // evaluates and saves; last: ends first
+};
+
+}  // namespace motley::run

@@ -1,0 +1,141 @@
+#include "run/desk.h"
+
+#include <algorithm>
+#include <boost/asio/post.hpp>
+#include <exception>
+
+namespace motley::run {
+namespace {
+
+/// Indices of the slices that touch [first, last).
+std::pair<std::size_t, std::size_t> slices_touching(const store::Layout& layout, std::uint64_t first, std::uint64_t last) {
+  const auto ends_after = std::partition_point(layout.slices.begin(), layout.slices.end(),
+                                               [&](const store::Slice& slice) { return slice.offset + slice.count <= first; });
+  const auto begins_at =
+      std::partition_point(ends_after, layout.slices.end(), [&](const store::Slice& slice) { return slice.offset < last; });
+  return {static_cast<std::size_t>(ends_after - layout.slices.begin()), static_cast<std::size_t>(begins_at - layout.slices.begin())};
+}
+
+}  // namespace
+
+Arrival::Arrival(const store::Layout& layout) : layout_(layout), buffer_(make_buffer(layout.values)), here_(layout.slices.size()) {}
+
+void Arrival::arrived(SliceId slice) {
+  {
+    const std::lock_guard lock(mutex_);
+    here_[slice.value] = true;
+  }
+  changed_.notify_one();
+}
+
+bool Arrival::await(std::uint64_t first, std::uint64_t last) {
+  const auto [from, to] = slices_touching(layout_, first, last);
+  std::unique_lock lock(mutex_);
+  for (std::size_t s = from; s < to; ++s) changed_.wait(lock, [&, s] { return cancelled_ || here_[s]; });
+  return !cancelled_;
+}
+
+void Arrival::cancel() {
+  {
+    const std::lock_guard lock(mutex_);
+    cancelled_ = true;
+  }
+  changed_.notify_one();
+}
+
+/// What flows between the mathematics and the pump while one step is computed.
+class Desk::Stream final : public Flow {
+ public:
+  Stream(Desk& desk, std::shared_ptr<Computation> computation)
+      : desk_(desk), computation_(std::move(computation)), missing_(desk.kit_.layout.slices.size()) {
+    for (std::size_t s = 0; s < missing_.size(); ++s) missing_[s] = desk.kit_.layout.slices[s].count;
+  }
+  [[nodiscard]] std::chrono::steady_clock::duration waited() const { return waited_; }
+
+  bool need(std::uint64_t first, std::uint64_t last) override {
+    const auto since = std::chrono::steady_clock::now();
+    const bool there = computation_->values->await(first, last);
+    waited_ += std::chrono::steady_clock::now() - since;
+    return there && !computation_->cancelled;
+  }
+
+  void made(std::uint64_t first, std::uint64_t last) override {
+    if (!desk_.streams()) return;
+    const auto [from, to] = slices_touching(desk_.kit_.layout, first, last);
+    for (std::size_t s = from; s < to; ++s) {
+      const store::Slice& slice = desk_.kit_.layout.slices[s];
+      missing_[s] -= std::min(last, slice.offset + slice.count) - std::max(first, slice.offset);
+      if (missing_[s] > 0) continue;
+      boost::asio::post(desk_.pump_, [&owner = desk_.owner_, alive = desk_.alive_, computation = computation_, s] {
+        if (*alive && !computation->cancelled) owner.produced(computation, SliceId{static_cast<std::uint32_t>(s)});
+      });
+    }
+  }
+
+ private:
+  Desk& desk_;
+  std::shared_ptr<Computation> computation_;
+  std::vector<std::uint64_t> missing_;  // values, by slice
+  std::chrono::steady_clock::duration waited_{};
+};
+
+Desk::Desk(boost::asio::io_context& pump, DeskKit kit, DeskOwner& owner)
+    : pump_(pump),
+      kit_(std::move(kit)),
+      owner_(owner),
+      replica_(kit_.replica),
+      epochs_(kit_.epoch_samples, kit_.seed),
+      alive_(std::make_shared<bool>(true)) {}
+
+Desk::~Desk() {
+  abandon();
+  *alive_ = false;
+}
+
+void Desk::compute(const std::shared_ptr<Computation>& computation, const Clock& clock) {
+  abandon();
+  current_ = computation;
+  thread_.post([this, computation, clock] { work(computation, clock); });
+}
+
+void Desk::abandon() {
+  if (!current_) return;
+  {
+    const std::lock_guard lock(mutex_);
+    current_->cancelled = true;
+  }
+  cancelled_.notify_all();
+  current_->values->cancel();
+  current_.reset();
+}
+
+void Desk::work(const std::shared_ptr<Computation>& computation, const Clock& clock) {
+  if (computation->cancelled) return;
+  const wire::Order& order = computation->order;
+  const auto since = std::chrono::steady_clock::now();
+  Stream stream(*this, computation);
+  store::Worth worth;
+  try {
+    worth = replica_.contribute(*kit_.source,
+                                {computation->values->buffer().floats(), epochs_.samples_of(order.lease), order.local_steps, order.rate},
+                                computation->out->floats(), stream);
+  } catch (const std::exception& failure) {  // the border to torch's exceptions in a real cluster
+    boost::asio::post(pump_, [&owner = owner_, alive = alive_, what = std::string(failure.what())] {
+      if (*alive) owner.failed(what);
+    });
+    return;
+  }
+  if (computation->cancelled) return;
+  Duration compute = std::chrono::steady_clock::now() - since - stream.waited();
+  if (kit_.emulated) {
+    const Instant end = kit_.emulated->finish(computation->began, order.lease.size(), order.local_steps);
+    std::unique_lock lock(mutex_);
+    if (cancelled_.wait_until(lock, clock.real(end), [&] { return computation->cancelled.load(); })) return;
+    compute = std::max(compute, end - computation->began);
+  }
+  boost::asio::post(pump_, [&owner = owner_, alive = alive_, computation, worth, compute] {
+    if (*alive && !computation->cancelled) owner.computed(computation, worth, compute);
+  });
+}
+
+}  // namespace motley::run

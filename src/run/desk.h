@@ -1,0 +1,105 @@
+// Where a worker computes: a thread of its own that turns orders into contributions. The pump lays parameters on it slice by slice and
+// takes gradients from it as they are made; the two never touch the same slice at the same time.
+#pragma once
+#include <atomic>
+#include <boost/asio/io_context.hpp>
+#include <condition_variable>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "cluster/device.h"
+#include "run/buffer.h"
+#include "run/clock.h"
+#include "run/task_thread.h"
+#include "store/epochs.h"
+#include "store/layout.h"
+#include "store/replica.h"
+#include "wire/message.h"
+
+namespace motley::run {
+
+/// The parameters of one pull, as they come in. The pump fills, the desk waits.
+class Arrival {
+ public:
+  explicit Arrival(const store::Layout& layout);
+  [[nodiscard]] Buffer& buffer() { return *buffer_; }
+  /// Its slice is in the buffer.
+  void arrived(SliceId slice);
+  /// Returns when all slices that touch [first, last) are there; false: no longer wanted.
+  bool await(std::uint64_t first, std::uint64_t last);
+  void cancel();
+
+ private:
+  const store::Layout& layout_;
+  SharedBuffer buffer_;
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::vector<bool> here_;
+  bool cancelled_ = false;
+};
+
+/// One step on the desk.
+struct Computation {
+  wire::Order order;
+  std::shared_ptr<Arrival> values;
+  SharedBuffer out;
+  Instant began{};  // on the clock of training
+  std::atomic<bool> cancelled = false;
+};
+
+struct DeskKit {
+  std::unique_ptr<store::GradientSource> source;
+  store::ReplicaOptions replica;
+  store::Layout layout;
+  std::uint64_t epoch_samples{};
+  std::uint64_t seed{};
+  std::optional<cluster::Device> emulated;  // takes as long as this says, whatever the mathematics took
+};
+
+/// Called on the pump thread; never for a computation that was cancelled.
+class DeskOwner {
+ public:
+  virtual ~DeskOwner() = default;
+  /// This slice of the contribution is final.
+  virtual void produced(const std::shared_ptr<Computation>& computation, SliceId slice) = 0;
+  virtual void computed(const std::shared_ptr<Computation>& computation, const store::Worth& worth, Duration compute) = 0;
+  /// Torch gave up, for want of memory mostly.
+  virtual void failed(const std::string& what) = 0;
+};
+
+class Desk {
+ public:
+  Desk(boost::asio::io_context& pump, DeskKit kit, DeskOwner& owner);
+  ~Desk();
+  Desk(const Desk&) = delete;
+  Desk& operator=(const Desk&) = delete;
+
+  [[nodiscard]] const store::Layout& layout() const { return kit_.layout; }
+  /// Gradients leave block by block unless the device is emulated: that one has them all at the end.
+  [[nodiscard]] bool streams() const { return !kit_.emulated.has_value(); }
+
+  /// Instead of what is on it now. `clock` is that of training, for emulated devices.
+  void compute(const std::shared_ptr<Computation>& computation, const Clock& clock);
+  void abandon();
+
+ private:
+  class Stream;
+  void work(const std::shared_ptr<Computation>& computation, const Clock& clock);
+
+  boost::asio::io_context& pump_;
+  DeskKit kit_;
+  DeskOwner& owner_;
+  store::Replica replica_;
+  store::Epochs epochs_;
+  std::shared_ptr<Computation> current_;  // the pump's view
+  std::mutex mutex_;
+  std::condition_variable cancelled_;
+  std::shared_ptr<bool> alive_;
+  TaskThread thread_;  // last: ends first
+};
+
+}  // namespace motley::run

@@ -1,0 +1,142 @@
+#include "run/inputs.h"
+
+#include <fmt/format.h>
+
+#include "base/match.h"
+#include "wire/encode.h"
+#include "wire/frame.h"
+
+namespace motley::run {
+namespace {
+
+enum class Input : std::uint8_t { received, lost, tick, interrupted };
+
+using protocol::Role;
+
+void put_frame(wire::Appender& out, const wire::Message& message) { wire::append(message, out.out); }
+
+void put(wire::Appender& out, const protocol::ChiefAction& action) {
+  out.put(action.index(), 1);
+  const auto put_all = [&](const auto&... values) { (wire::write(out, values), ...); };
+  std::visit(
+      match{[&](const protocol::Send& a) {
+              put_all(static_cast<std::uint8_t>(a.to.role), a.to.id);
+              put_frame(out, a.message);
+            },
+            [&](const protocol::Joined& a) { put_all(a.worker, a.node); }, [&](const protocol::Left& a) { put_all(a.worker, a.why); },
+            [&](const protocol::Completed& a) { put_all(a.worker, a.step, a.base, a.samples); },
+            [&](const protocol::Counted& a) { put_all(a.worker, a.step, a.version, a.samples, a.staleness, a.weight); },
+            [&](const protocol::Released& a) { put_all(a.worker, a.step, a.version, static_cast<std::uint8_t>(a.why)); },
+            [&](const protocol::Held& a) { put_all(a.worker, static_cast<std::uint8_t>(a.why), a.gap); },
+            [&](const protocol::Dropped& a) { put_all(a.worker, a.step, static_cast<std::uint8_t>(a.why)); },
+            [&](const protocol::Rested& a) { put_all(a.worker); }, [&](const protocol::Evaluate& a) { put_all(a.version, a.samples); },
+            [&](const protocol::Checkpoint& a) {
+              put_all(a.state.version, a.state.next_evaluation, a.state.evaluated, a.state.next_worker, a.state.strategy);
+              for (const auto& [first, last] : a.state.counted) put_all(first, last);
+            },
+            [&](const protocol::Finished& a) { put_all(a.why); }},
+      action);
+}
+
+}  // namespace
+
+std::uint64_t fingerprint(const protocol::ChiefActions& actions) {
+  wire::Bytes bytes;
+  wire::Appender out{bytes};
+  for (const protocol::ChiefAction& action : actions) put(out, action);
+  std::uint64_t hash = 0xcbf29ce484222325;
+  for (const std::byte b : bytes) hash = (hash ^ std::to_integer<std::uint64_t>(b)) * 0x100000001b3;
+  return hash;
+}
+
+void Recorder::stepped(Instant now, const protocol::ChiefEvent& event, const protocol::ChiefActions& actions) {
+  record_.clear();
+  wire::Appender out{record_};
+  const auto begin = [&](Input kind) {
+    wire::write(out, static_cast<std::uint8_t>(kind));
+    wire::write(out, now.time_since_epoch());
+  };
+  std::visit(match{[&](const protocol::Received& e) {
+                     begin(Input::received);
+                     wire::write(out, static_cast<std::uint8_t>(e.from.role));
+                     wire::write(out, e.from.id);
+                     put_frame(out, e.message);
+                   },
+                   [&](const protocol::Lost& e) {
+                     begin(Input::lost);
+                     wire::write(out, e.worker);
+                   },
+                   [&](const protocol::Tick&) { begin(Input::tick); }, [&](const protocol::Interrupted&) { begin(Input::interrupted); }},
+             event);
+  wire::write(out, fingerprint(actions));
+  sink_(record_);
+}
+
+namespace {
+
+struct Record {
+  Instant now;
+  protocol::ChiefEvent event;
+  std::uint64_t answers{};
+};
+
+/// Nothing: the bytes end within the record.
+Result<std::optional<Record>> read_record(std::span<const std::byte>& bytes, std::uint64_t number) {
+  using Answer = std::optional<Record>;
+  const auto broken = [&](const std::string& what) { return bad_input(fmt::format("input {}: {}", number, what)); };
+  wire::Reader in(bytes);
+  std::uint8_t kind = 0;
+  Duration now{};
+  if (!wire::read(in, kind) || !wire::read(in, now)) return Answer{};
+  Record record{Instant{now}, protocol::Tick{}, 0};
+  switch (Input{kind}) {
+    case Input::received: {
+      std::uint8_t role = 0;
+      std::uint32_t id = 0;
+      if (!wire::read(in, role) || !wire::read(in, id)) return Answer{};
+      if (role > static_cast<std::uint8_t>(Role::guest)) return broken(fmt::format("found role {}, expected at most 3", role));
+      const auto frame = bytes.last(in.left());
+      const auto parsed = wire::parse(frame);
+      if (!parsed) return broken(parsed.error().message);
+      const auto* complete = std::get_if<wire::Complete>(&*parsed);
+      if (complete == nullptr) return Answer{};
+      record.event = protocol::Received{{Role{role}, id}, complete->message};
+      in = wire::Reader(frame.subspan(complete->bytes));
+      break;
+    }
+    case Input::lost: {
+      WorkerId worker;
+      if (!wire::read(in, worker)) return Answer{};
+      record.event = protocol::Lost{worker};
+      break;
+    }
+    case Input::tick: break;
+    case Input::interrupted: record.event = protocol::Interrupted{}; break;
+    default: return broken(fmt::format("found kind {}, expected 0 to 3", kind));
+  }
+  if (!wire::read(in, record.answers)) return Answer{};
+  bytes = bytes.last(in.left());
+  return Answer{std::move(record)};
+}
+
+}  // namespace
+
+Result<Replayed> replay(std::span<const std::byte> records, protocol::Chief& chief) {
+  Replayed replayed;
+  protocol::ChiefActions actions;
+  while (!records.empty()) {
+    auto record = read_record(records, replayed.inputs);
+    if (!record) return record.error();
+    if (!*record) {
+      replayed.cut_short = true;
+      break;
+    }
+    actions.clear();
+    chief.step((*record)->now, (*record)->event, actions);
+    if (fingerprint(actions) != (*record)->answers && !replayed.first_difference) replayed.first_difference = replayed.inputs;
+    ++replayed.inputs;
+  }
+  return replayed;
+}
+
+}  // namespace motley::run

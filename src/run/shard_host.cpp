@@ -1,0 +1,225 @@
+#include "run/shard_host.h"
+
+#include <algorithm>
+#include <boost/asio/post.hpp>
+
+#include "base/check.h"
+#include "base/match.h"
+
+namespace motley::run {
+namespace {
+
+constexpr std::uint8_t plain = 32;  // bits of a float as it lies in memory
+
+std::unique_ptr<codec::Codec> codec_of(int bits) {
+  auto made = codec::make(bits);
+  check(made.ok(), "a strategy asks for bits that there is a codec for");
+  return std::move(*made);
+}
+
+store::Update update_of(const wire::Apply& update) {
+  const bool gradient = update.kind == wire::UpdateKind::gradient;
+  return {gradient ? store::UpdateKind::gradient : store::UpdateKind::delta, update.rate, update.momentum, update.share};
+}
+
+}  // namespace
+
+std::span<const std::byte> ShardHost::Snapshot::payload(const store::Layout& layout, SliceId slice) const {
+  if (const auto found = coded.find(slice); found != coded.end()) return found->second;
+  return std::as_const(*flat).bytes(layout[slice].offset, layout[slice].count);
+}
+
+ShardHost::ShardHost(boost::asio::io_context& pump, ServerId server, const store::Layout& layout, const store::OptimizerSpec& optimizer,
+                     const Beginning& beginning, ShardOwner& owner)
+    : pump_(pump),
+      layout_(layout),
+      server_(server),
+      slices_(layout.of(server)),
+      owner_(owner),
+      machine_(server, slices_, beginning.version),
+      waste_(make_buffer(0)),
+      alive_(std::make_shared<bool>(true)),
+      store_(std::make_shared<store::ShardStore>(layout, server, optimizer, beginning.values)) {
+  if (beginning.moments) store_->restore(*beginning.moments, beginning.version);
+}
+
+ShardHost::~ShardHost() { *alive_ = false; }
+
+void ShardHost::hear(const wire::Message& message) {
+  if (const auto* gone = std::get_if<wire::Forget>(&message)) {
+    gone_.insert(gone->worker);
+    pulls_.erase(gone->worker);
+    attached_.erase(gone->worker);
+  }
+  protocol::ShardActions actions;
+  machine_.step(message, actions);
+  for (const auto& action : actions) carry_out(action);
+}
+
+void ShardHost::carry_out(const protocol::ShardAction& action) {
+  std::visit(match{[&](const protocol::Send& send) {
+                     if (const auto* slice = std::get_if<wire::Pulled>(&send.message)) {
+                       check(snapshotting_.has_value(), "slices are sent after their snapshot");
+                       auto& pulls = pulls_[slice->worker];
+                       if (pulls.empty() || pulls.back().slices.front().step != slice->step)
+                         pulls.push_back({{slice->version, snapshotting_->rho, slice->bits}, {}, nullptr});
+                       pulls.back().slices.push_back(*slice);
+                       if (slice->slice != slices_.back()) return;
+                       make_snapshot(pulls.back().key);
+                       pulls.back().snapshot = snapshots_[pulls.back().key];
+                       send_ready(slice->worker);
+                     } else {
+                       owner_.to_chief(send.message);
+                     }
+                   },
+                   [&](const protocol::Commit& c) { commit(c.update); },
+                   [&](const protocol::Free& f) {
+                     contributions_.erase({f.worker, f.step});
+                   },
+                   [&](const protocol::Snapshot& s) { snapshotting_ = s; }, [&](const protocol::ExportNow& e) { export_now(e); }},
+             action);
+}
+
+// Numbers, on their thread ---------------------------------------------------------------------------------------------------------------
+
+void ShardHost::commit(const wire::Apply& update) {
+  std::vector<SharedBuffer> parts;
+  for (const wire::Part& part : update.parts) {
+    const auto found = contributions_.find({part.worker, part.step});
+    check(found != contributions_.end(), "what is committed is here");
+    parts.push_back(std::move(found->second.flat));
+    contributions_.erase(found);
+  }
+  snapshots_.clear();  // of an older version now
+  store_thread_.post([store = store_, update, parts = std::move(parts)] {
+    std::vector<store::WeightedPart> weighted;
+    for (std::size_t i = 0; i < parts.size(); ++i) weighted.push_back({parts[i]->floats(), update.parts[i].weight});
+    store->apply(update_of(update), weighted);
+  });
+}
+
+void ShardHost::make_snapshot(const SnapshotKey& key) {
+  if (!snapshots_.emplace(key, nullptr).second) return;
+  store_thread_.post([this, alive = alive_, store = store_, key, slices = slices_, layout = layout_] {
+    auto snapshot = std::make_shared<Snapshot>();
+    snapshot->flat = make_buffer(layout.values);
+    store->snapshot(key.rho, snapshot->flat->floats());
+    if (key.bits != plain) {
+      const auto codec = codec_of(key.bits);
+      for (const SliceId id : slices) {
+        const store::Slice& slice = layout[id];
+        codec->encode(std::as_const(*snapshot->flat).floats().subspan(slice.offset, slice.count), snapshot->coded[id]);
+      }
+      snapshot->flat.reset();
+    }
+    boost::asio::post(pump_, [this, alive, key, ready = SharedSnapshot(std::move(snapshot))] {
+      if (*alive) snapshot_ready(key, ready);
+    });
+  });
+}
+
+void ShardHost::snapshot_ready(const SnapshotKey& key, const SharedSnapshot& snapshot) {
+  if (key.version == machine_.version()) snapshots_[key] = snapshot;
+  std::vector<WorkerId> waiting;
+  for (auto& [worker, pulls] : pulls_) {
+    for (Pull& pull : pulls)
+      if (pull.key == key) pull.snapshot = snapshot;
+    waiting.push_back(worker);
+  }
+  for (const WorkerId worker : waiting) send_ready(worker);
+}
+
+void ShardHost::export_now(const protocol::ExportNow& wanted) {
+  store_thread_.post([this, alive = alive_, store = store_, wanted, values = layout_.values] {
+    auto out = std::make_shared<Exported>();
+    out->version = wanted.version;
+    out->values = make_buffer(values);
+    store->values(out->values->floats());
+    if (wanted.state) store->moments(out->moments.emplace());
+    boost::asio::post(pump_, [this, alive, out = std::shared_ptr<const Exported>(std::move(out))] {
+      if (*alive) owner_.exported(out);
+    });
+  });
+}
+
+// Slices out -----------------------------------------------------------------------------------------------------------------------------
+
+void ShardHost::attach(WorkerId worker, transport::Connection& connection) {
+  if (gone_.contains(worker)) return;
+  attached_[worker] = &connection;
+  send_ready(worker);
+}
+
+void ShardHost::detach(const transport::Connection& connection) {
+  std::erase_if(attached_, [&](const auto& entry) { return entry.second == &connection; });
+  std::erase_if(under_way_, [&](const auto& entry) { return entry.second.through == &connection; });
+}
+
+void ShardHost::send_ready(WorkerId worker) {
+  const auto connection = attached_.find(worker);
+  const auto found = pulls_.find(worker);
+  if (connection == attached_.end() || found == pulls_.end()) return;
+  auto& pulls = found->second;
+  while (!pulls.empty() && pulls.front().snapshot) {
+    const SharedSnapshot& snapshot = pulls.front().snapshot;
+    for (const wire::Pulled& slice : pulls.front().slices) {
+      const std::span<const std::byte> payload = snapshot->payload(layout_, slice.slice);
+      under_way_[next_ticket_] = {snapshot, connection->second};
+      connection->second->send(transport::Parcel{slice, payload, slice.slice.value, next_ticket_++});
+      bytes_pulled_ += payload.size();
+    }
+    pulls.erase(pulls.begin());
+  }
+  if (pulls.empty()) pulls_.erase(found);
+}
+
+void ShardHost::sent(std::uint64_t ticket) { under_way_.erase(ticket); }
+
+// Slices in ------------------------------------------------------------------------------------------------------------------------------
+
+std::span<std::byte> ShardHost::room(const transport::Connection& from, const wire::Push& push, std::size_t bytes) {
+  if (push.slice.value >= layout_.slices.size() || layout_[push.slice].server != server_) return {};  // not ours: refused
+  const store::Slice& slice = layout_[push.slice];
+  auto& codec = codecs_[push.bits];
+  if (!codec) {
+    auto made = codec::make(push.bits);
+    if (!made.ok()) return {};
+    codec = std::move(*made);
+  }
+  if (codec->encoded_bytes(slice.count) != bytes) return {};
+  if (gone_.contains(push.worker)) {
+    if (waste_->floats().size_bytes() < bytes) waste_ = make_buffer(bytes / sizeof(float) + 1);
+    return std::as_writable_bytes(waste_->floats()).first(bytes);
+  }
+  const auto owner = attached_.find(push.worker);
+  if (owner == attached_.end() || owner->second != &from) return {};
+  Contribution& contribution = contributions_[{push.worker, push.step}];
+  if (!contribution.flat) contribution.flat = make_buffer(layout_.values);
+  if (push.bits == plain) return contribution.flat->bytes(slice.offset, slice.count);
+  auto& coded = contribution.coded[push.slice];
+  coded.resize(bytes);
+  return coded;
+}
+
+void ShardHost::received(const wire::Push& push) {
+  if (gone_.contains(push.worker)) return;
+  const auto found = contributions_.find({push.worker, push.step});
+  if (found == contributions_.end()) return;
+  const store::Slice& slice = layout_[push.slice];
+  if (push.bits == plain) {
+    bytes_pushed_ += slice.count * sizeof(float);
+  } else {
+    const auto coded = found->second.coded.find(push.slice);
+    if (coded == found->second.coded.end()) return;
+    bytes_pushed_ += coded->second.size();
+    // Decoded where it is summed; the store thread keeps the order.
+    store_thread_.post([flat = found->second.flat, bits = push.bits, slice, bytes = std::move(coded->second)] {
+      const Outcome decoded = codec_of(bits)->decode(bytes, flat->floats().subspan(slice.offset, slice.count));
+      check(decoded.ok(), "a payload's size was checked when it was announced");
+    });
+    found->second.coded.erase(coded);
+  }
+  hear(push);
+}
+
+}  // namespace motley::run

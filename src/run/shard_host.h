@@ -1,0 +1,132 @@
+// A server's half of a process: the shard machine on the pump thread, its numbers on a thread of their own, slices in and out.
+// Slices arrive straight in the buffer that is summed and leave straight from the snapshot. Knows no strategy and no chief, only whom to
+// tell.
+#pragma once
+#include <boost/asio/io_context.hpp>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "codec/codec.h"
+#include "protocol/shard.h"
+#include "run/buffer.h"
+#include "run/task_thread.h"
+#include "store/layout.h"
+#include "store/shard_store.h"
+#include "transport/transport.h"
+
+namespace motley::run {
+
+/// What a server begins with: the initial model, or a checkpoint.
+struct Beginning {
+  std::vector<float> values;  // flat, the whole model
+  std::optional<store::Moments> moments;
+  Version version;
+};
+
+/// A server's parameters of one version, and its optimizer's state if that was asked for. Only its own slices are filled.
+struct Exported {
+  Version version;
+  SharedBuffer values;
+  std::optional<store::Moments> moments;
+};
+
+/// Whom a shard host speaks to. Called on the pump thread.
+class ShardOwner {
+ public:
+  virtual ~ShardOwner() = default;
+  virtual void to_chief(const wire::Message& message) = 0;
+  virtual void exported(const std::shared_ptr<const Exported>& what) = 0;
+};
+
+/// Pump thread only; its store thread is inside.
+class ShardHost {
+ public:
+  ShardHost(boost::asio::io_context& pump, ServerId server, const store::Layout& layout, const store::OptimizerSpec& optimizer,
+            const Beginning& beginning, ShardOwner& owner);
+  ~ShardHost();
+  ShardHost(const ShardHost&) = delete;
+  ShardHost& operator=(const ShardHost&) = delete;
+
+  /// From the chief, in order.
+  void hear(const wire::Message& message);
+
+  /// What is sent to this member goes through that connection; what waited for it goes now.
+  void attach(WorkerId worker, transport::Connection& connection);
+  /// The connection is gone: nothing more goes through it.
+  void detach(const transport::Connection& connection);
+
+  /// As of transport::Hears, for slices of contributions.
+  /// Only who is attached may push for a member; who was forgotten pushes into the void.
+  std::span<std::byte> room(const transport::Connection& from, const wire::Push& push, std::size_t bytes);
+  void received(const wire::Push& push);
+  void sent(std::uint64_t ticket);
+
+  [[nodiscard]] std::uint64_t bytes_pushed() const { return bytes_pushed_; }
+  [[nodiscard]] std::uint64_t bytes_pulled() const { return bytes_pulled_; }
+
+ private:
+  /// What workers compute on: all slices of this server at one version and one look-ahead, encoded.
+  struct Snapshot {
+    SharedBuffer flat;                                // 32 bits: sent as it is
+    std::map<SliceId, std::vector<std::byte>> coded;  // fewer
+    [[nodiscard]] std::span<const std::byte> payload(const store::Layout& layout, SliceId slice) const;
+  };
+  using SharedSnapshot = std::shared_ptr<const Snapshot>;
+  struct SnapshotKey {
+    Version version;
+    double rho{};
+    std::uint8_t bits{};
+    auto operator<=>(const SnapshotKey&) const = default;
+  };
+  struct Pull {  // ordered by the machine, not yet handed to the transport
+    SnapshotKey key;
+    std::vector<wire::Pulled> slices;
+    SharedSnapshot snapshot;  // null: being made
+  };
+  struct Contribution {
+    SharedBuffer flat;
+    std::map<SliceId, std::vector<std::byte>> coded;  // slices that are still to be decoded
+  };
+  using ContributionKey = std::pair<WorkerId, Step>;
+
+  void carry_out(const protocol::ShardAction& action);
+  void commit(const wire::Apply& update);
+  void make_snapshot(const SnapshotKey& key);
+  void snapshot_ready(const SnapshotKey& key, const SharedSnapshot& snapshot);
+  void export_now(const protocol::ExportNow& wanted);
+  void send_ready(WorkerId worker);
+
+  boost::asio::io_context& pump_;
+  store::Layout layout_;
+  ServerId server_;
+  std::vector<SliceId> slices_;
+  ShardOwner& owner_;
+  protocol::Shard machine_;
+  std::map<int, std::unique_ptr<codec::Codec>> codecs_;  // of the pump, for sizes and decoding
+  std::map<ContributionKey, Contribution> contributions_;
+  std::set<WorkerId> gone_;  // the machine has forgotten them: whatever they push goes to waste
+  SharedBuffer waste_;
+  std::map<WorkerId, std::vector<Pull>> pulls_;
+  std::map<SnapshotKey, SharedSnapshot> snapshots_;  // of the newest version; null: being made
+  std::map<WorkerId, transport::Connection*> attached_;
+  struct UnderWay {
+    SharedSnapshot snapshot;
+    const transport::Connection* through;
+  };
+  std::map<std::uint64_t, UnderWay> under_way_;  // by ticket
+  std::uint64_t next_ticket_ = 0;
+  std::uint64_t bytes_pushed_ = 0;
+  std::uint64_t bytes_pulled_ = 0;
+  std::optional<protocol::Snapshot> snapshotting_;  // the Snapshot whose Pulled messages come next
+  std::shared_ptr<bool> alive_;                     // false once this is gone: what the store thread still posts goes nowhere
+  std::shared_ptr<store::ShardStore> store_;        // the store thread's
+  TaskThread store_thread_;                         // last: ends first
+};
+
+}  // namespace motley::run

@@ -1,0 +1,42 @@
+#include "run/task_thread.h"
+
+#include <utility>
+
+namespace motley::run {
+
+TaskThread::TaskThread() : thread_([this] { work(); }) {}
+
+TaskThread::~TaskThread() {
+  {
+    const std::lock_guard lock(mutex_);
+    ending_ = true;
+    tasks_.clear();
+  }
+  changed_.notify_one();
+  thread_.join();
+}
+
+void TaskThread::post(Task task) {
+  {
+    const std::lock_guard lock(mutex_);
+    if (ending_) return;
+    tasks_.push_back(std::move(task));
+  }
+  changed_.notify_one();
+}
+
+void TaskThread::work() {
+  std::unique_lock lock(mutex_);
+  for (;;) {
+    changed_.wait(lock, [this] { return ending_ || !tasks_.empty(); });
+    if (ending_) return;
+    Task task = std::move(tasks_.front());
+    tasks_.pop_front();
+    lock.unlock();
+    task();
+    task = nullptr;  // what it holds goes before the next one starts
+    lock.lock();
+  }
+}
+
+}  // namespace motley::run

@@ -1,0 +1,323 @@
+#include "run/worker_process.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <boost/asio/post.hpp>
+
+#include "base/check.h"
+#include "base/match.h"
+#include "codec/codec.h"
+#include "transport/connect.h"
+
+namespace motley::run {
+namespace {
+
+constexpr std::uint8_t plain = 32;
+
+std::unique_ptr<transport::Shaped> unshaped(std::unique_ptr<transport::Connection> connection, boost::asio::io_context& pump,
+                                            const transport::Options& options) {
+  return std::make_unique<transport::Shaped>(std::move(connection), pump.get_executor(), transport::Shape{}, options);
+}
+
+}  // namespace
+
+WorkerProcess::WorkerProcess(boost::asio::io_context& pump, WorkerProcessOptions options, PrepareWorker prepare, Log log)
+    : pump_(pump),
+      options_(std::move(options)),
+      prepare_(std::move(prepare)),
+      log_(std::move(log)),
+      pause_(pump),
+      heartbeat_(pump),
+      next_pause_(options_.first_pause),
+      alive_(std::make_shared<bool>(true)) {}
+
+WorkerProcess::~WorkerProcess() { *alive_ = false; }
+
+void WorkerProcess::start(std::function<void(Outcome)> over) {
+  over_ = std::move(over);
+  reach();
+}
+
+void WorkerProcess::leave() {
+  if (ended_ || leaving_) return;
+  leaving_ = true;
+  if (life_ && life_->machine)
+    tell(protocol::AskedToLeave{});
+  else
+    finish(Done{});
+}
+
+// Reaching the others --------------------------------------------------------------------------------------------------------------------
+
+void WorkerProcess::reach() {
+  if (ended_) return;
+  transport::Options options = options_.transport;
+  options.job = kit_ ? kit_->job : transport::JobHash{};
+  const std::uint32_t life = ++lives_;
+  transport::connect(pump_, options_.chief, options, [this, alive = alive_, life](auto connection) {
+    if (*alive && !ended_ && life == lives_) reached(std::move(connection), life);
+  });
+}
+
+void WorkerProcess::reached(Result<std::unique_ptr<transport::Connection>> connection, std::uint32_t) {
+  if (!connection) {
+    if (connection.error().next == Next::tell_user) return finish(connection.error());  // a wrong token stays wrong
+    return lose(connection.error().message);
+  }
+  life_.emplace();
+  life_->chief = unshaped(std::move(*connection), pump_, options_.transport);
+  life_->chief->start(*this);
+  life_->chief->send(wire::Enquire{options_.node, options_.seat});
+}
+
+void WorkerProcess::lose(const std::string& why) {
+  if (ended_) return;
+  if (!alone_since_) {
+    alone_since_ = clock_.now();
+    log_(fmt::format("{}; trying again", why));
+  }
+  ++lives_;
+  heartbeat_.cancel();
+  if (desk_) desk_->abandon();
+  if (life_) {
+    if (life_->chief) old_.push_back(std::move(life_->chief));
+    for (auto& server : life_->servers)
+      if (server) old_.push_back(std::move(server));
+    life_.reset();
+  }
+  leaving_slices_.clear();
+  boost::asio::post(pump_, [this, alive = alive_] {
+    if (*alive) old_.clear();
+  });
+  if (leaving_) return finish(Done{});
+  if (clock_.now() - *alone_since_ > options_.patience)
+    return finish(world_failed(fmt::format("{}: no chief at {} for {:.0f} s; last: {}", options_.node, to_text(options_.chief),
+                                           seconds(clock_.now() - *alone_since_), why)));
+  pause_.expires_after(next_pause_);
+  next_pause_ = std::min(next_pause_ * 2, options_.longest_pause);
+  pause_.async_wait([this, alive = alive_](const boost::system::error_code& cancelled) {
+    if (!cancelled && *alive) reach();
+  });
+}
+
+void WorkerProcess::finish(Outcome how) {
+  if (ended_) return;
+  ended_ = true;
+  ++lives_;
+  pause_.cancel();
+  heartbeat_.cancel();
+  if (desk_) desk_->abandon();
+  if (over_) over_(std::move(how));
+}
+
+void WorkerProcess::briefed(const wire::Briefing& briefing) {
+  if (job_ == briefing.job) return prepared(WorkerKit{}, briefing);
+  log_("preparing data and model");
+  preparing_.post([this, alive = alive_, life = lives_, briefing] {
+    auto kit = std::make_shared<Result<WorkerKit>>(prepare_(briefing.job));
+    boost::asio::post(pump_, [this, alive, life, kit, briefing] {
+      if (*alive && life == lives_) prepared(std::move(*kit), briefing);
+    });
+  });
+}
+
+void WorkerProcess::prepared(Result<WorkerKit> kit, const wire::Briefing& briefing) {
+  if (!kit) return finish(kit.error());
+  if (job_ != briefing.job) {
+    job_ = briefing.job;
+    desk_ = std::make_unique<Desk>(pump_, std::move(kit->desk), static_cast<DeskOwner&>(*this));
+    kit_.emplace(std::move(*kit));
+    link_.reset();
+    if (kit_->node && kit_->cluster.nodes[kit_->node->value].device == cluster::DeviceKind::emulated)
+      link_.emplace(pump_.get_executor(), kit_->cluster, *kit_->node);
+  }
+  training_.emplace(from_seconds(briefing.training_s));
+  if (link_) life_->chief->reshape(link_->shape());
+  life_->server_addresses = briefing.servers;
+  reach_servers();
+}
+
+void WorkerProcess::reach_servers() {
+  const std::size_t servers = std::max<std::size_t>(life_->server_addresses.size(), 1);
+  life_->servers.resize(servers);
+  life_->servers_missing = servers - 1;
+  if (life_->servers_missing == 0) return begin();
+  for (std::uint32_t s = 1; s < servers; ++s) reach_server(s);
+}
+
+void WorkerProcess::reach_server(std::uint32_t server) {
+  const auto address = transport::parse_address(life_->server_addresses[server]);
+  if (!address) return lose(fmt::format("server {}: {}", server, address.error().message));
+  transport::Options options = options_.transport;
+  options.job = kit_->job;
+  transport::connect(pump_, *address, options, [this, alive = alive_, life = lives_, server](auto connection) {
+    if (!*alive || ended_ || life != lives_) return;
+    if (!connection) return lose(fmt::format("server {}: {}", server, connection.error().message));
+    auto& held = life_->servers[server];
+    held = unshaped(std::move(*connection), pump_, options_.transport);
+    if (link_) held->reshape(link_->shape());
+    held->start(*this);
+    held->send(wire::Enquire{options_.node, options_.seat});  // so that it knows whose links to emulate
+    if (--life_->servers_missing == 0) begin();
+  });
+}
+
+void WorkerProcess::begin() {
+  protocol::WorkerOptions worker;
+  worker.node = options_.node;
+  for (const store::Slice& slice : desk_->layout().slices) worker.servers_of_slices.push_back(slice.server);
+  worker.heartbeat = kit_->cluster.heartbeat;
+  worker.patience = kit_->cluster.silence_deadline;
+  worker.start_early = desk_->streams();
+  life_->machine.emplace(std::move(worker));
+  alone_since_.reset();
+  next_pause_ = options_.first_pause;
+  tell(protocol::Started{});
+  tick();
+}
+
+void WorkerProcess::tick() {
+  heartbeat_.expires_after(kit_->cluster.heartbeat / 2);
+  heartbeat_.async_wait([this, alive = alive_, life = lives_](const boost::system::error_code& cancelled) {
+    if (cancelled || !*alive || ended_ || life != lives_) return;
+    tell(protocol::TimePassed{});
+    if (!ended_ && life == lives_) tick();
+  });
+}
+
+// The machine and its answers ------------------------------------------------------------------------------------------------------------
+
+void WorkerProcess::tell(const protocol::WorkerEvent& event) {
+  if (!life_ || !life_->machine) return;
+  protocol::WorkerActions actions;
+  life_->machine->step(clock_.now(), event, actions);
+  const std::uint32_t life = lives_;
+  for (const auto& action : actions) {
+    if (life != lives_ || ended_) return;
+    carry_out(action);
+  }
+}
+
+void WorkerProcess::carry_out(const protocol::WorkerAction& action) {
+  std::visit(match{[&](const protocol::Send& a) { send(a); }, [&](const protocol::Compute& a) { compute(a); },
+                   [&](const protocol::Abandon&) {
+                     life_->computing.reset();
+                     desk_->abandon();
+                   },
+                   [&](const protocol::Quit&) {
+                     // Let the last words leave: close() sends what waits, closed() ends us.
+                     leaving_ = true;
+                     life_->chief->close("done");
+                   }},
+             action);
+}
+
+transport::Connection* WorkerProcess::to_server(std::uint32_t server) {
+  return server == 0 ? life_->chief.get() : life_->servers[server].get();
+}
+
+void WorkerProcess::send(const protocol::Send& send) {
+  const auto* push = std::get_if<wire::Push>(&send.message);
+  if (push == nullptr) return life_->chief->send(send.message);
+  check(life_->computing != nullptr, "what is pushed was computed");
+  const store::Slice& slice = desk_->layout()[push->slice];
+  Leaving leaving{life_->computing->out, nullptr};
+  std::span<const std::byte> payload = std::as_const(*leaving.flat).bytes(slice.offset, slice.count);
+  if (push->bits != plain) {
+    const auto codec = codec::make(push->bits);
+    check(codec.ok(), "a strategy asks for bits that there is a codec for");
+    leaving.coded = std::make_shared<std::vector<std::byte>>();
+    (*codec)->encode(std::as_const(*leaving.flat).floats().subspan(slice.offset, slice.count), *leaving.coded);
+    payload = *leaving.coded;
+  }
+  leaving_slices_[next_ticket_] = std::move(leaving);
+  to_server(send.to.id)->send(transport::Parcel{*push, payload, push->slice.value, next_ticket_++});
+}
+
+void WorkerProcess::compute(const protocol::Compute& order) {
+  const std::pair key{order.order.worker, order.order.step};
+  auto found = life_->arrivals.find(key);
+  check(found != life_->arrivals.end(), "what is computed on has begun to arrive");
+  auto computation = std::make_shared<Computation>();
+  computation->order = order.order;
+  computation->values = found->second;
+  computation->out = make_buffer(desk_->layout().values);
+  computation->began = training_->now();
+  life_->arrivals.erase(life_->arrivals.begin(), found);  // of earlier steps: too late
+  life_->computing = computation;
+  desk_->compute(computation, *training_);
+}
+
+void WorkerProcess::produced(const std::shared_ptr<Computation>& computation, SliceId slice) {
+  if (life_ && life_->computing == computation) tell(protocol::Produced{computation->order.step, slice});
+}
+
+void WorkerProcess::computed(const std::shared_ptr<Computation>& computation, const store::Worth& worth, Duration compute) {
+  if (!life_ || life_->computing != computation) return;
+  tell(protocol::Computed{computation->order.step, worth.loss.sum, worth.squared_norm, worth.finite, compute});
+  if (life_) {
+    life_->computing.reset();
+    life_->arrivals.erase({computation->order.worker, computation->order.step});
+  }
+}
+
+void WorkerProcess::failed(const std::string& what) {
+  finish(world_failed(fmt::format("{}: computing a step failed: {}", options_.node, what)));
+}
+
+// What comes in --------------------------------------------------------------------------------------------------------------------------
+
+void WorkerProcess::heard(transport::Connection&, wire::Message message) {
+  if (!life_) return;
+  if (const auto* briefing = std::get_if<wire::Briefing>(&message)) {
+    if (!life_->machine) briefed(*briefing);
+    return;
+  }
+  tell(protocol::Arrived{message});
+  // The servers must know who we are before they can send us anything.
+  if (life_ && life_->machine && life_->machine->id() && life_->attached != life_->machine->id()) {
+    life_->attached = life_->machine->id();
+    for (std::uint32_t s = 0; s < life_->servers.size(); ++s) to_server(s)->send(wire::Attach{*life_->attached});
+  }
+}
+
+std::span<std::byte> WorkerProcess::room(transport::Connection&, const wire::Message& head, std::size_t bytes) {
+  const auto* pulled = std::get_if<wire::Pulled>(&head);
+  if (pulled == nullptr || !life_ || !life_->machine || pulled->slice.value >= desk_->layout().slices.size()) return {};
+  const store::Slice& slice = desk_->layout()[pulled->slice];
+  if (pulled->bits == plain && bytes == slice.count * sizeof(float) && pulled->worker == life_->attached) {
+    auto& arrival = life_->arrivals[{pulled->worker, pulled->step}];
+    if (!arrival) arrival = std::make_shared<Arrival>(desk_->layout());
+    return arrival->buffer().bytes(slice.offset, slice.count);
+  }
+  waste_.resize(bytes);  // for an earlier us, or encoded
+  return waste_;
+}
+
+void WorkerProcess::received(transport::Connection&, const wire::Message& head) {
+  const auto& pulled = std::get<wire::Pulled>(head);
+  if (!life_ || !life_->machine || pulled.worker != life_->attached) return;
+  auto& arrival = life_->arrivals[{pulled.worker, pulled.step}];
+  if (!arrival) arrival = std::make_shared<Arrival>(desk_->layout());
+  if (pulled.bits != plain) {
+    const auto codec = codec::make(pulled.bits);
+    const store::Slice& slice = desk_->layout()[pulled.slice];
+    if (!codec || !(*codec)->decode(waste_, arrival->buffer().floats().subspan(slice.offset, slice.count)))
+      return lose(fmt::format("a slice of {} bits cannot be decoded", pulled.bits));
+  }
+  arrival->arrived(pulled.slice);
+  tell(protocol::Arrived{pulled});
+}
+
+void WorkerProcess::sent(transport::Connection&, std::uint64_t ticket) { leaving_slices_.erase(ticket); }
+
+void WorkerProcess::closed(transport::Connection& connection, const Error& why) {
+  if (ended_ || !life_) return;
+  if (leaving_) return finish(Done{});
+  const bool chief = &connection == life_->chief.get();
+  if (why.next == Next::tell_user) return finish(why);
+  lose(fmt::format("lost {}: {}", chief ? "the chief" : "a server", why.message));
+}
+
+}  // namespace motley::run

@@ -1,0 +1,137 @@
+// A worker process: reaches the chief, learns the job, reaches the servers, and then turns the crank of a worker machine until training is
+// over. Whoever it loses, it tries to reach again, with growing pauses; what it was computing then is worth nothing to anybody.
+#pragma once
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "cluster/spec.h"
+#include "protocol/worker.h"
+#include "run/clock.h"
+#include "run/desk.h"
+#include "run/shape.h"
+#include "transport/address.h"
+#include "transport/options.h"
+#include "transport/shaped.h"
+
+namespace motley::run {
+
+/// What a job means for one worker; made from its text by whoever understands jobs.
+struct WorkerKit {
+  DeskKit desk;
+  cluster::Spec cluster;
+  std::optional<NodeId> node;  // whose links to emulate
+  std::uint32_t most_samples = 0;
+  transport::JobHash job{};
+};
+using PrepareWorker = std::function<Result<WorkerKit>(const std::string& job)>;
+
+struct WorkerProcessOptions {
+  transport::Address chief;
+  transport::Options transport;  // its job hash is ignored: the briefing says what the job is
+  std::string node;
+  std::uint32_t seat = 0xFFFFFFFF;
+  std::chrono::milliseconds first_pause{100};  // before trying again; doubles
+  std::chrono::milliseconds longest_pause{5'000};
+  std::chrono::milliseconds patience{120'000};  // without a chief for so long: give up
+};
+
+/// What happens, in sentences, for a log.
+using Log = std::function<void(const std::string&)>;
+
+class WorkerProcess final : private transport::Hears, private DeskOwner {
+ public:
+  /// `prepare` is called on a thread of its own: it may take long.
+  WorkerProcess(boost::asio::io_context& pump, WorkerProcessOptions options, PrepareWorker prepare, Log log);
+  ~WorkerProcess() override;
+  WorkerProcess(const WorkerProcess&) = delete;
+  WorkerProcess& operator=(const WorkerProcess&) = delete;
+
+  /// Then run the pump; `over` is called once, when there is nothing more to do: good when training ended or the worker was asked to leave.
+  void start(std::function<void(Outcome)> over);
+  /// On SIGTERM: returns what it holds and goes.
+  void leave();
+
+ private:
+  using ConnectionPointer = std::unique_ptr<transport::Shaped>;
+  /// What stands while the chief of one briefing is reached.
+  struct Life {
+    ConnectionPointer chief;
+    std::vector<std::string> server_addresses;
+    std::vector<ConnectionPointer> servers;  // by ServerId; [0] stays empty
+    std::size_t servers_missing = 0;
+    std::optional<protocol::Worker> machine;
+    std::optional<WorkerId> attached;  // as the servers know us
+    std::map<std::pair<WorkerId, Step>, std::shared_ptr<Arrival>> arrivals;
+    std::shared_ptr<Computation> computing;
+  };
+
+  void reach();
+  void reached(Result<std::unique_ptr<transport::Connection>> connection, std::uint32_t life);
+  void briefed(const wire::Briefing& briefing);
+  void prepared(Result<WorkerKit> kit, const wire::Briefing& briefing);
+  void reach_servers();
+  void reach_server(std::uint32_t server);
+  void begin();
+  void lose(const std::string& why);
+  void finish(Outcome how);
+  void tick();
+
+  void tell(const protocol::WorkerEvent& event);
+  void carry_out(const protocol::WorkerAction& action);
+  void send(const protocol::Send& send);
+  void compute(const protocol::Compute& order);
+  [[nodiscard]] transport::Connection* to_server(std::uint32_t server);
+
+  void heard(transport::Connection& from, wire::Message message) override;
+  std::span<std::byte> room(transport::Connection& from, const wire::Message& head, std::size_t bytes) override;
+  void received(transport::Connection& from, const wire::Message& head) override;
+  void sent(transport::Connection& to, std::uint64_t ticket) override;
+  void closed(transport::Connection& connection, const Error& why) override;
+
+  void produced(const std::shared_ptr<Computation>& computation, SliceId slice) override;
+  void computed(const std::shared_ptr<Computation>& computation, const store::Worth& worth, Duration compute) override;
+  void failed(const std::string& what) override;
+
+  boost::asio::io_context& pump_;
+  WorkerProcessOptions options_;
+  PrepareWorker prepare_;
+  Log log_;
+  std::function<void(Outcome)> over_;
+  Clock clock_;                    // of this process
+  std::optional<Clock> training_;  // the chief's, as far as known
+  boost::asio::steady_timer pause_;
+  boost::asio::steady_timer heartbeat_;
+  std::chrono::milliseconds next_pause_;
+  std::optional<Instant> alone_since_;
+  bool ended_ = false;
+  bool leaving_ = false;
+
+  std::optional<std::string> job_;  // that the kit was made for
+  std::optional<WorkerKit> kit_;    // less its desk
+  std::unique_ptr<Desk> desk_;
+  std::optional<WorkerLink> link_;
+  std::uint32_t lives_ = 0;  // answers meant for an earlier life are ignored
+  std::optional<Life> life_;
+  /// Contributions under way; the transport reads them until it says sent.
+  struct Leaving {
+    SharedBuffer flat;
+    std::shared_ptr<std::vector<std::byte>> coded;
+  };
+  std::map<std::uint64_t, Leaving> leaving_slices_;
+  std::uint64_t next_ticket_ = 0;
+  std::vector<std::byte> waste_;
+  std::vector<ConnectionPointer> old_;  // closed, destroyed when nobody is inside them
+  std::shared_ptr<bool> alive_;
+  TaskThread preparing_;
+};
+
+}  // namespace motley::run
