@@ -65,8 +65,8 @@ TEST(Strategies, AKnobThatIsNotTakenIsRefusedByName) {
       {"lb-bsp", "bound", knobs([](Knobs& k) { k.bound = 0; }), "replan, lookahead, clip, momentum, lr"},
   };
   for (const Stray& stray : strays)
-    EXPECT_EQ(refusal({stray.strategy, stray.knobs, {}}),
-              "strategy \"" + stray.strategy + "\" has no knob \"" + stray.knob + "\"; it takes " + stray.takes);
+    EXPECT_EQ(refusal({stray.strategy, stray.knobs, {}}), "strategy \"" + stray.strategy + "\": " + stray.knob + ": found a knob that " +
+                                                              stray.strategy + " does not take, expected one of " + stray.takes);
 }
 
 TEST(Strategies, KnobsThatAreTakenAreTaken) {
@@ -79,9 +79,11 @@ TEST(Strategies, KnobsThatAreTakenAreTaken) {
 
 TEST(Strategies, BoundsOfDsspThatCrossAreRefused) {
   EXPECT_EQ(refusal({"dssp", knobs([](Knobs& k) { k.bound = 5, k.bound_max = 4; }), {}}),
-            "strategy \"dssp\": found bound_max 4 below bound 5; expected at least as much");
+            "strategy \"dssp\": bound_max: found 4, expected at least 5, which is bound");
+  EXPECT_EQ(refusal({"dssp", knobs([](Knobs& k) { k.bound_max = 2; }), {}}),
+            "strategy \"dssp\": bound_max: found 2, expected at least 3, which is the preset of bound");
   EXPECT_EQ(refusal({"dssp", knobs([](Knobs& k) { k.bound = 16; }), {}}),
-            "strategy \"dssp\": found bound_max 15 below bound 16; expected at least as much");
+            "strategy \"dssp\": bound: found 16, expected at most 15, which is the preset of bound_max; or set bound_max as well");
 }
 
 TEST(Strategies, KnobsReplaceThePresets) {
