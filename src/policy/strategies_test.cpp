@@ -108,17 +108,26 @@ TEST(Strategies, OnlyLocalSgdSendsDeltasAndLooksAheadByItself) {
 
 TEST(Strategies, LocalStepsMultiplyTheSamplesOfAnOrder) {
   auto strategy = make_strategy({"local-sgd", knobs([](Knobs& k) { k.steps = 16; }), {}}, {64, 0.9});
-  const std::vector<WorkerId> two{WorkerId{0}, WorkerId{1}};
+  const std::vector<Newcomer> two{{WorkerId{0}}, {WorkerId{1}}};
   Decisions decisions;
   strategy->joined({}, two, decisions);
   EXPECT_EQ(strategy->plan(WorkerId{0}).local_steps, 16U);
   EXPECT_EQ(strategy->plan(WorkerId{0}).samples, 16U * 32U);
 }
 
+TEST(Strategies, MemoryLimitsEachLocalStepNotTheRound) {
+  auto strategy = make_strategy({"local-sgd", knobs([](Knobs& k) { k.steps = 16; }), {}}, {64, 0.9});
+  const std::vector<Newcomer> two{{WorkerId{0}, 10}, {WorkerId{1}, 0}};
+  Decisions decisions;
+  strategy->joined({}, two, decisions);
+  EXPECT_EQ(strategy->plan(WorkerId{0}).samples, 16U * 10U);
+  EXPECT_EQ(strategy->plan(WorkerId{1}).samples, 16U * 54U);
+}
+
 TEST(Strategies, FixedBatchesReplaceTheLoadOfAnyStrategy) {
   for (const std::string_view name : strategy_names()) {
     auto strategy = make_strategy({std::string(name), {}, {40, 24}}, {64, 0.9});
-    const std::vector<WorkerId> two{WorkerId{0}, WorkerId{1}};
+    const std::vector<Newcomer> two{{WorkerId{0}}, {WorkerId{1}}};
     Decisions decisions;
     strategy->joined({}, two, decisions);
     const Plan plan = strategy->plan(WorkerId{1});

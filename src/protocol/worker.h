@@ -17,6 +17,8 @@ struct WorkerOptions {
   std::vector<ServerId> servers_of_slices;  // by SliceId
   Duration heartbeat = from_seconds(1);
   Duration patience = from_seconds(5);  // an unanswered Hello is repeated after this
+  std::uint32_t most_samples = 0;       // that one step may have; 0: no limit
+  std::uint32_t seat = wire::no_seat;   // of the node in the job's list of nodes
 };
 
 // What a worker hears --------------------------------------------------------------------------------------------------------------

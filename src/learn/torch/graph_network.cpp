@@ -2,6 +2,7 @@
 // are views into the caller's, so that backward leaves them in place.
 #include <algorithm>
 
+#include "learn/torch/allocations.h"
 #include "learn/torch/network.h"
 
 namespace motley::learn {
@@ -39,6 +40,17 @@ class GraphNetwork final : public Network {
     logits_.reset();                                                     // frees the graph
     for (Bound& bound : bound_) bound.parameter.mutable_grad().reset();  // `out` is the caller's again
     for (std::size_t i = parameters_; i < out.size(); ++i) out[i] = flat()[i] - before_[i];
+  }
+
+  /// Whatever a training forward allocates is some operation's output; autograd keeps no more than that, and backward makes a gradient
+  /// of each.
+  std::uint64_t activation_bytes_per_sample(const at::Tensor& sample) override {
+    const std::vector<float> zeros(static_cast<std::size_t>(values_.numel()));
+    const Allocations allocations;
+    forward(zeros, sample, Mode::training);
+    logits_.reset();
+    before_ = {};
+    return 2 * allocations.bytes();
   }
 
  private:
