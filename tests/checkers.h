@@ -475,4 +475,25 @@ class NothingFromTheDead : public Checker {
   std::set<std::pair<WorkerId, Step>> whole_;
 };
 
+// -----------------------------------------------------------------------------------------------------------------------------------
+
+/// No step has more samples than its node's memory holds. Local steps share an order evenly, so the longest has its part rounded up.
+class WithinMemory : public Checker {
+ public:
+  /// By node, 0 for no limit; empty: nobody has one.
+  explicit WithinMemory(std::vector<std::uint32_t> most_samples) : most_samples_(std::move(most_samples)) {}
+  [[nodiscard]] std::string_view name() const override { return "WithinMemory"; }
+  void told(const Event& e) override {
+    if (e.kind == Kind::joined) nodes_[e.worker] = e.first;
+    if (e.kind != Kind::ordered || most_samples_.empty()) return;
+    const std::uint64_t most = most_samples_[nodes_[e.worker]];
+    const std::uint64_t longest = (e.first + e.last - 1) / e.last;
+    if (most > 0 && longest > most) complain(e, fmt::format("a step of {} samples", longest), fmt::format("at most {}", most));
+  }
+
+ private:
+  std::vector<std::uint32_t> most_samples_;
+  std::map<WorkerId, std::uint64_t> nodes_;
+};
+
 }  // namespace motley::checkers

@@ -20,6 +20,9 @@ class Story {
   Story& ordered(std::uint32_t w, std::uint64_t step, std::uint64_t version = 0) {
     return tell({.kind = Kind::ordered, .worker = {w}, .step = {step}, .version = {version}, .first = 2});
   }
+  Story& ordered_samples(std::uint32_t w, std::uint64_t samples, std::uint64_t local_steps) {
+    return tell({.kind = Kind::ordered, .worker = {w}, .first = samples, .last = local_steps});
+  }
   Story& released(std::uint32_t w, std::uint64_t step, std::uint64_t version) {
     return tell({.kind = Kind::released, .worker = {w}, .step = {step}, .version = {version}});
   }
@@ -314,6 +317,15 @@ TEST(NothingFromTheDead, OnlyWhatWasContributedBeforeMayStillCount) {
 TEST(NothingFromTheDead, AnIdIsUsedOnce) {
   EXPECT_EQ(Story().joined(0).left(0).joined(0).complaints_of<NothingFromTheDead>(), 1U);
   EXPECT_EQ(Story().joined(0).left(0).left(0).complaints_of<NothingFromTheDead>(), 1U);
+}
+
+TEST(WithinMemory, ComplainsOfAStepThatDoesNotFit) {
+  const std::vector<std::uint32_t> ten{10};
+  EXPECT_EQ(Story().joined(0).ordered_samples(0, 10, 1).complaints_of<WithinMemory>(ten), 0U);
+  EXPECT_EQ(Story().joined(0).ordered_samples(0, 11, 1).complaints_of<WithinMemory>(ten), 1U);
+  EXPECT_EQ(Story().joined(0).ordered_samples(0, 11, 1).complaints_of<WithinMemory>(std::vector<std::uint32_t>{0}), 0U);
+  EXPECT_EQ(Story().joined(0).ordered_samples(0, 20, 2).complaints_of<WithinMemory>(ten), 0U) << "each local step is one";
+  EXPECT_EQ(Story().joined(0).ordered_samples(0, 21, 2).complaints_of<WithinMemory>(ten), 1U);
 }
 
 }  // namespace

@@ -107,6 +107,25 @@ TEST_F(CommandLine, SimulatePrintsOneObjectWithEveryKey) {
   EXPECT_EQ(object.at("epochs").to_number<int>(), 2);
 }
 
+TEST_F(CommandLine, AStepHasNoMoreSamplesThanTheMemoryOfItsNodeHolds) {
+  const std::string memory =
+      " --set model.activation_bytes_per_sample=1000 --set cluster.node.fast.memory=330000";  // 4 x 80,000 and 10,000
+  for (const char* strategy : {"bsp", "lb-bsp", "asp"}) {
+    const Ran ran = motley("simulate job.toml --json --set batch.global=60 --strategy " + std::string(strategy) + memory);
+    ASSERT_EQ(ran.code, ExitCode::done) << ran.err;
+    const auto workers = boost::json::parse(ran.out).at("per_worker").as_array();
+    for (const int fast : {0, 1}) EXPECT_LE(workers.at(fast).at("mean_batch").as_double(), 10) << strategy;
+    EXPECT_GT(workers.at(2).at("mean_batch").as_double(), 20) << strategy << ": the slow one takes what does not fit elsewhere";
+  }
+}
+
+TEST_F(CommandLine, ANodeThatCannotHoldOneSampleIsBadInput) {
+  const Ran ran = motley("simulate job.toml --json --set cluster.node.slow.memory=320999 --set model.activation_bytes_per_sample=1000");
+  EXPECT_EQ(ran.code, ExitCode::bad_input);
+  EXPECT_NE(ran.err.find("job.toml: cluster.node.memory: found 320999 bytes on node \"slow\", expected at least 321000"), std::string::npos)
+      << ran.err;
+}
+
 TEST_F(CommandLine, TheSameSeedGivesTheSameTraceAndAnotherSeedAnother) {
   const auto sha = [&](const std::string& seed) {
     return std::string(

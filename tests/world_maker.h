@@ -192,6 +192,11 @@ inline MadeWorld make_world(std::uint64_t seed) {
   chief.silence_deadline = world.cluster.silence_deadline;
   chief.empty_deadline = from_seconds(beat_s * dice.whole(10, 40));
 
+  Dice memory(seed, "memory");
+  if (memory.one_in(3))
+    for (std::size_t n = 0; n < world.cluster.nodes.size(); ++n)
+      world.most_samples.push_back(memory.one_in(2) ? 0 : memory.whole(1, made.setting.global_batch));
+
   double rate = 0;
   for (const cluster::Node& node : world.cluster.nodes) rate += node.samples_per_second;
   const double run_s = 0.2 + 2 * static_cast<double>(chief.total_samples) / rate;
@@ -280,6 +285,8 @@ inline std::string describe(const MadeWorld& made) {
       made.seed, made.strategy.kind, w.cluster.nodes.size(), w.cluster.servers, w.layout.slices.size(), made.setting.global_batch,
       w.chief.total_samples, w.chief.epoch_samples, w.chief.quorum, static_cast<int>(made.arithmetic), seconds(w.chief.silence_deadline),
       seconds(w.chief.empty_deadline));
+  for (std::size_t n = 0; n < w.most_samples.size(); ++n)
+    if (w.most_samples[n] > 0) text += fmt::format("  node {} holds {} samples\n", n, w.most_samples[n]);
   for (const cluster::Fault& f : w.cluster.faults)
     text += fmt::format("  {:.6f} s: {} node {} for {:.3f} s, factor {:.2f}\n", seconds(f.at), faults.at(static_cast<std::size_t>(f.kind)),
                         f.node.value, seconds(f.lasting), f.factor);

@@ -35,8 +35,8 @@ double microseconds_per_contribution(const std::string& name, std::uint32_t work
     }
     decisions.clear();
   };
-  std::vector<WorkerId> everyone;
-  for (std::uint32_t w = 0; w < workers; ++w) everyone.push_back(WorkerId{w});
+  std::vector<policy::Newcomer> everyone;  // every other one is short of memory, so that plans have limits to meet
+  for (std::uint32_t w = 0; w < workers; ++w) everyone.push_back({WorkerId{w}, w % 2 == 0 ? 0 : 8 + w % 64});
   strategy.joined(now, everyone, decisions);
   carry_out();
   const Stopwatch watch;

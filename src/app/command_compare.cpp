@@ -120,7 +120,8 @@ std::size_t failures(const std::vector<SimulationResult>& runs) {
   for (const SimulationResult& run : runs) {
     if (!failed(run.ending.why)) continue;
     ++count;
-    fmt::print(stderr, "{}, seed {}: training failed after {:.1f} s: {}\n", run.label, run.seed, seconds(run.ending.ended), ended_sentence(run.ending.why));
+    fmt::print(stderr, "{}, seed {}: training failed after {:.1f} s: {}\n", run.label, run.seed, seconds(run.ending.ended),
+               ended_sentence(run.ending.why));
   }
   return count;
 }

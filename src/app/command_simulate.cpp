@@ -24,7 +24,8 @@ int run(const Arguments& arguments) {
   const auto job = arguments.job.read();
   if (!job) return fail(job.error());
   if (arguments.require_target && !job->target_accuracy)
-    return fail(bad_input(fmt::format("{}: job.target_accuracy: found none, expected a target because of --require-target", job->file.string())));
+    return fail(
+        bad_input(fmt::format("{}: job.target_accuracy: found none, expected a target because of --require-target", job->file.string())));
   const auto material = load_material(*job);
   if (!material) return fail(material.error());
 

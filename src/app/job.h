@@ -27,8 +27,9 @@ struct Job {
   bool timing_only = false;               // [model] kind = "none": no gradients, only time and versions
 
   learn::ModelSpec model;
-  std::uint64_t timing_values = 0;   // timing only: how many values the model has
-  std::uint64_t timing_samples = 0;  // timing only: samples per epoch
+  std::uint64_t timing_values = 0;            // timing only: how many values the model has
+  std::uint64_t timing_samples = 0;           // timing only: samples per epoch
+  std::uint64_t timing_activation_bytes = 0;  // timing only: memory that each sample of a step takes
   learn::DataSpec data;
   store::OptimizerSpec optimizer;
   policy::ScheduleSpec schedule;

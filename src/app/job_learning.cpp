@@ -44,6 +44,10 @@ void read_model(Reader section, Job& job) {
   section.integer("heads", job.model.heads, between(1, 1024), "transformer: heads of attention");
   section.integer("values", job.timing_values, at_least(1).no_more_than(1e11), "kind \"none\": how many values the model has",
                   job.timing_only ? required : Presence::optional);
+  section.bytes("activation_bytes_per_sample", job.timing_activation_bytes, at_least(0).no_more_than(1e15),
+                "kind \"none\": memory that each sample of a step takes");
+  if (!job.timing_only && section.has("activation_bytes_per_sample"))
+    section.complain("activation_bytes_per_sample", "no such key beside a model that computes", "its activations are measured");
   section.finish();
 }
 

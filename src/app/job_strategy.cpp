@@ -7,8 +7,7 @@
 namespace motley::app {
 namespace {
 
-void read_knobs(Reader& section, policy::StrategySpec& strategy) {
-  policy::Knobs& knobs = strategy.knobs;
+void read_knobs(Reader& section, policy::Knobs& knobs) {
   section.integer("steps", knobs.steps, at_least(1).no_more_than(1e6), "local steps of one round");
   section.integer("bound", knobs.bound, at_least(0).no_more_than(1e6), "steps a worker may be ahead of the slowest");
   section.integer("bound_max", knobs.bound_max, at_least(0).no_more_than(1e6), "dssp: the upper end of the bound");
@@ -17,8 +16,6 @@ void read_knobs(Reader& section, policy::StrategySpec& strategy) {
   section.number("momentum", knobs.momentum, from_to_below(0, 1), "in place of the optimizer's");
   section.number("lr", knobs.lr, above(0).no_more_than(1e3), "in place of the optimizer's");
   section.integer("replan", knobs.replan, at_least(1).no_more_than(1e9), "updates between two load plans");
-  if (knobs.bound && knobs.bound_max && *knobs.bound_max < *knobs.bound)
-    section.complain("bound_max", fmt::format("at least {}, which is bound", *knobs.bound));
 }
 
 /// The pieces of "local-sgd:steps=16:lr=0.01", the kind first.
@@ -52,8 +49,11 @@ Result<Value> as_table(const std::string& text, const std::string& where) {
 }  // namespace
 
 void read_strategy_section(Reader section, policy::StrategySpec& strategy) {
-  section.choice("kind", strategy.kind, policy::strategy_names());
-  read_knobs(section, strategy);
+  std::string kind = section.has("kind") ? "" : strategy.kind;
+  section.choice("kind", kind, policy::strategy_names());
+  strategy.kind = kind;  // of a refused kind no knob is wrong
+  read_knobs(section, strategy.knobs);
+  for (const policy::KnobFault& fault : policy::knob_faults(strategy)) section.complain_found(fault.knob, fault.found, fault.expected);
   section.finish();
 }
 
@@ -65,9 +65,6 @@ Result<policy::StrategySpec> read_strategy(const Job& job, const std::string& te
   Complaints complaints;
   read_strategy_section(Reader(*table, "", complaints), strategy);
   if (!complaints.empty()) return complaints.error();
-  // Made once to see whether it can be: a list of strategies is refused before the first of them has run.
-  const auto made = policy::make_strategy(strategy, {job.global_batch, job.optimizer.momentum});
-  if (!made) return made.error();
   return strategy;
 }
 

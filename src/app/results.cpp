@@ -13,7 +13,9 @@ namespace {
 
 namespace json = boost::json;
 
-json::value or_null(const std::optional<double>& value) { return value && std::isfinite(*value) ? json::value(*value) : json::value(nullptr); }
+json::value or_null(const std::optional<double>& value) {
+  return value && std::isfinite(*value) ? json::value(*value) : json::value(nullptr);
+}
 
 json::object staleness_json(const std::vector<std::uint64_t>& histogram) {
   double sum = 0;

@@ -19,6 +19,7 @@ class Learning : public store::GradientSource {
  public:
   explicit Learning(std::unique_ptr<learn::Learner> learner) : learner_(std::move(learner)) {}
   [[nodiscard]] const learn::ModelShape& shape() const { return learner_->shape(); }
+  [[nodiscard]] std::uint64_t activation_bytes_per_sample() const { return learner_->activation_bytes_per_sample(); }
   void initialize(std::uint64_t seed, std::span<float> values) override { learner_->initialize(seed, values); }
   store::Loss gradient(std::span<const float> values, std::span<const std::uint32_t> samples, std::span<float> out, Flow& flow) override {
     return loss(learner_->gradient(values, samples, out, flow));
@@ -36,6 +37,22 @@ std::vector<store::TensorPlace> places(const learn::ModelShape& shape) {
     result.push_back({tensor.offset, tensor.count,
                       tensor.kind == learn::TensorKind::parameter ? store::SliceKind::parameter : store::SliceKind::statistic});
   return result;
+}
+
+/// How many samples one step of each node may have.
+Result<std::vector<std::uint32_t>> limits_of_memory(const Job& job, std::uint64_t parameter_bytes, std::uint64_t activation_bytes) {
+  std::vector<std::uint32_t> limits;
+  for (const cluster::Node& node : job.cluster.nodes) {
+    const auto most = cluster::most_samples(node.memory_bytes, parameter_bytes, activation_bytes);
+    if (!most)
+      return bad_input(
+          fmt::format("{}: cluster.node.memory: found {} bytes on node \"{}\", expected at least {} for a step of one sample "
+                      "(4 x {} of parameters, {} of activations); take a smaller model, or leave the node or its memory out",
+                      job.file.string(), node.memory_bytes, node.name, cluster::step_bytes(parameter_bytes, activation_bytes, 1),
+                      parameter_bytes, activation_bytes));
+    limits.push_back(*most);
+  }
+  return limits;
 }
 
 sim::WorldOptions world_options(const Job& job, const Material& material, store::Layout layout, std::uint64_t seed) {
@@ -110,7 +127,12 @@ Result<SimulationResult> simulate(const Job& job, const Material& material, cons
                       "smaller [wire] slice)",
                       job.file.string(), job.cluster.servers, layout.slices.size()));
 
-  const sim::WorldOptions world_opts = world_options(job, material, layout, options.seed);
+  auto limits = limits_of_memory(job, layout.values * sizeof(float),
+                                 learning ? learning->activation_bytes_per_sample() : job.timing_activation_bytes);
+  if (!limits) return limits.error();
+
+  sim::WorldOptions world_opts = world_options(job, material, layout, options.seed);
+  world_opts.most_samples = *limits;
   policy::ScheduleSpec schedule_spec = job.schedule;
   schedule_spec.lr = knobs.lr.value_or(schedule_spec.lr);
   const policy::Schedule schedule(schedule_spec, job.global_batch, material.epoch_samples, world_opts.chief.total_samples);
@@ -143,7 +165,7 @@ Result<SimulationResult> simulate(const Job& job, const Material& material, cons
   result.seed = options.seed;
   result.timeline = timeline.lanes();
   result.trace_sha256 = writer.finish();
-  result.sum_of_parts = cluster::sum_of_parts(job.cluster, job.global_batch);
+  result.sum_of_parts = cluster::sum_of_parts(job.cluster, job.global_batch, *limits);
   if (real) {
     result.values.resize(layout.values);
     real->values(result.values);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <queue>
 
 #include "base/check.h"
@@ -16,6 +17,20 @@ Affine affine(const Node& node) {
 Duration compute_time(const Node& node, std::uint64_t samples, std::uint32_t steps) {
   const Affine cost = affine(node);
   return from_seconds(cost.fixed * steps + cost.per_sample * static_cast<double>(samples));
+}
+
+std::uint64_t step_bytes(std::uint64_t parameter_bytes, std::uint64_t activation_bytes_per_sample, std::uint64_t samples) {
+  constexpr std::uint64_t copies_of_parameters = 4;
+  return copies_of_parameters * parameter_bytes + activation_bytes_per_sample * samples;
+}
+
+std::optional<std::uint32_t> most_samples(std::uint64_t memory_bytes, std::uint64_t parameter_bytes,
+                                          std::uint64_t activation_bytes_per_sample) {
+  if (memory_bytes == 0) return 0;
+  if (memory_bytes < step_bytes(parameter_bytes, activation_bytes_per_sample, 1)) return std::nullopt;
+  if (activation_bytes_per_sample == 0) return 0;
+  const std::uint64_t fit = (memory_bytes - step_bytes(parameter_bytes, 0, 0)) / activation_bytes_per_sample;
+  return static_cast<std::uint32_t>(std::min<std::uint64_t>(fit, std::numeric_limits<std::uint32_t>::max()));
 }
 
 namespace {
@@ -92,11 +107,16 @@ std::vector<std::uint32_t> finish_together(std::span<const Affine> devices, std:
   return batch;
 }
 
-double sum_of_parts(const Spec& spec, std::uint32_t global_batch) {
+double sum_of_parts(const Spec& spec, std::uint32_t global_batch, std::span<const std::uint32_t> most_samples) {
+  check(most_samples.empty() || most_samples.size() == spec.nodes.size(), "each node has a limit, or none has");
   std::vector<Affine> devices;
+  std::vector<std::uint32_t> limits;
   for (std::uint32_t i = 0; i < spec.nodes.size(); ++i)
-    if (present_at_start(spec, NodeId{i})) devices.push_back(affine(spec.nodes[i]));
-  const std::vector<std::uint32_t> batch = finish_together(devices, global_batch, 1);
+    if (present_at_start(spec, NodeId{i})) {
+      devices.push_back(affine(spec.nodes[i]));
+      limits.push_back(most_samples.empty() || most_samples[i] == 0 ? std::numeric_limits<std::uint32_t>::max() : most_samples[i]);
+    }
+  const std::vector<std::uint32_t> batch = finish_together(devices, global_batch, 1, limits);
   double rate = 0;
   for (std::size_t i = 0; i < devices.size(); ++i)
     if (batch[i] > 0) rate += batch[i] / devices[i].at(batch[i]);

@@ -1,6 +1,7 @@
 // The one cost model: how long computing takes on a device and what a cluster could do at best. Used by planner and simulator alike.
 #pragma once
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -21,6 +22,14 @@ struct Affine {
 /// Undisturbed time for `steps` local steps over `samples` samples in all.
 [[nodiscard]] Duration compute_time(const Node& node, std::uint64_t samples, std::uint32_t steps);
 
+/// Bytes a device needs for one step of `samples` samples: four times the parameters (values, gradient, slices that come in, the state of
+/// optimizer or local steps) and what the samples leave between the layers.
+[[nodiscard]] std::uint64_t step_bytes(std::uint64_t parameter_bytes, std::uint64_t activation_bytes_per_sample, std::uint64_t samples);
+
+/// How many samples one step may have in this memory. 0: no limit, as with a memory of 0. None: not a single one fits.
+[[nodiscard]] std::optional<std::uint32_t> most_samples(std::uint64_t memory_bytes, std::uint64_t parameter_bytes,
+                                                        std::uint64_t activation_bytes_per_sample);
+
 /// Batches that let all devices finish at the same moment, exactly `total` samples together, each at least `least` (while total allows)
 /// and at most its `limits` entry (empty: no limits). Whole samples; the last ones go where they finish earliest. Limits bind more than
 /// `least`, and more than `total`: devices that cannot hold it all are full.
@@ -29,6 +38,7 @@ struct Affine {
                                                          std::span<const std::uint32_t> limits = {});
 
 /// Samples per second of all devices together when each works alone on its share of `global_batch`, nothing travels and nobody waits.
-[[nodiscard]] double sum_of_parts(const Spec& spec, std::uint32_t global_batch);
+/// `most_samples`: by node, 0 for no limit; empty: nobody has one.
+[[nodiscard]] double sum_of_parts(const Spec& spec, std::uint32_t global_batch, std::span<const std::uint32_t> most_samples = {});
 
 }  // namespace motley::cluster

@@ -171,5 +171,29 @@ TEST(PresentAtStart, OnlyWhoseFirstFaultIsJoiningIsAbsent) {
   EXPECT_TRUE(present_at_start(spec, NodeId{2}));
 }
 
+TEST(MostSamples, AreWhatFourCopiesOfTheParametersLeaveRoomFor) {
+  EXPECT_EQ(most_samples(1000, 100, 60), 10U);
+  EXPECT_EQ(most_samples(1059, 100, 60), 10U);
+  EXPECT_EQ(most_samples(1060, 100, 60), 11U);
+  EXPECT_EQ(step_bytes(100, 60, 11), 1060U);
+}
+
+TEST(MostSamples, AreUnlimitedWithoutAMemoryOrWithoutActivations) {
+  EXPECT_EQ(most_samples(0, 100, 60), 0U);
+  EXPECT_EQ(most_samples(400, 100, 0), 0U);
+}
+
+TEST(MostSamples, ThereIsNoneWhenNotASingleOneFits) {
+  EXPECT_EQ(most_samples(459, 100, 60), std::nullopt);
+  EXPECT_EQ(most_samples(460, 100, 60), 1U);
+  EXPECT_EQ(most_samples(399, 100, 0), std::nullopt) << "the parameters alone are too large";
+}
+
+TEST(SumOfParts, ADeviceOfLittleMemoryIsNoFasterThanWhatItHolds) {
+  const Spec spec = cluster_of_speeds({4, 1});
+  const std::vector<std::uint32_t> little{10, 0};
+  EXPECT_NEAR(sum_of_parts(spec, 128, little), 10 / affine(spec.nodes[0]).at(10) + 118 / affine(spec.nodes[1]).at(118), 1e-9);
+}
+
 }  // namespace
 }  // namespace motley::cluster

@@ -59,6 +59,9 @@ class Learner {
  public:
   virtual ~Learner() = default;
   [[nodiscard]] virtual const ModelShape& shape() const = 0;
+  /// Memory that each sample of a step takes beside the parameters: itself, and every layer's output with its gradient. An upper
+  /// estimate, measured by one forward when the model was made.
+  [[nodiscard]] virtual std::uint64_t activation_bytes_per_sample() const = 0;
 
   /// Fills `values` (shape().values() floats) with the initial model of this seed: the same for every version of torch.
   virtual void initialize(std::uint64_t seed, std::span<float> values) = 0;

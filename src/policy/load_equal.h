@@ -1,6 +1,9 @@
 // Load `equal`: everyone gets the same share of the global batch, whatever its speed (to one sample: the first in order take what division
-// leaves). Load `fixed`: each worker's batch as the user listed it, in order of joining; who joins beyond the list gets an equal share.
+// leaves); what does not fit into one's memory goes to the others. Load `fixed`: each worker's batch as the user listed it, in order of
+// joining, cut to its memory; who joins beyond the list gets an equal share.
+// Cost: O(P log P) with the first order after somebody came or went, then O(log P) per order.
 #pragma once
+#include <algorithm>
 #include <vector>
 
 #include "policy/load.h"
@@ -10,26 +13,32 @@ namespace motley::policy {
 class LoadEqual : public Load {
  public:
   explicit LoadEqual(std::uint32_t global_batch) : global_batch_(global_batch) {}
-  void joined(std::span<const WorkerId> workers) override {
-    for (const WorkerId worker : workers) roster_.join(worker);
+  void joined(std::span<const Newcomer> newcomers) override {
+    crew_.join(newcomers);
+    plan_.clear();
   }
-  void left(WorkerId worker) override { roster_.leave(worker); }
+  void left(WorkerId worker) override {
+    crew_.leave(worker);
+    plan_.clear();
+  }
   void updated(const Monitor&) override {}
   [[nodiscard]] std::uint32_t batch(WorkerId worker) const override;
+  [[nodiscard]] std::uint32_t limit(WorkerId worker) const { return crew_.limit(worker); }
 
  private:
   std::uint32_t global_batch_;
-  Roster roster_;
+  Crew crew_;
+  mutable std::vector<std::uint32_t> plan_;  // by rank; made when it is first asked for
 };
 
 class LoadFixed : public Load {
  public:
   LoadFixed(std::uint32_t global_batch, std::vector<std::uint32_t> batches) : equal_(global_batch), batches_(std::move(batches)) {}
-  void joined(std::span<const WorkerId> workers) override { equal_.joined(workers); }
+  void joined(std::span<const Newcomer> newcomers) override { equal_.joined(newcomers); }
   void left(WorkerId worker) override { equal_.left(worker); }
   void updated(const Monitor&) override {}
   [[nodiscard]] std::uint32_t batch(WorkerId worker) const override {
-    return worker.value < batches_.size() ? batches_[worker.value] : equal_.batch(worker);
+    return worker.value < batches_.size() ? std::min(batches_[worker.value], equal_.limit(worker)) : equal_.batch(worker);
   }
 
  private:

@@ -1,6 +1,5 @@
 #include "policy/load_finish_together.h"
 
-#include <algorithm>
 #include <cmath>
 
 namespace motley::policy {
@@ -10,35 +9,37 @@ constexpr double dead_band = 0.05;
 
 }  // namespace
 
-void LoadFinishTogether::joined(std::span<const WorkerId> workers) {
-  for (const WorkerId worker : workers) roster_.join(worker);
-  share_equally();
+void LoadFinishTogether::joined(std::span<const Newcomer> newcomers) {
+  crew_.join(newcomers);
+  start_over();
 }
 
 void LoadFinishTogether::left(WorkerId worker) {
-  roster_.leave(worker);
-  share_equally();
+  crew_.leave(worker);
+  start_over();
 }
 
-void LoadFinishTogether::share_equally() {
-  const auto count = static_cast<std::uint32_t>(roster_.workers().size());
-  plan_.assign(count, 0);
-  for (std::uint32_t i = 0; i < count; ++i) plan_[i] = std::max(1U, global_batch_ / count + (i < global_batch_ % count ? 1 : 0));
+void LoadFinishTogether::start_over() {
+  plan_.clear();
   fresh_ = true;
+}
+
+const std::vector<std::uint32_t>& LoadFinishTogether::plan() const {
+  if (plan_.empty()) plan_ = crew_.equal_shares(global_batch_);
+  return plan_;
 }
 
 void LoadFinishTogether::updated(const Monitor& monitor) {
   ++since_plan_;
-  if (roster_.workers().empty() || (!fresh_ && since_plan_ < replan_)) return;
+  if (crew_.workers().empty() || (!fresh_ && since_plan_ < replan_)) return;
   std::vector<cluster::Affine> devices;
-  devices.reserve(roster_.workers().size());
-  for (const WorkerId worker : roster_.workers()) {
+  devices.reserve(crew_.workers().size());
+  for (const WorkerId worker : crew_.workers()) {
     const SpeedFit& speed = monitor.speed(worker);
     if (speed.observations() == 0) return;  // a newcomer: wait for its first step
     devices.push_back(speed.fit());
   }
-  std::vector<std::uint32_t> plan = cluster::finish_together(devices, global_batch_, 1);
-  for (auto& batch : plan) batch = std::max(batch, 1U);
+  std::vector<std::uint32_t> plan = crew_.shares(global_batch_, devices);
   if (fresh_ || outside_dead_band(plan)) plan_ = std::move(plan);
   fresh_ = false;
   since_plan_ = 0;
@@ -50,6 +51,6 @@ bool LoadFinishTogether::outside_dead_band(const std::vector<std::uint32_t>& pla
   return false;
 }
 
-std::uint32_t LoadFinishTogether::batch(WorkerId worker) const { return plan_[roster_.rank(worker)]; }
+std::uint32_t LoadFinishTogether::batch(WorkerId worker) const { return plan()[crew_.rank(worker)]; }
 
 }  // namespace motley::policy

@@ -19,6 +19,13 @@ std::vector<WorkerId> workers(std::uint32_t first, std::uint32_t count) {
   return ids;
 }
 
+/// Newcomers whose memory sets no limit.
+std::vector<Newcomer> newcomers(std::uint32_t first, std::uint32_t count) {
+  std::vector<Newcomer> result;
+  for (const WorkerId worker : workers(first, count)) result.push_back({worker, 0});
+  return result;
+}
+
 Batches batches(const Load& load, const std::vector<WorkerId>& of) {
   Batches result;
   for (const WorkerId worker : of) result.push_back(load.batch(worker));
@@ -27,7 +34,7 @@ Batches batches(const Load& load, const std::vector<WorkerId>& of) {
 
 TEST(LoadEqual, TheFirstTakeWhatDivisionLeaves) {
   LoadEqual load(10);
-  load.joined(workers(0, 4));
+  load.joined(newcomers(0, 4));
   EXPECT_EQ(batches(load, workers(0, 4)), (Batches{3, 3, 2, 2}));
   load.left({1});
   EXPECT_EQ(batches(load, {{0}, {2}, {3}}), (Batches{4, 3, 3}));
@@ -35,26 +42,54 @@ TEST(LoadEqual, TheFirstTakeWhatDivisionLeaves) {
 
 TEST(LoadEqual, NobodyGetsNothing) {
   LoadEqual load(2);
-  load.joined(workers(0, 3));
+  load.joined(newcomers(0, 3));
   EXPECT_EQ(batches(load, workers(0, 3)), (Batches{1, 1, 1}));
 }
 
 TEST(LoadFixed, IsWhatTheUserListedAndEqualBeyondTheList) {
   LoadFixed load(60, {40, 20});
-  load.joined(workers(0, 3));
+  load.joined(newcomers(0, 3));
   EXPECT_EQ(batches(load, workers(0, 3)), (Batches{40, 20, 20}));
+}
+
+TEST(LoadEqual, WhatOneCannotHoldGoesToTheOthers) {
+  LoadEqual load(100);
+  load.joined(std::vector<Newcomer>{{{0}, 0}, {{1}, 10}, {{2}, 0}, {{3}, 30}});
+  EXPECT_EQ(batches(load, workers(0, 4)), (Batches{30, 10, 30, 30}));
+  load.left({0});
+  EXPECT_EQ(batches(load, {{1}, {2}, {3}}), (Batches{10, 60, 30}));
+  load.left({2});
+  EXPECT_EQ(batches(load, {{1}, {3}}), (Batches{10, 30})) << "all are full: the batch is smaller than the global one";
+}
+
+TEST(LoadEqual, WithoutLimitsIsPlainDivision) {
+  for (const std::uint32_t global : {1U, 7U, 64U, 1000U, 12'345U})
+    for (const std::uint32_t count : {1U, 2U, 3U, 7U, 64U, 999U}) {
+      LoadEqual load(global);
+      load.joined(newcomers(0, count));
+      for (std::uint32_t i = 0; i < count; ++i)
+        EXPECT_EQ(load.batch({i}), std::max(1U, global / count + (i < global % count ? 1 : 0))) << global << " among " << count;
+    }
+}
+
+TEST(LoadFixed, IsCutToWhatFits) {
+  LoadFixed load(60, {40, 20});
+  load.joined(std::vector<Newcomer>{{{0}, 25}, {{1}, 30}, {{2}, 5}});
+  EXPECT_EQ(batches(load, workers(0, 3)), (Batches{25, 20, 5}));
 }
 
 /// Workers of known speed, measured update by update as a barrier strategy would.
 struct Measured {
   explicit Measured(std::uint32_t global_batch, std::uint32_t replan) : load(global_batch, replan) {}
 
-  void join(std::uint32_t first, const std::vector<cluster::Affine>& devices) {
+  void join(std::uint32_t first, const std::vector<cluster::Affine>& devices, const std::vector<std::uint32_t>& limits = {}) {
+    std::vector<Newcomer> group = newcomers(first, static_cast<std::uint32_t>(devices.size()));
     for (std::uint32_t i = 0; i < devices.size(); ++i) {
       speeds.emplace_back(WorkerId{first + i}, devices[i]);
       monitor.joined({first + i});
+      if (!limits.empty()) group[i].most_samples = limits[i];
     }
-    load.joined(workers(first, static_cast<std::uint32_t>(devices.size())));
+    load.joined(group);
   }
   void update() {
     for (const auto& [worker, device] : speeds) {
@@ -165,6 +200,17 @@ TEST(LoadFinishTogether, WhatOneLeavesIsSharedBySpeedWithTheNextUpdate) {
   EXPECT_EQ(world.now(), (Batches{50, 50}));
   world.update();
   EXPECT_NEAR(world.now()[0], 80, 2);
+}
+
+TEST(LoadFinishTogether, AFastDeviceOfLittleMemoryLeavesTheRestToTheOthers) {
+  Measured world(128, 1);
+  world.join(0, devices_of_speeds({4, 4, 2, 1}), {20, 0, 0, 0});
+  EXPECT_EQ(world.now(), (Batches{20, 36, 36, 36}));
+  for (int i = 0; i < 10; ++i) world.update();
+  const Batches settled = world.now();
+  EXPECT_EQ(settled[0], 20U);
+  EXPECT_EQ(std::accumulate(settled.begin(), settled.end(), 0U), 128U);
+  EXPECT_NEAR(settled[1], 62, 3) << "108 samples at 4:2:1";
 }
 
 TEST(LoadFinishTogether, NobodyIsPlannedToDoNothing) {

@@ -31,11 +31,13 @@ class SmallChief {
 
   void pass(Duration duration) { now_ += duration; }
 
-  void join(std::uint32_t count) {
-    std::vector<WorkerId> newcomers;
+  /// `most_samples`: what one step of each of them may have; 0: no limit.
+  void join(std::uint32_t count, std::uint32_t most_samples = 0) {
+    std::vector<Newcomer> newcomers;
     for (std::uint32_t i = 0; i < count; ++i) {
-      newcomers.push_back({next_++});
-      present_.insert(newcomers.back());
+      newcomers.push_back({{next_++}, most_samples});
+      present_.insert(newcomers.back().worker);
+      limits_[newcomers.back().worker] = most_samples;
     }
     strategy_.joined(now_, newcomers, decisions_);
     carry_out();
@@ -115,6 +117,8 @@ class SmallChief {
     const Plan plan = strategy_.plan(worker);
     EXPECT_GE(plan.samples, 1U);
     EXPECT_GE(plan.local_steps, 1U);
+    const std::uint64_t limit = limits_.at(worker);
+    EXPECT_TRUE(limit == 0 || plan.samples <= limit * plan.local_steps) << "a step holds what fits into memory";
     const auto samples = static_cast<std::uint32_t>(std::min<std::uint64_t>(plan.samples, pool_));
     log_ += fmt::format("release w{} {} ({})\n", worker.value, samples, static_cast<int>(release.why));
     if (samples == 0) return strategy_.rested(now_, worker, decisions_);
@@ -130,6 +134,7 @@ class SmallChief {
   Version version_;
   std::uint32_t next_ = 0;
   std::set<WorkerId> present_;
+  std::map<WorkerId, std::uint32_t> limits_;  // of one step; 0: none
   std::map<WorkerId, Task> busy_;
   std::map<WorkerId, Step> steps_;                   // the last one ordered
   std::set<std::pair<WorkerId, Step>> contributed_;  // and not yet applied

@@ -26,13 +26,12 @@ struct Wish {
   const Setting& setting;
   [[nodiscard]] const Knobs& knobs() const { return spec.knobs; }
 };
-using Built = Result<Mechanisms>;
 
 /// One strategy: what it promises, the knobs it takes, how its mechanisms are put together.
 struct Row {
   Preset preset;
   std::vector<std::string_view> knobs;
-  Built (*build)(const Wish& wish);
+  Mechanisms (*build)(const Wish& wish);
 };
 
 // Pieces that rows share ---------------------------------------------------------------------------------------------------------------
@@ -58,6 +57,8 @@ struct Guards {
   double clip = 0;              // 0: never; strategies that allow staleness clip
 };
 constexpr double stale_clip = 1.5;
+constexpr std::uint32_t preset_bound = 3;
+constexpr std::uint32_t preset_bound_max = 15;  // dssp
 
 /// Workers send gradients, one step at a time.
 Mechanisms gradients(const Wish& wish, std::unique_ptr<Load> load, std::unique_ptr<Gate> gate, const Guards& guards) {
@@ -88,54 +89,66 @@ const std::vector<Row>& table() {
       {{"bsp", "equal batches; everyone waits for everyone; one update by the mean", "staleness 0, same result whatever the timing",
         "the pace of the slowest worker"},
        {"lookahead", "clip", "momentum", "lr"},
-       [](const Wish& wish) -> Built { return gradients(wish, equal(wish), std::make_unique<GateAll>(), {}); }},
+       [](const Wish& wish) { return gradients(wish, equal(wish), std::make_unique<GateAll>(), {}); }},
       {{"lb-bsp", "as bsp, but batches by measured speed so that all finish together", "staleness 0",
         "every step still waits for the wire and for surprises"},
        {"replan", "lookahead", "clip", "momentum", "lr"},
-       [](const Wish& wish) -> Built { return gradients(wish, by_speed(wish), std::make_unique<GateAll>(), {}); }},
+       [](const Wish& wish) { return gradients(wish, by_speed(wish), std::make_unique<GateAll>(), {}); }},
       {{"asp", "equal batches; applied on arrival; nobody waits", "every device always busy",
         "staleness without bound, about workers-1 versions"},
        {"lookahead", "clip", "momentum", "lr"},
-       [](const Wish& wish) -> Built { return gradients(wish, equal(wish), std::make_unique<GateNone>(), {.clip = stale_clip}); }},
+       [](const Wish& wish) { return gradients(wish, equal(wish), std::make_unique<GateNone>(), {.clip = stale_clip}); }},
       {{"asp-look", "asp whose pulls look four terms of momentum ahead", "every device always busy, staleness partly foreseen",
         "staleness without bound"},
        {"lookahead", "clip", "momentum", "lr"},
-       [](const Wish& wish) -> Built {
-         return gradients(wish, equal(wish), std::make_unique<GateNone>(), {.lookahead = 4, .clip = stale_clip});
-       }},
+       [](const Wish& wish) { return gradients(wish, equal(wish), std::make_unique<GateNone>(), {.lookahead = 4, .clip = stale_clip}); }},
       {{"ssp", "applied on arrival; at most 3 steps ahead of the slowest", "bounded staleness",
         "the slowest worker's pace in the long run"},
        {"bound", "lookahead", "clip", "momentum", "lr"},
-       [](const Wish& wish) -> Built {
-         const std::uint32_t bound = wish.knobs().bound.value_or(3);
+       [](const Wish& wish) {
+         const std::uint32_t bound = wish.knobs().bound.value_or(preset_bound);
          return gradients(wish, equal(wish), std::make_unique<GateBound>(bound, bound), {.clip = stale_clip});
        }},
       {{"dssp", "ssp whose bound moves between 3 and 15 by predicted waiting time", "bounded staleness",
         "the slowest worker's pace in the long run"},
        {"bound", "bound_max", "lookahead", "clip", "momentum", "lr"},
-       [](const Wish& wish) -> Built {
-         const std::uint32_t lower = wish.knobs().bound.value_or(3);
-         const std::uint32_t upper = wish.knobs().bound_max.value_or(15);
-         if (upper < lower)
-           return bad_input(fmt::format("strategy \"dssp\": found bound_max {} below bound {}; expected at least as much", upper, lower));
+       [](const Wish& wish) {
+         const std::uint32_t lower = wish.knobs().bound.value_or(preset_bound);
+         const std::uint32_t upper = wish.knobs().bound_max.value_or(preset_bound_max);
          return gradients(wish, equal(wish), std::make_unique<GateBound>(lower, upper), {.clip = stale_clip});
        }},
       {{"local-sgd", "8 local steps each, then the mean of the models; everyone waits for everyone", "an eighth of the messages",
         "models drift apart between means; the slowest worker's pace"},
        {"steps", "clip", "momentum", "lr"},
-       [](const Wish& wish) -> Built { return deltas(wish, equal(wish), std::make_unique<GateAll>(), wish.knobs().steps.value_or(8)); }},
+       [](const Wish& wish) { return deltas(wish, equal(wish), std::make_unique<GateAll>(), wish.knobs().steps.value_or(8)); }},
   };
   return rows;
 }
 
-/// The first knob that the user has set and this strategy does not take; empty when there is none.
-std::string stray_knob(const Row& row, const Knobs& knobs) {
-  std::string stray;
+const Row* find_row(std::string_view name) {
+  const auto row = std::find_if(table().begin(), table().end(), [&](const Row& r) { return r.preset.name == name; });
+  return row == table().end() ? nullptr : &*row;
+}
+
+void find_stray_knobs(const Row& row, const Knobs& knobs, std::vector<KnobFault>& out) {
   boost::mp11::mp_for_each<boost::describe::describe_members<Knobs, boost::describe::mod_public>>([&](auto member) {
-    const bool taken = std::find(row.knobs.begin(), row.knobs.end(), member.name) != row.knobs.end();
-    if (stray.empty() && !taken && (knobs.*member.pointer).has_value()) stray = member.name;
+    if (!(knobs.*member.pointer).has_value() || std::find(row.knobs.begin(), row.knobs.end(), member.name) != row.knobs.end()) return;
+    out.push_back(
+        {member.name, fmt::format("a knob that {} does not take", row.preset.name), fmt::format("one of {}", fmt::join(row.knobs, ", "))});
   });
-  return stray;
+}
+
+/// The complaint names the end that the user has set; with both set, the upper one.
+void find_crossed_bounds(const Knobs& knobs, std::vector<KnobFault>& out) {
+  const std::uint32_t lower = knobs.bound.value_or(preset_bound);
+  const std::uint32_t upper = knobs.bound_max.value_or(preset_bound_max);
+  if (lower <= upper) return;
+  if (knobs.bound_max)
+    out.push_back(
+        {"bound_max", fmt::format("{}", upper), fmt::format("at least {}, which is {}bound", lower, knobs.bound ? "" : "the preset of ")});
+  else
+    out.push_back(
+        {"bound", fmt::format("{}", lower), fmt::format("at most {}, which is the preset of bound_max; or set bound_max as well", upper)});
 }
 
 /// One field of every row.
@@ -158,15 +171,23 @@ std::span<const std::string_view> strategy_names() {
   return list;
 }
 
+std::vector<KnobFault> knob_faults(const StrategySpec& spec) {
+  std::vector<KnobFault> faults;
+  const Row* row = find_row(spec.kind);
+  if (row == nullptr) return faults;
+  find_stray_knobs(*row, spec.knobs, faults);
+  if (spec.kind == "dssp") find_crossed_bounds(spec.knobs, faults);
+  return faults;
+}
+
 Result<Strategy> make_strategy(const StrategySpec& spec, const Setting& setting) {
-  const auto row = std::find_if(table().begin(), table().end(), [&](const Row& r) { return r.preset.name == spec.kind; });
-  if (row == table().end())
+  const Row* row = find_row(spec.kind);
+  if (row == nullptr)
     return bad_input(fmt::format("strategy \"{}\" is not known; expected one of {}", spec.kind, fmt::join(strategy_names(), ", ")));
-  if (const std::string stray = stray_knob(*row, spec.knobs); !stray.empty())
-    return bad_input(fmt::format("strategy \"{}\" has no knob \"{}\"; it takes {}", spec.kind, stray, fmt::join(row->knobs, ", ")));
-  auto mechanisms = row->build({spec, setting});
-  if (!mechanisms) return mechanisms.error();
-  return Strategy(std::move(*mechanisms));
+  if (const auto faults = knob_faults(spec); !faults.empty())
+    return bad_input(
+        fmt::format("strategy \"{}\": {}: found {}, expected {}", spec.kind, faults[0].knob, faults[0].found, faults[0].expected));
+  return Strategy(row->build({spec, setting}));
 }
 
 }  // namespace motley::policy

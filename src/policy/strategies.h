@@ -2,7 +2,9 @@
 #pragma once
 #include <cstdint>
 #include <span>
+#include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/result.h"
 #include "policy/spec.h"
@@ -27,8 +29,16 @@ struct Preset {
 [[nodiscard]] std::span<const Preset> presets();
 [[nodiscard]] std::span<const std::string_view> strategy_names();
 
-/// Refused: an unknown name (with the list of known ones), a knob that this strategy does not take (with those that it does), bounds that
-/// cross.
+/// One knob that is set wrongly for its strategy, in the words of an error: found this, expected that.
+struct KnobFault {
+  std::string_view knob;  // one that the user has set
+  std::string found;
+  std::string expected;
+};
+/// Knobs that this strategy does not take, and bounds that cross. Of an unknown strategy nothing is said.
+[[nodiscard]] std::vector<KnobFault> knob_faults(const StrategySpec& spec);
+
+/// Refused: an unknown name (with the list of known ones), and the first of knob_faults().
 Result<Strategy> make_strategy(const StrategySpec& spec, const Setting& setting);
 
 }  // namespace motley::policy

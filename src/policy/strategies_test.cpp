@@ -65,8 +65,8 @@ TEST(Strategies, AKnobThatIsNotTakenIsRefusedByName) {
       {"lb-bsp", "bound", knobs([](Knobs& k) { k.bound = 0; }), "replan, lookahead, clip, momentum, lr"},
   };
   for (const Stray& stray : strays)
-    EXPECT_EQ(refusal({stray.strategy, stray.knobs, {}}),
-              "strategy \"" + stray.strategy + "\" has no knob \"" + stray.knob + "\"; it takes " + stray.takes);
+    EXPECT_EQ(refusal({stray.strategy, stray.knobs, {}}), "strategy \"" + stray.strategy + "\": " + stray.knob + ": found a knob that " +
+                                                              stray.strategy + " does not take, expected one of " + stray.takes);
 }
 
 TEST(Strategies, KnobsThatAreTakenAreTaken) {
@@ -79,9 +79,11 @@ TEST(Strategies, KnobsThatAreTakenAreTaken) {
 
 TEST(Strategies, BoundsOfDsspThatCrossAreRefused) {
   EXPECT_EQ(refusal({"dssp", knobs([](Knobs& k) { k.bound = 5, k.bound_max = 4; }), {}}),
-            "strategy \"dssp\": found bound_max 4 below bound 5; expected at least as much");
+            "strategy \"dssp\": bound_max: found 4, expected at least 5, which is bound");
+  EXPECT_EQ(refusal({"dssp", knobs([](Knobs& k) { k.bound_max = 2; }), {}}),
+            "strategy \"dssp\": bound_max: found 2, expected at least 3, which is the preset of bound");
   EXPECT_EQ(refusal({"dssp", knobs([](Knobs& k) { k.bound = 16; }), {}}),
-            "strategy \"dssp\": found bound_max 15 below bound 16; expected at least as much");
+            "strategy \"dssp\": bound: found 16, expected at most 15, which is the preset of bound_max; or set bound_max as well");
 }
 
 TEST(Strategies, KnobsReplaceThePresets) {
@@ -106,17 +108,26 @@ TEST(Strategies, OnlyLocalSgdSendsDeltasAndLooksAheadByItself) {
 
 TEST(Strategies, LocalStepsMultiplyTheSamplesOfAnOrder) {
   auto strategy = make_strategy({"local-sgd", knobs([](Knobs& k) { k.steps = 16; }), {}}, {64, 0.9});
-  const std::vector<WorkerId> two{WorkerId{0}, WorkerId{1}};
+  const std::vector<Newcomer> two{{WorkerId{0}}, {WorkerId{1}}};
   Decisions decisions;
   strategy->joined({}, two, decisions);
   EXPECT_EQ(strategy->plan(WorkerId{0}).local_steps, 16U);
   EXPECT_EQ(strategy->plan(WorkerId{0}).samples, 16U * 32U);
 }
 
+TEST(Strategies, MemoryLimitsEachLocalStepNotTheRound) {
+  auto strategy = make_strategy({"local-sgd", knobs([](Knobs& k) { k.steps = 16; }), {}}, {64, 0.9});
+  const std::vector<Newcomer> two{{WorkerId{0}, 10}, {WorkerId{1}, 0}};
+  Decisions decisions;
+  strategy->joined({}, two, decisions);
+  EXPECT_EQ(strategy->plan(WorkerId{0}).samples, 16U * 10U);
+  EXPECT_EQ(strategy->plan(WorkerId{1}).samples, 16U * 54U);
+}
+
 TEST(Strategies, FixedBatchesReplaceTheLoadOfAnyStrategy) {
   for (const std::string_view name : strategy_names()) {
     auto strategy = make_strategy({std::string(name), {}, {40, 24}}, {64, 0.9});
-    const std::vector<WorkerId> two{WorkerId{0}, WorkerId{1}};
+    const std::vector<Newcomer> two{{WorkerId{0}}, {WorkerId{1}}};
     Decisions decisions;
     strategy->joined({}, two, decisions);
     const Plan plan = strategy->plan(WorkerId{1});

@@ -1,12 +1,19 @@
 #include "policy/strategy.h"
 
+#include <vector>
+
 #include "policy/schedule.h"
 
 namespace motley::policy {
 
-void Strategy::joined(Instant now, std::span<const WorkerId> workers, Decisions& out) {
-  for (const WorkerId worker : workers) monitor_.joined(worker);
-  m_.load->joined(workers);
+void Strategy::joined(Instant now, std::span<const Newcomer> newcomers, Decisions& out) {
+  std::vector<WorkerId> workers;
+  workers.reserve(newcomers.size());
+  for (const Newcomer& newcomer : newcomers) {
+    workers.push_back(newcomer.worker);
+    monitor_.joined(newcomer.worker);
+  }
+  m_.load->joined(newcomers);
   m_.gate->joined(now, workers, out);
 }
 

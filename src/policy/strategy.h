@@ -37,7 +37,8 @@ class Strategy {
  public:
   explicit Strategy(Mechanisms mechanisms) : m_(std::move(mechanisms)) {}
 
-  void joined(Instant now, std::span<const WorkerId> workers, Decisions& out);
+  /// New workers, never seen before, that come in together. Ids ascend.
+  void joined(Instant now, std::span<const Newcomer> newcomers, Decisions& out);
   void left(Instant now, WorkerId worker, Decisions& out);
   void ordered(Instant now, WorkerId worker) { m_.gate->ordered(now, worker); }
   void rested(Instant now, WorkerId worker, Decisions& out) { m_.gate->rested(now, worker, out); }

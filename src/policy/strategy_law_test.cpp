@@ -20,11 +20,16 @@ class StrategyLaw : public testing::TestWithParam<std::string_view> {
     return {std::move(strategy).value(), all_samples};
   }
 
-  /// Joins, finishes, refusals and leaves in mixture; then whoever is left finishes everything.
+  /// Memory for any number of samples, in half of all cases for few.
+  static std::uint32_t some_limit(Rng& rng) { return rng.below(2) == 0 ? 0 : 1 + static_cast<std::uint32_t>(rng.below(global_batch)); }
+
+  /// Joins, finishes, refusals and leaves in mixture; then whoever is left finishes everything. The chief in small sees to it that nobody
+  /// is ordered more than its memory holds.
   static SmallChief whole_life(std::uint64_t seed) {
     Rng rng(seed, "strategy law");
     SmallChief chief = StrategyLaw::chief();
-    chief.join(1 + static_cast<std::uint32_t>(rng.below(5)));
+    for (std::uint64_t groups = 1 + rng.below(3); groups > 0; --groups)
+      chief.join(1 + static_cast<std::uint32_t>(rng.below(3)), some_limit(rng));
     for (int i = 0; i < 400 && !HasFatalFailure(); ++i) {
       chief.pass(from_seconds(0.1 * rng.uniform()));
       const std::uint64_t dice = rng.below(100);
@@ -35,7 +40,7 @@ class StrategyLaw : public testing::TestWithParam<std::string_view> {
       else if (dice < 95 && !chief.present().empty())
         chief.leave(any_of(chief.present(), rng));
       else if (chief.present().size() < 9)
-        chief.join(1 + static_cast<std::uint32_t>(rng.below(2)));
+        chief.join(1 + static_cast<std::uint32_t>(rng.below(2)), some_limit(rng));
     }
     if (chief.present().empty()) chief.join(1);
     finish_everything(chief, rng);
@@ -72,6 +77,26 @@ TEST_P(StrategyLaw, BatchesOfTheLiveWorkersMakeTheGlobalBatch) {
     }
     EXPECT_EQ(sum, global_batch) << "after " << i << " contributions";
     if (chief.busy().empty()) break;
+  }
+}
+
+TEST_P(StrategyLaw, TheBatchIsAsLargeAsMemoryAllows) {
+  Rng rng(8, "limits");
+  for (int round = 0; round < 20; ++round) {
+    SmallChief chief = StrategyLaw::chief();
+    std::uint64_t room = 0;
+    for (int i = 0; i < 5; ++i) {
+      const std::uint32_t limit = some_limit(rng);
+      room += limit == 0 ? global_batch : limit;
+      chief.join(1, limit);
+    }
+    for (int i = 0; i < 30; ++i) {
+      chief.pass(from_seconds(0.01 + rng.uniform()));
+      chief.finish(any_of(chief.busy(), rng).first);
+    }
+    std::uint64_t sum = 0;
+    for (const WorkerId worker : chief.present()) sum += chief.strategy().plan(worker).samples / chief.strategy().plan(worker).local_steps;
+    EXPECT_EQ(sum, std::min<std::uint64_t>(room, global_batch)) << "round " << round;
   }
 }
 

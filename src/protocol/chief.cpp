@@ -62,13 +62,14 @@ void Chief::hello(Instant now, const Received& received, const wire::Hello& hell
   if (before != by_connection_.end() && duties_.contains(before->second)) expel(now, before->second, Gone::connection_lost, out);
   const WorkerId worker = membership_.join(now, hello.node);
   by_connection_[received.from.id] = worker;
-  duties_.emplace(worker, Duty{});
+  duties_[worker].most_samples = hello.most_samples;
   if (membership_.size() == 1) first_joined_ = now;
   empty_since_.reset();
   out.emplace_back(Send{received.from, wire::Welcome{worker, hello.attempt}});
   out.emplace_back(Joined{worker, hello.node});
+  const policy::Newcomer newcomer{worker, hello.most_samples};
   if (started_)
-    admit(now, {&worker, 1}, out);
+    admit(now, {&newcomer, 1}, out);
   else if (membership_.size() >= options_.quorum)
     start(now, out);
 }
@@ -76,12 +77,13 @@ void Chief::hello(Instant now, const Received& received, const wire::Hello& hell
 void Chief::start(Instant now, ChiefActions& out) {
   started_ = true;
   started_at_ = now;
-  const std::vector<WorkerId> everyone = membership_.all();
+  std::vector<policy::Newcomer> everyone;
+  for (const auto& [worker, duty] : duties_) everyone.push_back({worker, duty.most_samples});
   admit(now, everyone, out);
 }
 
-void Chief::admit(Instant now, std::span<const WorkerId> workers, ChiefActions& out) {
-  strategy_.joined(now, workers, decisions_);
+void Chief::admit(Instant now, std::span<const policy::Newcomer> newcomers, ChiefActions& out) {
+  strategy_.joined(now, newcomers, decisions_);
   carry_out(now, out);
 }
 

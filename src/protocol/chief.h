@@ -154,6 +154,7 @@ class Chief {
     boost::container::flat_set<ServerId> gathered;  // servers that have it whole
   };
   struct Duty {
+    std::uint32_t most_samples = 0;  // of one step; 0: no limit
     Step next;
     std::uint32_t refusals = 0;  // in a row
     boost::container::small_vector<Outstanding, 1> outstanding;
@@ -163,7 +164,7 @@ class Chief {
   void hello(Instant now, const Received& received, const wire::Hello& hello, ChiefActions& out);
   void contributed(Instant now, const wire::Contributed& said, ChiefActions& out);
   void gathered(Instant now, const wire::Gathered& said, ChiefActions& out);
-  void admit(Instant now, std::span<const WorkerId> workers, ChiefActions& out);
+  void admit(Instant now, std::span<const policy::Newcomer> newcomers, ChiefActions& out);
   void expel(Instant now, WorkerId worker, Gone why, ChiefActions& out);
   void tick(Instant now, ChiefActions& out);
 

@@ -22,7 +22,7 @@ void Worker::step(Instant now, const WorkerEvent& event, WorkerActions& out) {
 void Worker::say_hello(Instant now, WorkerActions& out) {
   id_.reset();
   state_ = Outside{};
-  send_to_chief(now, wire::Hello{options_.node, ++attempt_}, out);
+  send_to_chief(now, wire::Hello{options_.node, ++attempt_, options_.most_samples, options_.seat}, out);
 }
 
 void Worker::arrived(Instant now, const wire::Message& message, WorkerActions& out) {

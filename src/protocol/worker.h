@@ -18,6 +18,8 @@ struct WorkerOptions {
   Duration heartbeat = from_seconds(1);
   Duration patience = from_seconds(5);  // an unanswered Hello is repeated after this
   bool start_early = false;             // compute when the first slice is here, not the last: the device waits for what it needs
+  std::uint32_t most_samples = 0;       // that one step may have; 0: no limit
+  std::uint32_t seat = wire::no_seat;   // of the node in the job's list of nodes
 };
 
 // What a worker hears --------------------------------------------------------------------------------------------------------------

@@ -224,5 +224,17 @@ TEST(Worker, HeartbeatsOnlyWhenItHadNothingElseToSay) {
   EXPECT_EQ(h.at(2.9, TimePassed{}), "heartbeat w3");
 }
 
+TEST(Joining, AHelloTellsTheSeatAndWhatAStepMayHold) {
+  WorkerOptions options{"node", {ServerId{0}}};
+  options.most_samples = 17;
+  options.seat = 3;
+  Worker worker(options);
+  WorkerActions out;
+  worker.step({}, Started{}, out);
+  const auto& hello = std::get<wire::Hello>(std::get<Send>(out.at(0)).message);
+  EXPECT_EQ(hello.most_samples, 17U);
+  EXPECT_EQ(hello.seat, 3U);
+}
+
 }  // namespace
 }  // namespace motley::protocol

@@ -166,6 +166,8 @@ void WorkerProcess::reach_server(std::uint32_t server) {
 void WorkerProcess::begin() {
   protocol::WorkerOptions worker;
   worker.node = options_.node;
+  worker.seat = options_.seat;
+  worker.most_samples = kit_->most_samples;
   for (const store::Slice& slice : desk_->layout().slices) worker.servers_of_slices.push_back(slice.server);
   worker.heartbeat = kit_->cluster.heartbeat;
   worker.patience = kit_->cluster.silence_deadline;

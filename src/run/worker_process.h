@@ -38,7 +38,7 @@ struct WorkerProcessOptions {
   transport::Address chief;
   transport::Options transport;  // its job hash is ignored: the briefing says what the job is
   std::string node;
-  std::uint32_t seat = 0xFFFFFFFF;
+  std::uint32_t seat = wire::no_seat;
   std::chrono::milliseconds first_pause{100};  // before trying again; doubles
   std::chrono::milliseconds longest_pause{5'000};
   std::chrono::milliseconds patience{120'000};  // without a chief for so long: give up

@@ -27,6 +27,7 @@ World::World(const WorldOptions& options, policy::Strategy strategy, const polic
                                   [this](Instant when, std::uint32_t parcel) { queue_.at(when, ParcelArrives{parcel}); }}),
       chief_(options.chief, std::move(strategy), schedule) {
   const auto count = static_cast<std::uint32_t>(options_.cluster.nodes.size());
+  check(options_.most_samples.empty() || options_.most_samples.size() == count, "each node has a limit, or none has");
   nodes_.resize(count);
   for (std::uint32_t n = 0; n < count; ++n) devices_.emplace_back(options_.cluster, NodeId{n}, options_.seed);
   for (std::uint32_t s = 0; s < options_.cluster.servers; ++s) shards_.emplace_back(ServerId{s}, options_.layout.of(ServerId{s}));
@@ -94,6 +95,8 @@ void World::start_node(std::uint32_t n) {
   if (node.machine) return;
   protocol::WorkerOptions worker;
   worker.node = options_.cluster.nodes[n].name;
+  worker.most_samples = options_.most_samples.empty() ? 0 : options_.most_samples[n];
+  worker.seat = n;
   for (const store::Slice& slice : options_.layout.slices) worker.servers_of_slices.push_back(slice.server);
   worker.heartbeat = options_.cluster.heartbeat;
   worker.patience = options_.cluster.silence_deadline;

@@ -28,6 +28,7 @@ struct WorldOptions {
   cluster::Spec cluster;
   protocol::ChiefOptions chief;
   store::Layout layout;
+  std::vector<std::uint32_t> most_samples;  // of one step, by node, 0 for no limit; empty: nobody has one
   std::uint64_t seed = 0;
   std::optional<std::uint64_t>
       max_events;  // of the virtual clock; a world that needs more is our bug (nothing in it should go round for ever)

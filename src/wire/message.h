@@ -3,6 +3,7 @@
 #pragma once
 #include <boost/describe.hpp>
 #include <cstdint>
+#include <limits>
 #include <string>
 #include <variant>
 #include <vector>
@@ -15,11 +16,15 @@ namespace motley::wire {
 
 // worker -> chief ------------------------------------------------------------------------------------------------------------------
 
-/// Asks to become a member. Answered by Welcome or, when training is over, Stop.
+/// A node that has no place in the job's list.
+inline constexpr std::uint32_t no_seat = std::numeric_limits<std::uint32_t>::max();
+
+/// Asks to become a member. Answered by Welcome (before training starts: when it does) or, when training is over, Stop.
 struct Hello {
   std::string node;
-  std::uint32_t
-      attempt{};  // grows with each Hello of one connection; the answer repeats it, so that a late answer to an earlier one is known
+  std::uint32_t attempt{};       // grows with each Hello of one connection; the answer repeats it: a late one to an earlier Hello is known
+  std::uint32_t most_samples{};  // that one step may have, by the device's memory; 0: no limit
+  std::uint32_t seat = no_seat;  // place of the node in the job's list of nodes: those who start together get their ids in this order
 };
 /// The step is computed and its slices are on their way. The chief acts on it when every server has Gathered them too.
 struct Contributed {
@@ -187,7 +192,7 @@ BOOST_DESCRIBE_STRUCT(Attach, (), (worker))
 BOOST_DESCRIBE_STRUCT(Serve, (), (server, address))
 BOOST_DESCRIBE_STRUCT(Carried, (), (server, version, slice, holding))
 BOOST_DESCRIBE_STRUCT(CarriedAll, (), (server, version, optimizer_updates, rate))
-BOOST_DESCRIBE_STRUCT(Hello, (), (node, attempt))
+BOOST_DESCRIBE_STRUCT(Hello, (), (node, attempt, most_samples, seat))
 BOOST_DESCRIBE_STRUCT(Contributed, (), (worker, step, base, samples, local_steps, loss_sum, squared_norm, finite, compute))
 BOOST_DESCRIBE_STRUCT(Heartbeat, (), (worker))
 BOOST_DESCRIBE_STRUCT(Leaving, (), (worker))

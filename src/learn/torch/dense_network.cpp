@@ -81,6 +81,12 @@ class DenseNetwork final : public Network {
     }
   }
 
+  std::uint64_t activation_bytes_per_sample(const at::Tensor&) override {
+    std::uint64_t bytes = 0;
+    for (const Layer& layer : layers_) bytes += 2 * sizeof(float) * static_cast<std::uint64_t>(layer.to);  // x_ and dx_
+    return bytes;
+  }
+
  private:
   [[nodiscard]] at::Tensor weight(std::size_t i) const { return read_only(values_ + layers_[i].weight, {layers_[i].to, layers_[i].from}); }
 

@@ -2,6 +2,7 @@
 // are views into the caller's, so that backward leaves them in place.
 #include <algorithm>
 
+#include "learn/torch/allocations.h"
 #include "learn/torch/network.h"
 
 namespace motley::learn {
@@ -34,9 +35,10 @@ class GraphNetwork final : public Network {
       Cut& cut = cuts_[b];
       if (!take(cut.first, cut.last, flow)) return {};
       // Each block has a graph of its own, so that its gradient is done before that of the block in front of it begins.
-      cut.input = b > 0 && mode == Mode::training ? x.detach().requires_grad_(true) : x;
-      x = blocks_[b]->forward(cut.input, mode);
-      cut.output = x;
+      if (mode == Mode::training && b > 0) x = x.detach().requires_grad_(true);
+      cut.input = x;
+      cut.output = x = blocks_[b]->forward(x, mode);
+      if (mode == Mode::evaluation) cut.forget();
     }
     return x.detach().contiguous();
   }
@@ -50,12 +52,23 @@ class GraphNetwork final : public Network {
       if (cut.output.requires_grad()) cut.output.backward(gradient);          // adds into what is there
       for (Bound& bound : cut.bound) bound.parameter.mutable_grad().reset();  // `out` is the caller's again
       if (b > 0) gradient = cut.input.grad();
-      cut.input.reset();
-      cut.output.reset();  // frees the graph
+      cut.forget();
       if (cut.first < cut.last) flow.made(cut.first, cut.last);
     }
     for (std::size_t i = parameters_; i < out.size(); ++i) out[i] = flat()[i] - before_[i];
     if (parameters_ < out.size()) flow.made(parameters_, out.size());
+  }
+
+  /// Whatever a training forward allocates is some operation's output; autograd keeps no more than that, and backward makes a gradient
+  /// of each.
+  std::uint64_t activation_bytes_per_sample(const at::Tensor& sample) override {
+    const std::vector<float> zeros(static_cast<std::size_t>(values_.numel()));
+    const Allocations allocations;
+    Still still;
+    forward(zeros, sample, Mode::training, still);
+    for (Cut& cut : cuts_) cut.forget();
+    before_ = {};
+    return 2 * allocations.bytes();
   }
 
  private:
@@ -71,6 +84,11 @@ class GraphNetwork final : public Network {
     at::Tensor input;  // of the last training forward
     at::Tensor output;
 
+    /// Frees the graph.
+    void forget() {
+      input.reset();
+      output.reset();
+    }
     void hold(const at::Tensor& parameter, const Tensor& place) {
       if (bound.empty()) first = place.offset;
       last = place.offset + place.count;

@@ -39,13 +39,18 @@ class Batch {
       data.gather(part, samples, span_of<float>(inputs), span_of<std::int64_t>(targets));
   }
 
+  /// One sample of zeros.
+  [[nodiscard]] at::Tensor blank() const { return make_inputs(1).zero_(); }
+
   at::Tensor inputs;   // [samples, channels, height, width] or [samples, context]
   at::Tensor targets;  // [samples, targets]
 
  private:
+  [[nodiscard]] at::Tensor make_inputs(std::int64_t rows) const {
+    return shape_.text ? at::empty({rows, shape_.context}, at::kLong) : at::empty({rows, shape_.channels, shape_.height, shape_.width});
+  }
   void grow(std::int64_t rows) {
-    all_inputs_ =
-        shape_.text ? at::empty({rows, shape_.context}, at::kLong) : at::empty({rows, shape_.channels, shape_.height, shape_.width});
+    all_inputs_ = make_inputs(rows);
     all_targets_ = at::empty({rows, shape_.targets()}, at::kLong);
     room_ = rows;
   }
@@ -65,9 +70,13 @@ class TorchLearner final : public Learner {
  public:
   using MakeNetwork = std::unique_ptr<Network> (*)(Model&);
   TorchLearner(Model model, MakeNetwork make_network, std::shared_ptr<const DataSet> data)
-      : model_(std::move(model)), network_(make_network(model_)), data_(std::move(data)), batch_(data_->shape()) {}
+      : model_(std::move(model)), network_(make_network(model_)), data_(std::move(data)), batch_(data_->shape()) {
+    const at::Tensor sample = batch_.blank();
+    activation_bytes_ = network_->activation_bytes_per_sample(sample) + sample.nbytes();
+  }
 
   const ModelShape& shape() const override { return model_.shape; }
+  std::uint64_t activation_bytes_per_sample() const override { return activation_bytes_; }
 
   void initialize(std::uint64_t seed, std::span<float> values) override {
     check(values.size() == shape().values(), "values has room for the whole model");
@@ -117,6 +126,7 @@ class TorchLearner final : public Learner {
   std::unique_ptr<Network> network_;
   std::shared_ptr<const DataSet> data_;
   Batch batch_;
+  std::uint64_t activation_bytes_ = 0;  // of one sample
   at::Tensor logits_gradient_;
 };
 

@@ -22,6 +22,10 @@ class Network {
   /// Once after each training forward: turns the gradient of the logits into that of each parameter, and the change of each
   /// statistic. `out` is as large as `values` was and is written whole. Tells `flow` of each block's gradient, the last block's first.
   virtual void backward(const at::Tensor& logits_gradient, std::span<float> out, Flow& flow) = 0;
+
+  /// Bytes between the layers for each sample of a training step: what each of them puts out and its gradient. An upper estimate, from
+  /// one sample (its values do not matter). Not between forward and backward.
+  virtual std::uint64_t activation_bytes_per_sample(const at::Tensor& sample) = 0;
 };
 
 /// Any model; binds its slots, so the model must outlive the network and have no other.

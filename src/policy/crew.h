@@ -1,0 +1,38 @@
+// The crew of a load: who shares the global batch and how many samples one step of each may have. Knows no speed.
+#pragma once
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "cluster/cost.h"
+#include "policy/roster.h"
+
+namespace motley::policy {
+
+/// Somebody who comes in.
+struct Newcomer {
+  WorkerId worker;
+  std::uint32_t most_samples = 0;  // of one step, by its memory; 0: no limit
+};
+
+class Crew {
+ public:
+  void join(std::span<const Newcomer> newcomers);
+  void leave(WorkerId worker) { roster_.leave(worker); }
+  [[nodiscard]] const std::vector<WorkerId>& workers() const { return roster_.workers(); }  // ascending
+  /// Position in workers(). Must be present. O(log P).
+  [[nodiscard]] std::size_t rank(WorkerId worker) const { return roster_.rank(worker); }
+  /// Samples that one step of this worker may have; the highest number when nothing limits it.
+  [[nodiscard]] std::uint32_t limit(WorkerId worker) const { return limits_[worker.value]; }
+
+  /// By rank: at least 1 each, `total` together while the limits allow, such that `devices` (by rank) finish together. O(P log P).
+  [[nodiscard]] std::vector<std::uint32_t> shares(std::uint32_t total, std::span<const cluster::Affine> devices) const;
+  /// The same for devices that are all alike: equal to one sample, the first take what division leaves.
+  [[nodiscard]] std::vector<std::uint32_t> equal_shares(std::uint32_t total) const;
+
+ private:
+  Roster roster_;
+  std::vector<std::uint32_t> limits_;  // by id; who left stays, ids are never used again
+};
+
+}  // namespace motley::policy
