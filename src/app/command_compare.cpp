@@ -52,10 +52,10 @@ Result<std::vector<Entry>> read_entries(const Job& job, const std::string& list)
 }
 
 /// Every run on its own, as many at once as there are cores. Results by strategy, then by seed.
-Result<std::vector<SimulationResult>> run_all(const Job& job, const Material& material, const std::vector<Entry>& entries,
-                                              const std::vector<std::uint64_t>& seeds) {
+Result<std::vector<RunResult>> run_all(const Job& job, const Material& material, const std::vector<Entry>& entries,
+                                       const std::vector<std::uint64_t>& seeds) {
   const std::size_t count = entries.size() * seeds.size();
-  std::vector<std::optional<Result<SimulationResult>>> results(count);
+  std::vector<std::optional<Result<RunResult>>> results(count);
   ProgressBar bar(job.name, count);
   std::atomic<std::size_t> next{0};
   std::mutex thrown_mutex;
@@ -85,7 +85,7 @@ Result<std::vector<SimulationResult>> run_all(const Job& job, const Material& ma
   for (auto& thread : threads) thread.join();
   if (thrown) std::rethrow_exception(thrown);
 
-  std::vector<SimulationResult> runs;
+  std::vector<RunResult> runs;
   for (auto& result : results) {
     if (!*result) return result->error();
     runs.push_back(std::move(**result));
@@ -115,9 +115,9 @@ Result<std::filesystem::path> write_report(const Arguments& arguments, const rep
 }
 
 /// Names each run that did not get to its end; its figures stand in the table all the same.
-std::size_t failures(const std::vector<SimulationResult>& runs) {
+std::size_t failures(const std::vector<RunResult>& runs) {
   std::size_t count = 0;
-  for (const SimulationResult& run : runs) {
+  for (const RunResult& run : runs) {
     if (!failed(run.ending.why)) continue;
     ++count;
     fmt::print(stderr, "{}, seed {}: training failed after {:.1f} s: {}\n", run.label, run.seed, seconds(run.ending.ended),

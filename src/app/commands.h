@@ -18,6 +18,10 @@ struct ExitCode {
   static constexpr int our_bug = 70;
 };
 
+void add_train(CLI::App& app, int& exit_code);
+void add_serve(CLI::App& app, int& exit_code);
+void add_work(CLI::App& app, int& exit_code);
+void add_replay(CLI::App& app, int& exit_code);
 void add_simulate(CLI::App& app, int& exit_code);
 void add_compare(CLI::App& app, int& exit_code);
 void add_doctor(CLI::App& app, int& exit_code);

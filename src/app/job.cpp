@@ -8,6 +8,7 @@
 
 #include "app/job_sections.h"
 #include "app/toml_override.h"
+#include "app/toml_write.h"
 
 namespace motley::app {
 namespace {
@@ -70,14 +71,19 @@ void read_batch(Reader section, Job& job) {
   section.finish();
 }
 
-Result<Job> read_job(const std::filesystem::path& file, std::span<const std::string> overrides) {
+namespace {
+
+Result<Value> load_document(const std::filesystem::path& file, std::span<const std::string> overrides) {
   auto document = load_toml(file);
   if (!document) return document.error();
   for (const std::string& text : overrides)
     if (const Outcome set = apply_override(*document, text); !set) return set.error();
+  return document;
+}
 
+Result<Job> read_document(const Value& document, const std::filesystem::path& file) {
   Complaints complaints;
-  Reader root(*document, "", complaints);
+  Reader root(document, "", complaints);
   Job job = defaults(file);
   read_training(root.section("job"), job);
   read_model(root.section("model"), job);
@@ -90,6 +96,54 @@ Result<Job> read_job(const std::filesystem::path& file, std::span<const std::str
   root.finish();
   if (!complaints.empty()) return complaints.error();
   return job;
+}
+
+/// The table `key` of `document`, made when it is missing.
+Table& section_of(Value& document, const std::string& key) {
+  auto& root = std::get<Table>(document.held);
+  if (root.find(key) == nullptr) root.entries.push_back({key, Value{Table{}, document.where}});
+  return std::get<Table>(root.find(key)->held);
+}
+
+void set(Table& table, const std::string& key, Value value) {
+  if (Value* held = table.find(key))
+    *held = std::move(value);
+  else
+    table.entries.push_back({key, std::move(value)});
+}
+
+}  // namespace
+
+Result<Job> read_job(const std::filesystem::path& file, std::span<const std::string> overrides) {
+  const auto document = load_document(file, overrides);
+  if (!document) return document.error();
+  return read_document(*document, file);
+}
+
+Result<Job> parse_job(const std::string& text, const std::string& name) {
+  const auto document = parse_toml(text, name);
+  if (!document) return document.error();
+  return read_document(*document, name);
+}
+
+Result<std::string> resolve_job(const std::filesystem::path& file, std::span<const std::string> overrides,
+                                const std::optional<std::string>& strategy, std::optional<std::uint64_t> seed) {
+  auto document = load_document(file, overrides);
+  if (!document) return document.error();
+  const auto job = read_document(*document, file);
+  if (!job) return job.error();
+  set(section_of(*document, "job"), "name", {job->name, file.string()});
+  if (seed) set(section_of(*document, "job"), "seed", {static_cast<std::int64_t>(*seed), "--seed"});
+  if (strategy) {
+    if (const auto judged = read_strategy(*job, *strategy); !judged) return judged.error();
+    auto entry = strategy_table(*strategy, "--strategy");
+    if (!entry) return entry.error();
+    Table& section = section_of(*document, "strategy");
+    const auto& kind = std::get<std::string>(std::get<Table>(entry->held).find("kind")->held);
+    if (kind != job->strategy.kind) section.entries.clear();  // knobs of another strategy mean nothing to this one
+    for (Entry& knob : std::get<Table>(entry->held).entries) set(section, knob.key, std::move(knob.value));
+  }
+  return write_toml(*document);
 }
 
 }  // namespace motley::app

@@ -43,6 +43,14 @@ struct Job {
 /// Every error says file, line, key, what was found, what was expected; unknown keys get the nearest known one as a suggestion.
 Result<Job> read_job(const std::filesystem::path& file, std::span<const std::string> overrides);
 
+/// The same from a text that `name` stands for in errors.
+Result<Job> parse_job(const std::string& text, const std::string& name);
+
+/// The job as text that needs no more arguments: overrides, strategy (as in a strategy list) and seed are in it, and its name. What
+/// parse_job() makes of it is what read_job() would have made of all of them.
+Result<std::string> resolve_job(const std::filesystem::path& file, std::span<const std::string> overrides,
+                                const std::optional<std::string>& strategy, std::optional<std::uint64_t> seed);
+
 /// One entry of a strategy list: "local-sgd:steps=16" or "ssp:bound=2:lookahead=0". Knobs of the job's [strategy] apply first when the kind
 /// is the same.
 Result<policy::StrategySpec> read_strategy(const Job& job, const std::string& text);

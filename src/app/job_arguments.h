@@ -22,6 +22,8 @@ struct JobArguments {
   void add_to(CLI::App& command, bool one);
   /// The job with --set, --strategy and --seed applied. The file's name is looked for as it is and with `.toml`.
   [[nodiscard]] Result<Job> read() const;
+  /// The same as one text that needs no arguments any more; see resolve_job().
+  [[nodiscard]] Result<std::string> resolve() const { return resolve_job(file, overrides, strategy, seed); }
 };
 
 /// Prints the error to stderr; returns the exit code it stands for.

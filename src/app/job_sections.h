@@ -15,6 +15,9 @@ void read_cluster(Reader section, Job& job);                                 // 
 void read_batch(Reader section, Job& job);                                   // [batch]; counts the cluster's nodes
 void read_strategy_section(Reader section, policy::StrategySpec& strategy);  // [strategy]
 
+/// An entry of a strategy list as the table that [strategy] would be; `where` is what its errors call it.
+Result<Value> strategy_table(const std::string& text, const std::string& where);
+
 /// Part of read_cluster: the faults, in order of time, after the nodes are known.
 void read_faults(Reader& cluster, cluster::Spec& spec);
 

@@ -30,8 +30,9 @@ std::vector<std::string> split(const std::string& text) {
   return pieces;
 }
 
-/// The entry as the table that [strategy] would be.
-Result<Value> as_table(const std::string& text, const std::string& where) {
+}  // namespace
+
+Result<Value> strategy_table(const std::string& text, const std::string& where) {
   const auto pieces = split(text);
   Table table;
   table.entries.push_back({"kind", {pieces.front(), where}});
@@ -46,8 +47,6 @@ Result<Value> as_table(const std::string& text, const std::string& where) {
   return Value{std::move(table), where};
 }
 
-}  // namespace
-
 void read_strategy_section(Reader section, policy::StrategySpec& strategy) {
   std::string kind = section.has("kind") ? "" : strategy.kind;
   section.choice("kind", kind, policy::strategy_names());
@@ -58,7 +57,7 @@ void read_strategy_section(Reader section, policy::StrategySpec& strategy) {
 }
 
 Result<policy::StrategySpec> read_strategy(const Job& job, const std::string& text) {
-  const auto table = as_table(text, fmt::format("strategy \"{}\"", text));
+  const auto table = strategy_table(text, fmt::format("strategy \"{}\"", text));
   if (!table) return table.error();
   policy::StrategySpec strategy{split(text).front(), {}, job.strategy.batches};
   if (strategy.kind == job.strategy.kind) strategy.knobs = job.strategy.knobs;

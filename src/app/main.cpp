@@ -15,8 +15,12 @@ int main(int argc, char** argv) {
     app.require_subcommand(1);
     app.set_version_flag("--version", "motley 0.1.0");
     int exit_code = ExitCode::done;
+    motley::app::add_train(app, exit_code);
     motley::app::add_simulate(app, exit_code);
     motley::app::add_compare(app, exit_code);
+    motley::app::add_serve(app, exit_code);
+    motley::app::add_work(app, exit_code);
+    motley::app::add_replay(app, exit_code);
     motley::app::add_doctor(app, exit_code);
     motley::app::add_bench(app, exit_code);
     try {

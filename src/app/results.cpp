@@ -60,7 +60,7 @@ report::Phase phase(trace::Doing doing) {
   return report::Phase::wait;
 }
 
-std::vector<report::Lane> lanes(const Job& job, const SimulationResult& run) {
+std::vector<report::Lane> lanes(const Job& job, const RunResult& run) {
   std::vector<report::Lane> result;
   for (const trace::Timeline::Lane& lane : run.timeline) {
     report::Lane drawn{job.cluster.nodes[lane.node].name, {}};
@@ -76,13 +76,13 @@ std::vector<report::Point> points(const std::vector<trace::Point>& curve) {
   return result;
 }
 
-report::Row row_of(const Job& job, std::span<const SimulationResult> runs) {
+report::Row row_of(const Job& job, std::span<const RunResult> runs) {
   report::Row row;
   row.strategy = runs.front().label;
   const double n = static_cast<double>(runs.size());
   std::vector<std::vector<trace::Point>> curves;
   double squares = 0;
-  for (const SimulationResult& run : runs) {
+  for (const RunResult& run : runs) {
     const Figures f = figures(run);
     const auto& curve = run.summary.curve();
     const double final = curve.empty() || job.timing_only ? std::numeric_limits<double>::quiet_NaN() : curve.back().accuracy;
@@ -150,7 +150,7 @@ std::string_view ended_sentence(protocol::Ended why) {
 
 bool failed(protocol::Ended why) { return why == protocol::Ended::diverged || why == protocol::Ended::nobody_left; }
 
-Figures figures(const SimulationResult& run) {
+Figures figures(const RunResult& run) {
   Figures f;
   const trace::TimeShares time = run.summary.time();
   const double exposed = time.send_s + time.receive_s;
@@ -162,7 +162,7 @@ Figures figures(const SimulationResult& run) {
   return f;
 }
 
-json::object run_json(const Job& job, const SimulationResult& run) {
+json::object run_json(const Job& job, const RunResult& run) {
   const Figures f = figures(run);
   const auto& curve = run.summary.curve();
   const bool learned = !curve.empty() && !job.timing_only;
@@ -193,7 +193,7 @@ json::object run_json(const Job& job, const SimulationResult& run) {
           {"trace_sha256", run.trace_sha256}};
 }
 
-std::string run_text(const Job& job, const SimulationResult& run) {
+std::string run_text(const Job& job, const RunResult& run) {
   const Figures f = figures(run);
   std::string text = fmt::format("{} on {}, seed {}: {} after {:.1f} s, {} updates, {} samples\n", run.label, job.name, run.seed,
                                  ended_sentence(run.ending.why), seconds(run.ending.ended), run.ending.updates, run.ending.samples);
@@ -217,7 +217,7 @@ std::string run_text(const Job& job, const SimulationResult& run) {
   return text + fmt::format("  trace      {}\n", run.trace_sha256);
 }
 
-report::Comparison comparison(const Job& job, const std::vector<SimulationResult>& runs, const std::vector<std::uint64_t>& seeds,
+report::Comparison comparison(const Job& job, const std::vector<RunResult>& runs, const std::vector<std::uint64_t>& seeds,
                               std::string command) {
   report::Comparison table;
   table.job = job.name;

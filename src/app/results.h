@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "app/job.h"
-#include "app/simulation.h"
+#include "app/run_result.h"
 #include "report/comparison.h"
 
 namespace motley::app {
@@ -18,19 +18,19 @@ struct Figures {
   double exposed_comm_share = 0;
   double overlap_ratio = 0;  // 1 - exposed/total communication; 0: no strategy here computes while its slices travel
 };
-[[nodiscard]] Figures figures(const SimulationResult& run);
+[[nodiscard]] Figures figures(const RunResult& run);
 
 /// Why a run ended, in words; and whether that is a failure of the cluster.
 [[nodiscard]] std::string_view ended_sentence(protocol::Ended why);
 [[nodiscard]] bool failed(protocol::Ended why);
 
 /// The object that `simulate --json` prints.
-boost::json::object run_json(const Job& job, const SimulationResult& run);
+boost::json::object run_json(const Job& job, const RunResult& run);
 /// A few lines for people.
-std::string run_text(const Job& job, const SimulationResult& run);
+std::string run_text(const Job& job, const RunResult& run);
 
 /// One row per strategy, in the order of `runs` (first by strategy, then by seed; each strategy has `seeds` runs).
-report::Comparison comparison(const Job& job, const std::vector<SimulationResult>& runs, const std::vector<std::uint64_t>& seeds,
+report::Comparison comparison(const Job& job, const std::vector<RunResult>& runs, const std::vector<std::uint64_t>& seeds,
                               std::string command);
 /// The object that `compare --json` prints.
 boost::json::object comparison_json(const report::Comparison& comparison);

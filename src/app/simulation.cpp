@@ -1,86 +1,14 @@
 #include "app/simulation.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
-#include <cmath>
 #include <utility>
 
+#include "app/training.h"
 #include "cluster/cost.h"
-#include "policy/strategies.h"
 #include "sim/real_numbers.h"
-#include "store/layout.h"
 
 namespace motley::app {
 namespace {
-
-/// The simulator's view of a learner.
-class Learning : public store::GradientSource {
- public:
-  explicit Learning(std::unique_ptr<learn::Learner> learner) : learner_(std::move(learner)) {}
-  [[nodiscard]] const learn::ModelShape& shape() const { return learner_->shape(); }
-  [[nodiscard]] std::uint64_t activation_bytes_per_sample() const { return learner_->activation_bytes_per_sample(); }
-  void initialize(std::uint64_t seed, std::span<float> values) override { learner_->initialize(seed, values); }
-  store::Loss gradient(std::span<const float> values, std::span<const std::uint32_t> samples, std::span<float> out, Flow& flow) override {
-    return loss(learner_->gradient(values, samples, out, flow));
-  }
-  store::Loss evaluate(std::span<const float> values) override { return loss(learner_->evaluate(values)); }
-
- private:
-  static store::Loss loss(const learn::StepResult& r) { return {r.loss_sum, r.correct, r.samples}; }
-  std::unique_ptr<learn::Learner> learner_;
-};
-
-std::vector<store::TensorPlace> places(const learn::ModelShape& shape) {
-  std::vector<store::TensorPlace> result;
-  for (const learn::Tensor& tensor : shape.tensors)
-    result.push_back({tensor.offset, tensor.count,
-                      tensor.kind == learn::TensorKind::parameter ? store::SliceKind::parameter : store::SliceKind::statistic});
-  return result;
-}
-
-/// How many samples one step of each node may have.
-Result<std::vector<std::uint32_t>> limits_of_memory(const Job& job, std::uint64_t parameter_bytes, std::uint64_t activation_bytes) {
-  std::vector<std::uint32_t> limits;
-  for (const cluster::Node& node : job.cluster.nodes) {
-    const auto most = cluster::most_samples(node.memory_bytes, parameter_bytes, activation_bytes);
-    if (!most)
-      return bad_input(
-          fmt::format("{}: cluster.node.memory: found {} bytes on node \"{}\", expected at least {} for a step of one sample "
-                      "(4 x {} of parameters, {} of activations); take a smaller model, or leave the node or its memory out",
-                      job.file.string(), node.memory_bytes, node.name, cluster::step_bytes(parameter_bytes, activation_bytes, 1),
-                      parameter_bytes, activation_bytes));
-    limits.push_back(*most);
-  }
-  return limits;
-}
-
-sim::WorldOptions world_options(const Job& job, const Material& material, store::Layout layout, std::uint64_t seed) {
-  const double epoch = static_cast<double>(material.epoch_samples);
-  sim::WorldOptions world;
-  world.cluster = job.cluster;
-  world.layout = std::move(layout);
-  world.seed = seed;
-  world.chief.epoch_samples = material.epoch_samples;
-  world.chief.total_samples = std::max<std::uint64_t>(1, std::llround(job.max_epochs * epoch));
-  world.chief.evaluate_every = std::max<std::uint64_t>(1, std::llround(job.evaluate_every * epoch));
-  if (job.max_seconds) world.chief.max_time = from_seconds(*job.max_seconds);
-  world.chief.servers = job.cluster.servers;
-  world.chief.silence_deadline = job.cluster.silence_deadline;
-  world.chief.quorum = 0;
-  for (std::uint32_t n = 0; n < job.cluster.nodes.size(); ++n)
-    world.chief.quorum += cluster::present_at_start(job.cluster, NodeId{n}) ? 1 : 0;
-  return world;
-}
-
-/// A window of five equal-batch steps from where training has settled.
-trace::Timeline timeline_window(const Job& job, std::uint64_t total_samples) {
-  double step_s = 0;
-  const double share = static_cast<double>(job.global_batch) / static_cast<double>(job.cluster.nodes.size());
-  for (const cluster::Node& node : job.cluster.nodes) step_s = std::max(step_s, cluster::affine(node).at(share));
-  const double steps = static_cast<double>(total_samples) / job.global_batch;
-  return {at_seconds(std::min(40.0, steps / 4) * step_s), from_seconds(5 * step_s)};
-}
 
 /// Tells how far training is, now and then.
 class Progress : public trace::Sink {
@@ -97,77 +25,56 @@ class Progress : public trace::Sink {
 
 }  // namespace
 
-Result<Material> load_material(const Job& job) {
-  if (job.timing_only) return Material{nullptr, job.timing_samples};
-  auto data = learn::load(job.data);
-  if (!data) return data.error();
-  const std::uint64_t samples = learn::training_samples(**data);
-  return Material{std::move(*data), samples};
+trace::Timeline timeline_window(const Job& job, std::uint64_t total_samples) {
+  double step_s = 0;
+  const double share = static_cast<double>(job.global_batch) / static_cast<double>(job.cluster.nodes.size());
+  for (const cluster::Node& node : job.cluster.nodes) step_s = std::max(step_s, cluster::affine(node).at(share));
+  const double steps = static_cast<double>(total_samples) / job.global_batch;
+  return {at_seconds(std::min(40.0, steps / 4) * step_s), from_seconds(5 * step_s)};
 }
 
-Result<SimulationResult> simulate(const Job& job, const Material& material, const SimulationOptions& options) {
-  const policy::Knobs& knobs = options.strategy.knobs;
-  const policy::Setting setting{job.global_batch, job.optimizer.momentum};
-  auto strategy = policy::make_strategy(options.strategy, setting);
-  if (!strategy) return strategy.error();
+Result<RunResult> simulate(const Job& job, const Material& material, const SimulationOptions& options) {
+  auto training = make_training(job, material, options.strategy);
+  if (!training) return training.error();
 
-  std::unique_ptr<Learning> learning;
-  std::vector<store::TensorPlace> tensors{{0, job.timing_values, store::SliceKind::parameter}};
-  if (!job.timing_only) {
-    auto learner = learn::make_learner(job.model, material.data);
-    if (!learner) return learner.error();
-    learning = std::make_unique<Learning>(std::move(*learner));
-    tensors = places(learning->shape());
-  }
-  const store::Layout layout = store::cut(tensors, std::max<std::uint64_t>(1, job.slice_bytes / sizeof(float)), job.cluster.servers);
-  for (std::uint32_t s = 0; s < job.cluster.servers; ++s)
-    if (layout.of(ServerId{s}).empty())
-      return bad_input(
-          fmt::format("{}: cluster.server.count: found {} servers for a model of {} slices; expected at most one server per slice (or a "
-                      "smaller [wire] slice)",
-                      job.file.string(), job.cluster.servers, layout.slices.size()));
-
-  auto limits = limits_of_memory(job, layout.values * sizeof(float),
-                                 learning ? learning->activation_bytes_per_sample() : job.timing_activation_bytes);
-  if (!limits) return limits.error();
-
-  sim::WorldOptions world_opts = world_options(job, material, layout, options.seed);
-  world_opts.most_samples = *limits;
-  policy::ScheduleSpec schedule_spec = job.schedule;
-  schedule_spec.lr = knobs.lr.value_or(schedule_spec.lr);
-  const policy::Schedule schedule(schedule_spec, job.global_batch, material.epoch_samples, world_opts.chief.total_samples);
+  sim::WorldOptions world_options;
+  world_options.cluster = job.cluster;
+  world_options.layout = training->layout;
+  world_options.seed = options.seed;
+  world_options.chief = training->chief;
+  world_options.most_samples = training->most_samples;
 
   std::unique_ptr<sim::RealNumbers> real;
   sim::NoNumbers none;
-  if (learning) {
+  if (training->learning) {
     sim::RealNumbersOptions numbers;
-    numbers.layout = layout;
+    numbers.layout = training->layout;
     numbers.optimizer = job.optimizer;
-    numbers.parameters = learning->shape().parameters;
+    numbers.parameters = training->replica.parameters;
     numbers.epoch_samples = material.epoch_samples;
     numbers.seed = options.seed;
-    numbers.local_steps = strategy->payload() == policy::Payload::delta;
-    numbers.local_momentum = strategy->momentum();
-    real = std::make_unique<sim::RealNumbers>(std::move(numbers), *learning);
+    numbers.local_steps = training->replica.local_steps;
+    numbers.local_momentum = training->replica.local_momentum;
+    real = std::make_unique<sim::RealNumbers>(std::move(numbers), *training->learning);
   }
 
-  SimulationResult result;
+  RunResult result;
   trace::Writer writer;
-  trace::Timeline timeline = timeline_window(job, world_opts.chief.total_samples);
-  Progress progress(options.progress, world_opts.chief.total_samples);
+  trace::Timeline timeline = timeline_window(job, training->chief.total_samples);
+  Progress progress(options.progress, training->chief.total_samples);
   std::vector<trace::Sink*> sinks{&writer, &result.summary, &timeline, &progress};
   if (options.also != nullptr) sinks.push_back(options.also);
   trace::Tee tee(std::move(sinks));
 
-  sim::World world(world_opts, std::move(*strategy), schedule, real ? static_cast<sim::Numbers&>(*real) : none, tee);
+  sim::World world(world_options, std::move(training->strategy), training->schedule, real ? static_cast<sim::Numbers&>(*real) : none, tee);
   result.ending = world.run();
   result.label = options.label;
   result.seed = options.seed;
   result.timeline = timeline.lanes();
   result.trace_sha256 = writer.finish();
-  result.sum_of_parts = cluster::sum_of_parts(job.cluster, job.global_batch, *limits);
+  result.sum_of_parts = training->sum_of_parts;
   if (real) {
-    result.values.resize(layout.values);
+    result.values.resize(training->layout.values);
     real->values(result.values);
   }
   return result;

@@ -8,20 +8,13 @@
 #include <vector>
 
 #include "app/job.h"
+#include "app/run_result.h"
+#include "app/training.h"
 #include "base/result.h"
-#include "sim/world.h"
 #include "trace/sinks.h"
-#include "trace/summary.h"
 #include "trace/timeline.h"
 
 namespace motley::app {
-
-/// What all runs of one job share; loaded once.
-struct Material {
-  std::shared_ptr<const learn::DataSet> data;  // none: timing only
-  std::uint64_t epoch_samples = 0;
-};
-Result<Material> load_material(const Job& job);
 
 struct SimulationOptions {
   policy::StrategySpec strategy;
@@ -31,18 +24,10 @@ struct SimulationOptions {
   std::function<void(double share)> progress;  // of all samples; may be empty
 };
 
-struct SimulationResult {
-  std::string label;
-  std::uint64_t seed = 0;
-  sim::Ending ending;
-  trace::Summary summary;
-  std::vector<trace::Timeline::Lane> timeline;  // a few steps from the middle
-  std::string trace_sha256;
-  double sum_of_parts = 0;
-  std::vector<float> values;  // the final model; empty: timing only
-};
+/// A window of five equal-batch steps from where training has settled.
+trace::Timeline timeline_window(const Job& job, std::uint64_t total_samples);
 
 /// Fails when the strategy or the model cannot be made; a training that went wrong is a result, see ending.why.
-Result<SimulationResult> simulate(const Job& job, const Material& material, const SimulationOptions& options);
+Result<RunResult> simulate(const Job& job, const Material& material, const SimulationOptions& options);
 
 }  // namespace motley::app

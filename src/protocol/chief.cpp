@@ -27,7 +27,7 @@ void Chief::step(Instant now, const ChiefEvent& event, ChiefActions& out) {
                    [&](const Tick&) {
                      if (!finished_) tick(now, out);
                    },
-                   [&](const Interrupted&) { finish(Ended::interrupted, out); }},
+                   [&](const Interrupted&) { finish(now, Ended::interrupted, out); }},
              event);
 }
 
@@ -109,8 +109,8 @@ void Chief::expel(Instant now, WorkerId worker, Gone why, ChiefActions& out) {
 void Chief::tick(Instant now, ChiefActions& out) {
   for (const WorkerId worker : membership_.silent(now)) expel(now, worker, Gone::silent_too_long, out);
   if (!started_ && first_joined_ && now - *first_joined_ > options_.silence_deadline && membership_.size() > 0) start(now, out);
-  if (empty_since_ && now - *empty_since_ > options_.empty_deadline) finish(Ended::nobody_left, out);
-  if (options_.max_time && started_ && now - started_at_ + options_.trained_before >= *options_.max_time) finish(Ended::time_is_up, out);
+  if (empty_since_ && now - *empty_since_ > options_.empty_deadline) finish(now, Ended::nobody_left, out);
+  if (options_.max_time && started_ && trained(now) >= *options_.max_time) finish(now, Ended::time_is_up, out);
 }
 
 // A contribution's way: said and gathered everywhere -> complete -> with the strategy -> applied ---------------------------------------
@@ -162,22 +162,22 @@ void Chief::refuse(Instant now, WorkerId worker, const Outstanding& order, Chief
   duty.outstanding.erase(duty.outstanding.begin() + (&order - duty.outstanding.data()));
   tell_servers(wire::Discard{worker, step}, out);
   out.emplace_back(Dropped{worker, step, policy::Why::not_finite});
-  if (++refusals_ >= options_.refusals_in_a_row) return finish(Ended::diverged, out);
+  if (++refusals_ >= options_.refusals_in_a_row) return finish(now, Ended::diverged, out);
   if (++duty.refusals >= options_.refusals_of_one && membership_.size() > 1) return expel(now, worker, Gone::never_finite, out);
   strategy_.refused(now, worker, decisions_);
   carry_out(now, out);
 }
 
 void Chief::carry_out(Instant now, ChiefActions& out) {
-  for (const policy::Apply& update : decisions_.apply) apply(update, out);
+  for (const policy::Apply& update : decisions_.apply) apply(now, update, out);
   // A worker that rests may let others go, which appends to the list.
   for (std::size_t next = 0; next < decisions_.release.size();) order_next(now, decisions_.release[next++], out);
   for (const policy::Hold& hold : decisions_.hold) out.emplace_back(Held{hold.worker, hold.why, hold.gap});
   decisions_.clear();
-  if (ledger_.complete()) finish(Ended::every_sample_counted, out);
+  if (ledger_.complete()) finish(now, Ended::every_sample_counted, out);
 }
 
-void Chief::apply(const policy::Apply& update, ChiefActions& out) {
+void Chief::apply(Instant now, const policy::Apply& update, ChiefActions& out) {
   weights_.resize(update.members.size());
   strategy_.weigh(update.members, weights_);
   const bool gradients = strategy_.payload() == policy::Payload::gradient;
@@ -201,7 +201,7 @@ void Chief::apply(const policy::Apply& update, ChiefActions& out) {
   tell_servers(message, out);
   strategy_.updated();
   if (ledger_.counted() >= next_evaluation_) evaluate(out);
-  if (options_.checkpoint_every > 0 && version_.value % options_.checkpoint_every == 0) checkpoint(out);
+  if (options_.checkpoint_every > 0 && version_.value % options_.checkpoint_every == 0) checkpoint(now, out);
 }
 
 void Chief::order_next(Instant now, policy::Release release, ChiefActions& out) {
@@ -221,12 +221,14 @@ void Chief::order_next(Instant now, policy::Release release, ChiefActions& out) 
   out.emplace_back(Released{worker, step, version_, release.why});
   tell_servers(wire::Release{worker, step, strategy_.rho(), plan.bits.pull}, out);
   out.emplace_back(Send{peer(worker), wire::Order{worker, step, version_, local_steps, schedule_.rate(ledger_.counted()), plan.bits.push,
-                                                  now - started_at_ + options_.trained_before, lease}});
+                                                  trained(now), lease}});
   duty.outstanding.push_back({step, std::move(lease), local_steps, std::nullopt, {}});
   strategy_.ordered(now, worker);
 }
 
 // Endings ----------------------------------------------------------------------------------------------------------------------------
+
+Duration Chief::trained(Instant now) const { return trained_before_ + (started_ ? now - started_at_ : Duration{0}); }
 
 void Chief::evaluate(ChiefActions& out) {
   evaluated_ = version_;
@@ -235,10 +237,10 @@ void Chief::evaluate(ChiefActions& out) {
   tell_servers(wire::Export{version_}, out);
 }
 
-void Chief::checkpoint(ChiefActions& out) {
+void Chief::checkpoint(Instant now, ChiefActions& out) {
   saved_ = version_;
-  out.emplace_back(
-      Checkpoint{{version_, ledger_.counted_positions(), next_evaluation_, evaluated_, membership_.next_id(), strategy_.save()}});
+  out.emplace_back(Checkpoint{
+      {version_, ledger_.counted_positions(), next_evaluation_, evaluated_, membership_.next_id(), trained(now), strategy_.save()}});
   tell_servers(wire::Export{version_, true}, out);
 }
 
@@ -250,15 +252,16 @@ bool Chief::resume(const ChiefState& state) {
   evaluated_ = state.evaluated;
   saved_ = state.version;
   membership_.go_on_from(state.next_worker);
+  trained_before_ = state.trained;
   strategy_.restore(state.strategy);
   return true;
 }
 
-void Chief::finish(Ended why, ChiefActions& out) {
+void Chief::finish(Instant now, Ended why, ChiefActions& out) {
   if (finished_) return;
   finished_ = true;
   if (evaluated_ < version_) evaluate(out);
-  if ((options_.checkpoint_every > 0 || why == Ended::interrupted) && saved_ != version_) checkpoint(out);
+  if ((options_.checkpoint_every > 0 || why == Ended::interrupted) && saved_ != version_) checkpoint(now, out);
   for (const WorkerId worker : membership_.all()) out.emplace_back(Send{peer(worker), wire::Stop{}});
   out.emplace_back(Finished{why});
 }

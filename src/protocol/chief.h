@@ -34,7 +34,6 @@ struct ChiefOptions {
   Duration empty_deadline = from_seconds(60);   // nobody here for so long: give up
   std::uint32_t refusals_in_a_row = 16;         // so many contributions with non-finite values, and training has diverged
   std::uint64_t checkpoint_every = 0;           // updates between two checkpoints; 0: none
-  Duration trained_before{};                    // by the runs that this one goes on from; counts towards max_time
   std::uint32_t refusals_of_one = 4;            // so many of one worker in a row, and it is sent away, if it is not the only one
 };
 
@@ -117,6 +116,7 @@ struct ChiefState {
   std::uint64_t next_evaluation{};
   Version evaluated;     // the newest version that an evaluation was asked for
   WorkerId next_worker;  // ids go on, so that those from before the restart stay fenced
+  Duration trained{};    // so far
   std::vector<double> strategy;
 };
 /// Save this state with what every server exports next, parameters and optimizer.
@@ -173,11 +173,12 @@ class Chief {
   void refuse(Instant now, WorkerId worker, const Outstanding& order, ChiefActions& out);
   void start(Instant now, ChiefActions& out);
   void carry_out(Instant now, ChiefActions& out);
-  void apply(const policy::Apply& update, ChiefActions& out);
+  void apply(Instant now, const policy::Apply& update, ChiefActions& out);
   void order_next(Instant now, policy::Release release, ChiefActions& out);
   void evaluate(ChiefActions& out);
-  void checkpoint(ChiefActions& out);
-  void finish(Ended why, ChiefActions& out);
+  void checkpoint(Instant now, ChiefActions& out);
+  void finish(Instant now, Ended why, ChiefActions& out);
+  [[nodiscard]] Duration trained(Instant now) const;
   void tell_servers(const wire::Message& message, ChiefActions& out) const;
 
   ChiefOptions options_;
@@ -195,6 +196,7 @@ class Chief {
   Version evaluated_;
   std::optional<Version> saved_;  // the newest version that a checkpoint was asked for
   Instant started_at_{};          // of the first order
+  Duration trained_before_{};     // by the runs that this one goes on from
   std::uint32_t refusals_ = 0;
   std::optional<Instant> first_joined_;  // of those here
   std::optional<Instant> empty_since_;

@@ -109,17 +109,16 @@ void ChiefProcess::heard(transport::Connection& from, wire::Message message) {
 void ChiefProcess::enquired(Link& link, const wire::Enquire& enquire) {
   if (link.enquired) return;
   link.enquired = true;
-  if (enquire.seat < options_.cluster.nodes.size() && options_.cluster.nodes[enquire.seat].name == enquire.node) {
-    link.node = NodeId{enquire.seat};
+  const auto& nodes = options_.cluster.nodes;
+  const auto found = std::find_if(nodes.begin(), nodes.end(), [&](const cluster::Node& node) { return node.name == enquire.node; });
+  if (found != nodes.end()) {
+    link.node = NodeId{static_cast<std::uint32_t>(found - nodes.begin())};
     if (auto shape = links_to_.towards(*link.node)) link.connection->reshape(std::move(*shape));
   }
   brief(link);
 }
 
-void ChiefProcess::brief(Link& link) {
-  const Duration trained = options_.trained_before + (started_ ? clock_.now() - *started_ : Duration{0});
-  link.connection->send(wire::Briefing{options_.job, server_addresses_, seconds(trained)});
-}
+void ChiefProcess::brief(Link& link) { link.connection->send(wire::Briefing{options_.job, server_addresses_}); }
 
 void ChiefProcess::said_by_worker(Link& link, WorkerId worker, const wire::Message& message) {
   if (!link.workers.contains(worker)) return expel(link, fmt::format("it speaks as worker {}, which it is not", worker.value));
@@ -292,9 +291,8 @@ void ChiefProcess::exported(const std::shared_ptr<const Exported>& what) {
   }
   if (wanted.save && hooks_.save && what->moments) {
     ++judging_;
-    const Duration trained = options_.trained_before + (started_ ? clock_.now() - *started_ : Duration{0});
-    clerk_.post([this, alive = alive_, what, state = std::move(*wanted.save), trained] {
-      const auto saved = std::make_shared<Outcome>(hooks_.save({state, what->values, *what->moments, trained}));
+    clerk_.post([this, alive = alive_, what, state = std::move(*wanted.save)] {
+      const auto saved = std::make_shared<Outcome>(hooks_.save({state, what->values, *what->moments}));
       boost::asio::post(pump_, [this, alive, saved] {
         if (!*alive) return;
         --judging_;

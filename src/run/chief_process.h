@@ -46,7 +46,6 @@ struct Saved {
   protocol::ChiefState chief;
   SharedBuffer values;
   store::Moments moments;
-  Duration trained{};
 };
 
 struct Judgement {

@@ -31,7 +31,7 @@ void put(wire::Appender& out, const protocol::ChiefAction& action) {
             [&](const protocol::Dropped& a) { put_all(a.worker, a.step, static_cast<std::uint8_t>(a.why)); },
             [&](const protocol::Rested& a) { put_all(a.worker); }, [&](const protocol::Evaluate& a) { put_all(a.version, a.samples); },
             [&](const protocol::Checkpoint& a) {
-              put_all(a.state.version, a.state.next_evaluation, a.state.evaluated, a.state.next_worker, a.state.strategy);
+              put_all(a.state.version, a.state.next_evaluation, a.state.evaluated, a.state.next_worker, a.state.trained, a.state.strategy);
               for (const auto& [first, last] : a.state.counted) put_all(first, last);
             },
             [&](const protocol::Finished& a) { put_all(a.why); }},

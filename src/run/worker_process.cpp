@@ -68,7 +68,7 @@ void WorkerProcess::reached(Result<std::unique_ptr<transport::Connection>> conne
   life_.emplace();
   life_->chief = unshaped(std::move(*connection), pump_, options_.transport);
   life_->chief->start(*this);
-  life_->chief->send(wire::Enquire{options_.node, options_.seat});
+  life_->chief->send(wire::Enquire{options_.node});
 }
 
 void WorkerProcess::lose(const std::string& why) {
@@ -132,7 +132,6 @@ void WorkerProcess::prepared(Result<WorkerKit> kit, const wire::Briefing& briefi
     if (kit_->node && kit_->cluster.nodes[kit_->node->value].device == cluster::DeviceKind::emulated)
       link_.emplace(pump_.get_executor(), kit_->cluster, *kit_->node);
   }
-  training_.emplace(from_seconds(briefing.training_s));
   if (link_) life_->chief->reshape(link_->shape());
   life_->server_addresses = briefing.servers;
   reach_servers();
@@ -158,7 +157,7 @@ void WorkerProcess::reach_server(std::uint32_t server) {
     held = unshaped(std::move(*connection), pump_, options_.transport);
     if (link_) held->reshape(link_->shape());
     held->start(*this);
-    held->send(wire::Enquire{options_.node, options_.seat});  // so that it knows whose links to emulate
+    held->send(wire::Enquire{options_.node});  // so that it knows whose links to emulate
     if (--life_->servers_missing == 0) begin();
   });
 }
@@ -166,7 +165,7 @@ void WorkerProcess::reach_server(std::uint32_t server) {
 void WorkerProcess::begin() {
   protocol::WorkerOptions worker;
   worker.node = options_.node;
-  worker.seat = options_.seat;
+  worker.seat = kit_->seat;
   worker.most_samples = kit_->most_samples;
   for (const store::Slice& slice : desk_->layout().slices) worker.servers_of_slices.push_back(slice.server);
   worker.heartbeat = kit_->cluster.heartbeat;
@@ -276,6 +275,7 @@ void WorkerProcess::heard(transport::Connection&, wire::Message message) {
     if (!life_->machine) briefed(*briefing);
     return;
   }
+  if (const auto* order = std::get_if<wire::Order>(&message)) training_.emplace(order->training);  // the chief's clock, less the way here
   tell(protocol::Arrived{message});
   // The servers must know who we are before they can send us anything.
   if (life_ && life_->machine && life_->machine->id() && life_->attached != life_->machine->id()) {

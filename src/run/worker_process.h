@@ -29,6 +29,7 @@ struct WorkerKit {
   DeskKit desk;
   cluster::Spec cluster;
   std::optional<NodeId> node;  // whose links to emulate
+  std::uint32_t seat = wire::no_seat;
   std::uint32_t most_samples = 0;
   transport::JobHash job{};
 };
@@ -38,7 +39,6 @@ struct WorkerProcessOptions {
   transport::Address chief;
   transport::Options transport;  // its job hash is ignored: the briefing says what the job is
   std::string node;
-  std::uint32_t seat = wire::no_seat;
   std::chrono::milliseconds first_pause{100};  // before trying again; doubles
   std::chrono::milliseconds longest_pause{5'000};
   std::chrono::milliseconds patience{120'000};  // without a chief for so long: give up

@@ -149,14 +149,12 @@ struct Pulled {
 
 /// A newcomer to the chief: what are we working on? Said before anything else; answered by Briefing.
 struct Enquire {
-  std::string node;      // its name
-  std::uint32_t seat{};  // its place in the job's list of nodes; who has none says the highest number
+  std::string node;  // its name: one of the job's nodes, or a stranger's
 };
 /// The chief to a newcomer.
 struct Briefing {
   std::string job;                   // the resolved job, as text
   std::vector<std::string> servers;  // where server k listens; the chief's own, 0, is empty: the connection this comes on
-  double training_s{};               // how long training has gone on
 };
 /// A worker to a server: what you send to this member goes here.
 struct Attach {
@@ -186,8 +184,8 @@ struct CarriedAll {
   double rate{};  // of the last gradient update
 };
 
-BOOST_DESCRIBE_STRUCT(Enquire, (), (node, seat))
-BOOST_DESCRIBE_STRUCT(Briefing, (), (job, servers, training_s))
+BOOST_DESCRIBE_STRUCT(Enquire, (), (node))
+BOOST_DESCRIBE_STRUCT(Briefing, (), (job, servers))
 BOOST_DESCRIBE_STRUCT(Attach, (), (worker))
 BOOST_DESCRIBE_STRUCT(Serve, (), (server, address))
 BOOST_DESCRIBE_STRUCT(Carried, (), (server, version, slice, holding))

@@ -1,0 +1,45 @@
+#include "app/checkpoint_state.h"
+
+#include <fmt/format.h>
+
+#include <boost/json/parse.hpp>
+#include <boost/json/serialize.hpp>
+
+namespace motley::app {
+
+namespace json = boost::json;
+
+std::string chief_state_json(const protocol::ChiefState& state) {
+  json::array counted;
+  for (const auto& [first, last] : state.counted) counted.push_back(json::array{first, last});
+  json::array strategy;
+  for (const double x : state.strategy) strategy.emplace_back(x);
+  return json::serialize(json::object{{"version", state.version.value},
+                                      {"counted", counted},
+                                      {"next_evaluation", state.next_evaluation},
+                                      {"evaluated", state.evaluated.value},
+                                      {"next_worker", state.next_worker.value},
+                                      {"trained_ns", state.trained.count()},
+                                      {"strategy", strategy}});
+}
+
+Result<protocol::ChiefState> read_chief_state(const std::string& text) {
+  try {
+    const json::object held = json::parse(text).as_object();
+    const auto number = [&](const char* key) { return held.at(key).to_number<std::uint64_t>(); };
+    protocol::ChiefState state;
+    state.version = Version{number("version")};
+    for (const json::value& range : held.at("counted").as_array())
+      state.counted.emplace(range.as_array().at(0).to_number<std::uint64_t>(), range.as_array().at(1).to_number<std::uint64_t>());
+    state.next_evaluation = number("next_evaluation");
+    state.evaluated = Version{number("evaluated")};
+    state.next_worker = WorkerId{held.at("next_worker").to_number<std::uint32_t>()};
+    state.trained = Duration{held.at("trained_ns").to_number<std::int64_t>()};
+    for (const json::value& x : held.at("strategy").as_array()) state.strategy.push_back(x.to_number<double>());
+    return state;
+  } catch (const std::exception& wrong) {  // boost::json's way to say so
+    return bad_input(fmt::format("found what is no state of a chief ({}); expected what a checkpoint holds", wrong.what()));
+  }
+}
+
+}  // namespace motley::app

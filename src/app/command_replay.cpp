@@ -1,0 +1,80 @@
+// motley replay RUN: lives a real run's decisions again, from what its chief heard, and finds the first that comes out differently.
+#include <fmt/format.h>
+
+#include <boost/json/serialize.hpp>
+#include <cstdio>
+#include <fstream>
+#include <iterator>
+#include <memory>
+#include <span>
+
+#include "app/commands.h"
+#include "app/job_arguments.h"
+#include "app/run_folder.h"
+#include "app/training.h"
+#include "run/inputs.h"
+
+namespace motley::app {
+namespace {
+
+struct Arguments {
+  std::string folder;
+  bool json = false;
+};
+
+Result<run::Replayed> replay_life(const Job& job, const Material& material, const std::filesystem::path& folder, std::uint32_t life) {
+  auto training = make_training(job, material, job.strategy);
+  if (!training) return training.error();
+  const auto began = beginning_of_life(folder, life);
+  if (!began) return began.error();
+  training->chief.checkpoint_every = began->checkpoint_every;
+  protocol::Chief chief(training->chief, std::move(training->strategy), training->schedule);
+  if (began->state && !chief.resume(*began->state))
+    return bad_input(fmt::format("{}: life {} began where no such training can be", folder.string(), life));
+  std::ifstream file(inputs_of_life(folder, life), std::ios::binary);
+  const std::string bytes((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
+  return run::replay(std::as_bytes(std::span(bytes)), chief);
+}
+
+int replay(const Arguments& arguments) {
+  const std::filesystem::path folder = arguments.folder;
+  const auto job = read_job(folder / "job.toml", {});
+  if (!job) return fail(job.error());
+  const auto material = load_material(*job);
+  if (!material) return fail(material.error());
+  if (!std::filesystem::exists(inputs_of_life(folder, 0)))
+    return fail(bad_input(
+        fmt::format("{}: found no inputs.0.bin, expected the folder of a run of `motley train` or `motley serve`", folder.string())));
+  std::uint64_t inputs = 0;
+  std::uint32_t lives = 0;
+  for (; std::filesystem::exists(inputs_of_life(folder, lives)); ++lives) {
+    const auto replayed = replay_life(*job, *material, folder, lives);
+    if (!replayed) return fail(replayed.error());
+    inputs += replayed->inputs;
+    if (replayed->first_difference) {
+      fmt::print(stderr, "{}: life {}: the answers to input {} differ from those of the run\n", folder.string(), lives,
+                 *replayed->first_difference);
+      return ExitCode::cluster_failed;
+    }
+    if (replayed->cut_short)
+      fmt::print(stderr, "{}: life {} ends within a record, as when its process was killed\n", folder.string(), lives);
+  }
+  if (arguments.json)
+    fmt::print("{}\n", boost::json::serialize(boost::json::object{{"lives", lives}, {"inputs", inputs}, {"identical", true}}));
+  else
+    fmt::print("{}: {} inputs of {} {} of the chief lived again, every decision identical\n", folder.string(), inputs, lives,
+               lives == 1 ? "life" : "lives");
+  return ExitCode::done;
+}
+
+}  // namespace
+
+void add_replay(CLI::App& app, int& exit_code) {
+  auto arguments = std::make_shared<Arguments>();
+  CLI::App* command = app.add_subcommand("replay", "live a run's decisions again and require them to be identical");
+  command->add_option("RUN", arguments->folder, "folder of a run")->required();
+  command->add_flag("--json", arguments->json, "print one JSON object on stdout and nothing else there");
+  command->callback([arguments, &exit_code] { exit_code = replay(*arguments); });
+}
+
+}  // namespace motley::app

@@ -1,0 +1,272 @@
+// motley serve JOB --listen HOST:PORT: the chief of a cluster, to which workers come.
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/signal_set.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <boost/json/serialize.hpp>
+#include <csignal>
+#include <cstdio>
+#include <memory>
+#include <sstream>
+
+#include "app/checkpoint.h"
+#include "app/commands.h"
+#include "app/doors.h"
+#include "app/job_arguments.h"
+#include "app/results.h"
+#include "app/run_folder.h"
+#include "app/screen.h"
+#include "app/sha256.h"
+#include "app/training.h"
+#include "run/chief_process.h"
+#include "store/safetensors.h"
+
+namespace motley::app {
+namespace {
+
+struct Arguments {
+  JobArguments job;
+  DoorArguments door;
+  std::string listen = "127.0.0.1:0";
+  std::string out;
+  std::uint64_t checkpoint_every = 500;
+  bool resume = false;
+  bool require_target = false;
+  bool launched = false;  // by `motley train`, which reads our stdout
+};
+
+/// Everything of one life of a chief, in the order in which it is made.
+class Serving {
+ public:
+  Serving(const Arguments& arguments, std::string job_text, Job job)
+      : arguments_(arguments), job_text_(std::move(job_text)), job_(std::move(job)) {}
+
+  int run();
+
+ private:
+  Outcome prepare();
+  Outcome open_door();
+  Result<run::Judgement> evaluate(std::span<const float> values);
+  void log(const std::string& sentence) { screen_ ? screen_->say(sentence) : fmt::print(stderr, "{}\n", sentence); }
+  void tell_launcher(const std::string& line) const {
+    if (!arguments_.launched) return;
+    fmt::print("{}\n", line);
+    std::fflush(stdout);
+  }
+  void repaint();
+  int finish();
+
+  const Arguments& arguments_;
+  std::string job_text_;
+  Job job_;
+  boost::asio::io_context pump_;
+  std::optional<Training> training_;
+  std::optional<Restored> restored_;
+  std::unique_ptr<RunFolder> folder_;
+  std::optional<Screen> screen_;
+  std::unique_ptr<run::ChiefProcess> chief_;
+  boost::asio::steady_timer painter_{pump_};
+  boost::asio::signal_set signals_{pump_, SIGINT, SIGTERM};
+  std::optional<Result<protocol::Ending>> ending_;
+  bool interrupted_ = false;
+  bool started_ = false;
+};
+
+Outcome Serving::prepare() {
+  const auto material = load_material(job_);
+  if (!material) return material.error();
+  auto training = make_training(job_, *material, job_.strategy);
+  if (!training) return training.error();
+  if (!training->learning)
+    return bad_input(fmt::format("{}: model.kind: found \"none\", expected a model: a real cluster trains one", job_.file.string()));
+  if (job_.cluster.servers != 1)
+    return bad_input(fmt::format("{}: cluster.server.count: found {}, expected 1 in a real cluster; several are simulated only so far",
+                                 job_.file.string(), job_.cluster.servers));
+  training_.emplace(std::move(*training));
+  training_->chief.checkpoint_every = arguments_.checkpoint_every;
+
+  const std::filesystem::path path = arguments_.out.empty() ? new_run_folder(job_.name) : std::filesystem::path(arguments_.out);
+  if (arguments_.resume) {
+    auto restored = load_checkpoint(path / "checkpoints", training_->learning->shape(), sha256_hex(job_text_));
+    if (!restored) return restored.error();
+    restored_ = std::move(*restored);
+    if (restored_)
+      log(fmt::format(
+          "going on from {}: version {}, {} of {} samples; updates since then are made again", restored_->file.string(),
+          restored_->chief.version.value,
+          [&] {
+            std::uint64_t sum = 0;
+            for (const auto& [first, last] : restored_->chief.counted) sum += last - first;
+            return sum;
+          }(),
+          training_->chief.total_samples));
+    else
+      log(fmt::format("no checkpoint in {}: starting from the beginning", (path / "checkpoints").string()));
+  }
+  auto folder = RunFolder::open(path, job_, job_text_, training_->chief.total_samples,
+                                {arguments_.checkpoint_every, restored_ ? std::optional(restored_->chief) : std::nullopt});
+  if (!folder) return folder.error();
+  folder_ = std::move(*folder);
+  return Done{};
+}
+
+Result<run::Judgement> Serving::evaluate(std::span<const float> values) {
+  try {
+    const store::Loss loss = training_->learning->evaluate(values);
+    const double samples = static_cast<double>(std::max<std::uint64_t>(loss.samples, 1));
+    return run::Judgement{static_cast<double>(loss.correct) / samples, loss.sum / samples};
+  } catch (const std::exception& failure) {  // torch
+    return world_failed(fmt::format("chief: evaluating the model failed: {}", failure.what()));
+  }
+}
+
+Outcome Serving::open_door() {
+  const auto token = arguments_.door.token();
+  if (!token) return token.error();
+  const auto address = transport::parse_address(arguments_.listen);
+  if (!address) return address.error();
+
+  run::ChiefProcessOptions options;
+  options.listen = *address;
+  options.transport = transport_options(*token, job_.slice_bytes);
+  options.transport.job = sha256(job_text_);
+  options.job = job_text_;
+  options.cluster = job_.cluster;
+  options.layout = training_->layout;
+  options.optimizer = job_.optimizer;
+  run::Beginning beginning;
+  if (restored_) {
+    options.trained_before = restored_->chief.trained;
+    beginning = restored_->beginning;
+  } else {
+    beginning.values.resize(training_->layout.values);
+    training_->learning->initialize(job_.seed, beginning.values);
+  }
+  options.chief = training_->chief;
+  protocol::Chief chief(training_->chief, std::move(training_->strategy), training_->schedule);
+  if (restored_ && !chief.resume(restored_->chief))
+    return bad_input(fmt::format("{}: found samples beyond the end of this training", restored_->file.string()));
+
+  run::ChiefHooks hooks;
+  hooks.evaluate = [this](std::span<const float> values) { return evaluate(values); };
+  hooks.save = [this, hash = sha256_hex(job_text_)](const run::Saved& saved) {
+    return save_checkpoint(folder_->checkpoints(), training_->learning->shape(), saved, hash);
+  };
+  hooks.log = [this](const std::string& sentence) { log(sentence); };
+  hooks.told = [this](const trace::Event& event) {
+    if (!started_ && event.kind == trace::Kind::released) {
+      started_ = true;
+      tell_launcher("started");
+    }
+    folder_->told(event);
+    screen_->told(event);
+  };
+  hooks.inputs = [this](std::span<const std::byte> input) { folder_->heard(input); };
+  chief_ = std::make_unique<run::ChiefProcess>(pump_, std::move(options), std::move(chief), std::move(beginning), std::move(hooks));
+  folder_->call_nodes(&chief_->node_names());
+  screen_.emplace(ScreenOptions{fmt::format("{} {}", job_.name, job_.strategy.kind), training_->chief.total_samples,
+                                training_->sum_of_parts, isatty(STDERR_FILENO) == 1},
+                  chief_->node_names());
+  return chief_->start([this](Result<protocol::Ending> how) {
+    ending_ = std::move(how);
+    pump_.stop();
+  });
+}
+
+void Serving::repaint() {
+  painter_.expires_after(std::chrono::milliseconds(250));
+  painter_.async_wait([this](const boost::system::error_code& cancelled) {
+    if (cancelled) return;
+    screen_->tick();
+    repaint();
+  });
+}
+
+int Serving::finish() {
+  const std::string command = fmt::format("motley train {}", (folder_->path() / "job.toml").string());
+  const auto& last = chief_->final_values();
+  std::vector<float> values;
+  if (last) values.assign(last->floats().begin(), last->floats().end());
+  if (!values.empty()) {
+    const Outcome written =
+        store::write_safetensors(folder_->path() / "model.safetensors", named(training_->learning->shape()), values, {{"format", "pt"}});
+    if (!written) return fail(written.error());
+  }
+  const auto result = folder_->finish(job_, chief_->node_names(), **ending_, training_->sum_of_parts, std::move(values), command);
+  if (!result) return fail(result.error());
+  if (arguments_.launched) {
+    std::istringstream text(run_text(job_, *result));
+    for (std::string line; std::getline(text, line);) tell_launcher("say " + line);
+  } else {
+    if (arguments_.job.json)
+      fmt::print("{}\n", boost::json::serialize(run_json(job_, *result)));
+    else
+      fmt::print("{}run: {}\n", run_text(job_, *result), folder_->path().string());
+  }
+  if (failed(result->ending.why)) {
+    fmt::print(stderr, "{}: training failed after {:.1f} s: {}\n", job_.name, seconds(result->ending.ended),
+               ended_sentence(result->ending.why));
+    return ExitCode::cluster_failed;
+  }
+  if (arguments_.require_target && (!job_.target_accuracy || !trace::time_to_target(result->summary.curve(), *job_.target_accuracy))) {
+    fmt::print(stderr, "{}: target accuracy {} was not reached\n", job_.name, job_.target_accuracy.value_or(0));
+    return ExitCode::target_missed;
+  }
+  return ExitCode::done;
+}
+
+int Serving::run() {
+  if (const Outcome prepared = prepare(); !prepared) return fail(prepared.error());
+  if (const Outcome open = open_door(); !open) return fail(open.error());
+  tell_launcher(fmt::format("listening {}", to_text(chief_->address())));
+  log(fmt::format("{}: listening on {}, run folder {}", job_.name, to_text(chief_->address()), folder_->path().string()));
+  const auto on_signal = [this](const auto& self) -> void {
+    signals_.async_wait([this, self](const boost::system::error_code& cancelled, int) {
+      if (cancelled) return;
+      if (interrupted_) _exit(ExitCode::cluster_failed);
+      interrupted_ = true;
+      log("interrupted: saving where we are (once more: stop at once)");
+      chief_->interrupt();
+      self(self);
+    });
+  };
+  on_signal(on_signal);
+  repaint();
+  pump_.run();
+  screen_->finish();
+  if (!ending_) return fail(world_failed("chief: the pump stopped before training ended"));
+  if (!*ending_) return fail(ending_->error());
+  const int code = finish();
+  chief_.reset();
+  return code;
+}
+
+int serve(const Arguments& arguments) {
+  const auto text = arguments.job.resolve();
+  if (!text) return fail(text.error());
+  auto job = parse_job(*text, arguments.job.file);
+  if (!job) return fail(job.error());
+  return Serving(arguments, *text, std::move(*job)).run();
+}
+
+}  // namespace
+
+void add_serve(CLI::App& app, int& exit_code) {
+  auto arguments = std::make_shared<Arguments>();
+  CLI::App* command = app.add_subcommand("serve", "be the chief of a cluster: hold the model, tell the workers what to do");
+  arguments->job.add_to(*command, true);
+  arguments->door.add_to(*command);
+  command->add_option("--listen", arguments->listen, "HOST:PORT or unix:PATH; other machines may come only with a token")
+      ->capture_default_str();
+  command->add_option("--out", arguments->out, "folder of the run (default: runs/JOB-TIME)");
+  command->add_option("--checkpoint-every", arguments->checkpoint_every, "updates between two checkpoints; 0: only when interrupted")
+      ->capture_default_str();
+  command->add_flag("--resume", arguments->resume, "go on from the newest checkpoint in --out")->needs("--out");
+  command->add_flag("--require-target", arguments->require_target, "exit with 4 when the target accuracy is not reached");
+  command->add_flag("--launched", arguments->launched)->group("");
+  command->callback([arguments, &exit_code] { exit_code = serve(*arguments); });
+}
+
+}  // namespace motley::app

@@ -1,0 +1,108 @@
+// motley train JOB: the job for real, on this machine: a chief and its workers, each a process.
+#include <fmt/format.h>
+
+#include <boost/json/parse.hpp>
+#include <boost/json/serialize.hpp>
+#include <cstdio>
+#include <fstream>
+#include <iterator>
+#include <memory>
+
+#include "app/commands.h"
+#include "app/job_arguments.h"
+#include "app/launch.h"
+#include "app/run_folder.h"
+
+namespace motley::app {
+namespace {
+
+struct Arguments {
+  JobArguments job;
+  std::string out;
+  std::uint64_t checkpoint_every = 500;
+  bool resume = false;
+  bool respawn = false;
+  bool require_target = false;
+};
+
+Outcome write_job(const std::filesystem::path& folder, const std::string& text) {
+  std::error_code failed;
+  std::filesystem::create_directories(folder, failed);
+  std::ofstream file(folder / "job.toml", std::ios::trunc);
+  file << text;
+  file.close();
+  if (failed || !file.good())
+    return bad_input(
+        fmt::format("the run's folder {} cannot be written; expected a writable place (choose one with --out)", folder.string()));
+  return Done{};
+}
+
+/// The folder to resume: JOB may be the folder of a run itself, or --out names it.
+Result<std::filesystem::path> folder_of(const Arguments& arguments, const Job& job) {
+  if (!arguments.out.empty()) return std::filesystem::path(arguments.out);
+  if (!arguments.resume) return new_run_folder(job.name);
+  return bad_input("--resume: found no folder of a run, expected `motley train RUN --resume` with the run's folder, or --out RUN");
+}
+
+int print_result(const std::filesystem::path& folder, const Launched& launched, bool json) {
+  std::ifstream file(folder / "result.json");
+  const std::string text((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
+  if (json && !text.empty()) {
+    boost::json::object result = boost::json::parse(text).as_object();
+    boost::json::object peaks;
+    for (const auto& [name, bytes] : launched.peak_rss_bytes) peaks[name] = bytes;
+    result["peak_rss_bytes"] = std::move(peaks);
+    result["deaths"] = launched.deaths;
+    result["run"] = folder.string();
+    fmt::print("{}\n", boost::json::serialize(result));
+  }
+  if (!json) {
+    for (const std::string& line : launched.said) fmt::print("{}\n", line);
+    fmt::print("run: {}\n", folder.string());
+  }
+  return launched.chief_code;
+}
+
+int train(Arguments arguments) {
+  if (arguments.resume && std::filesystem::is_directory(arguments.job.file)) {
+    arguments.out = arguments.job.file;
+    arguments.job.file = (std::filesystem::path(arguments.out) / "job.toml").string();
+  }
+  const auto text = arguments.job.resolve();
+  if (!text) return fail(text.error());
+  const auto job = parse_job(*text, arguments.job.file);
+  if (!job) return fail(job.error());
+  if (arguments.require_target && !job->target_accuracy)
+    return fail(
+        bad_input(fmt::format("{}: job.target_accuracy: found none, expected a target because of --require-target", job->file.string())));
+  const auto folder = folder_of(arguments, *job);
+  if (!folder) return fail(folder.error());
+  if (const Outcome written = write_job(*folder, *text); !written) return fail(written.error());
+  LaunchOptions options;
+  options.folder = *folder;
+  options.checkpoint_every = arguments.checkpoint_every;
+  options.resume = arguments.resume;
+  options.respawn = arguments.respawn;
+  options.require_target = arguments.require_target;
+  Launch launch(*job, options);
+  const auto launched = launch.run();
+  if (!launched) return fail(launched.error());
+  return print_result(*folder, *launched, arguments.job.json);
+}
+
+}  // namespace
+
+void add_train(CLI::App& app, int& exit_code) {
+  auto arguments = std::make_shared<Arguments>();
+  CLI::App* command = app.add_subcommand("train", "run the job for real on this machine: a chief and its workers, each a process");
+  arguments->job.add_to(*command, true);
+  command->add_option("--out", arguments->out, "folder of the run (default: runs/JOB-TIME)");
+  command->add_option("--checkpoint-every", arguments->checkpoint_every, "updates between two checkpoints; 0: only when interrupted")
+      ->capture_default_str();
+  command->add_flag("--resume", arguments->resume, "go on from the newest checkpoint; JOB may be the folder of the run");
+  command->add_flag("--respawn", arguments->respawn, "start processes that died again");
+  command->add_flag("--require-target", arguments->require_target, "exit with 4 when the target accuracy is not reached");
+  command->callback([arguments, &exit_code] { exit_code = train(*arguments); });
+}
+
+}  // namespace motley::app

@@ -1,0 +1,248 @@
+#include "app/launch.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+
+#include "app/commands.h"
+
+namespace motley::app {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr Duration respawn_pause = from_seconds(1);
+constexpr Duration grace = from_seconds(5);  // for workers to end by themselves once the chief has
+
+std::string this_program() {
+  std::error_code failed;
+  const fs::path self = fs::read_symlink("/proc/self/exe", failed);
+  return failed ? "motley" : self.string();
+}
+
+void say(const std::string& sentence) { fmt::print(stderr, "{}\n", sentence); }
+
+/// What died, of what, and its last words: all that a user needs to look further.
+void mourn(const std::string& name, const run::ChildEnd& end, const run::Child& child, const fs::path& log) {
+  say(fmt::format("{} on this machine died: {}; its output is in {}", name, run::describe(end), log.string()));
+  for (const std::string& line : child.last_lines()) say(fmt::format("  {} | {}", name, line));
+}
+
+}  // namespace
+
+Launch::Launch(const Job& job, LaunchOptions options) : job_(job), options_(std::move(options)), signals_(pump_, SIGINT, SIGTERM) {
+  chief_.name = "chief";
+}
+
+Launch::~Launch() {
+  std::error_code ignored;
+  if (!socket_folder_.empty()) fs::remove_all(socket_folder_, ignored);
+}
+
+Result<Launched> Launch::run() {
+  std::string pattern = (fs::temp_directory_path() / "motley-XXXXXX").string();  // a socket's path is short, a run's folder may not be
+  if (mkdtemp(pattern.data()) == nullptr) return world_failed(fmt::format("{}: a folder for sockets cannot be made", pattern));
+  socket_folder_ = pattern;
+  address_ = fmt::format("unix:{}/chief", pattern);
+  if (const Outcome started = start_chief(options_.resume); !started) return started.error();
+  wait_for_signals();
+  pump_.run();
+  if (failed_) return *failed_;
+  return result_;
+}
+
+void Launch::wait_for_signals() {
+  signals_.async_wait([this](const boost::system::error_code& cancelled, int) {
+    if (cancelled) return;
+    if (interrupted_) {
+      for (auto& [node, worker] : workers_)
+        if (worker.child) worker.child->signal(SIGKILL);
+      if (chief_.child) chief_.child->signal(SIGKILL);
+    }
+    interrupted_ = true;
+    if (chief_.child) chief_.child->signal(SIGTERM);  // it saves, tells the workers, and ends
+    wait_for_signals();
+  });
+}
+
+void Launch::after(Duration delay, std::function<void()> what) {
+  timers_.push_back(std::make_unique<boost::asio::steady_timer>(pump_, delay));
+  timers_.back()->async_wait([what = std::move(what)](const boost::system::error_code& cancelled) {
+    if (!cancelled) what();
+  });
+}
+
+// The chief ------------------------------------------------------------------------------------------------------------------------------
+
+Outcome Launch::start_chief(bool resume) {
+  run::ChildOptions child;
+  child.command = {this_program(),
+                   "serve",
+                   (options_.folder / "job.toml").string(),
+                   "--listen",
+                   address_,
+                   "--out",
+                   options_.folder.string(),
+                   "--launched",
+                   "--checkpoint-every",
+                   std::to_string(options_.checkpoint_every)};
+  if (resume) child.command.emplace_back("--resume");
+  if (options_.require_target) child.command.emplace_back("--require-target");
+  child.inherit_errors = true;
+  listening_ = false;
+  ++chief_.lives;
+  auto started = run::Child::start(
+      pump_, child, {[this](const std::string& line) { chief_said(line); }, [this](const run::ChildEnd& end) { chief_ended(end); }});
+  if (!started) return started.error();
+  chief_.child = std::move(*started);
+  return Done{};
+}
+
+void Launch::chief_said(const std::string& line) {
+  if (line.starts_with("listening ")) {
+    listening_ = true;
+    if (chief_.lives > 1) return;  // the workers are there already and come back by themselves
+    for (std::uint32_t n = 0; n < job_.cluster.nodes.size(); ++n)
+      if (cluster::present_at_start(job_.cluster, NodeId{n}))
+        if (const Outcome started = start_worker(n); !started) failed_ = started.error();
+  } else if (line == "started") {
+    start_faults();
+  } else if (line.starts_with("say ")) {
+    result_.said.push_back(line.substr(4));
+  }
+}
+
+void Launch::chief_ended(const run::ChildEnd& end) {
+  auto& peak = result_.peak_rss_bytes["chief"];
+  peak = std::max(peak, end.peak_rss_bytes);
+  if (!end.exited && options_.respawn && !interrupted_) {
+    say(fmt::format("the chief died: {}; starting it again from its last checkpoint", run::describe(end)));
+    after(respawn_pause, [this] {
+      if (const Outcome started = start_chief(true); !started) failed_ = started.error();
+    });
+    return;
+  }
+  if (!end.exited)
+    say(fmt::format("the chief died: {}; go on with: motley train {} --resume", run::describe(end), options_.folder.string()));
+  result_.chief_code = end.exited ? end.code : ExitCode::cluster_failed;
+  over_ = true;
+  end_workers();
+  finish_if_all_ended();
+}
+
+// Workers --------------------------------------------------------------------------------------------------------------------------------
+
+Outcome Launch::start_worker(std::uint32_t n) {
+  Process& worker = workers_[n];
+  const cluster::Node& node = job_.cluster.nodes[n];
+  worker.name = node.name;
+  worker.wanted = true;
+  ++worker.lives;
+  const fs::path logs = options_.folder / "logs";
+  std::error_code failed;
+  fs::create_directories(logs, failed);
+  if (!worker.log.is_open()) worker.log.open(logs / (node.name + ".log"), std::ios::app);
+  run::ChildOptions child;
+  child.command = {this_program(), "work", "--join", address_, "--node", node.name};
+  const std::string threads = std::to_string(node.device == cluster::DeviceKind::cpu ? std::max(node.device_index, 1) : 1);
+  child.environment = {{"OMP_NUM_THREADS", threads}, {"OPENBLAS_NUM_THREADS", threads}};
+  auto started = run::Child::start(pump_, child,
+                                   {[this, n](const std::string& line) { workers_[n].log << line << std::endl; },
+                                    [this, n](const run::ChildEnd& end) { worker_ended(n, end); }});
+  if (!started) return started.error();
+  worker.child = std::move(*started);
+  return Done{};
+}
+
+void Launch::worker_ended(std::uint32_t n, const run::ChildEnd& end) {
+  Process& worker = workers_[n];
+  auto& peak = result_.peak_rss_bytes[worker.name];
+  peak = std::max(peak, end.peak_rss_bytes);
+  if (!end.good() && worker.wanted && !over_) {
+    ++result_.deaths;
+    mourn(worker.name, end, *worker.child, options_.folder / "logs" / (worker.name + ".log"));
+    const bool hopeless = end.exited && end.code == ExitCode::bad_input;  // the same again
+    if (options_.respawn && !interrupted_ && !hopeless) {
+      after(respawn_pause, [this, n] {
+        if (over_ || !workers_[n].wanted) return;
+        say(fmt::format("starting {} again", workers_[n].name));
+        if (const Outcome started = start_worker(n); !started) say(started.error().message);
+      });
+      return;
+    }
+    const bool anyone =
+        std::any_of(workers_.begin(), workers_.end(), [](const auto& w) { return w.second.child && w.second.child->alive(); });
+    if (!anyone && !interrupted_ && chief_.child) {
+      say("no worker is left");
+      chief_.child->signal(SIGTERM);
+      result_.chief_code = ExitCode::cluster_failed;
+    }
+  }
+  finish_if_all_ended();
+}
+
+void Launch::end_workers() {
+  after(grace, [this] {
+    for (auto& [node, worker] : workers_)
+      if (worker.child) worker.child->signal(SIGKILL);
+  });
+}
+
+void Launch::finish_if_all_ended() {
+  if (!over_) return;
+  for (const auto& [node, worker] : workers_)
+    if (worker.child && worker.child->alive()) return;
+  signals_.cancel();
+  pump_.stop();
+}
+
+// Faults ---------------------------------------------------------------------------------------------------------------------------------
+
+void Launch::start_faults() {
+  if (faults_started_) return;
+  faults_started_ = true;
+  for (const cluster::Fault& fault : job_.cluster.faults)
+    after(fault.at.time_since_epoch(), [this, &fault] {
+      if (!over_) strike(fault);
+    });
+}
+
+void Launch::strike(const cluster::Fault& fault) {
+  const std::uint32_t n = fault.node.value;
+  Process& worker = workers_[n];
+  const std::string& name = job_.cluster.nodes[n].name;
+  switch (fault.kind) {
+    case cluster::FaultKind::kill:
+      if (!worker.child) return;
+      say(fmt::format("fault: killing {}", name));
+      worker.child->signal(SIGKILL);
+      break;
+    case cluster::FaultKind::pause:
+    case cluster::FaultKind::partition:  // from outside, a process that does not move and one that is cut off look the same
+      if (!worker.child) return;
+      say(fmt::format("fault: stopping {} for {:g} s", name, seconds(fault.lasting)));
+      worker.child->signal(SIGSTOP);
+      after(fault.lasting, [this, n] {
+        if (workers_[n].child) workers_[n].child->signal(SIGCONT);
+      });
+      break;
+    case cluster::FaultKind::leave:
+      if (!worker.child) return;
+      say(fmt::format("fault: asking {} to leave", name));
+      worker.wanted = false;
+      worker.child->signal(SIGTERM);
+      break;
+    case cluster::FaultKind::join:
+      if (worker.child && worker.child->alive()) return;
+      say(fmt::format("fault: starting {}", name));
+      if (const Outcome started = start_worker(n); !started) say(started.error().message);
+      break;
+    case cluster::FaultKind::slow: break;  // the emulated device knows
+  }
+}
+
+}  // namespace motley::app

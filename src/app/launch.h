@@ -1,0 +1,84 @@
+// A whole cluster on this machine: a chief, a worker process for each node, the job's faults done to them for real.
+#pragma once
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/signal_set.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <cstdint>
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "app/job.h"
+#include "base/result.h"
+#include "run/child.h"
+
+namespace motley::app {
+
+struct LaunchOptions {
+  std::filesystem::path folder;  // of the run; job.toml is in it
+  std::uint64_t checkpoint_every = 500;
+  bool resume = false;
+  bool respawn = false;  // whoever dies is started again
+  bool require_target = false;
+};
+
+struct Launched {
+  int chief_code = 0;
+  std::vector<std::string> said;                        // by the chief, for the user
+  std::map<std::string, std::uint64_t> peak_rss_bytes;  // by process; the largest of its lives
+  std::uint64_t deaths = 0;                             // of workers, not counting those who ended well
+};
+
+class Launch {
+ public:
+  Launch(const Job& job, LaunchOptions options);
+  ~Launch();
+  Launch(const Launch&) = delete;
+  Launch& operator=(const Launch&) = delete;
+
+  /// Until the chief has ended for good.
+  Result<Launched> run();
+
+ private:
+  struct Process {
+    std::string name;
+    std::unique_ptr<run::Child> child;
+    std::ofstream log;
+    bool wanted = true;  // false: it was told to go
+    std::uint32_t lives = 0;
+  };
+
+  Outcome start_chief(bool resume);
+  Outcome start_worker(std::uint32_t node);
+  void chief_said(const std::string& line);
+  void chief_ended(const run::ChildEnd& end);
+  void worker_ended(std::uint32_t node, const run::ChildEnd& end);
+  void start_faults();
+  void strike(const cluster::Fault& fault);
+  void after(Duration delay, std::function<void()> what);
+  void wait_for_signals();
+  void end_workers();
+  void finish_if_all_ended();
+
+  const Job& job_;
+  LaunchOptions options_;
+  boost::asio::io_context pump_;
+  boost::asio::signal_set signals_;
+  std::filesystem::path socket_folder_;
+  std::string address_;
+  Process chief_;
+  std::map<std::uint32_t, Process> workers_;
+  bool listening_ = false;
+  bool over_ = false;  // the chief has ended and will not come back
+  bool interrupted_ = false;
+  bool faults_started_ = false;
+  std::optional<Error> failed_;
+  std::vector<std::unique_ptr<boost::asio::steady_timer>> timers_;
+  Launched result_;
+};
+
+}  // namespace motley::app

@@ -1,0 +1,166 @@
+#include "app/run_folder.h"
+
+#include <fmt/chrono.h>
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <array>
+#include <boost/describe.hpp>
+#include <boost/json/serialize.hpp>
+#include <chrono>
+#include <fstream>
+
+#include "app/checkpoint_state.h"
+#include "app/results.h"
+#include "app/simulation.h"
+#include "cluster/spec.h"
+#include "policy/decisions.h"
+#include "report/page.h"
+
+namespace motley::app {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr Duration workers_every = from_seconds(5);
+
+double wall_now_s() { return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count(); }
+
+std::string host_name() {
+  std::array<char, 256> name{};
+  return gethostname(name.data(), name.size() - 1) == 0 ? std::string(name.data()) : "localhost";
+}
+
+template <class Enum>
+report::EventNames::Name names_of() {
+  return [](std::uint64_t number) {
+    const char* name = boost::describe::enum_to_string(static_cast<Enum>(number), "");
+    return *name == '\0' ? fmt::format("{}", number) : std::string(name);
+  };
+}
+
+Outcome write_text(const fs::path& path, const std::string& text) {
+  std::ofstream file(path, std::ios::binary | std::ios::trunc);
+  file << text;
+  file.close();
+  if (!file.good()) return world_failed(fmt::format("{}: cannot be written; is the disk full?", path.string()));
+  return Done{};
+}
+
+/// Two lines: updates between checkpoints; the chief's state as JSON, or "-" for the beginning.
+fs::path life_file(const fs::path& folder, std::uint32_t number) { return folder / fmt::format("inputs.{}.began", number); }
+
+}  // namespace
+
+fs::path new_run_folder(const std::string& name) {
+  const auto now = std::chrono::system_clock::to_time_t(std::chrono::system_clock::now());
+  fs::path folder = fs::path("runs") / fmt::format("{}-{:%Y%m%d-%H%M%S}", name, fmt::localtime(now));
+  for (int n = 2; fs::exists(folder); ++n) folder = fs::path("runs") / fmt::format("{}-{:%Y%m%d-%H%M%S}-{}", name, fmt::localtime(now), n);
+  return folder;
+}
+
+fs::path inputs_of_life(const fs::path& folder, std::uint32_t number) { return folder / fmt::format("inputs.{}.bin", number); }
+
+Result<LifeBegan> beginning_of_life(const fs::path& folder, std::uint32_t number) {
+  const fs::path path = life_file(folder, number);
+  std::ifstream file(path);
+  LifeBegan began;
+  std::string state;
+  if (!(file >> began.checkpoint_every) || !std::getline(file, state) || !std::getline(file, state))
+    return bad_input(
+        fmt::format("{}: found no beginning of a life, expected what `motley serve` writes beside inputs.{}.bin", path.string(), number));
+  if (state == "-") return began;
+  auto read = read_chief_state(state);
+  if (!read) return bad_input(fmt::format("{}: {}", path.string(), read.error().message));
+  began.state = std::move(*read);
+  return began;
+}
+
+Result<std::unique_ptr<RunFolder>> RunFolder::open(const fs::path& folder, const Job& job, const std::string& job_text,
+                                                   std::uint64_t total_samples, const LifeBegan& began) {
+  std::error_code failed;
+  fs::create_directories(folder, failed);
+  if (failed)
+    return bad_input(fmt::format("the folder {} cannot be made: {}; expected a place to write (choose one with --out)", folder.string(),
+                                 failed.message()));
+  if (const Outcome written = write_text(folder / "job.toml", job_text); !written) return bad_input(written.error().message);
+  auto events = report::EventFile::open(folder, wall_now_s(), host_name());
+  if (!events) return events.error();
+  std::uint32_t life = 0;
+  while (fs::exists(inputs_of_life(folder, life))) ++life;
+  const std::string beginning = fmt::format("{}\n{}\n", began.checkpoint_every, began.state ? chief_state_json(*began.state) : "-");
+  if (const Outcome written = write_text(life_file(folder, life), beginning); !written) return written.error();
+  return std::unique_ptr<RunFolder>(new RunFolder(folder, job, total_samples, std::move(*events), life));
+}
+
+RunFolder::RunFolder(fs::path path, const Job& job, std::uint64_t total_samples, report::EventFile events, std::uint32_t life)
+    : path_(std::move(path)),
+      metrics_file_(path_ / "metrics.jsonl", std::ios::app),
+      trace_file_(path_ / "trace.bin", std::ios::binary | std::ios::app),
+      chrome_file_(path_ / "trace.json", std::ios::trunc),
+      inputs_file_(inputs_of_life(path_, life), std::ios::binary | std::ios::trunc),
+      writer_([this](std::span<const std::byte> block) {
+        trace_file_.write(reinterpret_cast<const char*>(block.data()), static_cast<std::streamsize>(block.size()));
+      }),
+      timeline_(timeline_window(job, total_samples)),
+      metrics_([this](std::string_view line) { metrics_file_ << line << std::flush; }, names(), workers_every),
+      chrome_([this](std::string_view text) { chrome_file_ << text; }, names()),
+      events_(std::move(events)),
+      board_(events_, wall_now_s()) {}
+
+report::EventNames RunFolder::names() const {
+  report::EventNames names;
+  names.node = [this](std::uint64_t node) {
+    return node_names_ != nullptr && node < node_names_->size() ? (*node_names_)[node] : fmt::format("{}", node);
+  };
+  names.left = names_of<protocol::Gone>();
+  names.decided = names_of<policy::Why>();
+  names.finished = names_of<protocol::Ended>();
+  return names;
+}
+
+void RunFolder::told(const trace::Event& event) {
+  writer_.told(event);
+  summary_.told(event);
+  timeline_.told(event);
+  metrics_.told(event);
+  chrome_.told(event);
+  board_.told(event);
+}
+
+void RunFolder::heard(std::span<const std::byte> input) {
+  inputs_file_.write(reinterpret_cast<const char*>(input.data()), static_cast<std::streamsize>(input.size()));
+}
+
+Result<RunResult> RunFolder::finish(const Job& job, const std::vector<std::string>& nodes, const protocol::Ending& ending,
+                                    double sum_of_parts, std::vector<float> values, const std::string& command) {
+  Job seen = job;  // with the strangers
+  for (std::size_t n = seen.cluster.nodes.size(); n < nodes.size(); ++n) {
+    cluster::Node stranger;
+    stranger.name = nodes[n];
+    stranger.device = cluster::DeviceKind::cpu;
+    seen.cluster.nodes.push_back(std::move(stranger));
+  }
+  RunResult result;
+  result.label = job.strategy.kind;
+  result.seed = job.seed;
+  result.ending = ending;
+  result.trace_sha256 = writer_.finish();
+  result.summary = std::move(summary_);
+  result.timeline = timeline_.lanes();
+  result.sum_of_parts = sum_of_parts;
+  result.values = std::move(values);
+  chrome_.finish();
+  (void)events_.close();
+  metrics_file_.close();
+  trace_file_.close();
+  chrome_file_.close();
+  inputs_file_.close();
+  const report::Comparison table = comparison(seen, {result}, {job.seed}, command);
+  if (const Outcome written = write_text(path_ / "report.html", report::page(table)); !written) return written.error();
+  if (const Outcome written = write_text(path_ / "result.json", boost::json::serialize(run_json(seen, result)) + "\n"); !written)
+    return written.error();
+  return result;
+}
+
+}  // namespace motley::app

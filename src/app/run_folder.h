@@ -1,0 +1,74 @@
+// The folder of a real run: everything that happens, written while it happens, and what is left of it at the end.
+//
+//   job.toml             the resolved job                        model.safetensors   the final model
+//   metrics.jsonl        evaluations, members, speeds            result.json         what --json prints
+//   trace.bin            every event (trace/sinks.h)             report.html         the same for people
+//   trace.json           for ui.perfetto.dev                     checkpoints/        checkpoint.h
+//   events.out.tfevents  for TensorBoard                         inputs.N.bin        what life N of the chief heard, for `motley replay`
+#pragma once
+#include <filesystem>
+#include <fstream>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "app/job.h"
+#include "app/run_result.h"
+#include "base/result.h"
+#include "protocol/chief.h"
+#include "report/chrome_trace.h"
+#include "report/metrics.h"
+#include "report/tensorboard.h"
+#include "trace/sinks.h"
+#include "trace/summary.h"
+#include "trace/timeline.h"
+
+namespace motley::app {
+
+/// runs/NAME-TIME
+[[nodiscard]] std::filesystem::path new_run_folder(const std::string& name);
+
+struct LifeBegan;
+
+class RunFolder : public trace::Sink {
+ public:
+  /// Makes the folder when it is missing; a resumed run adds to what is there.
+  static Result<std::unique_ptr<RunFolder>> open(const std::filesystem::path& folder, const Job& job, const std::string& job_text,
+                                                 std::uint64_t total_samples, const LifeBegan& began);
+
+  void told(const trace::Event& event) override;
+  void heard(std::span<const std::byte> input);
+  /// Everything that can be said of the run, into the folder. `nodes`: names by index, strangers behind those of the job.
+  Result<RunResult> finish(const Job& job, const std::vector<std::string>& nodes, const protocol::Ending& ending, double sum_of_parts,
+                           std::vector<float> values, const std::string& command);
+
+  [[nodiscard]] const std::filesystem::path& path() const { return path_; }
+  [[nodiscard]] std::filesystem::path checkpoints() const { return path_ / "checkpoints"; }
+  void call_nodes(const std::vector<std::string>* names) { node_names_ = names; }
+
+ private:
+  RunFolder(std::filesystem::path path, const Job& job, std::uint64_t total_samples, report::EventFile events, std::uint32_t life);
+  [[nodiscard]] report::EventNames names() const;
+
+  std::filesystem::path path_;
+  const std::vector<std::string>* node_names_ = nullptr;
+  std::ofstream metrics_file_, trace_file_, chrome_file_, inputs_file_;
+  trace::Writer writer_;
+  trace::Summary summary_;
+  trace::Timeline timeline_;
+  report::Metrics metrics_;
+  report::ChromeTrace chrome_;
+  report::EventFile events_;
+  report::TensorBoard board_;
+};
+
+/// How life `number` of a run's chief began. For replay.
+struct LifeBegan {
+  std::uint64_t checkpoint_every = 0;
+  std::optional<protocol::ChiefState> state;  // none: at the beginning
+};
+Result<LifeBegan> beginning_of_life(const std::filesystem::path& folder, std::uint32_t number);
+[[nodiscard]] std::filesystem::path inputs_of_life(const std::filesystem::path& folder, std::uint32_t number);
+
+}  // namespace motley::app

@@ -1,0 +1,114 @@
+#include "app/screen.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdio>
+
+namespace motley::app {
+namespace {
+
+constexpr std::size_t bar_width = 30;
+constexpr std::size_t most_workers = 16;  // lines of a terminal are few
+
+}  // namespace
+
+void Screen::turn(WorkerId worker, const std::string& state, Instant now) {
+  const auto found = members_.find(worker);
+  if (found == members_.end()) return;
+  Member& member = found->second;
+  if (member.state == "waiting" && state != "waiting") member.waited_s += seconds(now - member.waiting_since);
+  if (member.state != "waiting" && state == "waiting") member.waiting_since = now;
+  member.state = state;
+}
+
+void Screen::told(const trace::Event& event) {
+  using trace::Kind;
+  now_ = std::max(now_, event.at);
+  switch (event.kind) {
+    case Kind::joined: {
+      Member& member = members_[event.worker];
+      member.node = event.first < names_.size() ? names_[event.first] : fmt::format("node {}", event.first);
+      member.since = member.waiting_since = event.at;
+      break;
+    }
+    case Kind::left: members_.erase(event.worker); break;
+    case Kind::ordered:
+      if (const auto found = members_.find(event.worker); found != members_.end()) found->second.batch = event.first;
+      break;
+    case Kind::released: turn(event.worker, "receiving", event.at); break;
+    case Kind::compute_began: turn(event.worker, "computing", event.at); break;
+    case Kind::compute_ended: turn(event.worker, "sending", event.at); break;
+    case Kind::contributed: turn(event.worker, "waiting", event.at); break;
+    case Kind::rested: turn(event.worker, "resting", event.at); break;
+    case Kind::counted:
+      counted_ += event.first;
+      if (const auto found = members_.find(event.worker); found != members_.end()) found->second.samples += event.first;
+      break;
+    case Kind::evaluated:
+      accuracy_ = event.value;
+      loss_ = event.second;
+      counted_ = std::max(counted_, event.first);
+      evaluated_ = true;
+      if (!options_.terminal) fmt::print(stderr, "{}\n", lines().front());
+      break;
+    case Kind::leased:
+    case Kind::applied:
+    case Kind::held:
+    case Kind::dropped:
+    case Kind::fault:
+    case Kind::finished: break;
+  }
+}
+
+std::vector<std::string> Screen::lines() const {
+  const double share =
+      options_.total_samples > 0 ? std::min(1.0, static_cast<double>(counted_) / static_cast<double>(options_.total_samples)) : 0;
+  const double speed = seconds(now_) > 0 ? static_cast<double>(counted_) / seconds(now_) : 0;
+  std::string first =
+      fmt::format("{} [{:<{}}] {:3.0f} %  {:.0f} s  {:.0f} samples/s", options_.title,
+                  std::string(static_cast<std::size_t>(share * bar_width), '='), bar_width, share * 100, seconds(now_), speed);
+  if (options_.sum_of_parts > 0) first += fmt::format(" ({:.0f} % of the sum of the parts)", 100 * speed / options_.sum_of_parts);
+  if (evaluated_) first += fmt::format("  accuracy {:.2f} %  loss {:.3f}", accuracy_ * 100, loss_);
+  std::vector<std::string> all{first};
+  if (!options_.terminal) return all;
+  for (const auto& [worker, member] : members_) {
+    if (all.size() > most_workers) {
+      all.push_back(fmt::format("  and {} more", members_.size() - most_workers));
+      break;
+    }
+    const double here = seconds(now_ - member.since);
+    const double waited = member.waited_s + (member.state == "waiting" ? seconds(now_ - member.waiting_since) : 0);
+    all.push_back(fmt::format("  {:<16} {:>7.0f} samples/s  batch {:>5}  waits {:>3.0f} %  {}", member.node,
+                              here > 0 ? static_cast<double>(member.samples) / here : 0, member.batch, here > 0 ? 100 * waited / here : 0,
+                              member.state));
+  }
+  return all;
+}
+
+void Screen::erase() {
+  if (painted_ > 0) fmt::print(stderr, "\x1b[{}A\x1b[J", painted_);
+  painted_ = 0;
+}
+
+void Screen::tick() {
+  if (!options_.terminal) return;
+  const auto all = lines();
+  erase();
+  for (const std::string& line : all) fmt::print(stderr, "{}\n", line);
+  painted_ = all.size();
+  std::fflush(stderr);
+}
+
+void Screen::say(const std::string& sentence) {
+  erase();
+  fmt::print(stderr, "{}\n", sentence);
+  tick();
+}
+
+void Screen::finish() {
+  tick();
+  painted_ = 0;
+}
+
+}  // namespace motley::app

@@ -1,0 +1,57 @@
+// What a user sees of a run in progress: on a terminal a bar and a line per worker that repaint themselves, in a log a plain line now and
+// then. Reads the trace alone.
+#pragma once
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "trace/event.h"
+
+namespace motley::app {
+
+struct ScreenOptions {
+  std::string title;
+  std::uint64_t total_samples = 0;
+  double sum_of_parts = 0;  // samples per second; 0: unknown
+  bool terminal = false;
+};
+
+class Screen : public trace::Sink {
+ public:
+  explicit Screen(ScreenOptions options, const std::vector<std::string>& node_names) : options_(std::move(options)), names_(node_names) {}
+
+  void told(const trace::Event& event) override;
+  /// Due a few times a second; paints on a terminal.
+  void tick();
+  /// A line of its own, above what repaints itself.
+  void say(const std::string& sentence);
+  /// Leaves the last state on the screen and paints no more.
+  void finish();
+
+ private:
+  struct Member {
+    std::string node;
+    std::string state = "waiting";
+    std::uint64_t batch = 0;
+    std::uint64_t samples = 0;
+    Instant since{};
+    double waited_s = 0;
+    Instant waiting_since{};
+  };
+  void turn(WorkerId worker, const std::string& state, Instant now);
+  [[nodiscard]] std::vector<std::string> lines() const;
+  void erase();
+
+  ScreenOptions options_;
+  const std::vector<std::string>& names_;
+  std::map<WorkerId, Member> members_;
+  Instant now_{};
+  std::uint64_t counted_ = 0;
+  double accuracy_ = 0;
+  double loss_ = 0;
+  bool evaluated_ = false;
+  std::size_t painted_ = 0;  // lines on the terminal
+};
+
+}  // namespace motley::app

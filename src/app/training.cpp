@@ -1,0 +1,92 @@
+#include "app/training.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "cluster/cost.h"
+#include "policy/strategies.h"
+
+namespace motley::app {
+namespace {
+
+/// How many samples one step of each node may have.
+Result<std::vector<std::uint32_t>> limits_of_memory(const Job& job, std::uint64_t parameter_bytes, std::uint64_t activation_bytes) {
+  std::vector<std::uint32_t> limits;
+  for (const cluster::Node& node : job.cluster.nodes) {
+    const auto most = cluster::most_samples(node.memory_bytes, parameter_bytes, activation_bytes);
+    if (!most)
+      return bad_input(
+          fmt::format("{}: cluster.node.memory: found {} bytes on node \"{}\", expected at least {} for a step of one sample "
+                      "(4 x {} of parameters, {} of activations); take a smaller model, or leave the node or its memory out",
+                      job.file.string(), node.memory_bytes, node.name, cluster::step_bytes(parameter_bytes, activation_bytes, 1),
+                      parameter_bytes, activation_bytes));
+    limits.push_back(*most);
+  }
+  return limits;
+}
+
+protocol::ChiefOptions chief_options(const Job& job, const Material& material) {
+  const double epoch = static_cast<double>(material.epoch_samples);
+  protocol::ChiefOptions chief;
+  chief.epoch_samples = material.epoch_samples;
+  chief.total_samples = std::max<std::uint64_t>(1, std::llround(job.max_epochs * epoch));
+  chief.evaluate_every = std::max<std::uint64_t>(1, std::llround(job.evaluate_every * epoch));
+  if (job.max_seconds) chief.max_time = from_seconds(*job.max_seconds);
+  chief.servers = job.cluster.servers;
+  chief.silence_deadline = job.cluster.silence_deadline;
+  chief.quorum = 0;
+  for (std::uint32_t n = 0; n < job.cluster.nodes.size(); ++n) chief.quorum += cluster::present_at_start(job.cluster, NodeId{n}) ? 1 : 0;
+  return chief;
+}
+
+}  // namespace
+
+Result<Material> load_material(const Job& job) {
+  if (job.timing_only) return Material{nullptr, job.timing_samples};
+  auto data = learn::load(job.data);
+  if (!data) return data.error();
+  const std::uint64_t samples = learn::training_samples(**data);
+  return Material{std::move(*data), samples};
+}
+
+Result<Training> make_training(const Job& job, const Material& material, const policy::StrategySpec& spec) {
+  auto strategy = policy::make_strategy(spec, {job.global_batch, job.optimizer.momentum});
+  if (!strategy) return strategy.error();
+
+  std::unique_ptr<Learning> learning;
+  std::vector<store::TensorPlace> tensors{{0, job.timing_values, store::SliceKind::parameter}};
+  if (!job.timing_only) {
+    auto learner = learn::make_learner(job.model, material.data);
+    if (!learner) return learner.error();
+    learning = std::make_unique<Learning>(std::move(*learner));
+    tensors = places(learning->shape());
+  }
+  store::Layout layout = store::cut(tensors, std::max<std::uint64_t>(1, job.slice_bytes / sizeof(float)), job.cluster.servers);
+  for (std::uint32_t s = 0; s < job.cluster.servers; ++s)
+    if (layout.of(ServerId{s}).empty())
+      return bad_input(
+          fmt::format("{}: cluster.server.count: found {} servers for a model of {} slices; expected at most one server per slice (or a "
+                      "smaller [wire] slice)",
+                      job.file.string(), job.cluster.servers, layout.slices.size()));
+  auto limits = limits_of_memory(job, layout.values * sizeof(float),
+                                 learning ? learning->activation_bytes_per_sample() : job.timing_activation_bytes);
+  if (!limits) return limits.error();
+
+  const protocol::ChiefOptions chief = chief_options(job, material);
+  policy::ScheduleSpec schedule = job.schedule;
+  schedule.lr = spec.knobs.lr.value_or(schedule.lr);
+  const store::ReplicaOptions replica{job.optimizer, layout.values, learning ? learning->shape().parameters : layout.values,
+                                      strategy->payload() == policy::Payload::delta, strategy->momentum()};
+  return Training{std::move(learning),
+                  std::move(*strategy),
+                  policy::Schedule(schedule, job.global_batch, material.epoch_samples, chief.total_samples),
+                  chief,
+                  std::move(layout),
+                  replica,
+                  *limits,
+                  cluster::sum_of_parts(job.cluster, job.global_batch, *limits)};
+}
+
+}  // namespace motley::app

@@ -1,0 +1,39 @@
+// A job turned into what both worlds need to train it: layout, strategy, schedule, limits. Neither virtual nor real.
+#pragma once
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "app/job.h"
+#include "app/learning.h"
+#include "base/result.h"
+#include "policy/schedule.h"
+#include "policy/strategy.h"
+#include "protocol/chief.h"
+#include "store/layout.h"
+#include "store/replica.h"
+
+namespace motley::app {
+
+/// What all runs of one job share; loaded once.
+struct Material {
+  std::shared_ptr<const learn::DataSet> data;  // none: timing only
+  std::uint64_t epoch_samples = 0;
+};
+Result<Material> load_material(const Job& job);
+
+struct Training {
+  std::unique_ptr<Learning> learning;  // none: timing only
+  policy::Strategy strategy;
+  policy::Schedule schedule;
+  protocol::ChiefOptions chief;
+  store::Layout layout;
+  store::ReplicaOptions replica;
+  std::vector<std::uint32_t> most_samples;  // by node, as its memory allows; 0: no limit
+  double sum_of_parts = 0;                  // samples per second
+};
+
+/// Fails when strategy and model cannot be made, the model does not fit the servers, or a node cannot hold a single sample.
+Result<Training> make_training(const Job& job, const Material& material, const policy::StrategySpec& strategy);
+
+}  // namespace motley::app

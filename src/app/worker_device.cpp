@@ -1,0 +1,123 @@
+#include "app/worker_device.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+
+#include "app/job.h"
+#include "app/sha256.h"
+#include "app/training.h"
+
+namespace motley::app {
+namespace {
+
+template <class Number>
+bool read_number(std::string_view text, Number& out) {
+  const auto [stop, failure] = std::from_chars(text.data(), text.data() + text.size(), out);
+  return failure == std::errc{} && stop == text.data() + text.size();
+}
+
+/// A learner whose threads inside one operation are set by whichever thread comes to own it.
+class OnItsThread final : public store::GradientSource {
+ public:
+  OnItsThread(std::unique_ptr<Learning> inner, int threads) : inner_(std::move(inner)), threads_(threads) {}
+  void initialize(std::uint64_t seed, std::span<float> values) override { inner_->initialize(seed, values); }
+  store::Loss gradient(std::span<const float> values, std::span<const std::uint32_t> samples, std::span<float> out, Flow& flow) override {
+    settle();
+    return inner_->gradient(values, samples, out, flow);
+  }
+  store::Loss evaluate(std::span<const float> values) override {
+    settle();
+    return inner_->evaluate(values);
+  }
+
+ private:
+  void settle() {
+    if (settled_) return;
+    settled_ = true;
+    learn::use_threads(threads_);
+  }
+  std::unique_ptr<Learning> inner_;
+  int threads_;
+  bool settled_ = false;
+};
+
+}  // namespace
+
+Result<DeviceChoice> parse_device(const std::string& text) {
+  const Error wrong =
+      bad_input(fmt::format("--device: found \"{}\", expected cpu, cpu:THREADS, cuda:N or emulated:SAMPLES_PER_SECOND", text));
+  const std::size_t colon = text.find(':');
+  const std::string kind = text.substr(0, colon);
+  const std::string rest = colon == std::string::npos ? "" : text.substr(colon + 1);
+  DeviceChoice choice;
+  if (kind == "cpu") {
+    choice.kind = cluster::DeviceKind::cpu;
+    choice.number = 1;
+    if (!rest.empty() && (!read_number(rest, choice.number) || choice.number < 1 || choice.number > 1024)) return wrong;
+    return choice;
+  }
+  if (kind == "cuda") {
+    choice.kind = cluster::DeviceKind::cuda;
+    if (!rest.empty() && (!read_number(rest, choice.number) || choice.number < 0)) return wrong;
+    return choice;
+  }
+  if (kind == "emulated") {
+    choice.kind = cluster::DeviceKind::emulated;
+    if (!rest.empty() && (!read_number(rest, choice.samples_per_second) || !(choice.samples_per_second > 0))) return wrong;
+    return choice;
+  }
+  return wrong;
+}
+
+Result<run::WorkerKit> prepare_worker(const std::string& job_text, const std::string& name, const std::optional<DeviceChoice>& chosen) {
+  auto job = parse_job(job_text, "the chief's job");
+  if (!job) return job.error();
+  // The worker's own node: the job's, if it has one of this name, or a stranger's.
+  const auto found =
+      std::find_if(job->cluster.nodes.begin(), job->cluster.nodes.end(), [&](const cluster::Node& n) { return n.name == name; });
+  std::uint32_t index = static_cast<std::uint32_t>(found - job->cluster.nodes.begin());
+  const bool stranger = found == job->cluster.nodes.end();
+  if (stranger) {
+    cluster::Node added;
+    added.name = name;
+    added.device = cluster::DeviceKind::cpu;
+    added.samples_per_second = 1;
+    job->cluster.nodes.push_back(std::move(added));
+  }
+  cluster::Node& node = job->cluster.nodes[index];
+  int threads = node.device == cluster::DeviceKind::cpu ? std::max(node.device_index, 1) : 1;
+  bool emulated = node.device == cluster::DeviceKind::emulated;
+  if (chosen) {
+    node.device = chosen->kind;
+    emulated = chosen->kind == cluster::DeviceKind::emulated;
+    threads = chosen->kind == cluster::DeviceKind::cpu ? chosen->number : 1;
+    if (chosen->samples_per_second > 0) node.samples_per_second = chosen->samples_per_second;
+  }
+  if (node.device == cluster::DeviceKind::cuda)
+    return bad_input(
+        fmt::format("{}: device: found cuda:{}, expected cpu or emulated: this build computes on the CPU", name, node.device_index));
+
+  const auto material = load_material(*job);
+  if (!material) return material.error();
+  auto training = make_training(*job, *material, job->strategy);
+  if (!training) return training.error();
+  if (!training->learning) return bad_input("the chief's job: model.kind: found \"none\", expected a model");
+
+  run::WorkerKit kit;
+  kit.desk.source = std::make_unique<OnItsThread>(std::move(training->learning), threads);
+  kit.desk.replica = training->replica;
+  kit.desk.layout = training->layout;
+  kit.desk.epoch_samples = material->epoch_samples;
+  kit.desk.seed = job->seed;
+  if (emulated) kit.desk.emulated.emplace(job->cluster, NodeId{index}, job->seed);
+  kit.cluster = job->cluster;
+  if (emulated && !stranger) kit.node = NodeId{index};
+  if (!stranger) kit.seat = index;
+  kit.most_samples = training->most_samples[index];
+  kit.job = sha256(job_text);
+  return kit;
+}
+
+}  // namespace motley::app

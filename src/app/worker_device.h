@@ -1,0 +1,24 @@
+// What a worker computes with, and how a job's text becomes that.
+#pragma once
+#include <optional>
+#include <string>
+
+#include "base/result.h"
+#include "cluster/spec.h"
+#include "run/worker_process.h"
+
+namespace motley::app {
+
+/// What the user said with --device.
+struct DeviceChoice {
+  cluster::DeviceKind kind{};
+  int number = 0;                 // cpu: threads (0: one), cuda: which
+  double samples_per_second = 0;  // emulated
+};
+/// "cpu", "cpu:4", "cuda:0", "emulated:250".
+Result<DeviceChoice> parse_device(const std::string& text);
+
+/// Reads the job, loads its data, makes its model. `node` is a node of the job, or a stranger; `chosen` goes before what the job says.
+Result<run::WorkerKit> prepare_worker(const std::string& job_text, const std::string& node, const std::optional<DeviceChoice>& chosen);
+
+}  // namespace motley::app
