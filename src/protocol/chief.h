@@ -3,6 +3,10 @@
 // A contribution is complete when its worker has said Contributed and every server has said Gathered; only then does the strategy hear of
 // it. So whatever is applied is whole on every server, and a worker that dies in mid-push has contributed nothing: its lease returns to the
 // pool.
+//
+// Until training starts, whoever says Hello is a guest and waits. When the quorum is there, or the silence deadline has passed since the
+// first of them came, all guests are welcomed at once in the order of their seats: ids, leases and the order of summation do not depend on
+// who connected first. After the start whoever comes is welcomed at once.
 #pragma once
 #include <boost/container/flat_set.hpp>
 #include <boost/container/small_vector.hpp>
@@ -29,7 +33,7 @@ struct ChiefOptions {
   std::uint64_t evaluate_every{};    // samples between two evaluations
   std::optional<Duration> max_time;  // training ends then, whatever is counted
   std::uint32_t servers = 1;
-  std::uint32_t quorum = 1;                     // the first orders go out when so many have joined
+  std::uint32_t quorum = 1;                     // training starts when so many have said Hello
   Duration silence_deadline = from_seconds(5);  // a silent member is taken for dead
   Duration empty_deadline = from_seconds(60);   // nobody here for so long: give up
   std::uint32_t refusals_in_a_row = 16;         // so many contributions with non-finite values, and training has diverged
@@ -46,9 +50,13 @@ struct Received {
 struct Lost {
   WorkerId worker;
 };
+/// The connection of somebody who was not welcomed yet is gone for good.
+struct LostGuest {
+  std::uint32_t connection{};
+};
 /// Time passes. Due at least as often as deadlines should be noticed.
 struct Tick {};
-using ChiefEvent = std::variant<Received, Lost, Tick>;
+using ChiefEvent = std::variant<Received, Lost, LostGuest, Tick>;
 
 // What the chief answers, beside Send: facts for the trace and the screen ------------------------------------------------------------
 
@@ -71,6 +79,7 @@ struct Completed {
   Step step;
   Version base;
   std::uint32_t samples{};
+  double loss{};  // mean over the samples, as its worker says
 };
 /// This contribution went into `version`.
 struct Counted {
@@ -134,7 +143,6 @@ class Chief {
     boost::container::flat_set<ServerId> gathered;  // servers that have it whole
   };
   struct Duty {
-    std::uint32_t most_samples = 0;  // of one step; 0: no limit
     Step next;
     std::uint32_t refusals = 0;  // in a row
     boost::container::small_vector<Outstanding, 1> outstanding;
@@ -144,7 +152,9 @@ class Chief {
   void hello(Instant now, const Received& received, const wire::Hello& hello, ChiefActions& out);
   void contributed(Instant now, const wire::Contributed& said, ChiefActions& out);
   void gathered(Instant now, const wire::Gathered& said, ChiefActions& out);
+  [[nodiscard]] policy::Newcomer welcome(Instant now, std::uint32_t connection, const wire::Hello& hello, ChiefActions& out);
   void admit(Instant now, std::span<const policy::Newcomer> newcomers, ChiefActions& out);
+  void forget_guest(Instant now, std::uint32_t connection);
   void expel(Instant now, WorkerId worker, Gone why, ChiefActions& out);
   void tick(Instant now, ChiefActions& out);
 
@@ -166,6 +176,7 @@ class Chief {
   Ledger ledger_;
   std::map<WorkerId, Duty> duties_;
   std::map<std::pair<WorkerId, Step>, Lease> complete_;  // with the strategy, not yet applied; outlives its worker
+  std::map<std::uint32_t, wire::Hello> guests_;          // by connection; empty once training has started
   std::map<std::uint32_t, WorkerId> by_connection_;      // a second Hello on one connection replaces the first
   bool started_ = false;
   bool finished_ = false;
@@ -173,7 +184,7 @@ class Chief {
   std::uint64_t next_evaluation_;
   Version evaluated_;
   std::uint32_t refusals_ = 0;
-  std::optional<Instant> first_joined_;  // of those here
+  std::optional<Instant> first_guest_;  // of those waiting
   std::optional<Instant> empty_since_;
   policy::Decisions decisions_;  // scratch, empty between events
   std::vector<double> weights_;  // scratch

@@ -83,7 +83,10 @@ void World::happen(const What& what) {
                      for (const What& late : missed) happen(late);
                    },
                    [&](const LossNoticed& e) {
-                     if (const auto member = connections_[e.connection].member) tell_chief(protocol::Lost{*member});
+                     if (const auto member = connections_[e.connection].member)
+                       tell_chief(protocol::Lost{*member});
+                     else
+                       tell_chief(protocol::LostGuest{e.connection});
                    }},
              what);
 }
@@ -201,49 +204,50 @@ void World::tell_worker(std::uint32_t node, const protocol::WorkerEvent& event) 
 
 void World::carry_out(const protocol::ChiefAction& action) {
   using trace::Kind;
-  std::visit(match{[&](const protocol::Send& a) { send_from_chief(a); },
-                   [&](const protocol::Joined& a) {
-                     tell({.kind = Kind::joined, .worker = a.worker, .first = connections_[connection_of_worker_[a.worker.value]].node});
-                   },
-                   [&](const protocol::Left& a) {
-                     numbers_.forget(a.worker);
-                     tell({.kind = Kind::left, .why = static_cast<std::uint8_t>(a.why), .worker = a.worker});
-                   },
-                   [&](const protocol::Completed& a) {
-                     numbers_.completed(a.worker, a.step);
-                     tell({.kind = Kind::contributed, .worker = a.worker, .step = a.step, .version = a.base, .first = a.samples});
-                   },
-                   [&](const protocol::Counted& a) {
-                     tell({.kind = Kind::counted,
-                           .worker = a.worker,
-                           .step = a.step,
-                           .version = a.version,
-                           .first = a.samples,
-                           .last = a.staleness,
-                           .value = a.weight});
-                   },
-                   [&](const protocol::Released& a) {
-                     tell({.kind = Kind::released,
-                           .why = static_cast<std::uint8_t>(a.why),
-                           .worker = a.worker,
-                           .step = a.step,
-                           .version = a.version});
-                   },
-                   [&](const protocol::Held& a) {
-                     tell({.kind = Kind::held, .why = static_cast<std::uint8_t>(a.why), .worker = a.worker, .first = a.gap});
-                   },
-                   [&](const protocol::Dropped& a) {
-                     tell({.kind = Kind::dropped, .why = static_cast<std::uint8_t>(a.why), .worker = a.worker, .step = a.step});
-                   },
-                   [&](const protocol::Rested& a) { tell({.kind = Kind::rested, .worker = a.worker}); },
-                   [&](const protocol::Evaluate& a) { evaluations_.emplace(a.version, a.samples); },
-                   [&](const protocol::Finished& a) {
-                     ended_ = true;
-                     ending_.why = a.why;
-                     ending_.ended = now_;
-                     tell({.kind = Kind::finished, .why = static_cast<std::uint8_t>(a.why), .first = chief_.ledger().counted()});
-                   }},
-             action);
+  std::visit(
+      match{[&](const protocol::Send& a) { send_from_chief(a); },
+            [&](const protocol::Joined& a) {
+              tell({.kind = Kind::joined, .worker = a.worker, .first = connections_[connection_of_worker_[a.worker.value]].node});
+            },
+            [&](const protocol::Left& a) {
+              numbers_.forget(a.worker);
+              tell({.kind = Kind::left, .why = static_cast<std::uint8_t>(a.why), .worker = a.worker});
+            },
+            [&](const protocol::Completed& a) {
+              numbers_.completed(a.worker, a.step);
+              tell({.kind = Kind::contributed, .worker = a.worker, .step = a.step, .version = a.base, .first = a.samples, .value = a.loss});
+            },
+            [&](const protocol::Counted& a) {
+              tell({.kind = Kind::counted,
+                    .worker = a.worker,
+                    .step = a.step,
+                    .version = a.version,
+                    .first = a.samples,
+                    .last = a.staleness,
+                    .value = a.weight});
+            },
+            [&](const protocol::Released& a) {
+              tell({.kind = Kind::released,
+                    .why = static_cast<std::uint8_t>(a.why),
+                    .worker = a.worker,
+                    .step = a.step,
+                    .version = a.version});
+            },
+            [&](const protocol::Held& a) {
+              tell({.kind = Kind::held, .why = static_cast<std::uint8_t>(a.why), .worker = a.worker, .first = a.gap});
+            },
+            [&](const protocol::Dropped& a) {
+              tell({.kind = Kind::dropped, .why = static_cast<std::uint8_t>(a.why), .worker = a.worker, .step = a.step});
+            },
+            [&](const protocol::Rested& a) { tell({.kind = Kind::rested, .worker = a.worker}); },
+            [&](const protocol::Evaluate& a) { evaluations_.emplace(a.version, a.samples); },
+            [&](const protocol::Finished& a) {
+              ended_ = true;
+              ending_.why = a.why;
+              ending_.ended = now_;
+              tell({.kind = Kind::finished, .why = static_cast<std::uint8_t>(a.why), .first = chief_.ledger().counted()});
+            }},
+      action);
 }
 
 void World::carry_out(std::uint32_t server, const protocol::ShardAction& action) {
