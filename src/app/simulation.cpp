@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <stdexcept>
 #include <utility>
 
 #include "cluster/cost.h"
@@ -14,17 +15,38 @@
 namespace motley::app {
 namespace {
 
+/// What torch (or the system under it) threw in the midst of training; not our bug.
+struct LearnerFailed : std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
+
+/// The border to torch's exceptions while it computes. Our own bugs pass.
+template <class Deed>
+auto at_border(Deed deed) {
+  try {
+    return deed();
+  } catch (const Bug&) {
+    throw;
+  } catch (const std::exception& failure) {
+    throw LearnerFailed(failure.what());
+  }
+}
+
 /// The simulator's view of a learner.
 class Learning : public sim::GradientSource {
  public:
   explicit Learning(std::unique_ptr<learn::Learner> learner) : learner_(std::move(learner)) {}
   [[nodiscard]] const learn::ModelShape& shape() const { return learner_->shape(); }
   [[nodiscard]] std::uint64_t activation_bytes_per_sample() const { return learner_->activation_bytes_per_sample(); }
-  void initialize(std::uint64_t seed, std::span<float> values) override { learner_->initialize(seed, values); }
-  sim::Loss gradient(std::span<const float> values, std::span<const std::uint32_t> samples, std::span<float> out) override {
-    return loss(learner_->gradient(values, samples, out));
+  void initialize(std::uint64_t seed, std::span<float> values) override {
+    at_border([&] { learner_->initialize(seed, values); });
   }
-  sim::Loss evaluate(std::span<const float> values) override { return loss(learner_->evaluate(values)); }
+  sim::Loss gradient(std::span<const float> values, std::span<const std::uint32_t> samples, std::span<float> out) override {
+    return at_border([&] { return loss(learner_->gradient(values, samples, out)); });
+  }
+  sim::Loss evaluate(std::span<const float> values) override {
+    return at_border([&] { return loss(learner_->evaluate(values)); });
+  }
 
  private:
   static sim::Loss loss(const learn::StepResult& r) { return {r.loss_sum, r.correct, r.samples}; }
@@ -105,7 +127,9 @@ Result<Material> load_material(const Job& job) {
   return Material{std::move(*data), samples};
 }
 
-Result<SimulationResult> simulate(const Job& job, const Material& material, const SimulationOptions& options) {
+namespace {
+
+Result<SimulationResult> run_job(const Job& job, const Material& material, const SimulationOptions& options) {
   const policy::Knobs& knobs = options.strategy.knobs;
   const policy::Setting setting{job.global_batch, job.optimizer.momentum};
   auto strategy = policy::make_strategy(options.strategy, setting);
@@ -171,6 +195,18 @@ Result<SimulationResult> simulate(const Job& job, const Material& material, cons
     real->values(result.values);
   }
   return result;
+}
+
+}  // namespace
+
+Result<SimulationResult> simulate(const Job& job, const Material& material, const SimulationOptions& options) {
+  try {
+    return run_job(job, material, options);
+  } catch (const LearnerFailed& failure) {
+    return world_failed(
+        fmt::format("{}, seed {}: cannot go on computing the model \"{}\" with batches of {} samples in all: torch says: {}", options.label,
+                    options.seed, job.model.kind, job.global_batch, failure.what()));
+  }
 }
 
 }  // namespace motley::app

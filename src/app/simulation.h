@@ -42,7 +42,8 @@ struct SimulationResult {
   std::vector<float> values;  // the final model; empty: timing only
 };
 
-/// Fails when the strategy or the model cannot be made; a training that went wrong is a result, see ending.why.
+/// Fails when the strategy or the model cannot be made, or when torch gives up (memory, mostly); a training that went wrong is a result,
+/// see ending.why.
 Result<SimulationResult> simulate(const Job& job, const Material& material, const SimulationOptions& options);
 
 }  // namespace motley::app
