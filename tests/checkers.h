@@ -363,7 +363,7 @@ class Liveness : public Checker {
     finished_ = true;
     if (ended_complete(e)) return;
     const bool nobody_left = e.why == static_cast<std::uint8_t>(protocol::Ended::nobody_left);
-    if (nobody_left && members_.empty() && empty_since_ && e.at - *empty_since_ >= patience_.empty) return;
+    if (nobody_left && members_.empty() && e.at - empty_since_ >= patience_.empty) return;
     complain(e, fmt::format("the end, reason {}, with {} members", e.why, members_.size()),
              "every sample counted, or nobody there for long");
   }
@@ -377,7 +377,7 @@ class Liveness : public Checker {
   std::map<WorkerId, Member> members_;
   std::size_t busy_ = 0;
   Instant quiet_since_{};
-  std::optional<Instant> empty_since_;
+  Instant empty_since_{};  // there is nobody at the beginning
   bool finished_ = false;
 };
 

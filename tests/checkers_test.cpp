@@ -265,6 +265,8 @@ TEST(Liveness, ComplainsOfATraceWithoutAnEnd) { EXPECT_EQ(Story().joined(0).comp
 TEST(Liveness, NobodyLeftIsAGoodEndOnlyWhenNobodyWasThereForLong) {
   EXPECT_EQ(Story().joined(0).left(0).wait(100).finished(Ended::nobody_left, 0).complaints_of<Liveness>(patience), 0U);
   EXPECT_EQ(Story().joined(0).left(0).wait(10).finished(Ended::nobody_left, 0).complaints_of<Liveness>(patience), 1U);
+  EXPECT_EQ(Story().wait(100).finished(Ended::nobody_left, 0).complaints_of<Liveness>(patience), 0U) << "nobody ever came";
+  EXPECT_EQ(Story().wait(10).finished(Ended::nobody_left, 0).complaints_of<Liveness>(patience), 1U);
   EXPECT_EQ(Story().joined(0).finished(Ended::nobody_left, 0).complaints_of<Liveness>(patience), 1U);
   EXPECT_EQ(Story().joined(0).finished(Ended::diverged, 0).complaints_of<Liveness>(patience), 1U);
 }

@@ -56,9 +56,11 @@ samples_per_second = 250
     return (folder_ / name).string();
   }
 
-  Ran motley(const std::string& arguments) {
+  /// `before`: what the shell does first.
+  Ran motley(const std::string& arguments, const std::string& before = "true") {
     const std::string err_file = (folder_ / "stderr").string();
-    const std::string command = "cd '" + folder_.string() + "' && '" MOTLEY_BINARY "' " + arguments + " 2>'" + err_file + "'";
+    const std::string command =
+        "cd '" + folder_.string() + "' && " + before + " && '" MOTLEY_BINARY "' " + arguments + " 2>'" + err_file + "'";
     Ran ran;
     FILE* pipe = popen(command.c_str(), "r");
     if (pipe == nullptr) return ran;
@@ -201,6 +203,38 @@ samples_per_second = 100
 )");
   EXPECT_EQ(motley("simulate hard.toml --require-target").code, ExitCode::target_missed);
   EXPECT_EQ(motley("simulate hard.toml").code, 0);
+}
+
+TEST_F(CommandLine, TorchGivingUpIsAFailureOfTheWorldNotOurBug) {
+  if (!learn::available()) GTEST_SKIP() << "built without torch";
+  write("huge.toml", R"(
+[data]
+kind = "synthetic"
+samples = 8192
+features = 1
+[model]
+kind = "mlp"
+hidden = [1000000]
+[batch]
+global = 8192
+[[cluster.node]]
+name = "only"
+samples_per_second = 100
+)");
+  const std::string eight_gigabytes = "ulimit -v 8000000";  // the activations would take four times as much
+  for (const char* command : {"simulate huge.toml", "compare huge.toml --strategies bsp --seeds 1 --out out"}) {
+    const Ran ran = motley(command, eight_gigabytes);
+    EXPECT_EQ(ran.code, ExitCode::cluster_failed) << command << ": " << ran.err;
+    EXPECT_NE(ran.err.find("torch says: "), std::string::npos) << ran.err;
+  }
+}
+
+TEST_F(CommandLine, ACompareWithoutATargetHasNoTimeToIt) {
+  const Ran ran = motley("compare job.toml --strategies bsp,asp --seeds 1 --out out");
+  ASSERT_EQ(ran.code, ExitCode::done) << ran.err;
+  EXPECT_EQ(ran.out.find("time to 0"), std::string::npos) << ran.out;
+  EXPECT_NE(ran.out.find("time to target"), std::string::npos) << ran.out;
+  EXPECT_EQ(ran.out.find("not reached"), std::string::npos) << ran.out;
 }
 
 TEST_F(CommandLine, TheTraceFileHoldsWholeRecords) {

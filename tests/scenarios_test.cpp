@@ -10,7 +10,7 @@
 //            finish a b [took=40ms]    each has computed, and every server has it whole
 //            nan a                     the same, with a value that is not a number
 //            compute a [took=40ms]     its half of that; `gather a 0` is server 0's
-//            die a | goodbye a | heartbeat a
+//            die a | goodbye a | heartbeat a    a guest can only die
 //            at 5s | tick 5s           it is so late; the chief notices | tick
 #include <fmt/format.h>
 #include <gtest/gtest.h>
@@ -190,7 +190,7 @@ class Stage {
     if (command == "join") connections_[name] = next_connection_++;
     act(answers, [&](protocol::ChiefHands& hands) {
       if (command == "join" || command == "rejoin") {
-        if (const auto id = hands.hello(connections_.at(name), name, ++attempt_)) workers_[name] = *id;
+        hands.hello(connections_.at(name), name, ++attempt_);
       } else if (command == "finish") {
         hands.finish(worker(name), true, took);
       } else if (command == "nan") {
@@ -198,7 +198,7 @@ class Stage {
       } else if (command == "compute") {
         hands.say_contributed(worker(name), true, took);
       } else if (command == "die") {
-        hands.lose(worker(name));
+        is_guest(name) ? hands.lose_guest(connections_.at(name)) : hands.lose(worker(name));
       } else if (command == "goodbye") {
         hands.say(worker(name), wire::Leaving{worker(name)});
       } else if (command == "heartbeat") {
@@ -251,17 +251,18 @@ class Stage {
     if (!hands_) hands_ = std::make_unique<protocol::ChiefHands>(job_, strategy_, batch_);
     return *hands_;
   }
-  [[nodiscard]] WorkerId worker(const std::string& name) const {
-    const auto found = workers_.find(name);
-    if (found == workers_.end()) throw BadScript(fmt::format("found worker \"{}\", who has not joined", name));
-    return found->second;
+  [[nodiscard]] bool is_guest(const std::string& name) {
+    return connections_.contains(name) && !chief().members.contains(connections_.at(name));
+  }
+  [[nodiscard]] WorkerId worker(const std::string& name) {
+    if (!connections_.contains(name) || is_guest(name)) throw BadScript(fmt::format("found worker \"{}\", who was not welcomed", name));
+    return chief().members.at(connections_.at(name));
   }
 
   protocol::ChiefOptions job_;
   policy::StrategySpec strategy_;
   std::uint32_t batch_ = 24;
   std::unique_ptr<protocol::ChiefHands> hands_;
-  std::map<std::string, WorkerId> workers_;
   std::map<std::string, std::uint32_t> connections_;
   std::uint32_t next_connection_ = 0;
   std::uint32_t attempt_ = 0;

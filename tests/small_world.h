@@ -106,7 +106,7 @@ class SmallWorld {
       lanes_.push_back({{Role::server, s}, protocol::the_chief, {}});
     }
     for (std::uint32_t p = 0; p < job.workers; ++p) {
-      processes_.push_back({protocol::Worker({.node = "n", .servers_of_slices = server_of_slice}), {}, {}, p});
+      processes_.push_back({protocol::Worker({.node = "n", .servers_of_slices = server_of_slice, .seat = p}), {}, {}, p});
       lanes_.push_back({protocol::the_chief, {Role::worker, p}, {}});
       lanes_.push_back({{Role::worker, p}, protocol::the_chief, {}});
       for (std::uint32_t s = 0; s < job.servers; ++s) {
@@ -345,7 +345,10 @@ class SmallWorld {
     if (lane.to.role == Role::server) return tell_shard(lane.to.id, std::get<wire::Message>(item.what));
     if (std::holds_alternative<Broken>(item.what)) {
       chief_history_ = mix(chief_history_, 3, lane.from.id);
-      if (processes_[lane.from.id].member) tell_chief(protocol::Lost{*processes_[lane.from.id].member});
+      if (processes_[lane.from.id].member)
+        tell_chief(protocol::Lost{*processes_[lane.from.id].member});
+      else
+        tell_chief(protocol::LostGuest{lane.from.id});
       return;
     }
     const auto& message = std::get<wire::Message>(item.what);

@@ -28,6 +28,7 @@ Result<run::Replayed> replay_life(const Job& job, const Material& material, cons
   const auto began = beginning_of_life(folder, life);
   if (!began) return began.error();
   training->chief.checkpoint_every = began->checkpoint_every;
+  training->chief.start_deadline = start_patience;
   protocol::Chief chief(training->chief, std::move(training->strategy), training->schedule);
   if (began->state && !chief.resume(*began->state))
     return bad_input(fmt::format("{}: life {} began where no such training can be", folder.string(), life));

@@ -86,6 +86,7 @@ Outcome Serving::prepare() {
                                  job_.file.string(), job_.cluster.servers));
   training_.emplace(std::move(*training));
   training_->chief.checkpoint_every = arguments_.checkpoint_every;
+  training_->chief.start_deadline = start_patience;
 
   const std::filesystem::path path = arguments_.out.empty() ? new_run_folder(job_.name) : std::filesystem::path(arguments_.out);
   if (arguments_.resume) {

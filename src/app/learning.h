@@ -1,6 +1,7 @@
 // A learner as both worlds see it: a source of gradients. And a model's tensors as the store sees them.
 #pragma once
 #include <memory>
+#include <stdexcept>
 #include <vector>
 
 #include "learn/learner.h"
@@ -10,19 +11,22 @@
 
 namespace motley::app {
 
+/// What torch (or the system under it) threw in the midst of training; not our bug.
+struct LearnerFailed : std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
+
+/// Throws LearnerFailed where torch throws; our own bugs pass.
 class Learning : public store::GradientSource {
  public:
   explicit Learning(std::unique_ptr<learn::Learner> learner) : learner_(std::move(learner)) {}
   [[nodiscard]] const learn::ModelShape& shape() const { return learner_->shape(); }
   [[nodiscard]] std::uint64_t activation_bytes_per_sample() const { return learner_->activation_bytes_per_sample(); }
-  void initialize(std::uint64_t seed, std::span<float> values) override { learner_->initialize(seed, values); }
-  store::Loss gradient(std::span<const float> values, std::span<const std::uint32_t> samples, std::span<float> out, Flow& flow) override {
-    return loss(learner_->gradient(values, samples, out, flow));
-  }
-  store::Loss evaluate(std::span<const float> values) override { return loss(learner_->evaluate(values)); }
+  void initialize(std::uint64_t seed, std::span<float> values) override;
+  store::Loss gradient(std::span<const float> values, std::span<const std::uint32_t> samples, std::span<float> out, Flow& flow) override;
+  store::Loss evaluate(std::span<const float> values) override;
 
  private:
-  static store::Loss loss(const learn::StepResult& r) { return {r.loss_sum, r.correct, r.samples}; }
   std::unique_ptr<learn::Learner> learner_;
 };
 

@@ -8,6 +8,8 @@
 #include <cmath>
 #include <limits>
 
+#include "app/describe_cluster.h"
+
 namespace motley::app {
 namespace {
 
@@ -122,19 +124,6 @@ void fill_speedups(report::Comparison& table) {
   }
 }
 
-std::vector<std::string> describe_workers(const Job& job) {
-  std::vector<std::string> lines;
-  for (const cluster::Node& node : job.cluster.nodes) {
-    std::string line = fmt::format("{}: {:g} samples/s, {:g} ms overhead, {:.4g} MB/s up, {:.4g} MB/s down, {:g} ms latency", node.name,
-                                   node.samples_per_second, seconds(node.overhead) * 1e3, node.link.up_bytes_per_second / 1e6,
-                                   node.link.down_bytes_per_second / 1e6, seconds(node.link.latency) * 1e3);
-    if (node.jitter > 0) line += fmt::format(", {:g} % jitter", node.jitter * 100);
-    if (node.slowdowns) line += fmt::format(", {:g}x slowdowns", node.slowdowns->factor);
-    lines.push_back(std::move(line));
-  }
-  return lines;
-}
-
 }  // namespace
 
 std::string_view ended_sentence(protocol::Ended why) {
@@ -222,9 +211,11 @@ report::Comparison comparison(const Job& job, const std::vector<RunResult>& runs
   report::Comparison table;
   table.job = job.name;
   table.command = std::move(command);
-  table.target_accuracy = job.target_accuracy.value_or(0);
+  table.target_accuracy = job.target_accuracy;
   table.seeds = seeds;
-  table.workers = describe_workers(job);
+  table.workers = describe_workers(job.cluster);
+  table.network = describe_network(job.cluster);
+  table.faults = describe_faults(job.cluster);
   for (std::size_t first = 0; first < runs.size(); first += seeds.size())
     table.rows.push_back(row_of(job, std::span(runs).subspan(first, seeds.size())));
   fill_speedups(table);
@@ -252,7 +243,7 @@ json::object comparison_json(const report::Comparison& table) {
   }
   json::array seeds;
   for (const std::uint64_t seed : table.seeds) seeds.emplace_back(seed);
-  return {{"job", table.job}, {"target_accuracy", table.target_accuracy}, {"seeds", seeds}, {"rows", rows}};
+  return {{"job", table.job}, {"target_accuracy", or_null(table.target_accuracy)}, {"seeds", seeds}, {"rows", rows}};
 }
 
 }  // namespace motley::app

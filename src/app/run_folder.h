@@ -64,6 +64,9 @@ class RunFolder : public trace::Sink {
 };
 
 /// How life `number` of a run's chief began. For replay.
+/// How long a real chief waits for the rest of its workers: processes take a while to load libraries and data.
+inline constexpr Duration start_patience = from_seconds(30);
+
 struct LifeBegan {
   std::uint64_t checkpoint_every = 0;
   std::optional<protocol::ChiefState> state;  // none: at the beginning

@@ -1,6 +1,9 @@
 #include "app/simulation.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <stdexcept>
 #include <utility>
 
 #include "app/training.h"
@@ -33,7 +36,9 @@ trace::Timeline timeline_window(const Job& job, std::uint64_t total_samples) {
   return {at_seconds(std::min(40.0, steps / 4) * step_s), from_seconds(5 * step_s)};
 }
 
-Result<RunResult> simulate(const Job& job, const Material& material, const SimulationOptions& options) {
+namespace {
+
+Result<RunResult> run_job(const Job& job, const Material& material, const SimulationOptions& options) {
   auto training = make_training(job, material, options.strategy);
   if (!training) return training.error();
 
@@ -78,6 +83,18 @@ Result<RunResult> simulate(const Job& job, const Material& material, const Simul
     real->values(result.values);
   }
   return result;
+}
+
+}  // namespace
+
+Result<RunResult> simulate(const Job& job, const Material& material, const SimulationOptions& options) {
+  try {
+    return run_job(job, material, options);
+  } catch (const LearnerFailed& failure) {
+    return world_failed(
+        fmt::format("{}, seed {}: cannot go on computing the model \"{}\" with batches of {} samples in all: torch says: {}", options.label,
+                    options.seed, job.model.kind, job.global_batch, failure.what()));
+  }
 }
 
 }  // namespace motley::app

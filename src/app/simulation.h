@@ -27,7 +27,8 @@ struct SimulationOptions {
 /// A window of five equal-batch steps from where training has settled.
 trace::Timeline timeline_window(const Job& job, std::uint64_t total_samples);
 
-/// Fails when the strategy or the model cannot be made; a training that went wrong is a result, see ending.why.
+/// Fails when the strategy or the model cannot be made, or when torch gives up (memory, mostly); a training that went wrong is a result,
+/// see ending.why.
 Result<RunResult> simulate(const Job& job, const Material& material, const SimulationOptions& options);
 
 }  // namespace motley::app

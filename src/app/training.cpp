@@ -35,7 +35,7 @@ protocol::ChiefOptions chief_options(const Job& job, const Material& material) {
   chief.evaluate_every = std::max<std::uint64_t>(1, std::llround(job.evaluate_every * epoch));
   if (job.max_seconds) chief.max_time = from_seconds(*job.max_seconds);
   chief.servers = job.cluster.servers;
-  chief.silence_deadline = job.cluster.silence_deadline;
+  chief.silence_deadline = chief.start_deadline = job.cluster.silence_deadline;
   chief.quorum = 0;
   for (std::uint32_t n = 0; n < job.cluster.nodes.size(); ++n) chief.quorum += cluster::present_at_start(job.cluster, NodeId{n}) ? 1 : 0;
   return chief;

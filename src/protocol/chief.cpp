@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <tuple>
 #include <utility>
 
 #include "base/check.h"
@@ -24,6 +25,7 @@ void Chief::step(Instant now, const ChiefEvent& event, ChiefActions& out) {
                    [&](const Lost& e) {
                      if (!finished_ && duties_.contains(e.worker)) expel(now, e.worker, Gone::connection_lost, out);
                    },
+                   [&](const LostGuest& e) { forget_guest(now, e.connection); },
                    [&](const Tick&) {
                      if (!finished_) tick(now, out);
                    },
@@ -58,33 +60,52 @@ void Chief::hello(Instant now, const Received& received, const wire::Hello& hell
     out.emplace_back(Send{received.from, wire::Stop{}});
     return;
   }
-  const auto before = by_connection_.find(received.from.id);
-  if (before != by_connection_.end() && duties_.contains(before->second)) expel(now, before->second, Gone::connection_lost, out);
-  const WorkerId worker = membership_.join(now, hello.node);
-  by_connection_[received.from.id] = worker;
-  duties_[worker].most_samples = hello.most_samples;
-  if (membership_.size() == 1) first_joined_ = now;
+  const std::uint32_t connection = received.from.id;
   empty_since_.reset();
-  out.emplace_back(Send{received.from, wire::Welcome{worker, hello.attempt}});
+  if (!started_) {
+    if (guests_.empty()) first_guest_ = now;
+    guests_.insert_or_assign(connection, hello);
+    if (guests_.size() >= options_.quorum) start(now, out);
+    return;
+  }
+  const auto before = by_connection_.find(connection);
+  if (before != by_connection_.end() && duties_.contains(before->second)) expel(now, before->second, Gone::connection_lost, out);
+  const policy::Newcomer newcomer = welcome(now, connection, hello, out);
+  admit(now, {&newcomer, 1}, out);
+}
+
+policy::Newcomer Chief::welcome(Instant now, std::uint32_t connection, const wire::Hello& hello, ChiefActions& out) {
+  const WorkerId worker = membership_.join(now, hello.node);
+  by_connection_[connection] = worker;
+  duties_.emplace(worker, Duty{});
+  empty_since_.reset();
+  out.emplace_back(Send{guest(connection), wire::Welcome{worker, hello.attempt}});
   out.emplace_back(Joined{worker, hello.node});
-  const policy::Newcomer newcomer{worker, hello.most_samples};
-  if (started_)
-    admit(now, {&newcomer, 1}, out);
-  else if (membership_.size() >= options_.quorum)
-    start(now, out);
+  return {worker, hello.most_samples};
 }
 
 void Chief::start(Instant now, ChiefActions& out) {
   started_ = true;
   started_at_ = now;
-  std::vector<policy::Newcomer> everyone;
-  for (const auto& [worker, duty] : duties_) everyone.push_back({worker, duty.most_samples});
-  admit(now, everyone, out);
+  std::vector<std::pair<std::uint32_t, wire::Hello>> in_order(guests_.begin(), guests_.end());
+  guests_.clear();
+  std::stable_sort(in_order.begin(), in_order.end(), [](const auto& a, const auto& b) {  // equals stay in order of their connections
+    return std::tie(a.second.seat, a.second.node) < std::tie(b.second.seat, b.second.node);
+  });
+  std::vector<policy::Newcomer> newcomers;
+  for (const auto& [connection, hello] : in_order) newcomers.push_back(welcome(now, connection, hello, out));
+  admit(now, newcomers, out);
 }
 
 void Chief::admit(Instant now, std::span<const policy::Newcomer> newcomers, ChiefActions& out) {
   strategy_.joined(now, newcomers, decisions_);
   carry_out(now, out);
+}
+
+void Chief::forget_guest(Instant now, std::uint32_t connection) {
+  if (guests_.erase(connection) == 0 || !guests_.empty()) return;
+  first_guest_.reset();
+  empty_since_ = now;
 }
 
 void Chief::expel(Instant now, WorkerId worker, Gone why, ChiefActions& out) {
@@ -101,14 +122,13 @@ void Chief::expel(Instant now, WorkerId worker, Gone why, ChiefActions& out) {
   if (why == Gone::silent_too_long) out.emplace_back(Send{peer(worker), wire::Fenced{worker}});  // the others know
   if (why == Gone::never_finite) out.emplace_back(Send{peer(worker), wire::Stop{}});
   out.emplace_back(Left{worker, why});
-  if (!started_) return;
   strategy_.left(now, worker, decisions_);
   carry_out(now, out);
 }
 
 void Chief::tick(Instant now, ChiefActions& out) {
   for (const WorkerId worker : membership_.silent(now)) expel(now, worker, Gone::silent_too_long, out);
-  if (!started_ && first_joined_ && now - *first_joined_ > options_.silence_deadline && membership_.size() > 0) start(now, out);
+  if (!guests_.empty() && now - *first_guest_ > options_.start_deadline) start(now, out);
   if (empty_since_ && now - *empty_since_ > options_.empty_deadline) finish(now, Ended::nobody_left, out);
   if (options_.max_time && started_ && trained(now) >= *options_.max_time) finish(now, Ended::time_is_up, out);
 }
@@ -150,7 +170,7 @@ void Chief::complete_if_whole(Instant now, WorkerId worker, const Outstanding& o
   Duty& duty = duties_.at(worker);
   duty.refusals = 0;
   duty.outstanding.erase(duty.outstanding.begin() + (&order - duty.outstanding.data()));
-  out.emplace_back(Completed{worker, contribution.step, contribution.base, contribution.samples});
+  out.emplace_back(Completed{worker, contribution.step, contribution.base, contribution.samples, said.loss_sum / contribution.samples});
   strategy_.contributed(now, contribution, decisions_);
   carry_out(now, out);
 }
@@ -263,6 +283,7 @@ void Chief::finish(Instant now, Ended why, ChiefActions& out) {
   if (evaluated_ < version_) evaluate(out);
   if ((options_.checkpoint_every > 0 || why == Ended::interrupted) && saved_ != version_) checkpoint(now, out);
   for (const WorkerId worker : membership_.all()) out.emplace_back(Send{peer(worker), wire::Stop{}});
+  for (const auto& [connection, hello] : guests_) out.emplace_back(Send{guest(connection), wire::Stop{}});
   out.emplace_back(Finished{why});
 }
 

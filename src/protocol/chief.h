@@ -3,6 +3,10 @@
 // A contribution is complete when its worker has said Contributed and every server has said Gathered; only then does the strategy hear of
 // it. So whatever is applied is whole on every server, and a worker that dies in mid-push has contributed nothing: its lease returns to the
 // pool.
+//
+// Until training starts, whoever says Hello is a guest and waits. When the quorum is there, or the silence deadline has passed since the
+// first of them came, all guests are welcomed at once in the order of their seats: ids, leases and the order of summation do not depend on
+// who connected first. After the start whoever comes is welcomed at once.
 #pragma once
 #include <boost/container/flat_set.hpp>
 #include <boost/container/small_vector.hpp>
@@ -29,8 +33,9 @@ struct ChiefOptions {
   std::uint64_t evaluate_every{};    // samples between two evaluations
   std::optional<Duration> max_time;  // training ends then, whatever is counted
   std::uint32_t servers = 1;
-  std::uint32_t quorum = 1;                     // the first orders go out when so many have joined
+  std::uint32_t quorum = 1;                     // training starts when so many have said Hello
   Duration silence_deadline = from_seconds(5);  // a silent member is taken for dead
+  Duration start_deadline = from_seconds(5);    // those who came first wait no longer for the rest of the quorum
   Duration empty_deadline = from_seconds(60);   // nobody here for so long: give up
   std::uint32_t refusals_in_a_row = 16;         // so many contributions with non-finite values, and training has diverged
   std::uint64_t checkpoint_every = 0;           // updates between two checkpoints; 0: none
@@ -47,11 +52,15 @@ struct Received {
 struct Lost {
   WorkerId worker;
 };
+/// The connection of somebody who was not welcomed yet is gone for good.
+struct LostGuest {
+  std::uint32_t connection{};
+};
 /// Time passes. Due at least as often as deadlines should be noticed.
 struct Tick {};
 /// The user wants to stop here and go on another time.
 struct Interrupted {};
-using ChiefEvent = std::variant<Received, Lost, Tick, Interrupted>;
+using ChiefEvent = std::variant<Received, Lost, LostGuest, Tick, Interrupted>;
 
 // What the chief answers, beside Send: facts for the trace and the screen ------------------------------------------------------------
 
@@ -74,6 +83,7 @@ struct Completed {
   Step step;
   Version base;
   std::uint32_t samples{};
+  double loss{};  // mean over the samples, as its worker says
 };
 /// This contribution went into `version`.
 struct Counted {
@@ -154,7 +164,6 @@ class Chief {
     boost::container::flat_set<ServerId> gathered;  // servers that have it whole
   };
   struct Duty {
-    std::uint32_t most_samples = 0;  // of one step; 0: no limit
     Step next;
     std::uint32_t refusals = 0;  // in a row
     boost::container::small_vector<Outstanding, 1> outstanding;
@@ -164,7 +173,9 @@ class Chief {
   void hello(Instant now, const Received& received, const wire::Hello& hello, ChiefActions& out);
   void contributed(Instant now, const wire::Contributed& said, ChiefActions& out);
   void gathered(Instant now, const wire::Gathered& said, ChiefActions& out);
+  [[nodiscard]] policy::Newcomer welcome(Instant now, std::uint32_t connection, const wire::Hello& hello, ChiefActions& out);
   void admit(Instant now, std::span<const policy::Newcomer> newcomers, ChiefActions& out);
+  void forget_guest(Instant now, std::uint32_t connection);
   void expel(Instant now, WorkerId worker, Gone why, ChiefActions& out);
   void tick(Instant now, ChiefActions& out);
 
@@ -188,6 +199,7 @@ class Chief {
   Ledger ledger_;
   std::map<WorkerId, Duty> duties_;
   std::map<std::pair<WorkerId, Step>, Lease> complete_;  // with the strategy, not yet applied; outlives its worker
+  std::map<std::uint32_t, wire::Hello> guests_;          // by connection; empty once training has started
   std::map<std::uint32_t, WorkerId> by_connection_;      // a second Hello on one connection replaces the first
   bool started_ = false;
   bool finished_ = false;
@@ -198,7 +210,7 @@ class Chief {
   Instant started_at_{};          // of the first order
   Duration trained_before_{};     // by the runs that this one goes on from
   std::uint32_t refusals_ = 0;
-  std::optional<Instant> first_joined_;  // of those here
+  std::optional<Instant> first_guest_;  // of those waiting
   std::optional<Instant> empty_since_;
   policy::Decisions decisions_;  // scratch, empty between events
   std::vector<double> weights_;  // scratch

@@ -37,6 +37,17 @@ TEST(Evaluating, HappensAtTheFirstUpdateBeyondEachMarkAndAtTheEnd) {
   EXPECT_EQ(evaluated, (std::vector<std::uint64_t>{60, 100, 160, 200}));
 }
 
+TEST(Completing, TellsTheMeanLoss) {
+  ChiefHands h = hands("bsp");
+  h.hello(0);
+  const wire::Order order = h.orders.at(ann);
+  h.say(ann, wire::Contributed{ann, order.step, order.version, 20, 1, 50.0, 1.0, true, from_seconds(1)});
+  h.say_gathered(0, ann);
+  ASSERT_EQ(h.told<Completed>().size(), 1U);
+  EXPECT_EQ(h.told<Completed>()[0].samples, 20U);
+  EXPECT_DOUBLE_EQ(h.told<Completed>()[0].loss, 2.5);
+}
+
 TEST(Evaluating, AnUpdateBeyondSeveralMarksIsEvaluatedOnce) {
   ChiefOptions options = small_job();
   options.evaluate_every = 3;
@@ -100,6 +111,30 @@ TEST(Ending, ComesWhenNobodyHasBeenHereForLong) {
   EXPECT_FALSE(h.chief.finished());
   h.tick_at(62.1);
   EXPECT_EQ(h.told<Finished>()[0].why, Ended::nobody_left);
+}
+
+TEST(Ending, ComesWhenTheGuestsWentBeforeTheStart) {
+  ChiefOptions options = small_job();
+  options.quorum = 2;
+  ChiefHands h = hands("asp", options);
+  h.hello(0);
+  h.now = at_seconds(2);
+  h.lose_guest(0);
+  h.tick_at(62);
+  EXPECT_FALSE(h.chief.finished());
+  h.tick_at(62.1);
+  EXPECT_EQ(h.told<Finished>()[0].why, Ended::nobody_left);
+}
+
+TEST(Ending, IsToldToGuestsToo) {
+  ChiefOptions options = small_job();
+  options.quorum = 2;
+  options.max_time = from_seconds(3);
+  ChiefHands h = hands("asp", options);
+  h.hello(7);
+  h.tick_at(3);
+  ASSERT_EQ(h.sent<wire::Stop>().size(), 1U);
+  EXPECT_EQ(std::get<Send>(h.last.front()).to, guest(7));
 }
 
 TEST(Ending, SomebodyComingBackStopsTheCountOfEmptiness) {

@@ -25,26 +25,32 @@ class ChiefHands {
  public:
   Chief chief;
   Instant now{};
-  std::map<WorkerId, wire::Order> orders;  // not yet finished
-  ChiefActions last;                       // answers to the last event
+  std::map<WorkerId, wire::Order> orders;     // not yet finished
+  std::map<std::uint32_t, WorkerId> members;  // by connection: who was welcomed there last
+  ChiefActions last;                          // answers to the last event
 
   void step(const ChiefEvent& event) {
     last.clear();
     chief.step(now, event, last);
     for (const ChiefAction& action : last) {
-      if (const auto* send = std::get_if<Send>(&action))
+      if (const auto* send = std::get_if<Send>(&action)) {
         if (const auto* order = std::get_if<wire::Order>(&send->message)) orders[order->worker] = *order;
+        if (const auto* welcome = std::get_if<wire::Welcome>(&send->message)) members[send->to.id] = welcome->worker;
+      }
       if (const auto* left = std::get_if<Left>(&action)) orders.erase(left->worker);
     }
   }
 
   // What happens -----------------------------------------------------------------------------------------------------------------------
 
-  /// None when it is turned away.
+  /// None when it is turned away, or has to wait for the start.
+  std::optional<WorkerId> hello(std::uint32_t connection, const wire::Hello& hello) {
+    step(Received{guest(connection), hello});
+    if (sent<wire::Welcome>().empty()) return std::nullopt;
+    return members.at(connection);
+  }
   std::optional<WorkerId> hello(std::uint32_t connection, const std::string& node = "node", std::uint32_t attempt = 1) {
-    step(Received{guest(connection), wire::Hello{node, attempt}});
-    for (const auto& welcome : sent<wire::Welcome>()) return welcome.worker;
-    return std::nullopt;
+    return hello(connection, wire::Hello{node, attempt});
   }
   void say(WorkerId worker, const wire::Message& message) { step(Received{peer(worker), message}); }
   /// Its worker has computed the order it holds.
@@ -69,6 +75,7 @@ class ChiefHands {
     last = std::move(all);
   }
   void lose(WorkerId worker) { step(Lost{worker}); }
+  void lose_guest(std::uint32_t connection) { step(LostGuest{connection}); }
   void tick_at(double seconds) {
     now = at_seconds(seconds);
     step(Tick{});

@@ -50,6 +50,17 @@ TEST(Joining, OrdersGoOutWhenTheQuorumIsHere) {
   EXPECT_EQ(h.orders.at(ann).lease.size(), 10U) << "half the global batch each";
 }
 
+TEST(Joining, NobodyIsWelcomedBeforeTheStart) {
+  ChiefOptions options = small_job();
+  options.quorum = 2;
+  ChiefHands h = hands("bsp", options);
+  EXPECT_EQ(h.hello(0), std::nullopt);
+  EXPECT_TRUE(h.last.empty());
+  EXPECT_EQ(h.chief.membership().size(), 0U);
+  EXPECT_EQ(h.hello(1), bob);
+  EXPECT_EQ(h.members.at(0), ann);
+}
+
 TEST(Joining, OrdersGoOutWithoutTheQuorumAfterTheDeadline) {
   ChiefOptions options = small_job();
   options.quorum = 3;
@@ -58,11 +69,10 @@ TEST(Joining, OrdersGoOutWithoutTheQuorumAfterTheDeadline) {
   h.hello(0);
   h.now = at_seconds(14);
   h.hello(1);
-  h.say(ann, wire::Heartbeat{ann});
   h.tick_at(15);
   EXPECT_TRUE(h.ordered().empty());
   h.tick_at(15.1);
-  EXPECT_EQ(h.ordered(), (Workers{ann, bob}));
+  EXPECT_EQ(h.ordered(), (Workers{ann, bob})) << "a guest is not taken for silent, however long it has waited";
 }
 
 TEST(Joining, TheDeadlineOfTheQuorumCountsFromTheFirstOfThoseHere) {
@@ -71,15 +81,13 @@ TEST(Joining, TheDeadlineOfTheQuorumCountsFromTheFirstOfThoseHere) {
   ChiefHands h = hands("bsp", options);
   h.hello(0);
   h.now = at_seconds(3);
-  h.lose(ann);
+  h.lose_guest(0);
   h.now = at_seconds(8);
   h.hello(1);
   h.tick_at(9);
   EXPECT_TRUE(h.ordered().empty()) << "the first one is gone; the second has waited for a second";
-  h.now = at_seconds(13);
-  h.say(bob, wire::Heartbeat{bob});
   h.tick_at(13.1);
-  EXPECT_EQ(h.ordered(), (Workers{bob}));
+  EXPECT_EQ(h.ordered(), (Workers{ann})) << "a guest that left has used up no id";
 }
 
 TEST(Joining, WhoDiesBeforeTheStartIsNotPlannedFor) {
@@ -87,10 +95,54 @@ TEST(Joining, WhoDiesBeforeTheStartIsNotPlannedFor) {
   options.quorum = 2;
   ChiefHands h = hands("bsp", options);
   h.hello(0);
-  h.lose(ann);
+  h.lose_guest(0);
+  EXPECT_TRUE(h.last.empty());
   h.hello(1);
+  EXPECT_TRUE(h.ordered().empty());
   h.hello(2);
-  EXPECT_EQ(h.ordered(), (Workers{bob, cat}));
+  EXPECT_EQ(h.ordered(), (Workers{ann, bob}));
+}
+
+TEST(Joining, IdsFollowSeatsThenNamesThenConnectionsWhoeverComesFirst) {
+  struct Guest {
+    std::uint32_t connection;
+    wire::Hello hello;
+  };
+  std::vector<Guest> in_order{{.connection = 7, .hello = {"z", 1, 0, 0}},
+                              {.connection = 3, .hello = {"a", 1, 0, 1}},
+                              {.connection = 6, .hello = {"b", 1, 0, 1}},
+                              {.connection = 2, .hello = {"a", 1}},
+                              {.connection = 5, .hello = {"a", 1}}};
+  std::vector<std::size_t> coming{0, 1, 2, 3, 4};
+  do {
+    ChiefOptions options = small_job();
+    options.quorum = 5;
+    ChiefHands h = hands("bsp", options);
+    for (const std::size_t i : coming) h.hello(in_order[i].connection, in_order[i].hello);
+    for (std::uint32_t i = 0; i < in_order.size(); ++i) ASSERT_EQ(h.members.at(in_order[i].connection), WorkerId{i});
+    ASSERT_EQ(h.orders.at(WorkerId{4}).lease.ranges[0].first, 16U) << "so do the leases";
+  } while (std::next_permutation(coming.begin(), coming.end()));
+}
+
+TEST(Joining, AGuestsSecondHelloReplacesTheFirst) {
+  ChiefOptions options = small_job();
+  options.quorum = 2;
+  ChiefHands h = hands("bsp", options);
+  h.hello(0, wire::Hello{"old", 1, 0, 9});
+  h.hello(0, wire::Hello{"new", 2, 3, 0});
+  EXPECT_TRUE(h.last.empty()) << "it is still one guest";
+  h.hello(1, wire::Hello{"other", 1, 0, 1});
+  EXPECT_EQ(h.sent<wire::Welcome>()[0].attempt, 2U);
+  EXPECT_EQ(h.told<Joined>()[0].node, "new");
+  EXPECT_EQ(h.orders.at(ann).lease.size(), 3U) << "and what it can hold is what it said last";
+  EXPECT_EQ(h.orders.at(bob).lease.size(), 17U);
+}
+
+TEST(Joining, WhoComesAfterTheStartIsHeldToItsMemoryToo) {
+  ChiefHands h = hands("asp");
+  h.hello(0);
+  h.hello(1, wire::Hello{"small", 1, 4, 0});
+  EXPECT_EQ(h.orders.at(bob).lease.size(), 4U);
 }
 
 TEST(Joining, ASecondHelloOnOneConnectionReplacesTheFirst) {

@@ -224,7 +224,7 @@ TEST(Worker, HeartbeatsOnlyWhenItHadNothingElseToSay) {
   EXPECT_EQ(h.at(2.9, TimePassed{}), "heartbeat w3");
 }
 
-TEST(Joining, AHelloTellsTheSeatAndWhatAStepMayHold) {
+TEST(Worker, HelloTellsTheSeatAndWhatAStepMayHold) {
   WorkerOptions options{"node", {ServerId{0}}};
   options.most_samples = 17;
   options.seat = 3;

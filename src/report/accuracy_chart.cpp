@@ -63,7 +63,7 @@ Extent accuracy_extent(const Comparison& comparison, double end_s) {
     for (const auto& curve : row.curves)
       for (const Point& point : curve)
         if (drawable(point) && point.time_s <= end_s && !seen.empty()) ends.push_back(std::max(point.accuracy, ends[0]));
-  ends.push_back(comparison.target_accuracy);
+  if (comparison.target_accuracy) ends.push_back(*comparison.target_accuracy);
   return rounded_out(extent_of(ends), 6);
 }
 
@@ -151,10 +151,10 @@ class Painter {
   }
 
   void target(Canvas& canvas) const {
-    if (!std::isfinite(comparison_.target_accuracy)) return;
-    const double y = y_(comparison_.target_accuracy);
+    if (!comparison_.target_accuracy || !std::isfinite(*comparison_.target_accuracy)) return;
+    const double y = y_(*comparison_.target_accuracy);
     canvas.line({plot_.x, y}, {plot_.right(), y}, "target");
-    canvas.text({plot_.x + 6, y - 6}, "target " + show_percent(comparison_.target_accuracy), "ink small");
+    canvas.text({plot_.x + 6, y - 6}, "target " + target_text(comparison_), "ink small");
     for (std::size_t i = 0; i < comparison_.rows.size(); ++i)
       if (const auto time = reached(comparison_.rows[i].time_to_target_s))
         canvas.strategy(i, "fades", [&] {
@@ -166,8 +166,9 @@ class Painter {
     const double left = plot_.right() + 24;
     const double right = left + legend_width - 8;
     double y = plot_.y + 4;
-    canvas.text({left, y}, "fastest first", "small");
-    canvas.text({right, y}, "to target", "small end");
+    const bool has_target = comparison_.target_accuracy.has_value();
+    canvas.text({left, y}, has_target ? "fastest first" : "highest first", "small");
+    if (has_target) canvas.text({right, y}, "to target", "small end");
     for (const std::size_t i : ranking(comparison_)) {
       const Row& row = comparison_.rows[i];
       const bool best = fastest(comparison_) == i;
@@ -176,7 +177,7 @@ class Painter {
       canvas.strategy(i, best ? "fades best" : "fades", [&] {
         canvas.polyline({{left, y - 4}, {left + 24, y - 4}}, "mean");
         canvas.text({left + 34, y}, shorten(printable(row.strategy), legend_name_width), best ? "strong" : "ink", row.strategy);
-        canvas.text({right, y}, time ? show_seconds(*time) : "not reached", best ? "strong end" : "end");
+        if (has_target) canvas.text({right, y}, time ? show_seconds(*time) : "not reached", best ? "strong end" : "end");
       });
     }
   }

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include "report/headline.h"
 #include "report/number.h"
 #include "report/ranking.h"
 
@@ -33,11 +34,13 @@ Cell throughput(const Row& row) {
 
 std::vector<Column> columns(const Comparison& comparison) {
   return {
-      {"time to " + show_percent(comparison.target_accuracy),
+      {comparison.target_accuracy ? "time to " + target_text(comparison) : "time to target",
        "When the mean curve over the seeds, smoothed over 3 evaluations, first reaches the target; beside it the soonest and the latest "
        "seed, and how "
        "many seeds got there when not all did.",
-       time_to_target},
+       [has_target = comparison.target_accuracy.has_value()](const Row& row) {
+         return has_target ? time_to_target(row) : Cell{std::string(no_number), ""};
+       }},
       {"vs bsp", "How many times sooner than bsp.",
        [](const Row& row) {
          return Cell{show_times(row.speedup_vs_bsp), ""};

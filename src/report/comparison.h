@@ -52,11 +52,13 @@ struct Row {
 };
 
 struct Comparison {
-  std::string job;      // its name
-  std::string command;  // that makes this table again
-  double target_accuracy{};
+  std::string job;                        // its name
+  std::string command;                    // that makes this table again
+  std::optional<double> target_accuracy;  // absent: no target was set, nobody can reach it
   std::vector<std::uint64_t> seeds;
   std::vector<std::string> workers;  // "fast-1: 1000 samples/s, 2 ms overhead, 135 MB/s"
+  std::vector<std::string> network;  // "2 servers, each 269 MB/s", "group rack: 125 MB/s"
+  std::vector<std::string> faults;   // "at 10 s fast-2 runs 4 times slower for 8 s"; in order of time
   std::vector<Row> rows;
 };
 

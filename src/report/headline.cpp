@@ -39,8 +39,19 @@ std::string against_baselines(const Comparison& comparison, const Row& first) {
 }
 
 std::string nobody_reached(const Comparison& comparison, const Row& best) {
-  return fmt::format("No strategy reached {}; {} came nearest with {} at the end.", show_percent(comparison.target_accuracy), best.strategy,
+  return fmt::format("No strategy reached {}; {} came nearest with {} at the end.", target_text(comparison), best.strategy,
                      show_percent(best.final_accuracy_mean, best.final_accuracy_std, 1));
+}
+
+/// Without a target there is nothing to be first at: what was learned counts or, where nothing was, how fast.
+std::string without_target(const Comparison& comparison, const Row& best) {
+  if (std::isfinite(best.final_accuracy_mean))
+    return fmt::format("No target was set; {} ends highest with {}.", best.strategy,
+                       show_percent(best.final_accuracy_mean, best.final_accuracy_std, 1));
+  const Row& quickest = *std::max_element(comparison.rows.begin(), comparison.rows.end(),
+                                          [](const Row& a, const Row& b) { return a.samples_per_second < b.samples_per_second; });
+  return fmt::format("No target was set; {} gets through the most samples, {} a second.", quickest.strategy,
+                     show_fixed(quickest.samples_per_second, 0));
 }
 
 std::string runner_up(const Row& first, const Row& second) {
@@ -74,11 +85,12 @@ Headline headline(const Comparison& comparison) {
   if (comparison.rows.empty()) return {"No strategy was compared.", {}};
   const std::vector<std::size_t> order = ranking(comparison);
   const Row& first = comparison.rows[order[0]];
+  if (!comparison.target_accuracy) return {without_target(comparison, first), {}};
   if (!reached(first.time_to_target_s)) return {nobody_reached(comparison, first), {}};
 
   Headline said;
-  said.result = fmt::format("{} reaches {} in {}{}.", first.strategy, show_percent(comparison.target_accuracy),
-                            show_seconds(*first.time_to_target_s), against_baselines(comparison, first));
+  said.result = fmt::format("{} reaches {} in {}{}.", first.strategy, target_text(comparison), show_seconds(*first.time_to_target_s),
+                            against_baselines(comparison, first));
   const auto remark = [&](std::string text) {
     if (!text.empty()) said.remarks.push_back(std::move(text));
   };
@@ -87,6 +99,10 @@ Headline headline(const Comparison& comparison) {
   remark(late_seeds(first));
   if (comparison.seeds.size() == 1) remark("One seed only: small differences may be chance.");
   return said;
+}
+
+std::string target_text(const Comparison& comparison) {
+  return comparison.target_accuracy ? show_percent(*comparison.target_accuracy) : "the target";
 }
 
 }  // namespace motley::report

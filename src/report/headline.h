@@ -14,4 +14,7 @@ struct Headline {
 };
 Headline headline(const Comparison& comparison);
 
+/// "86.0 %", or "the target" when none was set.
+std::string target_text(const Comparison& comparison);
+
 }  // namespace motley::report

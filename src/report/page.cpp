@@ -33,8 +33,7 @@ std::string tiles(const Comparison& comparison) {
   const auto best = fastest(comparison);
   if (!best) return {};
   const Row& row = comparison.rows[*best];
-  std::string out =
-      tile(fmt::format("to {} with {}", show_percent(comparison.target_accuracy), row.strategy), show_seconds(*row.time_to_target_s));
+  std::string out = tile(fmt::format("to {} with {}", target_text(comparison), row.strategy), show_seconds(*row.time_to_target_s));
   if (row.speedup_vs_bsp && row.strategy != "bsp") out += tile("sooner than bsp", show_times(row.speedup_vs_bsp));
   if (row.speedup_vs_lb_bsp && row.strategy != "lb-bsp") out += tile("sooner than lb-bsp", show_times(row.speedup_vs_lb_bsp));
   out += tile("accuracy at the end", show_percent(row.final_accuracy_mean, row.final_accuracy_std, 1));
@@ -93,10 +92,10 @@ std::string table_section(const Comparison& comparison) {
 std::string figure(std::string_view svg) { return fmt::format("<figure class=\"scroll\" style=\"margin:0\">\n{}</figure>\n", svg); }
 
 std::string accuracy_section(const Comparison& comparison) {
-  return section(
-      "accuracy", "Accuracy over time",
-      "Bold: the mean over the seeds, smoothed over 3 evaluations. Faint: each seed. A dot marks where the mean reaches the target.",
-      figure(accuracy_chart(comparison)));
+  return section("accuracy", "Accuracy over time",
+                 std::string("Bold: the mean over the seeds, smoothed over 3 evaluations. Faint: each seed.") +
+                     (comparison.target_accuracy ? " A dot marks where the mean reaches the target." : ""),
+                 figure(accuracy_chart(comparison)));
 }
 
 std::string target_section(const Comparison& comparison) {
@@ -130,13 +129,21 @@ std::string seeds_text(const Comparison& comparison) {
   return out.empty() ? "none recorded" : out;
 }
 
+/// With a word before it, if there is one; nothing for an empty list.
+std::string list(std::string_view title, const std::vector<std::string>& lines) {
+  if (lines.empty()) return {};
+  std::string items;
+  for (const std::string& line : lines) items += fmt::format("<li>{}</li>\n", escape_xml(line));
+  const std::string head = title.empty() ? "" : fmt::format("<p class=\"facts\"><b>{}</b></p>\n", escape_xml(title));
+  return fmt::format("{}<ul class=\"cluster\">\n{}</ul>\n", head, items);
+}
+
 std::string cluster_section(const Comparison& comparison) {
-  std::string workers;
-  for (const std::string& worker : comparison.workers) workers += fmt::format("<li>{}</li>\n", escape_xml(worker));
-  if (!workers.empty()) workers = "<ul class=\"cluster\">\n" + workers + "</ul>\n";
+  const std::string cluster =
+      list("", comparison.workers) + list("Servers and shared links", comparison.network) + list("Faults", comparison.faults);
   return section("again", "The cluster, and how to make this again",
                  fmt::format("{} workers; the same for every strategy.", comparison.workers.size()),
-                 fmt::format("{}<p class=\"facts\"><b>Seeds</b> {}</p>\n<div class=\"command\"><pre><code>{}</code></pre></div>\n", workers,
+                 fmt::format("{}<p class=\"facts\"><b>Seeds</b> {}</p>\n<div class=\"command\"><pre><code>{}</code></pre></div>\n", cluster,
                              seeds_text(comparison), escape_xml(comparison.command)));
 }
 
@@ -154,8 +161,8 @@ std::string page(const Comparison& comparison) {
              "<meta name=\"color-scheme\" content=\"light dark\">\n<title>{}: comparison of "
              "strategies</title>\n<style>{}{}</style>\n</head>\n<body>\n<main>\n",
              escape_xml(comparison.job), page_style, chart_style()) +
-         header(comparison) + table_section(comparison) + accuracy_section(comparison) + target_section(comparison) +
-         charts_of_rows(comparison) + cluster_section(comparison) +
+         header(comparison) + table_section(comparison) + accuracy_section(comparison) +
+         (comparison.target_accuracy ? target_section(comparison) : "") + charts_of_rows(comparison) + cluster_section(comparison) +
          fmt::format("</main>\n<script>{}</script>\n</body>\n</html>\n", page_script);
 }
 

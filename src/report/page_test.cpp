@@ -38,8 +38,23 @@ TEST(Page, NamesTheClusterTheSeedsAndTheCommand) {
   const Comparison compared = sample(2, 3);
   const std::string html = page(compared);
   for (const std::string& worker : compared.workers) EXPECT_TRUE(has(html, worker)) << worker;
+  for (const std::string& line : compared.network) EXPECT_TRUE(has(html, line)) << line;
+  for (const std::string& fault : compared.faults) EXPECT_TRUE(has(html, fault)) << fault;
   EXPECT_TRUE(has(html, "<b>Seeds</b> 0, 1, 2<"));
   EXPECT_TRUE(has(html, compared.command));
+}
+
+TEST(Page, WithoutATargetSaysNothingOfOne) {
+  Comparison compared = sample(3, 2);
+  compared.target_accuracy.reset();
+  for (Row& row : compared.rows) {
+    row.time_to_target_s = row.speedup_vs_bsp = row.speedup_vs_lb_bsp = std::nullopt;
+    row.time_to_target_per_seed = {std::nullopt, std::nullopt};
+  }
+  const std::string html = page(compared);
+  EXPECT_EQ(complaint_about(html), "");
+  for (const char* word : {"time to 0", "not reached", "id=\"target\"", "<b>0.0 %"}) EXPECT_FALSE(has(html, word)) << word;
+  EXPECT_TRUE(has(html, "No target was set"));
 }
 
 TEST(Page, NeedsNothingFromOutside) {

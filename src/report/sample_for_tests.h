@@ -142,7 +142,10 @@ inline Comparison sample(std::size_t strategies, std::size_t seeds) {
   for (std::size_t s = 0; s < seeds; ++s) comparison.seeds.push_back(s);
   comparison.workers = {"fast-1: 1,000 samples/s, 2 ms overhead, 135 MB/s", "fast-2: 1,000 samples/s, 2 ms overhead, 135 MB/s",
                         "middle: 500 samples/s, 2 ms overhead, 135 MB/s", "slow: 250 samples/s, 4 ms overhead, 40 MB/s"};
-  for (std::size_t i = 0; i < strategies; ++i) comparison.rows.push_back(sample_row(characters()[i], i, seeds, comparison.target_accuracy));
+  comparison.network = {"1 server, 269 MB/s up, 269 MB/s down, 0.2 ms latency", "group rack: 2 workers share 135 MB/s up, 135 MB/s down"};
+  comparison.faults = {"at 10 s middle runs 4 times slower for 8 s", "at 20 s slow is killed"};
+  for (std::size_t i = 0; i < strategies; ++i)
+    comparison.rows.push_back(sample_row(characters()[i], i, seeds, *comparison.target_accuracy));
   for (Row& row : comparison.rows) {
     row.speedup_vs_bsp = ratio(comparison.rows[0].time_to_target_s, row.time_to_target_s);
     if (strategies > 1) row.speedup_vs_lb_bsp = ratio(comparison.rows[1].time_to_target_s, row.time_to_target_s);

@@ -75,6 +75,7 @@ std::size_t name_width(const Comparison& comparison, std::size_t taken) {
 }
 
 std::string legend(const Comparison& comparison) {
+  if (!comparison.target_accuracy) return "samples/s (share of the sum of the parts).  comm: not hidden.\n";
   return fmt::format("* fastest.  time: of the mean curve{}.  samples/s (share of the sum of the parts).  comm: not hidden.\n",
                      comparison.seeds.size() > 1 ? fmt::format(" (min–max of {} seeds)", comparison.seeds.size()) : "");
 }

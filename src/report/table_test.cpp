@@ -39,11 +39,29 @@ Comparison small() {
   return made;
 }
 
+/// The same for a job without a target.
+Comparison aimless() {
+  Comparison made = small();
+  made.target_accuracy.reset();
+  for (Row& each : made.rows) {
+    each.time_to_target_s = each.speedup_vs_bsp = std::nullopt;
+    each.time_to_target_per_seed = {{}, {}, {}};
+  }
+  return made;
+}
+
 std::size_t widest_line(const std::string& text) {
   std::size_t widest = 0;
   std::istringstream lines(text);
   for (std::string line; std::getline(lines, line);) widest = std::max(widest, width(line));
   return widest;
+}
+
+TEST(TextTable, WithoutATargetTheTimeToItIsADash) {
+  const std::string text = text_table(aimless());
+  EXPECT_NE(text.find("time to target"), std::string::npos) << text;
+  for (const char* word : {"not reached", "fastest"}) EXPECT_EQ(text.find(word, text.find("bsp ")), std::string::npos) << text;
+  EXPECT_EQ(markdown_table(aimless()).find("| bsp | – | – | – |") != std::string::npos, true) << markdown_table(aimless());
 }
 
 TEST(TextTable, ReadsLikeThis) {

@@ -7,6 +7,7 @@
 
 #include "report/axes.h"
 #include "report/canvas.h"
+#include "report/headline.h"
 #include "report/number.h"
 #include "report/ranking.h"
 #include "report/scale.h"
@@ -79,7 +80,7 @@ std::string target_chart(const Comparison& comparison) {
     nothing_to_show(canvas, plot, "No strategy was compared.");
   else
     axis_below(canvas, plot, x, latest > 0 ? ticks(x.extent, 8) : Ticks{}, plain_label,
-               fmt::format("time to {} (s)", show_percent(comparison.target_accuracy)));
+               fmt::format("time to {} (s)", target_text(comparison)));
   double middle = plot.y + line_height / 2;
   for (const std::size_t i : ranking(comparison)) {
     const Row& row = comparison.rows[i];
@@ -93,7 +94,7 @@ std::string target_chart(const Comparison& comparison) {
   }
   const Drawing drawing{
       .id = "target",
-      .title = fmt::format("Time to {} per strategy", show_percent(comparison.target_accuracy)),
+      .title = fmt::format("Time to {} per strategy", target_text(comparison)),
       .description = "Horizontal bars, soonest first; whiskers reach from the soonest to the latest seed, dots are single seeds.",
       .width = chart_width,
       .height = plot.bottom() + 46};

@@ -142,6 +142,7 @@ void ChiefProcess::closed(transport::Connection& connection, const Error& why) {
   });
   if (ended_) return;
   for (const WorkerId worker : workers) tell(protocol::Lost{worker});
+  tell(protocol::LostGuest{id});
   finish_when_done();
 }
 

@@ -9,7 +9,7 @@
 namespace motley::run {
 namespace {
 
-enum class Input : std::uint8_t { received, lost, tick, interrupted };
+enum class Input : std::uint8_t { received, lost, lost_guest, tick, interrupted };
 
 using protocol::Role;
 
@@ -24,7 +24,7 @@ void put(wire::Appender& out, const protocol::ChiefAction& action) {
               put_frame(out, a.message);
             },
             [&](const protocol::Joined& a) { put_all(a.worker, a.node); }, [&](const protocol::Left& a) { put_all(a.worker, a.why); },
-            [&](const protocol::Completed& a) { put_all(a.worker, a.step, a.base, a.samples); },
+            [&](const protocol::Completed& a) { put_all(a.worker, a.step, a.base, a.samples, a.loss); },
             [&](const protocol::Counted& a) { put_all(a.worker, a.step, a.version, a.samples, a.staleness, a.weight); },
             [&](const protocol::Released& a) { put_all(a.worker, a.step, a.version, static_cast<std::uint8_t>(a.why)); },
             [&](const protocol::Held& a) { put_all(a.worker, static_cast<std::uint8_t>(a.why), a.gap); },
@@ -65,6 +65,10 @@ void Recorder::stepped(Instant now, const protocol::ChiefEvent& event, const pro
                    [&](const protocol::Lost& e) {
                      begin(Input::lost);
                      wire::write(out, e.worker);
+                   },
+                   [&](const protocol::LostGuest& e) {
+                     begin(Input::lost_guest);
+                     wire::write(out, e.connection);
                    },
                    [&](const protocol::Tick&) { begin(Input::tick); }, [&](const protocol::Interrupted&) { begin(Input::interrupted); }},
              event);
@@ -110,9 +114,15 @@ Result<std::optional<Record>> read_record(std::span<const std::byte>& bytes, std
       record.event = protocol::Lost{worker};
       break;
     }
+    case Input::lost_guest: {
+      std::uint32_t connection = 0;
+      if (!wire::read(in, connection)) return Answer{};
+      record.event = protocol::LostGuest{connection};
+      break;
+    }
     case Input::tick: break;
     case Input::interrupted: record.event = protocol::Interrupted{}; break;
-    default: return broken(fmt::format("found kind {}, expected 0 to 3", kind));
+    default: return broken(fmt::format("found kind {}, expected 0 to 4", kind));
   }
   if (!wire::read(in, record.answers)) return Answer{};
   bytes = bytes.last(in.left());

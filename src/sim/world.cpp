@@ -83,7 +83,10 @@ void World::happen(const What& what) {
                      for (const What& late : missed) happen(late);
                    },
                    [&](const LossNoticed& e) {
-                     if (const auto member = connections_[e.connection].member) tell_chief(protocol::Lost{*member});
+                     if (const auto member = connections_[e.connection].member)
+                       tell_chief(protocol::Lost{*member});
+                     else
+                       tell_chief(protocol::LostGuest{e.connection});
                    }},
              what);
 }

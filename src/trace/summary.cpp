@@ -4,23 +4,30 @@
 
 namespace motley::trace {
 
+namespace {
+
+void add(const Stretch& stretch, TimeShares& time) {
+  const double passed = seconds(stretch.to - stretch.from);
+  switch (stretch.doing) {
+    case Doing::wait: time.wait_s += passed; break;
+    case Doing::receive: time.receive_s += passed; break;
+    case Doing::compute: time.compute_s += passed; break;
+    case Doing::send: time.send_s += passed; break;
+  }
+}
+
+}  // namespace
+
 void Summary::told(const Event& e) {
   last_ = e.at;
+  for (const auto& [worker, stretch] : activity_.told(e)) add(stretch, lanes_[worker.value].sums.time);
   switch (e.kind) {
     case Kind::joined:
       if (lanes_.size() <= e.worker.value) lanes_.resize(e.worker.value + 1);
       lanes_[e.worker.value].sums.node = static_cast<std::uint32_t>(e.first);
-      lanes_[e.worker.value].since = e.at;
       break;
-    case Kind::left: turn(e.worker, Doing::gone, e.at); break;
-    case Kind::released:
-      turn(e.worker, Doing::receiving, e.at);
-      lanes_[e.worker.value].released = e.at;
-      break;
-    case Kind::compute_began: turn(e.worker, Doing::computing, e.at); break;
-    case Kind::compute_ended: turn(e.worker, Doing::sending, e.at); break;
+    case Kind::released: lanes_[e.worker.value].released = e.at; break;
     case Kind::contributed:
-      turn(e.worker, Doing::waiting, e.at);
       ++lanes_[e.worker.value].sums.steps;
       finishes_[{e.worker, e.step}] = {lanes_[e.worker.value].released, e.at};
       break;
@@ -36,31 +43,18 @@ void Summary::told(const Event& e) {
       break;
     }
     case Kind::applied: close_update(); break;
-    case Kind::dropped: turn(e.worker, Doing::waiting, e.at); break;
     case Kind::held: ++lanes_[e.worker.value].sums.held; break;
     case Kind::evaluated: curve_.push_back({seconds(e.at), e.first, e.value, e.second}); break;
-    case Kind::finished:
-      for (std::uint32_t w = 0; w < lanes_.size(); ++w) turn(WorkerId{w}, Doing::gone, e.at);
-      break;
+    case Kind::left:
     case Kind::ordered:
     case Kind::leased:
+    case Kind::compute_began:
+    case Kind::compute_ended:
+    case Kind::dropped:
     case Kind::rested:
-    case Kind::fault: break;
+    case Kind::fault:
+    case Kind::finished: break;
   }
-}
-
-void Summary::turn(WorkerId worker, Doing next, Instant now) {
-  Lane& lane = lanes_[worker.value];
-  const double passed = seconds(now - lane.since);
-  switch (lane.doing) {
-    case Doing::waiting: lane.sums.time.wait_s += passed; break;
-    case Doing::receiving: lane.sums.time.receive_s += passed; break;
-    case Doing::computing: lane.sums.time.compute_s += passed; break;
-    case Doing::sending: lane.sums.time.send_s += passed; break;
-    case Doing::gone: return;
-  }
-  lane.doing = next;
-  lane.since = now;
 }
 
 void Summary::close_update() {

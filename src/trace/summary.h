@@ -5,6 +5,7 @@
 #include <optional>
 #include <vector>
 
+#include "trace/activity.h"
 #include "trace/event.h"
 
 namespace motley::trace {
@@ -52,20 +53,17 @@ class Summary : public Sink {
   [[nodiscard]] double ended_s() const { return seconds(last_); }
 
  private:
-  enum class Doing : std::uint8_t { waiting, receiving, computing, sending, gone };
   struct Lane {
     WorkerSummary sums;
-    Doing doing = Doing::waiting;
-    Instant since{};
     Instant released{};
   };
   struct Finish {
     Instant released;
     Instant done;
   };
-  void turn(WorkerId worker, Doing next, Instant now);
   void close_update();
 
+  Activity activity_;
   std::vector<Lane> lanes_;  // by WorkerId
   std::vector<Point> curve_;
   std::vector<std::uint64_t> staleness_;

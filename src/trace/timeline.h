@@ -3,17 +3,10 @@
 #include <cstdint>
 #include <vector>
 
+#include "trace/activity.h"
 #include "trace/event.h"
 
 namespace motley::trace {
-
-enum class Doing : std::uint8_t { compute, send, wait, receive };
-
-struct Stretch {
-  Instant from{};
-  Instant to{};
-  Doing doing{};
-};
 
 class Timeline : public Sink {
  public:
@@ -26,20 +19,13 @@ class Timeline : public Sink {
     std::vector<Stretch> stretches;
   };
   /// In order of joining.
-  [[nodiscard]] std::vector<Lane> lanes() const;
+  [[nodiscard]] const std::vector<Lane>& lanes() const { return lanes_; }
 
  private:
-  struct Open {
-    Lane lane;
-    Doing doing = Doing::wait;
-    Instant since{};
-    bool here = true;
-  };
-  void turn(WorkerId worker, Doing next, Instant now);
-
   Instant from_;
   Instant to_;
-  std::vector<Open> open_;  // by WorkerId
+  Activity activity_;
+  std::vector<Lane> lanes_;  // by WorkerId
 };
 
 }  // namespace motley::trace

@@ -1,0 +1,45 @@
+// What each worker is doing, read from the events: the one state machine behind shares of time and timelines.
+//
+//   joined -> wait;  released -> receive;  compute_began -> compute;  compute_ended -> send;  contributed, dropped -> wait
+//   left, and for everyone finished -> gone: whatever is told of it later is a fenced worker that does not know it yet
+#pragma once
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "trace/event.h"
+
+namespace motley::trace {
+
+enum class Doing : std::uint8_t { compute, send, wait, receive };
+
+/// A time in which one worker did one thing; may be empty.
+struct Stretch {
+  Instant from{};
+  Instant to{};
+  Doing doing{};
+};
+
+class Activity {
+ public:
+  struct Ended {
+    WorkerId worker;
+    Stretch stretch;
+  };
+  /// The stretches that this event ends, in order of worker; good until the next call.
+  std::span<const Ended> told(const Event& event);
+
+ private:
+  struct Now {
+    Doing doing = Doing::wait;
+    Instant since{};
+    bool here = true;
+  };
+  void turn(WorkerId worker, Doing next, Instant now);
+  void go(WorkerId worker, Instant now);
+
+  std::vector<Now> workers_;  // by WorkerId
+  std::vector<Ended> ended_;
+};
+
+}  // namespace motley::trace
