@@ -16,10 +16,11 @@ STRATEGIES ?= bsp,lb-bsp,asp,asp-look,ssp,dssp,local-sgd
 CELLS      ?= $(wildcard $(foreach cell,4421-cheap 4421-heavy 4421-heavy2 4421t-cheap 4421t-heavy 2211-cheap 2211-heavy \
                 8w-cheap 8w-heavy 8w-heavy2,examples/$(cell).toml))
 WORLDS     ?= 5000
+FUZZ_SECONDS ?= 60
 
 CLANG_FORMAT ?= clang-format-14
 CLANG_TIDY   ?= clang-tidy-14
-SOURCES = $(shell find src tests -name '*.cpp' -o -name '*.h' | sort)
+SOURCES = $(shell find src tests fuzz -name '*.cpp' -o -name '*.h' | sort)
 CTEST   = --parallel $(JOBS) --output-on-failure --no-tests=error
 
 .PHONY: help
@@ -53,8 +54,9 @@ tsan: setup build-tsan/build.ninja ## the torch-free tests under the thread sani
 	@ctest --preset tsan $(CTEST)
 
 .PHONY: soak
-soak: build ## thousands of seeded worlds (WORLDS=5000)
+soak: build setup-dev ## thousands of seeded worlds (WORLDS=5000), then noise for every reader of foreign bytes (FUZZ_SECONDS=60)
 	@MOTLEY_WORLDS=$(WORLDS) ctest --test-dir build -R '[Ww]orld' --timeout 36000 $(CTEST)
+	@scripts/fuzz.sh $(FUZZ_SECONDS)
 
 .PHONY: results
 results: build ## docs/results: every baseline on every standard cell, seeds 0-4 (about half an hour on 2 cores)
@@ -76,7 +78,7 @@ format-check: setup-dev ## fail where .clang-format would change something
 
 .PHONY: clean
 clean: ## remove what was built (runs/ stays)
-	@rm -rf build build-dev build-no-torch build-asan build-tsan build-tidy
+	@rm -rf build build-dev build-no-torch build-asan build-tsan build-tidy build-fuzz
 
 .PHONY: setup-dev
 setup-dev:

@@ -9,6 +9,7 @@
 #include "app/training.h"
 #include "cluster/cost.h"
 #include "sim/real_numbers.h"
+#include "sim/world.h"
 
 namespace motley::app {
 namespace {

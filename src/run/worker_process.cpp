@@ -169,7 +169,7 @@ void WorkerProcess::begin() {
   worker.most_samples = kit_->most_samples;
   for (const store::Slice& slice : desk_->layout().slices) worker.servers_of_slices.push_back(slice.server);
   worker.heartbeat = kit_->cluster.heartbeat;
-  worker.patience = kit_->cluster.silence_deadline;
+  worker.patience = from_seconds(60);  // nothing is lost on a connection that stands; a chief may wait long for its quorum
   worker.start_early = desk_->streams();
   life_->machine.emplace(std::move(worker));
   alone_since_.reset();

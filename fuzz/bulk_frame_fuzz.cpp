@@ -1,0 +1,36 @@
+// The bulk lane's announcements on any bytes: only what carries a payload, no longer than promised, no payload beyond the limit.
+#include <array>
+
+#include "fuzzing.h"
+#include "transport/bulk_frame.h"
+
+using namespace motley;  // NOLINT(google-build-using-namespace): a program of two functions
+
+namespace {
+constexpr std::size_t length_bytes = 4;
+std::array<std::byte, 1 << 16> payload;  // as large as is allowed here
+}  // namespace
+
+extern "C" std::size_t LLVMFuzzerCustomMutator(std::uint8_t* data, std::size_t size, std::size_t largest, unsigned seed) {
+  return fuzz::mutate(data, size, largest, seed, 0, length_bytes);
+}
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  const fuzz::Span bytes = fuzz::bytes_of(data, size);
+  const auto parse = [](fuzz::Span some) { return transport::parse_announcement(some, payload.size()); };
+  const auto parsed = parse(bytes);
+  if (!parsed.ok()) return fuzz::check_refusal(parsed.error()), 0;
+  if (const auto* incomplete = std::get_if<wire::Incomplete>(&*parsed)) {
+    check(incomplete->more_bytes >= 1, "an incomplete announcement asks for something");
+    check(size + incomplete->more_bytes <= transport::longest_announcement, "no announcement is longer than promised");
+    return 0;
+  }
+  const auto& announced = std::get<transport::Announced>(*parsed);
+  check(announced.bytes <= std::min(size, transport::longest_announcement), "an announcement takes no more than was given and promised");
+  check(announced.payload_bytes <= payload.size(), "no payload is larger than allowed");
+  wire::Bytes again;
+  transport::append_announcement({.head = announced.head, .payload = std::span(payload).first(announced.payload_bytes)}, again);
+  check(fuzz::same(again, bytes.first(announced.bytes)), "an announcement has one form only");
+  fuzz::check_beginnings(again, parse);
+  return 0;
+}

@@ -1,0 +1,67 @@
+// The reader of jobs on any text: the document, then after each NUL an override that is applied to it. A good job's strategy list is read
+// too. The file itself is left out: loading it is a call that has nothing to understand.
+#include <string>
+#include <vector>
+
+#include "app/job.h"
+#include "app/job_sections.h"
+#include "app/toml_override.h"
+#include "fuzzing.h"
+
+using namespace motley;  // NOLINT(google-build-using-namespace): a program of few functions
+
+namespace {
+
+std::vector<std::string> pieces_of(std::string_view text) {
+  std::vector<std::string> pieces;
+  for (std::size_t end = text.find('\0'); end != std::string_view::npos; end = text.find('\0')) {
+    pieces.emplace_back(text.substr(0, end));
+    text.remove_prefix(end + 1);
+  }
+  pieces.emplace_back(text);
+  return pieces;
+}
+
+void check_error(const Error& error) {
+  check(error.next == Next::tell_user, "a bad job is the user's to mend");
+  check(!error.message.empty(), "an error says what is wrong");
+}
+
+/// As read_job() does once the file is loaded.
+bool read_sections(const app::Value& document, app::Job& job) {
+  app::Complaints complaints;
+  app::Reader root(document, "", complaints);
+  app::read_training(root.section("job"), job);
+  app::read_model(root.section("model"), job);
+  app::read_data(root.section("data"), job);
+  app::read_optimizer(root.section("optimizer"), job);
+  app::read_wire(root.section("wire"), job);
+  app::read_cluster(root.section("cluster"), job);
+  app::read_batch(root.section("batch"), job);
+  app::read_strategy_section(root.section("strategy"), job.strategy);
+  root.finish();
+  if (!complaints.empty()) check_error(complaints.error());
+  return complaints.empty();
+}
+
+void check_job(const app::Job& job) {
+  check(job.max_epochs > 0 && job.evaluate_every > 0 && job.global_batch > 0, "a good job trains and evaluates something");
+  check(!job.cluster.nodes.empty() && job.cluster.servers > 0, "a good job has workers and servers");
+  check(job.slice_bytes > 0 && job.slice_bytes % sizeof(float) == 0, "a slice holds whole values");
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  const std::vector<std::string> pieces = pieces_of({reinterpret_cast<const char*>(data), size});
+  auto document = app::parse_toml(pieces.front(), "job.toml");
+  if (!document.ok()) return check_error(document.error()), 0;
+  for (std::size_t i = 1; i < pieces.size(); ++i)
+    if (const Outcome set = app::apply_override(*document, pieces[i]); !set.ok()) check_error(set.error());
+  app::Job job;
+  if (!read_sections(*document, job)) return 0;
+  check_job(job);
+  for (const std::string& text : pieces)
+    if (const auto strategy = app::read_strategy(job, text); !strategy.ok()) check_error(strategy.error());
+  return 0;
+}
