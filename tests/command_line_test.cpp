@@ -210,18 +210,18 @@ TEST_F(CommandLine, TorchGivingUpIsAFailureOfTheWorldNotOurBug) {
   write("huge.toml", R"(
 [data]
 kind = "synthetic"
-samples = 8192
+samples = 65536
 features = 1
 [model]
 kind = "mlp"
-hidden = [1000000]
+hidden = [65536]
 [batch]
-global = 8192
+global = 65536
 [[cluster.node]]
 name = "only"
 samples_per_second = 100
 )");
-  const std::string eight_gigabytes = "ulimit -v 8000000";  // the activations would take four times as much
+  const std::string eight_gigabytes = "ulimit -v 8000000";  // the activations would take twice as much, and their gradients again
   for (const char* command : {"simulate huge.toml", "compare huge.toml --strategies bsp --seeds 1 --out out"}) {
     const Ran ran = motley(command, eight_gigabytes);
     EXPECT_EQ(ran.code, ExitCode::cluster_failed) << command << ": " << ran.err;

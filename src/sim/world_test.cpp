@@ -52,20 +52,24 @@ struct Ran {
   }
 };
 
-Ran run(const WorldOptions& options, const std::string& strategy = "bsp") {
+Ran run(const WorldOptions& options, const std::string& strategy, Numbers& numbers) {
   auto made = policy::make_strategy({strategy, {}, {}}, {batch, 0.9});
   check(made.ok(), "the test names a strategy that exists");
   Ran ran;
   trace::Recorder recorder;
   trace::Writer writer;
   trace::Tee tee({&recorder, &ran.summary, &writer});
-  NoNumbers none;
   ran.ending =
-      World(options, std::move(*made), policy::Schedule({}, batch, options.chief.epoch_samples, options.chief.total_samples), none, tee)
+      World(options, std::move(*made), policy::Schedule({}, batch, options.chief.epoch_samples, options.chief.total_samples), numbers, tee)
           .run();
   ran.events = recorder.events();
   ran.fingerprint = writer.finish();
   return ran;
+}
+
+Ran run(const WorldOptions& options, const std::string& strategy = "bsp") {
+  NoNumbers none;
+  return run(options, strategy, none);
 }
 
 cluster::Fault fault(FaultKind kind, double at_s, double lasting_s = 0, std::uint32_t node = 0) {
@@ -100,6 +104,33 @@ TEST(World, WithoutWaitingEveryWorkerGoesAtItsOwnPace) {
   const double slow_step = 2 * (latency_s + slice_s) + 0.002 + 0.256;
   EXPECT_NEAR(static_cast<double>(workers[0].steps) / static_cast<double>(workers[1].steps), slow_step / fast_step, 0.05);
   EXPECT_NEAR(ran.summary.time().wait_s / ran.summary.time().total(), 0, 0.02);
+}
+
+TEST(World, IdsFollowTheListOfNodesHoweverFarEachIs) {
+  WorldOptions options = cluster_of({1, 1, 1}, 2);
+  for (std::size_t n = 0; n < 3; ++n) options.cluster.nodes[n].link.latency = from_seconds(0.003 - 0.001 * static_cast<double>(n));
+  const std::vector<trace::Event> joined = run(options).of(Kind::joined);
+  ASSERT_EQ(joined.size(), 3U);
+  for (std::uint32_t n = 0; n < 3; ++n) {
+    EXPECT_EQ(joined[n].worker, WorkerId{n});
+    EXPECT_EQ(joined[n].first, n);
+    EXPECT_EQ(joined[n].at, at_seconds(0.003)) << "when the last Hello is there";
+  }
+}
+
+TEST(World, MemoryLimitsWhatANodeIsOrdered) {
+  WorldOptions options = cluster_of({1, 1}, 4);
+  options.most_samples = {0, 28};
+  for (const trace::Event& ordered : run(options).of(Kind::ordered)) EXPECT_EQ(ordered.first, ordered.worker.value == 0 ? 100U : 28U);
+}
+
+TEST(World, TheTraceTellsTheMeanLossOfEveryContribution) {
+  struct SameLoss : NoNumbers {
+    Contributed compute(const wire::Order& order) override { return {2.5 * static_cast<double>(order.lease.size()), 1, true}; }
+  } numbers;
+  const std::vector<trace::Event> contributed = run(cluster_of({2, 1}, 3), "bsp", numbers).of(Kind::contributed);
+  EXPECT_EQ(contributed.size(), 6U);
+  for (const trace::Event& event : contributed) EXPECT_DOUBLE_EQ(event.value, 2.5);
 }
 
 TEST(World, TheSameSeedIsTheSameRunAndAnotherIsAnother) {
