@@ -2,9 +2,9 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
-#include <sys/pidfd.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -140,7 +140,7 @@ Result<std::unique_ptr<Child>> Child::start(boost::asio::io_context& pump, const
     become(arguments.data(), pipe_ends[1], options.inherit_errors, parent);
   }
   close(pipe_ends[1]);
-  const int pid_fd = pidfd_open(pid, 0);
+  const int pid_fd = static_cast<int>(syscall(SYS_pidfd_open, pid, 0));  // glibc 2.36 declares its own for C only
   if (pid_fd < 0) {
     kill(pid, SIGKILL);
     close(pipe_ends[0]);
