@@ -136,6 +136,7 @@ class Answers {
   void operator()(const protocol::Dropped& fact) { line("drop w{}/{} ({})", fact.worker.value, fact.step.value, name_of(fact.why)); }
   void operator()(const protocol::Rested& fact) { line("rest w{}", fact.worker.value); }
   void operator()(const protocol::Evaluate& fact) { line("evaluate v{} after {} samples", fact.version.value, fact.samples); }
+  void operator()(const protocol::Checkpoint& fact) { line("checkpoint v{}", fact.state.version.value); }
   void operator()(const protocol::Finished& fact) { line("end ({})", name_of(fact.why)); }
 
  private:

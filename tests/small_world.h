@@ -449,7 +449,7 @@ class SmallWorld {
             [&](const protocol::Released& a) { tell({.kind = Kind::released, .worker = a.worker, .step = a.step, .version = a.version}); },
             [&](const protocol::Held& a) { tell({.kind = Kind::held, .worker = a.worker}); },
             [&](const protocol::Dropped& a) { tell({.kind = Kind::dropped, .worker = a.worker, .step = a.step}); },
-            [&](const protocol::Rested& a) { tell({.kind = Kind::rested, .worker = a.worker}); }, [&](const protocol::Evaluate&) {},
+            [&](const protocol::Rested& a) { tell({.kind = Kind::rested, .worker = a.worker}); }, [&](const protocol::Evaluate&) {}, [&](const protocol::Checkpoint&) {},
             [&](const protocol::Finished& a) {
               ended_ = a.why;
               tell({.kind = Kind::finished, .why = static_cast<std::uint8_t>(a.why), .first = chief_.ledger().counted()});

@@ -10,5 +10,7 @@ boost::json::object bench_sim();
 boost::json::object bench_policy();
 /// Bytes per second of applying an update, beside memcpy and a stream triad in the same run.
 boost::json::object bench_store();
+/// Bytes per second of pushing, applying and pulling 128 MiB between processes, beside bare TCP in the same run; place of an urgent slice.
+boost::json::object bench_transport();
 
 }  // namespace motley::app

@@ -81,9 +81,6 @@ Outcome Serving::prepare() {
   if (!training) return training.error();
   if (!training->learning)
     return bad_input(fmt::format("{}: model.kind: found \"none\", expected a model: a real cluster trains one", job_.file.string()));
-  if (job_.cluster.servers != 1)
-    return bad_input(fmt::format("{}: cluster.server.count: found {}, expected 1 in a real cluster; several are simulated only so far",
-                                 job_.file.string(), job_.cluster.servers));
   training_.emplace(std::move(*training));
   training_->chief.checkpoint_every = arguments_.checkpoint_every;
   training_->chief.start_deadline = start_patience;

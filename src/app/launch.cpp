@@ -105,6 +105,8 @@ Outcome Launch::start_chief(bool resume) {
 void Launch::chief_said(const std::string& line) {
   if (line.starts_with("listening ")) {
     listening_ = true;
+    for (std::uint32_t s = 1; s < job_.cluster.servers; ++s)
+      if (const Outcome started = start_server(s); !started) failed_ = started.error();
     if (chief_.lives > 1) return;  // the workers are there already and come back by themselves
     for (std::uint32_t n = 0; n < job_.cluster.nodes.size(); ++n)
       if (cluster::present_at_start(job_.cluster, NodeId{n}))
@@ -119,7 +121,8 @@ void Launch::chief_said(const std::string& line) {
 void Launch::chief_ended(const run::ChildEnd& end) {
   auto& peak = result_.peak_rss_bytes["chief"];
   peak = std::max(peak, end.peak_rss_bytes);
-  if (!end.exited && options_.respawn && !interrupted_) {
+  const bool lost_a_server = end.exited && end.code == ExitCode::cluster_failed && job_.cluster.servers > 1;
+  if ((!end.exited || lost_a_server) && options_.respawn && !interrupted_) {
     say(fmt::format("the chief died: {}; starting it again from its last checkpoint", run::describe(end)));
     after(respawn_pause, [this] {
       if (const Outcome started = start_chief(true); !started) failed_ = started.error();
@@ -134,6 +137,35 @@ void Launch::chief_ended(const run::ChildEnd& end) {
   finish_if_all_ended();
 }
 
+// The other servers ----------------------------------------------------------------------------------------------------------------------
+
+/// A server lives and ends with its chief.
+Outcome Launch::start_server(std::uint32_t number) {
+  Process& server = servers_[number];
+  server.name = fmt::format("server-{}", number);
+  open_log(server);
+  run::ChildOptions child;
+  child.command = {this_program(), "hold",
+                   "--join",       address_,
+                   "--server",     std::to_string(number),
+                   "--listen",     fmt::format("unix:{}/server-{}-{}", socket_folder_.string(), number, chief_.lives)};
+  auto started = run::Child::start(pump_, child,
+                                   {[this, number](const std::string& line) { servers_[number].log << line << std::endl; },
+                                    [this, number](const run::ChildEnd& end) { server_ended(number, end); }});
+  if (!started) return started.error();
+  server.child = std::move(*started);
+  return Done{};
+}
+
+void Launch::server_ended(std::uint32_t number, const run::ChildEnd& end) {
+  Process& server = servers_[number];
+  auto& peak = result_.peak_rss_bytes[server.name];
+  peak = std::max(peak, end.peak_rss_bytes);
+  if (!end.good() && !over_ && chief_.child && chief_.child->alive())
+    mourn(server.name, end, *server.child, options_.folder / "logs" / (server.name + ".log"));
+  finish_if_all_ended();
+}
+
 // Workers --------------------------------------------------------------------------------------------------------------------------------
 
 Outcome Launch::start_worker(std::uint32_t n) {
@@ -142,10 +174,7 @@ Outcome Launch::start_worker(std::uint32_t n) {
   worker.name = node.name;
   worker.wanted = true;
   ++worker.lives;
-  const fs::path logs = options_.folder / "logs";
-  std::error_code failed;
-  fs::create_directories(logs, failed);
-  if (!worker.log.is_open()) worker.log.open(logs / (node.name + ".log"), std::ios::app);
+  open_log(worker);
   run::ChildOptions child;
   child.command = {this_program(), "work", "--join", address_, "--node", node.name};
   const std::string threads = std::to_string(node.device == cluster::DeviceKind::cpu ? std::max(node.device_index, 1) : 1);
@@ -185,8 +214,17 @@ void Launch::worker_ended(std::uint32_t n, const run::ChildEnd& end) {
   finish_if_all_ended();
 }
 
+void Launch::open_log(Process& process) const {
+  const fs::path logs = options_.folder / "logs";
+  std::error_code failed;
+  fs::create_directories(logs, failed);
+  if (!process.log.is_open()) process.log.open(logs / (process.name + ".log"), std::ios::app);
+}
+
 void Launch::end_workers() {
   after(grace, [this] {
+    for (auto& [number, server] : servers_)
+      if (server.child) server.child->signal(SIGKILL);
     for (auto& [node, worker] : workers_)
       if (worker.child) worker.child->signal(SIGKILL);
   });
@@ -194,8 +232,9 @@ void Launch::end_workers() {
 
 void Launch::finish_if_all_ended() {
   if (!over_) return;
-  for (const auto& [node, worker] : workers_)
-    if (worker.child && worker.child->alive()) return;
+  for (const auto* processes : {&servers_, &workers_})
+    for (const auto& [number, process] : *processes)
+      if (process.child && process.child->alive()) return;
   signals_.cancel();
   pump_.stop();
 }

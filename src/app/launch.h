@@ -53,7 +53,9 @@ class Launch {
   };
 
   Outcome start_chief(bool resume);
+  Outcome start_server(std::uint32_t server);
   Outcome start_worker(std::uint32_t node);
+  void server_ended(std::uint32_t server, const run::ChildEnd& end);
   void chief_said(const std::string& line);
   void chief_ended(const run::ChildEnd& end);
   void worker_ended(std::uint32_t node, const run::ChildEnd& end);
@@ -62,6 +64,7 @@ class Launch {
   void after(Duration delay, std::function<void()> what);
   void wait_for_signals();
   void end_workers();
+  void open_log(Process& process) const;
   void finish_if_all_ended();
 
   const Job& job_;
@@ -71,6 +74,7 @@ class Launch {
   std::filesystem::path socket_folder_;
   std::string address_;
   Process chief_;
+  std::map<std::uint32_t, Process> servers_;  // beside the chief
   std::map<std::uint32_t, Process> workers_;
   bool listening_ = false;
   bool over_ = false;  // the chief has ended and will not come back

@@ -33,6 +33,6 @@ std::string run_text(const Job& job, const RunResult& run);
 report::Comparison comparison(const Job& job, const std::vector<RunResult>& runs, const std::vector<std::uint64_t>& seeds,
                               std::string command);
 /// The object that `compare --json` prints.
-boost::json::object comparison_json(const report::Comparison& comparison);
+boost::json::object comparison_json(const report::Comparison& table);
 
 }  // namespace motley::app

@@ -120,4 +120,14 @@ Result<run::WorkerKit> prepare_worker(const std::string& job_text, const std::st
   return kit;
 }
 
+Result<run::ServerKit> prepare_server(const std::string& job_text) {
+  auto job = parse_job(job_text, "the chief's job");
+  if (!job) return job.error();
+  const auto material = load_material(*job);
+  if (!material) return material.error();
+  auto training = make_training(*job, *material, job->strategy);
+  if (!training) return training.error();
+  return run::ServerKit{job->cluster, std::move(training->layout), job->optimizer, sha256(job_text)};
+}
+
 }  // namespace motley::app

@@ -5,6 +5,7 @@
 
 #include "base/result.h"
 #include "cluster/spec.h"
+#include "run/server_process.h"
 #include "run/worker_process.h"
 
 namespace motley::app {
@@ -20,5 +21,8 @@ Result<DeviceChoice> parse_device(const std::string& text);
 
 /// Reads the job, loads its data, makes its model. `node` is a node of the job, or a stranger; `chosen` goes before what the job says.
 Result<run::WorkerKit> prepare_worker(const std::string& job_text, const std::string& node, const std::optional<DeviceChoice>& chosen);
+
+/// The same for a server of a cluster with several.
+Result<run::ServerKit> prepare_server(const std::string& job_text);
 
 }  // namespace motley::app

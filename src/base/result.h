@@ -34,9 +34,9 @@ class [[nodiscard]] Result {
   explicit operator bool() const { return ok(); }
 
   /// Must be ok().
-  [[nodiscard]] T& value() & { return require(), *std::get_if<0>(&held_); }
-  [[nodiscard]] const T& value() const& { return require(), *std::get_if<0>(&held_); }
-  [[nodiscard]] T&& value() && { return require(), std::move(*std::get_if<0>(&held_)); }
+  [[nodiscard]] T& value() & { return require(), std::get<0>(held_); }
+  [[nodiscard]] const T& value() const& { return require(), std::get<0>(held_); }
+  [[nodiscard]] T&& value() && { return require(), std::move(std::get<0>(held_)); }
   T& operator*() & { return value(); }
   const T& operator*() const& { return value(); }
   T&& operator*() && { return std::move(*this).value(); }
@@ -46,13 +46,13 @@ class [[nodiscard]] Result {
   /// Must not be ok().
   [[nodiscard]] const Error& error() const {
     check(!ok(), "an error is read only from a failed Result");
-    return *std::get_if<1>(&held_);
+    return std::get<1>(held_);
   }
 
  private:
   void require() const {
     if (!ok()) [[unlikely]]
-      fail_check("a value is read only from a good Result, but: " + std::get_if<1>(&held_)->message);
+      fail_check("a value is read only from a good Result, but: " + std::get<1>(held_).message);
   }
   std::variant<T, Error> held_;
 };

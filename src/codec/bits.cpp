@@ -78,7 +78,7 @@ void encode_block(std::span<const float> values, std::byte* out) {
   const std::size_t stride = up(values.size(), Block<b>::per_byte);
   const std::uint16_t scale = scale_of(values);
   Codes codes{};
-  std::array<std::uint8_t, block_values> packed;
+  std::array<std::uint8_t, block_values> packed;  // NOLINT(cppcoreguidelines-pro-type-member-init): filled below, and this is hot
   if (scale != poisoned) Block<b>::quantize(values, widened(scale), codes);
   Block<b>::pack(codes, packed.data(), stride);
   std::memcpy(out, &scale, scale_bytes);
@@ -89,7 +89,7 @@ template <int b>
 void decode_block(const std::byte* bytes, std::span<float> out) {
   const std::size_t stride = up(out.size(), Block<b>::per_byte);
   std::uint16_t scale = 0;
-  std::array<std::uint8_t, block_values> packed;
+  std::array<std::uint8_t, block_values> packed;  // NOLINT(cppcoreguidelines-pro-type-member-init): filled below, and this is hot
   Floats values;
   std::memcpy(&scale, bytes, scale_bytes);
   std::memcpy(packed.data(), bytes + scale_bytes, stride);

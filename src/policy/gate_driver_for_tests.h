@@ -58,6 +58,7 @@ class GateDriver {
       applied += applied.empty() ? "apply" : " |";
       for (const Contribution& member : update.members) applied += fmt::format(" {}", member.worker.value);
     }
+    // NOLINTNEXTLINE(modernize-loop-convert): the list may grow on the way
     for (std::size_t i = 0; i < decisions_.release.size(); ++i) {
       const auto [worker, why] = decisions_.release[i];
       released += fmt::format("{} {} ({})", released.empty() ? "release" : ",", worker.value, name_of(why));

@@ -24,7 +24,7 @@ class SpeedFit {
  private:
   [[nodiscard]] bool jumped(double samples, double ratio) const;
   void rescale(double ratio);
-  void refit(double samples, double seconds);
+  void refit(double b, double t);
 
   double weight_ = 0, samples_ = 0, squares_ = 0, seconds_ = 0, products_ = 0;  // forgotten sums of 1, b, b*b, t, b*t
   cluster::Affine fit_;

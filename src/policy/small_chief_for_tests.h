@@ -80,6 +80,7 @@ class SmallChief {
  private:
   void carry_out() {
     for (const Apply& update : decisions_.apply) apply(update);
+    // NOLINTNEXTLINE(modernize-loop-convert): the list may grow on the way
     for (std::size_t i = 0; i < decisions_.release.size(); ++i) order(decisions_.release[i]);
     for (const Hold& hold : decisions_.hold) {
       EXPECT_TRUE(present_.contains(hold.worker)) << "who is held is here";

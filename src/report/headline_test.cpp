@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include <limits>
 
 #include "report/ranking.h"
@@ -28,9 +30,8 @@ Comparison comparison(std::vector<Row> rows) {
 }
 
 bool remarks_on(const Comparison& compared, std::string_view words) {
-  for (const std::string& remark : headline(compared).remarks)
-    if (remark.find(words) != std::string::npos) return true;
-  return false;
+  const auto remarks = headline(compared).remarks;
+  return std::any_of(remarks.begin(), remarks.end(), [&](const std::string& remark) { return remark.find(words) != std::string::npos; });
 }
 
 TEST(Ranking, PutsTheSoonestFirstAndThoseWhoNeverArriveLastByAccuracy) {

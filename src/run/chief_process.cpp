@@ -8,6 +8,7 @@
 #include "base/check.h"
 #include "base/match.h"
 #include "protocol/narration.h"
+#include "run/carry.h"
 #include "wire/frame.h"
 
 namespace motley::run {
@@ -33,8 +34,9 @@ ChiefProcess::ChiefProcess(boost::asio::io_context& pump, ChiefProcessOptions op
       chief_(std::move(chief)),
       shard_(
           std::make_unique<ShardHost>(pump, ServerId{0}, options_.layout, options_.optimizer, beginning, static_cast<ShardOwner&>(*this))),
+      beginning_(options_.layout.servers > 1 ? std::move(beginning) : Beginning{}),
       links_to_(pump.get_executor(), options_.cluster),
-      server_addresses_(1),
+      server_addresses_(options_.layout.servers),
       ticker_(pump),
       farewell_(pump),
       alive_(std::make_shared<bool>(true)) {
@@ -103,6 +105,9 @@ void ChiefProcess::heard(transport::Connection& from, wire::Message message) {
   }
   if (std::holds_alternative<wire::Hello>(message)) return tell(protocol::Received{protocol::guest(link->id), std::move(message)});
   if (const auto worker = speaker(message)) return said_by_worker(*link, *worker, message);
+  if (const auto* serve = std::get_if<wire::Serve>(&message)) return serving(*link, *serve);
+  if (std::holds_alternative<wire::Gathered>(message) && link->server)
+    return tell(protocol::Received{protocol::peer(*link->server), std::move(message)});
   expel(*link, fmt::format("a chief is never sent a {}", wire::name_of(message)));
 }
 
@@ -115,7 +120,37 @@ void ChiefProcess::enquired(Link& link, const wire::Enquire& enquire) {
     link.node = NodeId{static_cast<std::uint32_t>(found - nodes.begin())};
     if (auto shape = links_to_.towards(*link.node)) link.connection->reshape(std::move(*shape));
   }
-  brief(link);
+  const bool server = enquire.node.starts_with("server ");  // it needs no addresses, and the others wait for it
+  if (server || by_server_.size() + 1 == options_.layout.servers)
+    brief(link);
+  else
+    unbriefed_.insert(link.id);
+}
+
+void ChiefProcess::serving(Link& link, const wire::Serve& serve) {
+  if (serve.server.value == 0 || serve.server.value >= options_.layout.servers || by_server_.contains(serve.server))
+    return expel(link, fmt::format("it wants to be server {}, which is not free", serve.server.value));
+  link.server = serve.server;
+  by_server_[serve.server] = &link;
+  server_addresses_[serve.server.value] = serve.address;
+  send_beginning(link, serve.server);
+  hooks_.log(fmt::format("server {} at {}", serve.server.value, serve.address));
+  if (by_server_.size() + 1 < options_.layout.servers) return;
+  for (const std::uint32_t id : unbriefed_)
+    if (const auto waiting = by_id_.find(id); waiting != by_id_.end()) brief(*waiting->second);
+  unbriefed_.clear();
+}
+
+void ChiefProcess::send_beginning(Link& link, ServerId server) {
+  const store::Moments* moments = beginning_.moments ? &*beginning_.moments : nullptr;
+  std::uint64_t pieces = 0;
+  carry(options_.layout, server, beginning_.version, beginning_.values, moments,
+        [&](const wire::Carried& head, std::span<const std::byte> payload) {
+          ++pieces;
+          link.connection->send(transport::Parcel{head, payload, head.slice.value, next_ticket_++});
+        });
+  link.connection->send(
+      wire::CarriedAll{beginning_.version, pieces, moments != nullptr ? moments->updates : 0, moments != nullptr ? moments->rate : 0});
 }
 
 void ChiefProcess::brief(Link& link) { link.connection->send(wire::Briefing{options_.job, server_addresses_}); }
@@ -132,6 +167,13 @@ void ChiefProcess::closed(transport::Connection& connection, const Error& why) {
   shard_->detach(connection);
   const std::uint32_t id = link->id;
   const std::set<WorkerId> workers = link->workers;
+  if (link->server && !ending_)
+    return end(
+        world_failed(fmt::format("chief: server {} at {} is gone ({}); its part of the model is in the last checkpoint: go on with "
+                                 "--resume",
+                                 link->server->value, server_addresses_[link->server->value], why.message)));
+  if (link->server) by_server_.erase(*link->server);
+  unbriefed_.erase(link->id);
   if (!workers.empty() && !ending_) hooks_.log(fmt::format("lost {}: {}", connection.peer(), why.message));
   for (const WorkerId worker : workers) by_worker_.erase(worker);
   by_id_.erase(id);
@@ -147,11 +189,26 @@ void ChiefProcess::closed(transport::Connection& connection, const Error& why) {
 }
 
 std::span<std::byte> ChiefProcess::room(transport::Connection& from, const wire::Message& head, std::size_t bytes) {
-  const auto* push = std::get_if<wire::Push>(&head);
-  return push == nullptr ? std::span<std::byte>{} : shard_->room(from, *push, bytes);
+  if (const auto* push = std::get_if<wire::Push>(&head)) return shard_->room(from, *push, bytes);
+  const auto* carried = std::get_if<wire::Carried>(&head);
+  const Link* link = link_of(from);
+  if (carried == nullptr || link == nullptr || !link->server || carried->server != *link->server) return {};
+  Wanted* wanted = wanted_of(*link->server);
+  if (wanted == nullptr || wanted->version != carried->version) return {};
+  if (!wanted->values) wanted->values = make_buffer(options_.layout.values);
+  return place(options_.layout, *carried, bytes, wanted->values->floats(), wanted->moments);
 }
 
-void ChiefProcess::received(transport::Connection&, const wire::Message& head) { shard_->received(std::get<wire::Push>(head)); }
+void ChiefProcess::received(transport::Connection&, const wire::Message& head) {
+  if (const auto* push = std::get_if<wire::Push>(&head)) return shard_->received(*push);
+  const auto& carried = std::get<wire::Carried>(head);
+  Wanted* wanted = wanted_of(carried.server);
+  const bool moments = wanted->save.has_value();
+  const bool second = moments && options_.optimizer.kind == store::OptimizerKind::adamw;
+  if (++wanted->pieces[carried.server] < pieces_of(options_.layout, carried.server, moments, second)) return;
+  wanted->done.insert(carried.server);
+  collected();
+}
 
 void ChiefProcess::sent(transport::Connection&, std::uint64_t ticket) { shard_->sent(ticket); }
 
@@ -186,10 +243,10 @@ void ChiefProcess::carry_out(const protocol::ChiefAction& action) {
                    [&](const protocol::Counted&) {}, [&](const protocol::Released&) {}, [&](const protocol::Held&) {},
                    [&](const protocol::Dropped&) {}, [&](const protocol::Rested&) {},
                    [&](const protocol::Evaluate& a) {
-                     wanted_.push_back({a.version, a.samples, std::nullopt, clock_.now()});
+                     wanted_.push_back({.version = a.version, .evaluate = a.samples, .save = {}, .at = clock_.now()});
                    },
                    [&](const protocol::Checkpoint& a) {
-                     wanted_.push_back({a.state.version, std::nullopt, a.state, clock_.now()});
+                     wanted_.push_back({.version = a.state.version, .evaluate = {}, .save = a.state, .at = clock_.now()});
                    },
                    [&](const protocol::Finished& a) {
                      protocol::Ending ending;
@@ -216,8 +273,12 @@ void ChiefProcess::carry_out(const protocol::ChiefAction& action) {
 void ChiefProcess::send(const protocol::Send& send) {
   if (send.to.role == protocol::Role::server) {
     if (const auto* update = std::get_if<wire::Apply>(&send.message))
-      narrate({.kind = trace::Kind::applied, .version = update->version, .first = update->parts.size(), .value = update->rate});
-    return shard_->hear(send.message);
+      if (send.to.id == 0)
+        narrate({.kind = trace::Kind::applied, .version = update->version, .first = update->parts.size(), .value = update->rate});
+    if (send.to.id == 0) return shard_->hear(send.message);
+    const auto server = by_server_.find(ServerId{send.to.id});
+    if (server != by_server_.end()) server->second->connection->send(send.message);
+    return;
   }
   Link* link = nullptr;
   if (send.to.role == protocol::Role::guest) {
@@ -265,52 +326,88 @@ std::uint32_t ChiefProcess::node_index(const std::string& name, std::optional<No
 
 // Exports, and the end --------------------------------------------------------------------------------------------------------------------
 
+/// Each server hands in what was asked for in order: the first that it has not is what comes next.
+ChiefProcess::Wanted* ChiefProcess::wanted_of(ServerId server) {
+  const auto next = std::find_if(wanted_.begin(), wanted_.end(), [&](const Wanted& wanted) { return !wanted.done.contains(server); });
+  return next == wanted_.end() ? nullptr : &*next;
+}
+
 void ChiefProcess::exported(const std::shared_ptr<const Exported>& what) {
-  check(!wanted_.empty() && wanted_.front().version == what->version, "what is exported was asked for");
-  Wanted wanted = std::move(wanted_.front());
-  wanted_.pop_front();
-  final_values_ = what->values;
-  if (wanted.evaluate && hooks_.evaluate) {
-    ++judging_;
-    clerk_.post([this, alive = alive_, what, at = wanted.at, samples = *wanted.evaluate] {
-      const auto judged = std::make_shared<Result<Judgement>>(hooks_.evaluate(std::as_const(*what->values).floats()));
-      boost::asio::post(pump_, [this, alive, judged, at, samples, version = what->version] {
-        if (!*alive) return;
-        --judging_;
-        if (*judged)
-          narrate({.at = at,
-                   .kind = trace::Kind::evaluated,
-                   .version = version,
-                   .first = samples,
-                   .value = (*judged)->accuracy,
-                   .second = (*judged)->loss});
-        else
-          end(judged->error());
-        finish_when_done();
-      });
-    });
+  Wanted* wanted = wanted_of(ServerId{0});
+  check(wanted != nullptr && wanted->version == what->version, "what is exported was asked for");
+  if (options_.layout.servers == 1) {
+    wanted->values = what->values;
+    wanted->moments = what->moments;
+  } else {
+    if (!wanted->values) wanted->values = make_buffer(options_.layout.values);
+    const bool had_moments = wanted->moments.has_value();
+    if (what->moments && !had_moments) wanted->moments.emplace();
+    carry(options_.layout, ServerId{0}, what->version, what->values->floats(), what->moments ? &*what->moments : nullptr,
+          [&](const wire::Carried& head, std::span<const std::byte> payload) {
+            const auto to = place(options_.layout, head, payload.size(), wanted->values->floats(), wanted->moments);
+            std::copy(payload.begin(), payload.end(), to.begin());
+          });
+    if (what->moments) {
+      wanted->moments->updates = what->moments->updates;  // the same on every server
+      wanted->moments->rate = what->moments->rate;
+    }
   }
-  if (wanted.save && hooks_.save && what->moments) {
-    ++judging_;
-    clerk_.post([this, alive = alive_, what, state = std::move(*wanted.save)] {
-      const auto saved = std::make_shared<Outcome>(hooks_.save({state, what->values, *what->moments}));
-      boost::asio::post(pump_, [this, alive, saved] {
-        if (!*alive) return;
-        --judging_;
-        if (!*saved) hooks_.log(fmt::format("no checkpoint: {}", saved->error().message));
-        finish_when_done();
-      });
-    });
+  wanted->done.insert(ServerId{0});
+  collected();
+}
+
+/// Hands on what every server has handed in, in order.
+void ChiefProcess::collected() {
+  while (!wanted_.empty() && wanted_.front().done.size() == options_.layout.servers) {
+    Wanted wanted = std::move(wanted_.front());
+    wanted_.pop_front();
+    final_values_ = wanted.values;
+    if (wanted.evaluate && hooks_.evaluate) judge(wanted);
+    if (wanted.save && hooks_.save && wanted.moments) save(wanted);
   }
   finish_when_done();
+}
+
+void ChiefProcess::judge(const Wanted& wanted) {
+  ++judging_;
+  clerk_.post([this, alive = alive_, values = wanted.values, at = wanted.at, samples = *wanted.evaluate, version = wanted.version] {
+    const auto judged = std::make_shared<Result<Judgement>>(hooks_.evaluate(std::as_const(*values).floats()));
+    boost::asio::post(pump_, [this, alive, judged, at, samples, version] {
+      if (!*alive) return;
+      --judging_;
+      if (!*judged) return end(judged->error());
+      narrate({.at = at,
+               .kind = trace::Kind::evaluated,
+               .version = version,
+               .first = samples,
+               .value = (*judged)->accuracy,
+               .second = (*judged)->loss});
+      finish_when_done();
+    });
+  });
+}
+
+void ChiefProcess::save(Wanted& wanted) {
+  ++judging_;
+  auto saved = std::make_shared<Saved>(Saved{std::move(*wanted.save), wanted.values, std::move(*wanted.moments)});
+  clerk_.post([this, alive = alive_, saved] {
+    const auto kept = std::make_shared<Outcome>(hooks_.save(*saved));
+    boost::asio::post(pump_, [this, alive, kept] {
+      if (!*alive) return;
+      --judging_;
+      if (!*kept) hooks_.log(fmt::format("no checkpoint: {}", kept->error().message));
+      finish_when_done();
+    });
+  });
 }
 
 void ChiefProcess::finish_when_done() {
   if (!ending_ || ended_ || judging_ > 0 || !wanted_.empty()) return;
   if (!said_farewell_ && !by_worker_.empty()) return;  // they close when they have their Stop
+  for (const auto& [server, link] : by_server_) link->connection->send(wire::Stop{});
   ending_->events = events_;
-  ending_->bytes_pushed = shard_->bytes_pushed() + remote_pushed_;
-  ending_->bytes_pulled = shard_->bytes_pulled() + remote_pulled_;
+  ending_->bytes_pushed = shard_->bytes_pushed();
+  ending_->bytes_pulled = shard_->bytes_pulled();
   end(*ending_);
 }
 

@@ -98,6 +98,17 @@ class ChiefProcess final : private transport::Accepts, private transport::Hears,
     std::optional<ServerId> server;  // when a server is at its other end
   };
 
+  struct Wanted {  // what the servers export
+    Version version;
+    std::optional<std::uint64_t> evaluate;  // samples counted then
+    std::optional<protocol::ChiefState> save;
+    Instant at{};
+    SharedBuffer values{};
+    std::optional<store::Moments> moments{};
+    std::map<ServerId, std::uint64_t> pieces{};  // that each other server has handed in
+    std::set<ServerId> done{};
+  };
+
   void accepted(std::unique_ptr<transport::Connection> connection) override;
   void refused(const std::string& address, const std::string& reason) override;
 
@@ -122,6 +133,11 @@ class ChiefProcess final : private transport::Accepts, private transport::Hears,
   void tick();
   void finish_when_done();
   void end(Result<protocol::Ending> how);
+  [[nodiscard]] Wanted* wanted_of(ServerId server);
+  void collected();
+  void judge(const Wanted& wanted);
+  void save(Wanted& wanted);
+  void send_beginning(Link& link, ServerId server);
   void narrate(trace::Event event);
   void contributed(const wire::Contributed& said);
   [[nodiscard]] std::uint32_t node_index(const std::string& name, std::optional<NodeId> node);
@@ -135,24 +151,20 @@ class ChiefProcess final : private transport::Accepts, private transport::Hears,
   std::optional<Instant> started_;  // of the first order
   std::optional<Recorder> recorder_;
   std::unique_ptr<ShardHost> shard_;
-  Beginning beginning_;  // for the other servers; emptied when all have it
+  Beginning beginning_;  // for the other servers
   ServerLinks links_to_;
   std::unique_ptr<transport::Acceptor> acceptor_;
   std::map<const transport::Connection*, Link> links_;
   std::map<std::uint32_t, Link*> by_id_;
   std::map<WorkerId, Link*> by_worker_;
   std::map<ServerId, Link*> by_server_;
+  std::set<std::uint32_t> unbriefed_;                    // links that wait until all servers are there
+  std::uint64_t next_ticket_ = std::uint64_t{1} << 63U;  // above those of the shard host
   std::vector<std::string> server_addresses_;
   std::uint32_t next_link_ = 0;
   std::vector<std::string> node_names_;
   std::map<WorkerId, Instant> released_;  // when the order at hand went out
 
-  struct Wanted {  // what the servers export next
-    Version version;
-    std::optional<std::uint64_t> evaluate;  // samples counted then
-    std::optional<protocol::ChiefState> save;
-    Instant at{};
-  };
   std::deque<Wanted> wanted_;  // in the order in which they were asked for
   std::size_t judging_ = 0;    // handed to the clerk and not back yet
   SharedBuffer final_values_;
@@ -162,7 +174,6 @@ class ChiefProcess final : private transport::Accepts, private transport::Hears,
   bool ended_ = false;
   bool said_farewell_ = false;
   std::uint64_t events_ = 0;
-  std::uint64_t remote_pushed_ = 0, remote_pulled_ = 0;
   std::function<void(Result<protocol::Ending>)> over_;
   std::vector<std::unique_ptr<transport::Shaped>> old_;
   std::shared_ptr<bool> alive_;

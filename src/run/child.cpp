@@ -8,7 +8,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
+#include <boost/asio/error.hpp>
 #include <boost/asio/posix/stream_descriptor.hpp>
 #include <boost/asio/read_until.hpp>
 #include <boost/asio/streambuf.hpp>
@@ -18,11 +20,13 @@
 #include <fstream>
 #include <istream>
 #include <optional>
+#include <string_view>
 
 namespace motley::run {
 namespace {
 
 constexpr std::size_t kept_lines = 20;
+constexpr std::size_t longest_line = 1 << 16;  // bytes; a longer one is cut into several
 
 /// How many processes the kernel has killed for want of memory since it started.
 std::uint64_t out_of_memory_kills() {
@@ -32,8 +36,28 @@ std::uint64_t out_of_memory_kills() {
   return 0;
 }
 
+/// Ours, with `added` in place of what they replace: "KEY=value".
+std::vector<std::string> environment_with(const std::vector<std::pair<std::string, std::string>>& added) {
+  std::vector<std::string> all;
+  for (char** entry = environ; *entry != nullptr; ++entry) {
+    const std::string_view held(*entry);
+    const bool replaced = std::any_of(added.begin(), added.end(), [&](const auto& pair) { return held.starts_with(pair.first + "="); });
+    if (!replaced) all.emplace_back(held);
+  }
+  for (const auto& [key, value] : added) all.push_back(key + "=" + value);
+  return all;
+}
+
+/// As exec wants them; good as long as `words` are.
+std::vector<char*> pointers_to(std::vector<std::string>& words) {
+  std::vector<char*> pointers;
+  for (std::string& word : words) pointers.push_back(word.data());
+  pointers.push_back(nullptr);
+  return pointers;
+}
+
 /// In the child, between fork and exec: only what is allowed there.
-[[noreturn]] void become(char* const* arguments, int output, bool inherit_errors, pid_t parent) {
+[[noreturn]] void become(char* const* arguments, char* const* environment, int output, bool inherit_errors, pid_t parent) {
   setpgid(0, 0);  // Ctrl-C goes to the launcher alone, which knows what to do
   prctl(PR_SET_PDEATHSIG, SIGTERM);
   if (getppid() != parent) _exit(127);
@@ -41,7 +65,7 @@ std::uint64_t out_of_memory_kills() {
   if (!inherit_errors) dup2(output, STDERR_FILENO);
   const int nothing = open("/dev/null", O_RDONLY | O_CLOEXEC);
   if (nothing >= 0) dup2(nothing, STDIN_FILENO);
-  execvp(arguments[0], arguments);
+  execvpe(arguments[0], arguments, environment);
   const char* message = "cannot be executed\n";
   (void)!write(STDOUT_FILENO, message, std::strlen(message));
   _exit(127);
@@ -63,7 +87,7 @@ struct Child::Inside : std::enable_shared_from_this<Child::Inside> {
   pid_t pid;
   boost::asio::posix::stream_descriptor process;
   boost::asio::posix::stream_descriptor output;
-  boost::asio::streambuf buffer;
+  boost::asio::streambuf buffer{longest_line};
   std::deque<std::string> lines;
   std::uint64_t oom_before;
   std::optional<ChildEnd> end;
@@ -82,6 +106,12 @@ struct Child::Inside : std::enable_shared_from_this<Child::Inside> {
     boost::asio::async_read_until(output, buffer, '\n', [self = shared_from_this()](const boost::system::error_code& failed, std::size_t) {
       std::istream in(&self->buffer);
       std::string line;
+      if (failed == boost::asio::error::not_found) {  // the buffer is full and holds no line end
+        line.resize(self->buffer.size());
+        in.read(line.data(), static_cast<std::streamsize>(line.size()));
+        self->wrote(line);
+        return self->read();
+      }
       if (failed) {
         if (std::getline(in, line) && !line.empty()) self->wrote(line);
         self->silent = true;
@@ -123,10 +153,10 @@ struct Child::Inside : std::enable_shared_from_this<Child::Inside> {
 Result<std::unique_ptr<Child>> Child::start(boost::asio::io_context& pump, const ChildOptions& options, Hears hears) {
   std::array<int, 2> pipe_ends{};
   if (pipe2(pipe_ends.data(), O_CLOEXEC) != 0) return world_failed(fmt::format("cannot make a pipe: {}", std::strerror(errno)));
-  std::vector<char*> arguments;
   std::vector<std::string> command = options.command;
-  for (std::string& word : command) arguments.push_back(word.data());
-  arguments.push_back(nullptr);
+  std::vector<std::string> environment = environment_with(options.environment);
+  const std::vector<char*> arguments = pointers_to(command);
+  const std::vector<char*> variables = pointers_to(environment);
   const pid_t parent = getpid();
   const pid_t pid = fork();
   if (pid < 0) {
@@ -135,16 +165,15 @@ Result<std::unique_ptr<Child>> Child::start(boost::asio::io_context& pump, const
     close(pipe_ends[1]);
     return world_failed(fmt::format("cannot start {}: {}", options.command.front(), why));
   }
-  if (pid == 0) {
-    for (const auto& [key, value] : options.environment) setenv(key.c_str(), value.c_str(), 1);
-    become(arguments.data(), pipe_ends[1], options.inherit_errors, parent);
-  }
+  if (pid == 0) become(arguments.data(), variables.data(), pipe_ends[1], options.inherit_errors, parent);
   close(pipe_ends[1]);
   const int pid_fd = static_cast<int>(syscall(SYS_pidfd_open, pid, 0));  // glibc 2.36 declares its own for C only
   if (pid_fd < 0) {
+    const std::string why = std::strerror(errno);
     kill(pid, SIGKILL);
+    waitpid(pid, nullptr, 0);
     close(pipe_ends[0]);
-    return world_failed(fmt::format("cannot watch {}: {}", options.command.front(), std::strerror(errno)));
+    return world_failed(fmt::format("cannot watch {}: {}", options.command.front(), why));
   }
   auto inside = std::make_shared<Inside>(pump, std::move(hears), pid, pid_fd, pipe_ends[0]);
   inside->start();
@@ -153,11 +182,11 @@ Result<std::unique_ptr<Child>> Child::start(boost::asio::io_context& pump, const
 
 Child::~Child() {
   inside_->abandoned = true;
-  if (inside_->end) return;
-  kill(inside_->pid, SIGKILL);
-  int status = 0;
-  waitpid(inside_->pid, &status, 0);
-  inside_->end.emplace();
+  if (!inside_->end) {
+    kill(inside_->pid, SIGKILL);
+    waitpid(inside_->pid, nullptr, 0);
+    inside_->end.emplace();
+  }
   boost::system::error_code ignored;
   inside_->process.close(ignored);
   inside_->output.close(ignored);

@@ -35,7 +35,7 @@ struct ChildOptions {
 class Child {
  public:
   struct Hears {
-    std::function<void(const std::string&)> line;  // of its output, without the line end
+    std::function<void(const std::string&)> line;  // of its output, without the line end; a very long one in pieces
     std::function<void(const ChildEnd&)> ended;    // once, after its last line
   };
   static Result<std::unique_ptr<Child>> start(boost::asio::io_context& pump, const ChildOptions& options, Hears hears);

@@ -120,8 +120,8 @@ void Desk::work(const std::shared_ptr<Computation>& computation, const Clock& cl
                                 {computation->values->buffer().floats(), epochs_.samples_of(order.lease), order.local_steps, order.rate},
                                 computation->out->floats(), stream);
   } catch (const std::exception& failure) {  // the border to torch's exceptions in a real cluster
-    boost::asio::post(pump_, [&owner = owner_, alive = alive_, what = std::string(failure.what())] {
-      if (*alive) owner.failed(what);
+    boost::asio::post(pump_, [&owner = owner_, alive = alive_, computation, what = std::string(failure.what())] {
+      if (*alive && !computation->cancelled) owner.failed(what);
     });
     return;
   }

@@ -7,12 +7,14 @@ namespace motley::run {
 TaskThread::TaskThread() : thread_([this] { work(); }) {}
 
 TaskThread::~TaskThread() {
+  std::deque<Task> dropped;  // what they hold goes outside the lock: it may want to post
   {
     const std::lock_guard lock(mutex_);
     ending_ = true;
-    tasks_.clear();
+    dropped.swap(tasks_);
   }
   changed_.notify_one();
+  dropped.clear();
   thread_.join();
 }
 

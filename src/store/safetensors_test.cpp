@@ -16,8 +16,8 @@ namespace {
 /// A folder of its own for each test.
 class Safetensors : public testing::Test {
  protected:
-  Safetensors() { std::filesystem::create_directories(folder); }
-  ~Safetensors() override { std::filesystem::remove_all(folder); }
+  void SetUp() override { std::filesystem::create_directories(folder); }
+  void TearDown() override { std::filesystem::remove_all(folder); }
 
   [[nodiscard]] std::string bytes() const {
     std::ifstream in(path, std::ios::binary);

@@ -7,6 +7,7 @@
 #include <functional>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -57,6 +58,7 @@ class Ear : public Hears {
   std::vector<std::uint64_t> tickets;      // in the order of sent()
   std::vector<std::string> ends;           // one for each closed()
   bool spoken_to_after_the_end = false;
+  bool asked_for_two_rooms = false;  // by one connection, before the first was received
 
   std::function<std::optional<std::size_t>(std::size_t)> room_for;  // unlike the size asked for, if it says so
   std::function<void(Connection&, const wire::Message&)> when_received = [](Connection&, const wire::Message&) {};
@@ -71,14 +73,16 @@ class Ear : public Hears {
     messages.push_back(std::move(message));
     when_heard(from);
   }
-  std::span<std::byte> room(Connection&, const wire::Message& head, std::size_t bytes) override {
+  std::span<std::byte> room(Connection& from, const wire::Message& head, std::size_t bytes) override {
     note_time();
+    asked_for_two_rooms = !filling_.insert(&from).second || asked_for_two_rooms;
     Memory& memory = slices[slice_of(head)];
     memory.resize(room_for ? room_for(bytes).value_or(bytes) : bytes);
     return memory;
   }
   void received(Connection& from, const wire::Message& head) override {
     note_time();
+    filling_.erase(&from);
     arrived.push_back(slice_of(head));
     when_received(from, head);
   }
@@ -95,6 +99,8 @@ class Ear : public Hears {
 
  private:
   void note_time() { spoken_to_after_the_end = spoken_to_after_the_end || ended(); }
+
+  std::set<const Connection*> filling_;
 };
 
 }  // namespace motley::transport

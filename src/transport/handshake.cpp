@@ -71,7 +71,7 @@ Verdict judge(const Answer& answer, const Options& options) {
   if (answer.opening != Verdict::welcome) return answer.opening;
   if (answer.lane > static_cast<std::uint64_t>(Lane::bulk)) return Verdict::wrong_lane;
   if (!same(answer.proof, prove(options.token, Role::client, answer.exchange))) return Verdict::wrong_token;
-  return answer.exchange.job == options.job ? Verdict::welcome : Verdict::other_job;
+  return answer.exchange.job == any_job || answer.exchange.job == options.job ? Verdict::welcome : Verdict::other_job;
 }
 
 std::string_view sentence(Verdict verdict) {

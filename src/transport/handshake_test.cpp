@@ -60,12 +60,33 @@ TEST_F(Handshake, RefusesAWrongToken) {
 }
 
 TEST_F(Handshake, RefusesAnotherJob) {
+  options.job[0] = std::byte{7};
   listen_here();
   Options other = options;
   other.job[31] = std::byte{1};
   expect_connect_fails(other, "another job");
   expect_refused("another job");
   expect_a_good_peer_comes_in();
+}
+
+TEST_F(Handshake, LetsInANewcomerThatTakesAnyJobButOnlyWithTheToken) {
+  options.job[0] = std::byte{7};
+  listen_here();
+  Options newcomer = options;
+  newcomer.job = any_job;
+  EXPECT_TRUE(connect_now(io, acceptor->address(), newcomer).ok());
+  ASSERT_TRUE(run_until(io, [&] { return door.guests.size() == 1; }));
+  newcomer.token = "open barley";
+  expect_connect_fails(newcomer, "wrong token");
+}
+
+TEST_F(Handshake, AListenerWithoutAJobRefusesOneThatHasOne) {
+  ASSERT_EQ(options.job, any_job);
+  listen_here();
+  Options other = options;
+  other.job[0] = std::byte{7};
+  expect_connect_fails(other, "another job");
+  EXPECT_TRUE(door.guests.empty());
 }
 
 TEST_F(Handshake, RefusesAnotherVersionAndAnotherProtocol) {

@@ -12,6 +12,7 @@
 #include "transport/control_frame.h"
 #include "transport/credits.h"
 #include "transport/outbox.h"
+#include "transport/refusal.h"
 #include "wire/frame.h"
 
 namespace motley::transport {
@@ -167,9 +168,7 @@ class LoopbackEnd final : public Connection {
     if (!here.gone()) grant_what_is_owed();
   }
 
-  void refuse(const wire::Message& head, std::size_t bytes, std::size_t room) {
-    close(fmt::format("a {} of {} bytes from {} was refused: there is room for {}", wire::name_of(head), bytes, name_, room));
-  }
+  void refuse(const wire::Message& head, std::size_t bytes, std::size_t room) { close(refusal_of(head, bytes, name_, room)); }
 
   void grant_what_is_owed() {
     if (state_ != State::open) return;

@@ -10,9 +10,12 @@ namespace motley::transport {
 
 using JobHash = std::array<std::byte, 32>;
 
+/// Of a newcomer that connects: whatever the listener works on. Its token is asked for all the same.
+inline constexpr JobHash any_job{};
+
 struct Options {
   std::string token{};  // the job's shared secret; without one only this machine may connect
-  JobHash job{};        // both ends must work on the same job; opaque here
+  JobHash job{};        // both ends must work on the same job, but for who connects with any_job; opaque here
 
   std::size_t slice_bytes = 1 << 20;   // the usual payload: how much may wait unsent inside the operating system
   std::size_t window_bytes = 4 << 20;  // payload that a peer may have under way to us; at least two slices, to overlap the returns

@@ -68,6 +68,25 @@ inline Pair shaped(boost::asio::io_context& io, Pair pair, const Options& option
           std::make_unique<Shaped>(std::move(pair.right), io.get_executor(), shape(), options)};
 }
 
+/// Not shaped yet.
+inline Pair unshaped(boost::asio::io_context& io, Pair pair, const Options& options) {
+  return {std::make_unique<Shaped>(std::move(pair.left), io.get_executor(), Shape{}, options),
+          std::make_unique<Shaped>(std::move(pair.right), io.get_executor(), Shape{}, options)};
+}
+
+/// As shaped(), with something to flow through at both ends, slower than the pipe: so that slices wait there.
+inline Pair through_passages(boost::asio::io_context& io, Pair pair, const Options& options) {
+  const auto shape = [&io] {
+    return Shape{.up = std::make_shared<Pipe>(io.get_executor(), 4e9),
+                 .beyond = {std::make_shared<Passage>(3e9)},
+                 .latency = std::chrono::microseconds(20),
+                 .in = {std::make_shared<Passage>(2e9), std::make_shared<Passage>(1e9)},
+                 .peer_bytes_per_second = 4e9};
+  };
+  return {std::make_unique<Shaped>(std::move(pair.left), io.get_executor(), shape(), options),
+          std::make_unique<Shaped>(std::move(pair.right), io.get_executor(), shape(), options)};
+}
+
 inline Pair faultless(boost::asio::io_context& io, Pair pair) {
   return {std::make_unique<Faulty>(std::move(pair.left), io.get_executor(), Faults{}, Rng(1, "left")),
           std::make_unique<Faulty>(std::move(pair.right), io.get_executor(), Faults{}, Rng(1, "right"))};

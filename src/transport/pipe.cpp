@@ -5,6 +5,8 @@
 #include <boost/asio/steady_timer.hpp>
 #include <chrono>
 #include <deque>
+#include <optional>
+#include <utility>
 
 #include "base/check.h"
 
@@ -23,8 +25,8 @@ struct Pipe::Queue : std::enable_shared_from_this<Queue> {
 
   boost::asio::steady_timer timer;
   double bytes_per_second;
-  std::deque<Watch<Rider>> riders;  // the front one is inside while `inside`
-  bool inside = false;
+  std::deque<Watch<Rider>> riders;  // in the order of their turns
+  std::optional<Watch<Rider>> inside;
   bool runs = false;  // a turn is posted or a timer set
   Clock::time_point free_at{};
 
@@ -38,7 +40,7 @@ struct Pipe::Queue : std::enable_shared_from_this<Queue> {
 
   /// Lets out who is through and lets in who is next, until someone has to wait.
   void turn() {
-    while (!riders.empty()) {
+    while (inside || !riders.empty()) {
       if (!inside && !let_in()) continue;
       if (free_at > Clock::now()) return wait();
       let_out();
@@ -46,24 +48,21 @@ struct Pipe::Queue : std::enable_shared_from_this<Queue> {
     runs = false;
   }
 
-  /// False when the next rider is gone or has nothing to carry.
+  /// False when the next rider is gone or has nothing to carry. Such a one may let go of the pipe, and end it.
   bool let_in() {
-    Rider* rider = riders.front().get();
+    const Watch<Rider> next = riders.front();
+    riders.pop_front();
+    Rider* rider = next.get();
     const std::size_t bytes = rider != nullptr ? rider->board() : 0;
-    if (bytes == 0) {
-      riders.pop_front();
-      return false;
-    }
+    if (bytes == 0) return false;
     const auto takes = std::chrono::duration<double>(static_cast<double>(bytes) / bytes_per_second);
     free_at = std::max(free_at, Clock::now() - catch_up) + std::chrono::duration_cast<Clock::duration>(takes);
-    inside = true;
+    inside = next;
     return true;
   }
 
   void let_out() {
-    const Watch<Rider> rider = riders.front();
-    riders.pop_front();
-    inside = false;
+    const Watch<Rider> rider = *std::exchange(inside, std::nullopt);
     if (auto* out = rider.get()) out->through();
   }
 
@@ -82,6 +81,7 @@ Pipe::Pipe(const boost::asio::any_io_executor& executor, double bytes_per_second
 
 Pipe::~Pipe() {
   queue_->riders.clear();
+  queue_->inside.reset();
   queue_->timer.cancel();
 }
 

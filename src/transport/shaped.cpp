@@ -3,20 +3,38 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 
+#include "base/check.h"
+#include "transport/refusal.h"
 #include "wire/frame.h"
 
 namespace motley::transport {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+constexpr std::size_t most_spare = 4;  // the usual window's slices: memory that is warm is written faster
+
+}  // namespace
 
 Shaped::Shaped(std::unique_ptr<Connection> inner, const boost::asio::any_io_executor& executor, Shape shape, const Options& options)
     : Wrapped(std::move(inner)),
-      shape_(std::move(shape)),
       options_(options),
       outbox_(options.overtakes),
-      most_chosen_bytes_(options.slice_bytes +
-                         static_cast<std::size_t>(shape_.up->bytes_per_second() * std::chrono::duration<double>(shape_.latency).count())),
       messages_(executor),
-      slices_(executor) {}
+      slices_(executor),
+      arrivals_(executor) {
+  reshape(std::move(shape));
+}
+
+void Shaped::reshape(Shape shape) {
+  check(shape.up != nullptr || shape.beyond.empty(), "what lies beyond a pipe needs the pipe");
+  const double under_way = shape.up ? shape.up->bytes_per_second() * std::chrono::duration<double>(shape.latency).count() : 0;
+  most_chosen_bytes_ = options_.slice_bytes + static_cast<std::size_t>(under_way);
+  shape_ = std::make_shared<const Shape>(std::move(shape));
+  send_on();
+}
 
 // messages -------------------------------------------------------------------------------------------------------------------------
 
@@ -27,31 +45,42 @@ void Shaped::send(const wire::Message& message) {
   if (delayed_bytes_ > options_.control_queue_bytes)
     return abandon(
         fmt::format("control queue full: more than {} bytes of messages are under way to {}", options_.control_queue_bytes, peer()));
-  messages_.put(shape_.latency, [this, bytes, message] {
+  messages_.put(shape_->latency, [this, bytes, message] {
     delayed_bytes_ -= bytes;
     inner().send(message);
   });
 }
 
-// slices ---------------------------------------------------------------------------------------------------------------------------
+// slices that are sent -------------------------------------------------------------------------------------------------------------
 
 void Shaped::send(const Parcel& parcel) {
   if (!open_) return;
   outbox_.push(parcel);
   if (outbox_.size() > options_.parcels)
     return abandon(fmt::format("bulk queue full: {} takes its slices too slowly, more than {} wait", peer(), options_.parcels));
-  enter_pipe();
+  send_on();
 }
 
-void Shaped::enter_pipe() {
-  if (in_turn_ || outbox_.empty() || chosen_bytes_ > most_chosen_bytes_) return;
-  in_turn_ = true;
-  shape_.up->enter(anchor_.watch());
+/// The two ways never mix: a slice that goes straight through keeps its priority and might be overtaken by one that was chosen before.
+void Shaped::send_on() {
+  if (outbox_.empty() || turn_) return;
+  if (!shape_->up) return send_straight();
+  if (straight_ > 0 || chosen_bytes_ > most_chosen_bytes_) return;
+  turn_ = shape_;
+  turn_->up->enter(anchor_.watch());
+}
+
+void Shaped::send_straight() {
+  if (!chosen_.empty()) return;
+  while (!outbox_.empty()) {
+    ++straight_;
+    inner().send(outbox_.pop());
+  }
 }
 
 std::size_t Shaped::board() {
   if (outbox_.empty()) {
-    in_turn_ = false;
+    turn_.reset();
     return 0;
   }
   riding_ = outbox_.pop();
@@ -62,20 +91,82 @@ std::size_t Shaped::board() {
 }
 
 void Shaped::through() {
-  in_turn_ = false;
+  const auto way = std::exchange(turn_, nullptr);
   if (!open_) return;
-  slices_.put(shape_.latency, [this, parcel = *std::exchange(riding_, std::nullopt)] { inner().send(parcel); });
-  enter_pipe();
+  const Parcel parcel = *std::exchange(riding_, std::nullopt);
+  const auto now = Clock::now();
+  const auto out = transport::through(way->beyond, parcel.payload.size(), way->up->bytes_per_second(), now);
+  slices_.put(out - now + way->latency, [this, parcel] { inner().send(parcel); });
+  send_on();
 }
 
 void Shaped::sent(Connection& inner, std::uint64_t ticket) {
-  chosen_bytes_ -= chosen_.front();
-  chosen_.pop_front();
-  enter_pipe();
+  if (straight_ > 0) {
+    --straight_;
+  } else {
+    chosen_bytes_ -= chosen_.front();
+    chosen_.pop_front();
+  }
+  send_on();
   Wrapped::sent(inner, ticket);
 }
 
-Queued Shaped::queued() const { return {Wrapped::queued().control_bytes + delayed_bytes_, outbox_.payload_bytes() + chosen_bytes_}; }
+Queued Shaped::queued() const {
+  const Queued within = Wrapped::queued();
+  return {within.control_bytes + delayed_bytes_, outbox_.payload_bytes() + (straight_ > 0 ? within.bulk_bytes : chosen_bytes_)};
+}
+
+// slices that arrive ---------------------------------------------------------------------------------------------------------------
+
+std::span<std::byte> Shaped::room(Connection& inner, const wire::Message& head, std::size_t bytes) {
+  if (shape_->in.empty() && waiting_.empty()) return Wrapped::room(inner, head, bytes);
+  arriving_ = Arriving{shape_, {}};
+  if (!spare_.empty()) {
+    arriving_->payload = std::move(spare_.back());
+    spare_.pop_back();
+  }
+  arriving_->payload.resize(bytes);
+  return arriving_->payload;
+}
+
+void Shaped::received(Connection& inner, const wire::Message& head) {
+  if (!arriving_) return Wrapped::received(inner, head);
+  Arriving slice = std::move(*std::exchange(arriving_, std::nullopt));
+  const auto now = Clock::now();
+  const auto out = transport::through(slice.shape->in, slice.payload.size(), slice.shape->peer_bytes_per_second, now);
+  waiting_.push_back({head, std::move(slice.payload)});
+  inner.hold();
+  arrivals_.put(out - now, [this] { pass_first(); });
+}
+
+void Shaped::pass_first() {
+  Waiting slice = std::move(waiting_.front());  // its place in the queue is kept: while it has not passed, one waits
+  const std::size_t bytes = slice.payload.size();
+  const auto here = anchor_.watch();
+  const std::span<std::byte> place = owner().room(*this, slice.head, bytes);
+  if (here.gone() || !open_) return;
+  if (place.size() != bytes) return close(refusal_of(slice.head, bytes, peer(), place.size()));
+  std::copy(slice.payload.begin(), slice.payload.end(), place.begin());
+  owner().received(*this, slice.head);
+  if (here.gone() || !open_) return;
+  waiting_.pop_front();
+  if (spare_.size() < most_spare) spare_.push_back(std::move(slice.payload));
+  grant_if_none_waits();
+}
+
+void Shaped::hold() {
+  held_ = true;
+  inner().hold();
+}
+
+void Shaped::resume() {
+  held_ = false;
+  grant_if_none_waits();
+}
+
+void Shaped::grant_if_none_waits() {
+  if (waiting_.empty() && !held_) inner().resume();
+}
 
 // ending ---------------------------------------------------------------------------------------------------------------------------
 
@@ -84,6 +175,8 @@ void Shaped::stop() {
   outbox_.clear();
   riding_.reset();
   slices_.drop();
+  arrivals_.drop();
+  waiting_.clear();
 }
 
 void Shaped::close(const std::string& reason) {

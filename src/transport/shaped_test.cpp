@@ -26,6 +26,15 @@ class ShapedLink : public testing::Test {
     pair.left = std::make_unique<Shaped>(std::move(pair.left), io.get_executor(), std::move(shape), options);
     return pair;
   }
+  /// A pair whose right side hears through `shape`.
+  Pair shaped_right(Shape shape) {
+    Pair pair = loopback_pair(io, options);
+    pair.right = std::make_unique<Shaped>(std::move(pair.right), io.get_executor(), std::move(shape), options);
+    return pair;
+  }
+  /// Hours a slice.
+  static std::shared_ptr<Passage> never() { return std::make_shared<Passage>(1.0); }
+
   void send(Connection& from, std::uint32_t slice, std::uint32_t priority = 0) {
     from.send(Parcel{push_of(slice), memory, priority, slice});
   }
@@ -82,6 +91,165 @@ TEST_F(ShapedLink, ConnectionsOfOneCardTakeTurns) {
   }
   ASSERT_TRUE(run_until(io, [&] { return receiver.arrived.size() == 16; }));
   EXPECT_EQ(receiver.arrived, (std::vector<std::uint32_t>{0, 100, 1, 101, 2, 102, 3, 103, 4, 104, 5, 105, 6, 106, 7, 107}));
+}
+
+// beyond the pipe ------------------------------------------------------------------------------------------------------------------
+
+TEST_F(ShapedLink, ConnectionsThatShareAnUplinkBeyondTheirPipesShareItsSpeed) {
+  const auto uplink = std::make_shared<Passage>(1e6);
+  Ear sender, receiver;
+  Pair a = shaped_left({.up = pipe(1e9), .beyond = {uplink}}), b = shaped_left({.up = pipe(1e9), .beyond = {uplink}});
+  for (Pair* pair : {&a, &b}) {
+    pair->left->start(sender);
+    pair->right->start(receiver);
+  }
+  const auto begun = Clock::now();
+  for (std::uint32_t i = 0; i < 3; ++i) {
+    send(*a.left, i);  // 10 ms each
+    send(*b.left, 100 + i);
+  }
+  ASSERT_TRUE(run_until(io, [&] { return receiver.arrived.size() == 6; }));
+  EXPECT_GE(Clock::now() - begun, 60ms - 1ms);
+}
+
+// arriving -------------------------------------------------------------------------------------------------------------------------
+
+TEST_F(ShapedLink, ASliceIsNotHeardBeforeItIsThroughThePassages) {
+  Ear left, right;
+  Pair pair = shaped_right({.in = {std::make_shared<Passage>(1e9), std::make_shared<Passage>(1e6)}, .peer_bytes_per_second = 1e9});
+  pair.left->start(left);
+  pair.right->start(right);
+  const auto begun = Clock::now();
+  for (std::uint32_t i = 0; i < 5; ++i) send(*pair.left, i);  // 10 ms each
+  ASSERT_TRUE(run_until(io, [&] { return right.arrived.size() == 5; }));
+  EXPECT_GE(Clock::now() - begun, 50ms - 1ms);
+  EXPECT_EQ(right.arrived, (std::vector<std::uint32_t>{0, 1, 2, 3, 4}));
+  for (std::uint32_t i = 0; i < 5; ++i) EXPECT_EQ(right.slices.at(i), memory);
+}
+
+TEST_F(ShapedLink, ConnectionsThatComeInThroughOneCardShareItsSpeed) {
+  const auto card = std::make_shared<Passage>(1e6);
+  Ear sender, receiver;
+  Pair a = shaped_right({.in = {card}, .peer_bytes_per_second = 1e9}), b = shaped_right({.in = {card}, .peer_bytes_per_second = 1e9});
+  for (Pair* pair : {&a, &b}) {
+    pair->left->start(sender);
+    pair->right->start(receiver);
+  }
+  run_ready(io);  // the windows are granted
+  const auto begun = Clock::now();
+  for (std::uint32_t i = 0; i < 3; ++i) {
+    send(*a.left, i);  // 10 ms each
+    send(*b.left, 100 + i);
+  }
+  ASSERT_TRUE(run_until(io, [&] { return receiver.arrived.size() == 6; }));
+  EXPECT_GE(Clock::now() - begun, 60ms - 1ms);
+  EXPECT_EQ(receiver.arrived, (std::vector<std::uint32_t>{0, 100, 1, 101, 2, 102}));
+}
+
+TEST_F(ShapedLink, WhatWaitsInAPassageStopsTheSenderAtTheWindowAndNoMessage) {
+  options.window_bytes = 3 * memory.size();
+  Ear left, right;
+  Pair pair = shaped_right({.in = {never()}, .peer_bytes_per_second = 1e9});
+  pair.left->start(left);
+  pair.right->start(right);
+  for (std::uint32_t i = 0; i < 10; ++i) send(*pair.left, i);
+  ASSERT_TRUE(run_until(io, [&] { return left.tickets.size() == 3; }));
+  pair.left->send(wire::Stop{});
+  ASSERT_TRUE(run_until(io, [&] { return right.messages.size() == 1; }));
+  run_ready(io);
+  EXPECT_EQ(left.tickets.size(), 3U);
+  EXPECT_TRUE(right.slices.empty()) << "no room is asked for before the slice is through";
+  pair.right->resume();  // of an owner that never held: what waits is not granted for that
+  run_ready(io);
+  EXPECT_EQ(left.tickets.size(), 3U);
+}
+
+TEST_F(ShapedLink, ClosingForgetsWhatWaitsInAPassage) {
+  Ear left, right;
+  Pair pair = shaped_right({.in = {never()}, .peer_bytes_per_second = 1e9});
+  pair.left->start(left);
+  pair.right->start(right);
+  send(*pair.left, 1);
+  ASSERT_TRUE(run_until(io, [&] { return left.tickets.size() == 1; }));
+  pair.right->close("enough");
+  ASSERT_TRUE(run_until(io, [&] { return left.ended() && right.ended(); }));
+  EXPECT_TRUE(right.arrived.empty());
+}
+
+// reshaping ------------------------------------------------------------------------------------------------------------------------
+
+TEST_F(ShapedLink, OneThatIsShapedLaterIsAsSlowFromThenOn) {
+  Ear left, right;
+  Pair pair = loopback_pair(io, options);
+  auto shaped = std::make_unique<Shaped>(std::move(pair.left), io.get_executor(), Shape{}, options);
+  Shaped* shape = shaped.get();
+  pair.left = std::move(shaped);
+  pair.left->start(left);
+  pair.right->start(right);
+  for (std::uint32_t i = 0; i < 8; ++i) send(*pair.left, i, 8 - i);
+  const auto begun = Clock::now();
+  shape->reshape({.up = pipe(1e6), .latency = 5ms});
+  pair.left->send(wire::Stop{});
+  for (std::uint32_t i = 8; i < 12; ++i) send(*pair.left, i, 0);  // urgent, but behind what has set out
+  ASSERT_TRUE(run_until(io, [&] { return right.messages.size() == 1; }));
+  EXPECT_GE(Clock::now() - begun, 5ms);
+  ASSERT_TRUE(run_until(io, [&] { return left.tickets.size() == 12 && right.arrived.size() == 12; }));
+  EXPECT_GE(Clock::now() - begun, 45ms - 2ms);
+  EXPECT_EQ(left.tickets, (std::vector<std::uint64_t>{7, 6, 5, 4, 3, 2, 1, 0, 8, 9, 10, 11}));
+  EXPECT_EQ(pair.left->queued().bulk_bytes, 0U);
+}
+
+TEST_F(ShapedLink, WhatIsShapedWaitsForWhatWentStraightAndIsNotYetSent) {
+  options.window_bytes = 2 * memory.size();
+  Ear left, right;
+  Pair pair = loopback_pair(io, options);
+  auto sends = std::make_unique<Shaped>(std::move(pair.left), io.get_executor(), Shape{}, options);
+  sends->start(left);
+  pair.right->start(right);
+  pair.right->hold();
+  for (std::uint32_t i = 0; i < 4; ++i) send(*sends, i, 5);
+  run_ready(io);  // two are there, two wait for the window
+  sends->reshape({.up = pipe(1e9)});
+  send(*sends, 4, 0);
+  run_ready(io);
+  EXPECT_EQ(sends->queued().bulk_bytes, 3 * memory.size());
+  pair.right->resume();
+  ASSERT_TRUE(run_until(io, [&] { return right.arrived.size() == 5 && left.tickets.size() == 5; }));
+  EXPECT_EQ(right.arrived, (std::vector<std::uint32_t>{0, 1, 2, 3, 4}));
+  EXPECT_EQ(sends->queued().bulk_bytes, 0U);
+}
+
+TEST_F(ShapedLink, WhatGoesStraightWaitsForWhatIsStillInTheLine) {
+  Ear left, right;
+  Pair pair = loopback_pair(io, options);
+  auto sends = std::make_unique<Shaped>(std::move(pair.left), io.get_executor(), Shape{.up = pipe(1e9), .latency = 10ms}, options);
+  sends->start(left);
+  pair.right->start(right);
+  send(*sends, 0);
+  run_ready(io);  // through the pipe: a first slice finds it 2 ms ahead
+  sends->reshape({});
+  send(*sends, 1);
+  ASSERT_TRUE(run_until(io, [&] { return right.arrived.size() == 2 && left.tickets.size() == 2; }));
+  EXPECT_EQ(right.arrived, (std::vector<std::uint32_t>{0, 1}));
+}
+
+TEST_F(ShapedLink, WhatIsInAPipeOrAPassageKeepsItsWayAndItsPlace) {
+  Ear left, right;
+  Pair pair = loopback_pair(io, options);
+  auto sends = std::make_unique<Shaped>(std::move(pair.left), io.get_executor(), Shape{.up = pipe(1e6)}, options);
+  auto hears = std::make_unique<Shaped>(std::move(pair.right), io.get_executor(),
+                                        Shape{.in = {std::make_shared<Passage>(1e6)}, .peer_bytes_per_second = 1e9}, options);
+  sends->start(left);
+  hears->start(right);
+  const auto begun = Clock::now();
+  for (std::uint32_t i = 0; i < 3; ++i) send(*sends, i);
+  ASSERT_TRUE(run_until(io, [&] { return left.tickets.size() == 1; }));  // one waits in the passage, one is in the pipe
+  sends->reshape({});
+  hears->reshape({});
+  for (std::uint32_t i = 3; i < 6; ++i) send(*sends, i);
+  ASSERT_TRUE(run_until(io, [&] { return left.tickets.size() == 6 && right.arrived.size() == 6; }));
+  EXPECT_GE(Clock::now() - begun, 20ms - 2ms);  // the first took 10 ms in the pipe and 10 in the passage
+  EXPECT_EQ(right.arrived, (std::vector<std::uint32_t>{0, 1, 2, 3, 4, 5}));
 }
 
 TEST_F(ShapedLink, OneThatIsGoneLeavesTheCardToTheOthers) {

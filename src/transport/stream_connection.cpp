@@ -6,6 +6,7 @@
 
 #include "base/check.h"
 #include "base/match.h"
+#include "transport/refusal.h"
 
 namespace motley::transport {
 
@@ -97,8 +98,7 @@ std::optional<std::span<std::byte>> StreamConnection::place(const wire::Message&
   const std::span<std::byte> place = hears_->room(*this, head, payload_bytes);
   if (here.gone() || state_ != State::open) return std::nullopt;
   if (place.size() == payload_bytes) return place;
-  begin_closing(peer_broken(
-      fmt::format("a {} of {} bytes from {} was refused: there is room for {}", wire::name_of(head), payload_bytes, peer_, place.size())));
+  begin_closing(peer_broken(refusal_of(head, payload_bytes, peer_, place.size())));
   return std::nullopt;
 }
 

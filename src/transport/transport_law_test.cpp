@@ -38,6 +38,7 @@ class TransportLaw : public testing::TestWithParam<Kind> {
     EXPECT_LE(left_ear.ends.size(), 1U) << "closed() is said once";
     EXPECT_LE(right_ear.ends.size(), 1U) << "closed() is said once";
     EXPECT_FALSE(left_ear.spoken_to_after_the_end || right_ear.spoken_to_after_the_end) << "closed() is said last";
+    EXPECT_FALSE(left_ear.asked_for_two_rooms || right_ear.asked_for_two_rooms) << "slices arrive one at a time";
   }
   testing::AssertionResult until(const std::function<bool()>& done) { return run_until(io, done); }
 
@@ -267,7 +268,7 @@ TEST_P(TransportLaw, MessagesSentBeforeClosingStillArrive) {
 TEST_P(TransportLaw, ClosingInMidTransferEndsBothSides) {
   start();
   send_slices(*pair.left, 32, slice_bytes);
-  ASSERT_TRUE(until([&] { return right_ear.arrived.size() == 4; }));
+  ASSERT_TRUE(until([&] { return right_ear.arrived.size() >= 4; }));  // several may be through at once
   pair.left->close("changed my mind");
   ASSERT_TRUE(until([&] { return left_ear.ended() && right_ear.ended(); }));
   EXPECT_LT(right_ear.arrived.size(), 32U);
@@ -372,6 +373,11 @@ INSTANTIATE_TEST_SUITE_P(
     testing::Values(Kind{"tcp", tcp_pair}, Kind{"unix", unix_pair}, Kind{"loopback", loopback_pair},
                     Kind{"shaped_loopback", [](io_context& io, const Options& o) { return shaped(io, loopback_pair(io, o), o); }},
                     Kind{"shaped_tcp", [](io_context& io, const Options& o) { return shaped(io, tcp_pair(io, o), o); }},
+                    Kind{"unshaped_loopback", [](io_context& io, const Options& o) { return unshaped(io, loopback_pair(io, o), o); }},
+                    Kind{"unshaped_tcp", [](io_context& io, const Options& o) { return unshaped(io, tcp_pair(io, o), o); }},
+                    Kind{"passages_loopback",
+                         [](io_context& io, const Options& o) { return through_passages(io, loopback_pair(io, o), o); }},
+                    Kind{"passages_tcp", [](io_context& io, const Options& o) { return through_passages(io, tcp_pair(io, o), o); }},
                     Kind{"faultless_loopback", [](io_context& io, const Options& o) { return faultless(io, loopback_pair(io, o)); }},
                     Kind{"faultless_tcp", [](io_context& io, const Options& o) { return faultless(io, tcp_pair(io, o)); }}),
     [](const auto& kind) { return kind.param.name; });

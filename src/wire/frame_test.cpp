@@ -156,13 +156,14 @@ TEST(Frame, TheBytesAreThoseOfTheDrawing) {
 }
 
 TEST(Frame, EveryFieldOfAnOrderComesBack) {
-  const Order order{WorkerId{7}, Step{8}, Version{9}, 10, 0.25, 4, Lease{{{1, 100, 200}, {2, 0, 50}, {2, 60, 61}}}};
+  const Order order{WorkerId{7}, Step{8}, Version{9}, 10, 0.25, 4, from_seconds(11), Lease{{{1, 100, 200}, {2, 0, 50}, {2, 60, 61}}}};
   const auto parsed = parse(frame_of(order)).value();
   const auto& back = std::get<Order>(std::get<Complete>(parsed).message);
   EXPECT_EQ(back.worker, order.worker);
   EXPECT_EQ(back.step, order.step);
   EXPECT_EQ(back.version, order.version);
   EXPECT_EQ(back.local_steps, order.local_steps);
+  EXPECT_EQ(back.training, order.training);
   EXPECT_EQ(back.rate, order.rate);
   EXPECT_EQ(back.push_bits, order.push_bits);
   EXPECT_EQ(back.lease, order.lease);

@@ -176,10 +176,10 @@ struct Carried {
   SliceId slice;
   Holding holding{};
 };
-/// All slices of `version` are carried; what else a server knows of it.
+/// The chief to a server: with so many slices it has all of `version`; and what else a server knows of it. May come before the slices.
 struct CarriedAll {
-  ServerId server;
   Version version;
+  std::uint64_t pieces{};
   std::uint64_t optimizer_updates{};
   double rate{};  // of the last gradient update
 };
@@ -189,7 +189,7 @@ BOOST_DESCRIBE_STRUCT(Briefing, (), (job, servers))
 BOOST_DESCRIBE_STRUCT(Attach, (), (worker))
 BOOST_DESCRIBE_STRUCT(Serve, (), (server, address))
 BOOST_DESCRIBE_STRUCT(Carried, (), (server, version, slice, holding))
-BOOST_DESCRIBE_STRUCT(CarriedAll, (), (server, version, optimizer_updates, rate))
+BOOST_DESCRIBE_STRUCT(CarriedAll, (), (version, pieces, optimizer_updates, rate))
 BOOST_DESCRIBE_STRUCT(Hello, (), (node, attempt, most_samples, seat))
 BOOST_DESCRIBE_STRUCT(Contributed, (), (worker, step, base, samples, local_steps, loss_sum, squared_norm, finite, compute))
 BOOST_DESCRIBE_STRUCT(Heartbeat, (), (worker))

@@ -1,0 +1,67 @@
+// motley hold --join HOST:PORT --server K: one more server of a cluster whose model is spread over several.
+#include <fmt/format.h>
+
+#include <boost/asio/io_context.hpp>
+#include <cstdio>
+#include <memory>
+#include <optional>
+
+#include "app/commands.h"
+#include "app/doors.h"
+#include "app/job_arguments.h"
+#include "app/worker_device.h"
+#include "run/server_process.h"
+
+namespace motley::app {
+namespace {
+
+struct Arguments {
+  std::string join;
+  std::string listen = "127.0.0.1:0";
+  std::string reach;
+  std::uint32_t server = 1;
+  DoorArguments door;
+};
+
+int hold(const Arguments& arguments) {
+  const auto token = arguments.door.token();
+  if (!token) return fail(token.error());
+  const auto chief = transport::parse_address(arguments.join);
+  if (!chief) return fail(chief.error());
+  const auto listen = transport::parse_address(arguments.listen);
+  if (!listen) return fail(listen.error());
+  boost::asio::io_context pump;
+  run::ServerProcessOptions options;
+  options.server = ServerId{arguments.server};
+  options.chief = *chief;
+  options.listen = *listen;
+  options.reach = arguments.reach;
+  options.transport = transport_options(*token, 1 << 20);
+  run::ServerProcess server(pump, std::move(options), prepare_server, [](const std::string& sentence) {
+    fmt::print(stderr, "{}\n", sentence);
+    std::fflush(stderr);
+  });
+  std::optional<Outcome> how;
+  server.start([&](Outcome outcome) {
+    how = std::move(outcome);
+    pump.stop();
+  });
+  pump.run();
+  if (how && !*how) return fail(how->error());
+  return ExitCode::done;
+}
+
+}  // namespace
+
+void add_hold(CLI::App& app, int& exit_code) {
+  auto arguments = std::make_shared<Arguments>();
+  CLI::App* command = app.add_subcommand("hold", "be one more server of a cluster whose job has several: hold a part of the model");
+  command->add_option("--join", arguments->join, "where the chief listens: HOST:PORT or unix:PATH")->required();
+  command->add_option("--server", arguments->server, "which server this is: 1 or more, below the job's cluster.server.count")->required();
+  command->add_option("--listen", arguments->listen, "where workers reach this server")->capture_default_str();
+  command->add_option("--reach", arguments->reach, "what workers are told instead, when the address is another from where they are");
+  arguments->door.add_to(*command);
+  command->callback([arguments, &exit_code] { exit_code = hold(*arguments); });
+}
+
+}  // namespace motley::app

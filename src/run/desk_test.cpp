@@ -1,0 +1,298 @@
+#include "run/desk.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <boost/asio/executor_work_guard.hpp>
+#include <future>
+#include <numeric>
+#include <set>
+#include <stdexcept>
+
+#include "run/linear_source_for_tests.h"
+#include "transport/ear_for_tests.h"
+
+namespace motley::run {
+namespace {
+
+using transport::run_ready;
+using transport::run_until;
+
+constexpr std::uint64_t epoch_samples = 50, seed = 7;
+
+store::ReplicaOptions replica_options() { return {.optimizer = {}, .values = linear_values, .parameters = linear_parameters}; }
+
+wire::Order order_of(std::uint64_t step) {
+  return {.worker = {3},
+          .step = {step},
+          .version = {step},
+          .local_steps = 1,
+          .rate = 0.1,
+          .push_bits = 32,
+          .training = {},
+          .lease = {{Range{0, 8 * step, 8 * step + 8}}}};
+}
+
+/// The same contribution, on this thread and with everything there.
+std::vector<float> by_hand(const wire::Order& order, std::vector<float> values) {
+  LinearSource source;
+  store::Replica replica(replica_options());
+  store::Epochs epochs(epoch_samples, seed);
+  std::vector<float> out(linear_values);
+  Still still;
+  replica.contribute(source, {values, epochs.samples_of(order.lease), order.local_steps, order.rate}, out, still);
+  return out;
+}
+
+std::vector<float> held(const Buffer& buffer) { return {buffer.floats().begin(), buffer.floats().end()}; }
+
+/// On which a slow device takes years.
+cluster::Device a_device(double samples_per_second) {
+  cluster::Spec spec;
+  spec.nodes.emplace_back().samples_per_second = samples_per_second;
+  return {spec, NodeId{0}, 1};
+}
+
+class DeskTest : public testing::Test, private DeskOwner {
+ protected:
+  void make(LinearTurns turns = {}, std::optional<cluster::Device> emulated = std::nullopt) {
+    desk.emplace(io,
+                 DeskKit{std::make_unique<LinearSource>(std::move(turns)), replica_options(), linear_layout(), epoch_samples, seed,
+                         std::move(emulated)},
+                 static_cast<DeskOwner&>(*this));
+  }
+
+  std::shared_ptr<Computation> begin(std::uint64_t step) {
+    auto computation = std::make_shared<Computation>();
+    computation->order = order_of(step);
+    computation->values = std::make_shared<Arrival>(layout);
+    computation->out = make_buffer(linear_values);
+    desk->compute(computation, clock);
+    return computation;
+  }
+
+  void lay(Computation& computation, std::uint32_t s) {
+    const store::Slice& slice = layout[SliceId{s}];
+    const std::vector<float> values = linear_start();
+    std::copy_n(values.begin() + static_cast<std::ptrdiff_t>(slice.offset), slice.count,
+                computation.values->buffer().floats().begin() + static_cast<std::ptrdiff_t>(slice.offset));
+    computation.values->arrived(SliceId{s});
+  }
+  void lay_all(Computation& computation) {
+    for (std::uint32_t s = 0; s < layout.slices.size(); ++s) lay(computation, s);
+  }
+
+  boost::asio::io_context io;
+  boost::asio::executor_work_guard<boost::asio::io_context::executor_type> work{io.get_executor()};
+  store::Layout layout = linear_layout();
+  Clock clock;
+
+  struct Slice {
+    std::uint64_t step;
+    std::uint32_t slice;
+    std::vector<float> values;  // as they were when it was told
+  };
+  std::vector<Slice> slices;
+  std::vector<std::uint64_t> steps;  // computed
+  std::vector<store::Worth> worths;
+  std::vector<Duration> times;
+  std::vector<std::string> failures;
+  std::optional<Desk> desk;
+
+ private:
+  void produced(const std::shared_ptr<Computation>& computation, SliceId id) override {
+    const store::Slice& slice = layout[id];
+    const auto from = computation->out->floats().subspan(slice.offset, slice.count);
+    slices.push_back({computation->order.step.value, id.value, {from.begin(), from.end()}});
+  }
+  void computed(const std::shared_ptr<Computation>& computation, const store::Worth& worth, Duration compute) override {
+    steps.push_back(computation->order.step.value);
+    worths.push_back(worth);
+    times.push_back(compute);
+  }
+  void failed(const std::string& what) override { failures.push_back(what); }
+};
+
+TEST_F(DeskTest, ComputesWhateverOrderTheSlicesComeIn) {
+  make();
+  std::vector<std::uint32_t> order(layout.slices.size());
+  std::iota(order.begin(), order.end(), 0);
+  std::uint64_t step = 0;
+  do {
+    const auto computation = begin(step);
+    for (const std::uint32_t s : order) lay(*computation, s);
+    ASSERT_TRUE(run_until(io, [&] { return steps.size() == step + 1; }));
+    EXPECT_EQ(held(*computation->out), by_hand(computation->order, linear_start()));
+    EXPECT_TRUE(worths.back().finite);
+    EXPECT_GE(times.back(), Duration{0});
+    ++step;
+  } while (step < 6 && std::next_permutation(order.begin(), order.end()));
+  EXPECT_TRUE(failures.empty());
+}
+
+TEST_F(DeskTest, BeginsWithWhatIsThere) {
+  std::promise<void> first_block;
+  make({.needed = [&](std::uint64_t block, bool there) {
+    if (block == 0 && there) first_block.set_value();
+  }});
+  const auto computation = begin(0);
+  lay(*computation, 0);
+  lay(*computation, 1);  // values 0 to 5; the first block has 5
+  first_block.get_future().wait();
+  lay(*computation, 3);
+  lay(*computation, 2);
+  ASSERT_TRUE(run_until(io, [&] { return !steps.empty(); }));
+  EXPECT_EQ(held(*computation->out), by_hand(computation->order, linear_start()));
+}
+
+TEST_F(DeskTest, LetsSlicesGoAsTheyAreMade) {
+  std::promise<void> open;
+  // The last block is values 10 to 12, and made first: exactly the statistics, the last slice.
+  make({.made = [&](std::uint64_t block) {
+    if (block == 2) open.get_future().wait();
+  }});
+  const auto computation = begin(0);
+  lay_all(*computation);
+  ASSERT_TRUE(run_until(io, [&] { return !slices.empty(); }));
+  EXPECT_EQ(slices[0].slice, 3U);
+  EXPECT_TRUE(steps.empty());
+  open.set_value();
+  ASSERT_TRUE(run_until(io, [&] { return !steps.empty(); }));
+  const std::vector<float> expected = by_hand(computation->order, linear_start());
+  std::set<std::uint32_t> told;
+  for (const Slice& slice : slices) {
+    EXPECT_TRUE(told.insert(slice.slice).second) << "slice " << slice.slice << " twice";
+    const auto from = expected.begin() + static_cast<std::ptrdiff_t>(layout[SliceId{slice.slice}].offset);
+    EXPECT_EQ(slice.values, std::vector<float>(from, from + static_cast<std::ptrdiff_t>(slice.values.size())));
+  }
+  EXPECT_EQ(told.size(), layout.slices.size());
+}
+
+TEST_F(DeskTest, AnEmulatedDeviceHasEverythingAtItsEnd) {
+  make({}, a_device(1e9));
+  const auto computation = begin(0);
+  lay_all(*computation);
+  ASSERT_TRUE(run_until(io, [&] { return !steps.empty(); }));
+  EXPECT_TRUE(slices.empty());
+  EXPECT_EQ(held(*computation->out), by_hand(computation->order, linear_start()));
+}
+
+TEST_F(DeskTest, AnotherOrderTakesThePlaceOfOneThatStillWaitsForItsValues) {
+  make();
+  begin(0);  // never gets its values
+  const auto second = begin(1);
+  lay_all(*second);
+  ASSERT_TRUE(run_until(io, [&] { return !steps.empty(); }));
+  EXPECT_EQ(steps, std::vector<std::uint64_t>{1});
+  for (const Slice& slice : slices) EXPECT_EQ(slice.step, 1U);
+}
+
+TEST_F(DeskTest, AbandonedWhileItNeedsValuesItGivesUpAndSaysNothing) {
+  std::promise<void> begun;
+  std::promise<bool> there;
+  make({.before = [&] { begun.set_value(); }, .needed = [&](std::uint64_t, bool got) { there.set_value(got); }});
+  begin(0);
+  begun.get_future().wait();
+  desk->abandon();
+  EXPECT_FALSE(there.get_future().get());
+  desk.reset();
+  run_ready(io);
+  EXPECT_TRUE(steps.empty() && slices.empty() && failures.empty());
+}
+
+TEST_F(DeskTest, AbandonedBeforeItBeginsItNeverDoes) {
+  Gate gate;
+  gate.close();
+  int begun = 0;
+  make({.before = [&] {
+    ++begun;
+    gate.pass();
+  }});
+  begin(0);
+  begin(1);  // behind it on the desk's thread, if that has begun
+  desk->abandon();
+  gate.open();
+  desk.reset();
+  EXPECT_LE(begun, 1);
+  run_ready(io);
+  EXPECT_TRUE(steps.empty() && failures.empty());
+}
+
+TEST_F(DeskTest, AbandonedWhileItsDeviceIsSlowItEndsAtOnce) {
+  std::promise<void> done;
+  make({.after = [&] { done.set_value(); }}, a_device(1e-6));  // eight samples take three months
+  const auto computation = begin(0);
+  lay_all(*computation);
+  done.get_future().wait();
+  desk->abandon();
+  desk.reset();  // waits for its thread
+  run_ready(io);
+  EXPECT_TRUE(steps.empty() && failures.empty());
+}
+
+TEST_F(DeskTest, DestroyedWhileItsDeviceIsSlowItEndsAtOnce) {
+  std::promise<void> done;
+  make({.after = [&] { done.set_value(); }}, a_device(1e-6));
+  const auto computation = begin(0);
+  lay_all(*computation);
+  done.get_future().wait();
+  desk.reset();
+  run_ready(io);
+  EXPECT_TRUE(steps.empty());
+}
+
+TEST_F(DeskTest, WhatIsOnItsWayToThePumpWhenAbandonedIsNotReported) {
+  std::promise<void> done;
+  make({.after = [&] { done.set_value(); }});
+  const auto computation = begin(0);
+  lay_all(*computation);
+  done.get_future().wait();  // slices wait on the pump, which has not turned
+  desk->abandon();
+  run_ready(io);
+  desk.reset();  // now the end waits there too
+  run_ready(io);
+  EXPECT_TRUE(steps.empty() && slices.empty());
+}
+
+TEST_F(DeskTest, SaysWhenTheMathematicsGivesUp) {
+  make({.before = [] { throw std::runtime_error("no memory"); }});
+  begin(0);
+  ASSERT_TRUE(run_until(io, [&] { return !failures.empty(); }));
+  EXPECT_EQ(failures, std::vector<std::string>{"no memory"});
+  EXPECT_TRUE(steps.empty());
+}
+
+TEST_F(DeskTest, DoesNotSayThatAnAbandonedOneGaveUp) {
+  std::promise<void> begun, open;
+  int runs = 0;
+  make({.before = [&] {
+    if (++runs > 1) return;
+    begun.set_value();
+    open.get_future().wait();
+    throw std::runtime_error("no memory");
+  }});
+  begin(0);
+  begun.get_future().wait();
+  const auto second = begin(1);  // instead
+  open.set_value();
+  lay_all(*second);
+  ASSERT_TRUE(run_until(io, [&] { return !steps.empty(); }));  // the first one's end came before
+  EXPECT_TRUE(failures.empty());
+}
+
+TEST(Arrival, KnowsWhichSlicesAStretchTouches) {
+  const store::Layout layout = linear_layout();  // [0,3) [3,6) [6,10) [10,13)
+  Arrival arrival(layout);
+  arrival.arrived(SliceId{1});
+  EXPECT_TRUE(arrival.await(3, 6));
+  EXPECT_TRUE(arrival.await(4, 5));
+  EXPECT_TRUE(arrival.await(5, 5));
+  arrival.arrived(SliceId{0});
+  EXPECT_TRUE(arrival.await(0, 4));
+  arrival.cancel();
+  EXPECT_FALSE(arrival.await(0, 13));  // not all there, and nobody waits for it any more
+  EXPECT_FALSE(arrival.await(0, 3));
+}
+
+}  // namespace
+}  // namespace motley::run

@@ -1,0 +1,115 @@
+// For this room's tests: mathematics that anybody can do by hand. Every value is pulled towards a target of its own for each sample; blocks
+// of values are needed from the first to the last and made from the last to the first, as a network would.
+#pragma once
+#include <algorithm>
+#include <condition_variable>
+#include <cstdint>
+#include <functional>
+#include <mutex>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "store/gradient_source.h"
+#include "store/layout.h"
+
+namespace motley::run {
+
+/// Where a computation waits when a test wants it to. Open at first.
+class Gate {
+ public:
+  void close() { set(false); }
+  void open() { set(true); }
+  void pass() {
+    std::unique_lock lock(mutex_);
+    changed_.wait(lock, [this] { return open_; });
+  }
+
+ private:
+  void set(bool open) {
+    {
+      const std::lock_guard lock(mutex_);
+      open_ = open;
+    }
+    changed_.notify_all();
+  }
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  bool open_ = true;
+};
+
+inline constexpr std::uint64_t linear_values = 13, linear_parameters = 10;
+
+/// Ten parameters in slices of 3, 3 and 4, and three statistics in one.
+inline store::Layout linear_layout(std::uint32_t servers = 1) {
+  const std::vector<store::TensorPlace> tensors{{0, linear_parameters, store::SliceKind::parameter},
+                                                {linear_parameters, linear_values - linear_parameters, store::SliceKind::statistic}};
+  return store::cut(tensors, 4, servers);
+}
+
+inline std::vector<float> linear_start() {
+  std::vector<float> values(linear_values);
+  for (std::size_t i = 0; i < values.size(); ++i) values[i] = 0.1F * static_cast<float>(i) - 0.7F;
+  return values;
+}
+
+/// What a test may do at the turns of a computation; on its thread.
+struct LinearTurns {
+  std::function<void()> before{};                                 // anything
+  std::function<void(std::uint64_t block, bool there)> needed{};  // after flow.need()
+  std::function<void(std::uint64_t block)> made{};                // after flow.made()
+  std::function<void()> after{};
+};
+
+class LinearSource final : public store::GradientSource {
+ public:
+  static constexpr std::uint64_t block_values = 5;
+  explicit LinearSource(LinearTurns turns = {}) : turns_(std::move(turns)) {}
+
+  void initialize(std::uint64_t, std::span<float> values) override {
+    const std::vector<float> start = linear_start();
+    std::copy(start.begin(), start.end(), values.begin());
+  }
+
+  store::Loss gradient(std::span<const float> values, std::span<const std::uint32_t> samples, std::span<float> out, Flow& flow) override {
+    if (turns_.before) turns_.before();
+    const std::uint64_t blocks = (values.size() + block_values - 1) / block_values;
+    store::Loss loss;
+    loss.samples = samples.size();
+    for (std::uint64_t b = 0; b < blocks; ++b) {
+      const auto [first, last] = place(b, values.size());
+      const bool there = flow.need(first, last);
+      if (turns_.needed) turns_.needed(b, there);
+      if (!there) return {};
+      for (std::uint64_t i = first; i < last; ++i)
+        for (const std::uint32_t sample : samples) loss.sum += 0.5 * square(values[i] - target(sample, i));
+    }
+    for (std::uint64_t b = blocks; b-- > 0;) {
+      const auto [first, last] = place(b, values.size());
+      for (std::uint64_t i = first; i < last; ++i) {
+        float sum = 0;
+        for (const std::uint32_t sample : samples) sum += values[i] - target(sample, i);
+        out[i] = sum / static_cast<float>(samples.size());
+      }
+      flow.made(first, last);
+      if (turns_.made) turns_.made(b);
+    }
+    if (turns_.after) turns_.after();
+    return loss;
+  }
+
+  store::Loss evaluate(std::span<const float>) override { return {}; }
+
+ private:
+  static std::pair<std::uint64_t, std::uint64_t> place(std::uint64_t block, std::uint64_t values) {
+    return {block * block_values, std::min((block + 1) * block_values, values)};
+  }
+  static float target(std::uint32_t sample, std::uint64_t value) {
+    return static_cast<float>((sample * 31 + value * 17) % 101) / 64.0F - 0.8F;
+  }
+  static double square(float x) { return static_cast<double>(x) * x; }
+
+  LinearTurns turns_;
+};
+
+}  // namespace motley::run

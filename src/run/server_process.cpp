@@ -1,0 +1,167 @@
+#include "run/server_process.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <boost/asio/post.hpp>
+
+#include "run/carry.h"
+#include "transport/connect.h"
+#include "wire/frame.h"
+
+namespace motley::run {
+
+ServerProcess::ServerProcess(boost::asio::io_context& pump, ServerProcessOptions options, PrepareServer prepare,
+                             std::function<void(const std::string&)> log)
+    : pump_(pump), options_(std::move(options)), prepare_(std::move(prepare)), log_(std::move(log)), alive_(std::make_shared<bool>(true)) {}
+
+ServerProcess::~ServerProcess() { *alive_ = false; }
+
+void ServerProcess::start(std::function<void(Outcome)> over) {
+  over_ = std::move(over);
+  transport::connect(pump_, options_.chief, options_.transport, [this, alive = alive_](auto connection) {
+    if (!*alive || ended_) return;
+    if (!connection) return finish(connection.error());
+    chief_ = std::move(*connection);
+    chief_->start(*this);
+    chief_->send(wire::Enquire{fmt::format("server {}", options_.server.value)});
+  });
+}
+
+void ServerProcess::finish(Outcome how) {
+  if (ended_) return;
+  ended_ = true;
+  if (over_) over_(std::move(how));
+}
+
+void ServerProcess::briefed(const wire::Briefing& briefing) {
+  if (kit_) return;
+  auto kit = prepare_(briefing.job);
+  if (!kit) return finish(kit.error());
+  kit_ = std::move(*kit);
+  if (options_.server.value == 0 || options_.server.value >= kit_->layout.servers)
+    return finish(bad_input(fmt::format("--server: found {}, expected 1 to {}: the job has so many servers, and 0 is the chief's",
+                                        options_.server.value, kit_->layout.servers - 1)));
+  links_to_.emplace(pump_.get_executor(), kit_->cluster);
+  beginning_.values.resize(kit_->layout.values);
+  transport::Options options = options_.transport;
+  options.job = kit_->job;
+  auto acceptor = transport::listen(pump_, options_.listen, options, *this);
+  if (!acceptor) return finish(acceptor.error());
+  acceptor_ = std::move(*acceptor);
+  chief_->send(wire::Serve{options_.server, options_.reach.empty() ? to_text(acceptor_->address()) : options_.reach});
+}
+
+void ServerProcess::begin_when_all_is_here() {
+  if (shard_ || !kit_ || !all_ || pieces_ < all_->pieces) return;
+  beginning_.version = all_->version;
+  if (beginning_.moments) {
+    beginning_.moments->updates = all_->optimizer_updates;
+    beginning_.moments->rate = all_->rate;
+  }
+  shard_ = std::make_unique<ShardHost>(pump_, options_.server, kit_->layout, kit_->optimizer, beginning_, static_cast<ShardOwner&>(*this));
+  beginning_ = {};
+  log_(fmt::format("server {} holds {} of {} slices, listening on {}", options_.server.value, kit_->layout.of(options_.server).size(),
+                   kit_->layout.slices.size(), to_text(acceptor_->address())));
+  for (; !early_.empty(); early_.pop_front()) shard_->hear(early_.front());
+}
+
+// Connections ----------------------------------------------------------------------------------------------------------------------------
+
+void ServerProcess::accepted(std::unique_ptr<transport::Connection> connection) {
+  if (ended_) return;
+  auto shaped = std::make_unique<transport::Shaped>(std::move(connection), pump_.get_executor(), transport::Shape{}, options_.transport);
+  transport::Shaped& held = *shaped;
+  workers_[&held] = std::move(shaped);
+  held.start(*this);
+}
+
+void ServerProcess::refused(const std::string& address, const std::string& reason) { log_(fmt::format("refused {}: {}", address, reason)); }
+
+void ServerProcess::heard(transport::Connection& from, wire::Message message) {
+  if (&from == chief_.get()) {
+    if (const auto* briefing = std::get_if<wire::Briefing>(&message)) return briefed(*briefing);
+    if (const auto* all = std::get_if<wire::CarriedAll>(&message)) {
+      all_ = *all;
+      return begin_when_all_is_here();
+    }
+    if (std::holds_alternative<wire::Stop>(message)) return finish(Done{});
+    if (shard_)
+      shard_->hear(message);
+    else
+      early_.push_back(std::move(message));
+    return;
+  }
+  const auto worker = workers_.find(&from);
+  if (worker == workers_.end()) return;
+  if (const auto* enquire = std::get_if<wire::Enquire>(&message)) {
+    const auto& nodes = kit_->cluster.nodes;
+    const auto node = std::find_if(nodes.begin(), nodes.end(), [&](const cluster::Node& n) { return n.name == enquire->node; });
+    if (auto shape = links_to_->towards(NodeId{static_cast<std::uint32_t>(node - nodes.begin())}))
+      worker->second->reshape(std::move(*shape));
+  } else if (const auto* attach = std::get_if<wire::Attach>(&message); attach != nullptr && shard_) {
+    shard_->attach(attach->worker, *worker->second);
+  } else {
+    from.close(fmt::format("a server is never sent a {} by a worker", wire::name_of(message)));
+  }
+}
+
+std::span<std::byte> ServerProcess::room(transport::Connection& from, const wire::Message& head, std::size_t bytes) {
+  const auto* slice = std::get_if<wire::Carried>(&head);
+  if (&from == chief_.get() && slice != nullptr && kit_ && !shard_)
+    return place(kit_->layout, *slice, bytes, beginning_.values, beginning_.moments);
+  const auto* push = std::get_if<wire::Push>(&head);
+  return push != nullptr && shard_ ? shard_->room(from, *push, bytes) : std::span<std::byte>{};
+}
+
+void ServerProcess::received(transport::Connection&, const wire::Message& head) {
+  if (const auto* push = std::get_if<wire::Push>(&head)) return shard_->received(*push);
+  ++pieces_;
+  begin_when_all_is_here();
+}
+
+void ServerProcess::sent(transport::Connection& to, std::uint64_t ticket) {
+  if (&to != chief_.get()) {
+    if (shard_) shard_->sent(ticket);
+    return;
+  }
+  under_way_.erase(ticket);
+  if (!under_way_.empty()) return;
+  exports_.pop_front();
+  send_next_export();
+}
+
+void ServerProcess::closed(transport::Connection& connection, const Error& why) {
+  if (ended_) return;
+  if (&connection == chief_.get())
+    return finish(world_failed(fmt::format("server {}: lost the chief: {}", options_.server.value, why.message)));
+  if (shard_) shard_->detach(connection);
+  const auto found = workers_.find(&connection);
+  if (found == workers_.end()) return;
+  old_.push_back(std::move(found->second));
+  workers_.erase(found);
+  boost::asio::post(pump_, [this, alive = alive_] {
+    if (*alive) old_.clear();
+  });
+}
+
+// The shard's words ----------------------------------------------------------------------------------------------------------------------
+
+void ServerProcess::to_chief(const wire::Message& message) { chief_->send(message); }
+
+void ServerProcess::exported(const std::shared_ptr<const Exported>& what) {
+  exports_.push_back(what);
+  if (exports_.size() == 1) send_next_export();
+}
+
+void ServerProcess::send_next_export() {
+  if (exports_.empty()) return;
+  const std::shared_ptr<const Exported> what = exports_.front();
+  carry(kit_->layout, options_.server, what->version, what->values->floats(), what->moments ? &*what->moments : nullptr,
+        [&](const wire::Carried& head, std::span<const std::byte> payload) {
+          under_way_[next_ticket_] = what;
+          chief_->send(transport::Parcel{head, payload, head.slice.value, next_ticket_++});
+        });
+}
+
+}  // namespace motley::run

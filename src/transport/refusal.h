@@ -1,0 +1,12 @@
+// The sentence for a slice that its receiver has no room for.
+#pragma once
+#include <cstddef>
+#include <string>
+
+#include "wire/message.h"
+
+namespace motley::transport {
+
+[[nodiscard]] std::string refusal_of(const wire::Message& head, std::size_t payload_bytes, const std::string& peer, std::size_t room_bytes);
+
+}  // namespace motley::transport

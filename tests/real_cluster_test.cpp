@@ -1,0 +1,164 @@
+// A job for real, undisturbed: what a run prints and leaves behind, that its bits depend on the seed alone, and that an interruption does
+// not change them.
+#include "real_cluster.h"
+
+#include <cmath>
+#include <numeric>
+
+namespace real {
+namespace {
+
+TEST_F(RealCluster, TrainPrintsOneObjectWithEveryKey) {
+  Program program = train("run");
+  expect_good_end(program);
+  const json::object result = json::parse(program.out()).as_object();
+  for (const char* key : {"strategy",
+                          "seed",
+                          "workers",
+                          "target_accuracy",
+                          "time_to_target_s",
+                          "seconds",
+                          "epochs",
+                          "samples",
+                          "updates",
+                          "final_accuracy",
+                          "best_accuracy",
+                          "final_loss",
+                          "samples_per_second",
+                          "sum_of_parts_samples_per_second",
+                          "wait_share",
+                          "exposed_comm_share",
+                          "overlap_ratio",
+                          "bytes_pushed",
+                          "bytes_pulled",
+                          "staleness",
+                          "finish_spread",
+                          "per_worker",
+                          "trace_sha256",
+                          "peak_rss_bytes",
+                          "run"})
+    EXPECT_TRUE(result.contains(key)) << key;
+  for (const char* key : {"mean", "max", "histogram"}) EXPECT_TRUE(result.at("staleness").as_object().contains(key)) << key;
+  EXPECT_EQ(result.at("workers").to_number<int>(), 3);
+  EXPECT_EQ(result.at("epochs").to_number<int>(), 4);
+  EXPECT_EQ(result.at("samples").to_number<std::uint64_t>(), 4 * epoch_samples);
+  EXPECT_EQ(result.at("updates").to_number<std::uint64_t>(), 4 * epoch_samples / 64);
+  EXPECT_EQ(result.at("run").as_string(), "run");
+  for (const char* process : {"chief", "a", "b", "c"})
+    EXPECT_GT(result.at("peak_rss_bytes").at(process).to_number<std::uint64_t>(), 1U << 20U) << process;
+  std::uint64_t samples = 0;
+  for (const json::value& worker : result.at("per_worker").as_array()) samples += worker.at("samples").to_number<std::uint64_t>();
+  EXPECT_EQ(samples, 4 * epoch_samples);
+}
+
+TEST_F(RealCluster, ARunLeavesEverythingInItsFolder) {
+  Program program = train("run");
+  expect_good_end(program);
+  const fs::path run = folder_ / "run";
+
+  EXPECT_NE(text_of(run / "job.toml").find("synthetic"), std::string::npos);
+  std::set<std::string> kinds;
+  for (const json::object& line : metrics_of(run)) kinds.insert(std::string(line.at("kind").as_string()));
+  EXPECT_EQ(kinds, (std::set<std::string>{"joined", "evaluated", "workers", "finished"}));
+  EXPECT_EQ(members_of(run).evaluations, 8U);
+
+  expect_exact_ledger("run");
+  const std::vector<Record> records = trace("run").records;
+  ASSERT_FALSE(records.empty());
+  EXPECT_EQ(std::count_if(records.begin(), records.end(), [](const Record& r) { return r.kind == Told::finished; }), 1);
+
+  const json::value chrome = json::parse(text_of(run / "trace.json"));
+  EXPECT_GT(chrome.as_array().size(), 100U);
+  const json::object result = json::parse(text_of(run / "result.json")).as_object();
+  EXPECT_EQ(result.at("trace_sha256"), json::parse(program.out()).at("trace_sha256"));
+  EXPECT_NE(text_of(run / "report.html").find("</html>"), std::string::npos);
+  bool board = false;
+  for (const auto& entry : fs::directory_iterator(run))
+    board = board || (entry.path().filename().string().find("tfevents") != std::string::npos && entry.file_size() > 0);
+  EXPECT_TRUE(board) << "no file for TensorBoard";
+}
+
+TEST_F(RealCluster, TheModelIsAFileThatOthersCanRead) {
+  Program program = train("run");
+  expect_good_end(program);
+  const independent::Safetensors model = independent::read_safetensors(folder_ / "run" / "model.safetensors");
+  // Synthetic data has 16 features and 4 classes; between them are 32.
+  std::map<std::vector<std::uint64_t>, int> shapes;
+  std::size_t values = 0;
+  for (const auto& [name, tensor] : model.tensors) {
+    EXPECT_FALSE(name.empty());
+    ++shapes[tensor.shape];
+    values += tensor.values.size();
+    EXPECT_TRUE(std::all_of(tensor.values.begin(), tensor.values.end(), [](float x) { return std::isfinite(x); })) << name;
+    EXPECT_TRUE(std::any_of(tensor.values.begin(), tensor.values.end(), [](float x) { return x != 0; })) << name;
+  }
+  EXPECT_EQ(shapes, (std::map<std::vector<std::uint64_t>, int>{{{32, 16}, 1}, {{32}, 1}, {{4, 32}, 1}, {{4}, 1}}));
+  EXPECT_EQ(values, 32U * 16 + 32 + 4 * 32 + 4);
+}
+
+TEST_F(RealCluster, ReplayDecidesTheSameAgain) {
+  for (const char* strategy : {"bsp", "lb-bsp", "asp", "dssp", "local-sgd"}) {
+    Program program = train(strategy, {"--strategy", strategy, "--set", "job.max_epochs=1"});
+    expect_good_end(program);
+    const Ran replayed = run({"replay", strategy, "--json"});
+    EXPECT_EQ(replayed.code, 0) << strategy << ": " << replayed.err;
+    EXPECT_TRUE(json::parse(replayed.out).at("identical").as_bool());
+    const Ran said = run({"replay", strategy});
+    EXPECT_NE(said.out.find("identical"), std::string::npos) << said.out;
+  }
+}
+
+TEST_F(RealCluster, ReplayFindsTheDecisionThatWasTamperedWith) {
+  Program program = train("run", {"--set", "job.max_epochs=1"});
+  expect_good_end(program);
+  std::string inputs = text_of(folder_ / "run" / "inputs.0.bin");
+  inputs.back() = static_cast<char>(inputs.back() ^ 1);  // the last record's answers
+  write("run/inputs.0.bin", inputs);
+  const Ran replayed = run({"replay", "run"});
+  EXPECT_EQ(replayed.code, 3) << replayed.out;
+  EXPECT_NE(replayed.err.find("differ"), std::string::npos) << replayed.err;
+}
+
+TEST_F(RealCluster, OneSeedGivesOneModelBitForBitAndAnotherSeedAnother) {
+  for (const auto& [name, seed] : {std::pair("first", "7"), std::pair("second", "7"), std::pair("third", "8")}) {
+    Program program = train(name, {"--seed", seed});
+    expect_good_end(program);
+  }
+  ASSERT_FALSE(model("first").empty());
+  EXPECT_TRUE(model("first") == model("second"));
+  EXPECT_FALSE(model("first") == model("third"));
+}
+
+TEST_F(RealCluster, TheRealClusterAndTheSimulatorLearnTheSame) {
+  Program program = train("run", {"--seed", "3"});
+  expect_good_end(program);
+  const Ran simulated = run({"simulate", "job.toml", "--seed", "3", "--json"}, "simulated");
+  ASSERT_EQ(simulated.code, 0) << simulated.err;
+  const json::object real_result = json::parse(program.out()).as_object(), virtual_result = json::parse(simulated.out).as_object();
+  // The simulator leaves no model; how well the model does on every test sample is nearly as sharp.
+  for (const char* key : {"updates", "samples", "final_accuracy", "best_accuracy", "final_loss"})
+    EXPECT_EQ(real_result.at(key), virtual_result.at(key)) << key;
+}
+
+TEST_F(RealCluster, AnInterruptedRunThatIsResumedLeavesTheSameBits) {
+  Program whole = train("whole");  // how fast devices are does not change what bsp computes
+  expect_good_end(whole);
+  Program stopped = train("parts", slow_devices());
+  await_evaluations(stopped, "parts", 2);
+  stopped.signal(SIGINT);
+  expect_good_end(stopped);
+  EXPECT_EQ(json::parse(stopped.out()).at("ended").as_string(), "interrupted");
+  const auto first_part = json::parse(stopped.out()).at("updates").to_number<std::uint64_t>();
+  EXPECT_LT(first_part, 128U);
+
+  Program resumed = motley({"train", "parts", "--resume", "--json"}, "resumed");
+  expect_good_end(resumed);
+  EXPECT_NE(resumed.err().find("version " + std::to_string(first_part)), std::string::npos) << resumed.err();
+  EXPECT_EQ(json::parse(resumed.out()).at("updates").to_number<std::uint64_t>(), 128U);
+  EXPECT_TRUE(model("whole") == model("parts"));
+  expect_exact_ledger("parts");
+  EXPECT_EQ(run({"replay", "parts"}).code, 0);
+}
+
+}  // namespace
+}  // namespace real

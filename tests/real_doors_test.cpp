@@ -1,0 +1,237 @@
+// Doors of a real cluster: who gets in, who is sent away with what words, and that whoever hammers at them changes no bit of the model.
+#include <cstdlib>
+#include <random>
+
+#include "real_cluster.h"
+#include "real_stranger.h"
+
+namespace real {
+namespace {
+
+using Words = std::vector<std::string>;
+
+class RealDoors : public RealCluster {
+ protected:
+  void SetUp() override {
+    RealCluster::SetUp();
+    std::string two = small_job;
+    two.erase(two.rfind("[[cluster.node]]"));
+    write("two.toml", two);
+    write("token", "a secret of many letters\n");
+    write("other-token", "another secret\n");
+    write("empty-token", "\n");
+  }
+
+  Program serve(const std::string& out, const Words& more = {}) {
+    Words words{"serve", "two.toml", "--listen", "127.0.0.1:0", "--out", out, "--json"};
+    words.insert(words.end(), more.begin(), more.end());
+    return motley(words, out);
+  }
+  Program work(const std::string& node, std::uint16_t port, const Words& more = {}) {
+    Words words{"work", "--join", "127.0.0.1:" + std::to_string(port), "--node", node};
+    words.insert(words.end(), more.begin(), more.end());
+    return motley(words, node + "-" + std::to_string(++workers_));
+  }
+  /// Where a chief listens, once it does; 0: it never did.
+  static std::uint16_t port_of(Program& chief) {
+    const std::string words = "listening on 127.0.0.1:";
+    if (!chief.says(words)) return 0;
+    const std::string said = chief.err();
+    return static_cast<std::uint16_t>(std::atoi(said.c_str() + said.find(words) + words.size()));
+  }
+  /// The model of an undisturbed run of the same job.
+  std::string quiet_model() {
+    Program chief = serve("quiet");
+    const std::uint16_t port = port_of(chief);
+    Program a = work("a", port), b = work("b", port);
+    expect_good_end(chief);
+    expect_good_end(a);
+    expect_good_end(b);
+    return model("quiet");
+  }
+  /// It must end with 2, say each of these words on stderr, and print nothing.
+  void expect_refused(const Words& words, const std::vector<std::string>& sentences) {
+    const Ran ran = run(words);
+    std::string command;
+    for (const std::string& word : words) command += word + " ";
+    EXPECT_EQ(ran.code, 2) << command << "\n" << ran.err;
+    EXPECT_EQ(ran.out, "") << command;
+    for (const std::string& sentence : sentences) EXPECT_NE(ran.err.find(sentence), std::string::npos) << command << "\n" << ran.err;
+  }
+
+ private:
+  int workers_ = 0;
+};
+
+TEST_F(RealDoors, ADoorToOtherMachinesStaysShutWithoutAToken) {
+  for (const char* address : {"0.0.0.0:0", "[::]:0"}) expect_refused({"serve", "two.toml", "--listen", address, "--out", "x"}, {"token"});
+  expect_refused({"serve", "two.toml", "--token-file", "no-such-file", "--out", "x"}, {"no-such-file", "found", "expected"});
+  expect_refused({"serve", "two.toml", "--token-file", "empty-token", "--out", "x"}, {"empty-token", "found", "expected"});
+}
+
+TEST_F(RealDoors, AWorkerWithTheWrongTokenIsSentAwayAndTheRunIsUnharmed) {
+  const std::string quiet = quiet_model();
+  Program chief = serve("run", {"--token-file", "token"});
+  const std::uint16_t port = port_of(chief);
+  Program a = work("a", port, {"--token-file", "token"});
+  Program wrong = work("b", port, {"--token-file", "other-token"});
+  EXPECT_EQ(wrong.wait().code, 2) << wrong.err();
+  EXPECT_NE(wrong.err().find("wrong token"), std::string::npos) << wrong.err();
+  Program none = work("b", port);
+  EXPECT_EQ(none.wait().code, 2) << none.err();
+  EXPECT_NE(none.err().find("wrong token"), std::string::npos) << none.err();
+
+  Program right = motley({"work", "--join", "127.0.0.1:" + std::to_string(port), "--node", "b"}, "right",
+                         {{"MOTLEY_TOKEN", "a secret of many letters"}});
+  expect_good_end(chief);
+  expect_good_end(a);
+  expect_good_end(right);
+  EXPECT_TRUE(model("run") == quiet);
+  EXPECT_EQ(members_of(folder_ / "run").left.size(), 0U);
+}
+
+TEST_F(RealDoors, StrangersWhoHammerAtTheDoorChangeNoBit) {
+  const std::string quiet = quiet_model();
+  const std::uint32_t seed = std::random_device{}();
+  SCOPED_TRACE("seed " + std::to_string(seed));
+  std::mt19937 random(seed);
+  const auto noise = [&](std::size_t n) {
+    std::string bytes(n, '\0');
+    for (char& c : bytes) c = static_cast<char>(random());
+    return bytes;
+  };
+
+  Program chief = serve("run", {"--set", "cluster.node.a.samples_per_second=1000", "--set", "cluster.node.b.samples_per_second=1000"});
+  const std::uint16_t port = port_of(chief);
+  Program a = work("a", port), b = work("b", port);
+  await_evaluations(chief, "run", 1);
+
+  const Stranger silent(port);  // stays to the end and says one byte
+  silent.say("M");
+  for (const std::size_t bytes : {1U, 38U, 119U, 5000U, 1'000'000U}) {
+    const Stranger loud(port);
+    EXPECT_TRUE(loud.connected());
+    loud.say(noise(bytes));
+  }
+  const int knocks = std::getenv("MOTLEY_SOAK") != nullptr ? 10'000 : 300;
+  for (int i = 0; i < knocks; ++i) EXPECT_TRUE(Stranger(port).connected());
+
+  // Strangers who know the opening, and lie afterwards.
+  const auto liar = [&](const std::string& control_bytes, const std::string& bulk_bytes) {
+    const auto session = motley::transport::random_bytes<16>();
+    const Stranger control(port), bulk(port);
+    EXPECT_TRUE(control.introduce(0, session, ""));
+    EXPECT_TRUE(bulk.introduce(1, session, ""));
+    control.say(control_bytes);
+    bulk.say(bulk_bytes);
+    EXPECT_TRUE(control.is_shown_the_door());
+    EXPECT_TRUE(bulk.is_shown_the_door());
+  };
+  for (std::uint16_t kind = 0; kind < 4; ++kind) liar(head_of_frame(kind, 0xFFFFFFFFU), "");
+  liar("", head_of_frame(0, 0xFFFFFFFFU));
+  liar(noise(100), "");
+  liar("", noise(100));
+  {
+    const Stranger unpaired(port);  // one lane, and then gone
+    EXPECT_TRUE(unpaired.introduce(0, motley::transport::random_bytes<16>(), ""));
+  }
+  EXPECT_TRUE(chief.alive()) << "training ended before all had knocked; " << chief.err();
+
+  expect_good_end(chief);
+  expect_good_end(a);
+  expect_good_end(b);
+  EXPECT_TRUE(model("run") == quiet);
+  EXPECT_EQ(members_of(folder_ / "run").left.size(), 0U) << chief.err();
+  expect_exact_ledger("run");
+}
+
+// Bad arguments ---------------------------------------------------------------------------------------------------------------------------
+
+TEST_F(RealDoors, BadArgumentsEndWithTwoAndSayWhatWasFoundAndExpected) {
+  expect_refused({"train"}, {"JOB"});
+  expect_refused({"train", "no-such-job.toml"}, {"no-such-job.toml"});
+  expect_refused({"train", "job.toml", "--strategy", "bps"}, {"bps", "expected"});
+  expect_refused({"train", "job.toml", "--set", "cluster.node.a.samples_per_secnod=3"}, {"samples_per_secnod", "samples_per_second"});
+  expect_refused({"train", "job.toml", "--require-target"}, {"target_accuracy", "found", "expected"});
+  expect_refused({"train", "job.toml", "--resume"}, {"--resume", "found", "expected"});
+  expect_refused({"train", "job.toml", "--set", "model.kind=\"none\"", "--set", "model.values=10", "--out", "x"}, {"model.kind"});
+  expect_refused({"serve"}, {"JOB"});
+  expect_refused({"serve", "no-such-job.toml"}, {"no-such-job.toml"});
+  expect_refused({"serve", "job.toml", "--resume"}, {"--out"});
+  expect_refused({"serve", "job.toml", "--listen", "nowhere", "--out", "x"}, {"nowhere", "expected"});
+  expect_refused({"serve", "job.toml", "--listen", "127.0.0.1:70000", "--out", "x"}, {"70000", "expected"});
+  expect_refused({"serve", "job.toml", "--listen", "192.0.2.1:0", "--token-file", "token", "--out", "x"}, {"192.0.2.1"});
+  expect_refused({"work"}, {"--join"});
+  expect_refused({"work", "--join", "nowhere"}, {"nowhere", "expected"});
+  expect_refused({"work", "--join", "127.0.0.1:1", "--device", "abacus"}, {"abacus", "expected", "cpu"});
+  expect_refused({"work", "--join", "127.0.0.1:1", "--device", "emulated:-3"}, {"emulated:-3", "expected"});
+  expect_refused({"replay"}, {"RUN"});
+  expect_refused({"replay", "no-such-run"}, {"no-such-run"});
+  fs::create_directories(folder_ / "no-run");
+  expect_refused({"replay", "no-run"}, {"no-run"});
+  expect_refused({"train", "no-run", "--resume"}, {"no-run"});
+}
+
+TEST_F(RealDoors, AWorkerThatFindsNoChiefGivesUpWhenItsPatienceEnds) {
+  const Ran ran = run({"work", "--join", "unix:" + (folder_ / "nobody").string(), "--patience", "0.5"});
+  EXPECT_EQ(ran.code, 3) << ran.err;
+  EXPECT_NE(ran.err.find("no chief at unix:"), std::string::npos) << ran.err;
+}
+
+TEST_F(RealDoors, AWorkerThatCannotDoTheJobSaysSoAndTheRunGoesOn) {
+  Program chief = serve("run");
+  const std::uint16_t port = port_of(chief);
+  Program cuda = work("x", port, {"--device", "cuda:99"});
+  EXPECT_EQ(cuda.wait().code, 2) << cuda.err();
+  EXPECT_NE(cuda.err().find("cuda:99"), std::string::npos) << cuda.err();
+  Program a = work("a", port), stranger = work("a-name-that-the-job-does-not-know", port, {"--device", "cpu"});
+  expect_good_end(chief);
+  expect_good_end(a);
+  expect_good_end(stranger);
+  EXPECT_NE(chief.out().find("a-name-that-the-job-does-not-know"), std::string::npos) << chief.out();
+  expect_exact_ledger("run");
+}
+
+TEST_F(RealDoors, CheckpointsOfAnotherJobAndDamagedOnesAreRefused) {
+  Program program = train("run");
+  expect_good_end(program);
+  expect_refused({"train", "run", "--resume", "--seed", "9"}, {"checkpoint of another job", "expected"});
+  expect_refused({"train", "run", "--resume", "--set", "model.hidden=[31]"}, {"another model", "expected"});
+
+  const fs::path checkpoints = folder_ / "run" / "checkpoints";
+  std::string name = text_of(checkpoints / "latest");
+  name.erase(name.find_last_not_of('\n') + 1);
+  const std::string whole = text_of(checkpoints / name);
+  const auto damage = [&](const std::string& bytes) { write("run/checkpoints/" + name, bytes); };
+  write("run/job.toml", text_of(folder_ / "job.toml"));  // the refused attempts above may have left theirs
+  damage(whole.substr(0, whole.size() / 2));
+  expect_refused({"train", "job.toml", "--out", "run", "--resume"}, {name, "expected"});
+  damage("");
+  expect_refused({"train", "job.toml", "--out", "run", "--resume"}, {name, "expected"});
+  std::string turned = whole;
+  turned[10] = static_cast<char>(turned[10] ^ 0x40);
+  damage(turned);
+  expect_refused({"train", "job.toml", "--out", "run", "--resume"}, {name});
+  fs::remove(checkpoints / name);
+  expect_refused({"train", "job.toml", "--out", "run", "--resume"}, {name});
+  damage(whole);
+  Program resumed = motley({"train", "job.toml", "--out", "run", "--resume", "--json"}, "resumed");
+  expect_good_end(resumed);
+}
+
+TEST_F(RealDoors, ARefusedResumeLeavesTheRunAsItWas) {
+  Program program = train("run");
+  expect_good_end(program);
+  const auto state = [&] {
+    std::map<std::string, std::string> files;
+    for (const auto& entry : fs::recursive_directory_iterator(folder_ / "run"))
+      if (entry.is_regular_file()) files[entry.path().string()] = text_of(entry.path());
+    return files;
+  };
+  const auto before = state();
+  expect_refused({"train", "run", "--resume", "--seed", "9"}, {"another job"});
+  EXPECT_TRUE(state() == before);
+}
+
+}  // namespace
+}  // namespace real

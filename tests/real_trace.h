@@ -1,0 +1,164 @@
+// A second reader of trace.bin and a checker of the ledger that stand outside: they share no code with src/trace and src/protocol and know
+// nothing of strategies. Every position of every epoch must have been counted exactly once, whoever died.
+//
+//   record := at:i64 kind:u8 why:u8 epoch:u32 worker:u32 step:u64 version:u64 first:u64 last:u64 value:f64 second:f64   (66 bytes,
+//   little-endian)
+#pragma once
+#include <algorithm>
+#include <cstdint>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace real {
+
+enum class Told : std::uint8_t {
+  joined,
+  left,
+  ordered,
+  leased,
+  released,
+  compute_began,
+  compute_ended,
+  contributed,
+  applied,
+  counted,
+  held,
+  dropped,
+  rested,
+  evaluated,
+  fault,
+  finished
+};
+enum class WhyLeft : std::uint8_t { said_goodbye, connection_lost, silent_too_long, never_finite };
+
+struct Record {
+  std::int64_t at_ns = 0;
+  Told kind{};
+  std::uint8_t why = 0;
+  std::uint32_t epoch = 0, worker = 0;
+  std::uint64_t step = 0, version = 0, first = 0, last = 0;
+  double value = 0, second = 0;
+};
+
+struct Trace {
+  std::vector<Record> records;
+  std::vector<std::string> faults;  // of the file: nothing, when it is whole
+};
+
+inline constexpr std::size_t trace_record_bytes = 66;
+
+inline Trace read_trace(std::string_view bytes) {
+  Trace trace;
+  if (bytes.size() % trace_record_bytes != 0)
+    trace.faults.push_back(std::to_string(bytes.size()) + " bytes are no whole records of " + std::to_string(trace_record_bytes));
+  for (; bytes.size() >= trace_record_bytes; bytes.remove_prefix(trace_record_bytes)) {
+    const char* at = bytes.data();
+    const auto take = [&](auto& field) {
+      std::memcpy(&field, at, sizeof field);
+      at += sizeof field;
+    };
+    Record r;
+    take(r.at_ns), take(r.kind), take(r.why), take(r.epoch), take(r.worker), take(r.step), take(r.version), take(r.first), take(r.last);
+    take(r.value), take(r.second);
+    if (r.kind > Told::finished) trace.faults.push_back("record " + std::to_string(trace.records.size()) + " is of no known kind");
+    trace.records.push_back(r);
+  }
+  return trace;
+}
+
+inline Trace read_trace_file(const std::filesystem::path& path) {
+  std::ifstream file(path, std::ios::binary);
+  if (!file) return {{}, {path.string() + " cannot be read"}};
+  const std::string bytes{std::istreambuf_iterator<char>(file), {}};
+  return read_trace(bytes);
+}
+
+/// Joins leases with what was counted. A chief that is killed and goes on from a checkpoint makes updates again: whatever it counts in a
+/// version that was made before takes the place of that version and of all behind it.
+class LedgerChecker {
+ public:
+  void told(const Record& r) {
+    // What is counted and the update it goes into are told in one breath: parts without their update died with their chief.
+    if (r.kind != Told::counted && r.kind != Told::applied) parts_.clear();
+    if (r.kind == Told::ordered) leases_[{r.worker, r.step}].clear();
+    if (r.kind == Told::leased) leases_[{r.worker, r.step}].push_back({r.epoch, r.first, r.last});
+    if (r.kind == Told::counted) parts_.push_back(r);
+    if (r.kind == Told::applied) apply(r);
+  }
+
+  /// What is wrong when `total` positions, in epochs of `epoch_samples`, should have been counted. Empty: the ledger is exact.
+  [[nodiscard]] std::vector<std::string> faults(std::uint64_t epoch_samples, std::uint64_t total) const {
+    std::vector<std::string> faults = faults_;
+    std::vector<Range> all;
+    for (const auto& [version, ranges] : versions_) all.insert(all.end(), ranges.begin(), ranges.end());
+    std::sort(all.begin(), all.end());
+    std::uint64_t next = 0;  // the position that should come now, over all epochs
+    for (const Range& range : all) {
+      const std::uint64_t first = range.epoch * epoch_samples + range.first, last = range.epoch * epoch_samples + range.last;
+      if (range.first >= range.last || range.last > epoch_samples || last > total) faults.push_back(text(range) + " is no range");
+      if (first > next) faults.push_back(std::to_string(first - next) + " positions before " + text(range) + " were never counted");
+      if (first < next) faults.push_back(std::to_string(next - first) + " positions of " + text(range) + " or before were counted twice");
+      next = std::max(next, last);
+    }
+    if (next != total) faults.push_back("counted up to " + std::to_string(next) + " of " + std::to_string(total) + " positions");
+    return faults;
+  }
+
+  [[nodiscard]] std::uint64_t made_again() const { return made_again_; }  // updates
+
+ private:
+  struct Range {
+    std::uint64_t epoch = 0, first = 0, last = 0;
+    auto operator<=>(const Range&) const = default;
+  };
+  static std::string text(const Range& range) {
+    return "epoch " + std::to_string(range.epoch) + " [" + std::to_string(range.first) + ", " + std::to_string(range.last) + ")";
+  }
+
+  void apply(const Record& r) {
+    const auto again = versions_.lower_bound(r.version);
+    made_again_ += static_cast<std::uint64_t>(std::distance(again, versions_.end()));
+    versions_.erase(again, versions_.end());
+    std::vector<Range>& ranges = versions_[r.version];
+    for (const Record& part : parts_) {
+      const std::string who = "worker " + std::to_string(part.worker) + " step " + std::to_string(part.step);
+      const auto lease = leases_.find({part.worker, part.step});
+      if (part.version != r.version) faults_.push_back(who + ": counted in another version than was applied");
+      if (lease == leases_.end() || lease->second.empty()) {
+        faults_.push_back(who + ": counted without a lease, or twice");
+        continue;
+      }
+      std::uint64_t samples = 0;
+      for (const Range& range : lease->second) samples += range.last - range.first;
+      if (samples != part.first) faults_.push_back(who + ": counted for another number of samples than it had leased");
+      ranges.insert(ranges.end(), lease->second.begin(), lease->second.end());
+      lease->second.clear();
+    }
+    if (parts_.size() != r.first) faults_.push_back("version " + std::to_string(r.version) + ": other parts than were counted");
+    parts_.clear();
+  }
+
+  std::map<std::pair<std::uint32_t, std::uint64_t>, std::vector<Range>> leases_;  // by worker and step; emptied when counted
+  std::vector<Record> parts_;                                                     // of the update that is about to be told
+  std::map<std::uint64_t, std::vector<Range>> versions_;
+  std::vector<std::string> faults_;
+  std::uint64_t made_again_ = 0;
+};
+
+inline std::vector<std::string> ledger_faults(const Trace& trace, std::uint64_t epoch_samples, std::uint64_t total) {
+  if (!trace.faults.empty()) return trace.faults;
+  LedgerChecker ledger;
+  for (const Record& record : trace.records) ledger.told(record);
+  return ledger.faults(epoch_samples, total);
+}
+
+}  // namespace real

@@ -1,0 +1,119 @@
+// The checker of real runs' ledgers is checked: what it must find is planted. With MOTLEY_RUN=FOLDER it judges that run (scripts/chaos.sh).
+#include "real_trace.h"
+
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+
+namespace real {
+namespace {
+
+std::string bytes_of(const std::vector<Record>& records) {
+  std::string bytes;
+  for (const Record& r : records) {
+    const auto put = [&](const auto& field) { bytes.append(reinterpret_cast<const char*>(&field), sizeof field); };
+    put(r.at_ns), put(r.kind), put(r.why), put(r.epoch), put(r.worker), put(r.step), put(r.version), put(r.first), put(r.last);
+    put(r.value), put(r.second);
+  }
+  return bytes;
+}
+
+/// A step of `worker`: its lease of one range, which is counted alone in `version`.
+void add_step(std::vector<Record>& out, std::uint32_t worker, std::uint64_t step, std::uint64_t version, std::uint32_t epoch,
+              std::uint64_t first, std::uint64_t last) {
+  out.push_back({.kind = Told::ordered, .worker = worker, .step = step, .first = last - first});
+  out.push_back({.kind = Told::leased, .epoch = epoch, .worker = worker, .step = step, .first = first, .last = last});
+  out.push_back({.kind = Told::counted, .worker = worker, .step = step, .version = version, .first = last - first});
+  out.push_back({.kind = Told::applied, .version = version, .first = 1});
+}
+
+/// Two epochs of 10 positions in three steps.
+std::vector<Record> good_run() {
+  std::vector<Record> records;
+  add_step(records, 0, 0, 1, 0, 0, 6);
+  add_step(records, 1, 0, 2, 0, 6, 10);
+  add_step(records, 0, 1, 3, 1, 0, 10);
+  return records;
+}
+
+std::vector<std::string> faults_of(const std::vector<Record>& records) { return ledger_faults(read_trace(bytes_of(records)), 10, 20); }
+
+TEST(RealTrace, AnExactLedgerHasNoFaults) { EXPECT_TRUE(faults_of(good_run()).empty()) << faults_of(good_run()).front(); }
+
+TEST(RealTrace, APositionThatIsNeverCountedIsFound) {
+  std::vector<Record> records = good_run();
+  records.erase(records.begin() + 4, records.begin() + 8);
+  EXPECT_FALSE(faults_of(records).empty());
+}
+
+TEST(RealTrace, APositionThatIsCountedTwiceIsFound) {
+  std::vector<Record> records = good_run();
+  add_step(records, 2, 0, 4, 0, 5, 6);
+  EXPECT_FALSE(faults_of(records).empty());
+}
+
+TEST(RealTrace, ALeaseThatIsCountedTwiceIsFound) {
+  std::vector<Record> records = good_run();
+  records.push_back({.kind = Told::counted, .worker = 0, .step = 1, .version = 4, .first = 10});
+  records.push_back({.kind = Told::applied, .version = 4, .first = 1});
+  EXPECT_FALSE(faults_of(records).empty());
+}
+
+TEST(RealTrace, WhatIsCountedWithoutALeaseIsFound) {
+  std::vector<Record> records = good_run();
+  records.erase(records.begin(), records.begin() + 2);
+  EXPECT_FALSE(faults_of(records).empty());
+}
+
+TEST(RealTrace, AnotherNumberOfSamplesThanWasLeasedIsFound) {
+  std::vector<Record> records = good_run();
+  records[2].first = 5;
+  EXPECT_FALSE(faults_of(records).empty());
+}
+
+TEST(RealTrace, ALeaseWhoseWorkerDiesCountsForWhoeverGetsItNext) {
+  std::vector<Record> records;
+  add_step(records, 0, 0, 1, 0, 0, 6);
+  records.push_back({.kind = Told::ordered, .worker = 1, .step = 0, .first = 4});
+  records.push_back({.kind = Told::leased, .epoch = 0, .worker = 1, .step = 0, .first = 6, .last = 10});
+  records.push_back({.kind = Told::left, .worker = 1});
+  add_step(records, 0, 1, 2, 0, 6, 10);
+  add_step(records, 0, 2, 3, 1, 0, 10);
+  EXPECT_TRUE(faults_of(records).empty()) << faults_of(records).front();
+}
+
+TEST(RealTrace, UpdatesThatARestartedChiefMakesAgainTakeThePlaceOfTheFirst) {
+  std::vector<Record> records;
+  add_step(records, 0, 0, 1, 0, 0, 6);
+  add_step(records, 1, 0, 2, 0, 6, 10);
+  records.push_back({.kind = Told::counted, .worker = 0, .step = 1, .version = 3, .first = 1});  // its update died with the chief
+  add_step(records, 2, 0, 2, 0, 6, 9);
+  add_step(records, 2, 1, 3, 0, 9, 10);
+  add_step(records, 2, 2, 4, 1, 0, 10);
+  EXPECT_TRUE(faults_of(records).empty()) << faults_of(records).front();
+}
+
+TEST(RealTrace, ATornRecordIsFound) {
+  const std::string bytes = bytes_of(good_run());
+  EXPECT_FALSE(read_trace(std::string_view(bytes).substr(0, bytes.size() - 1)).faults.empty());
+}
+
+TEST(RealTrace, AKindThatIsNoneIsFound) {
+  std::vector<Record> records = good_run();
+  records[3].kind = static_cast<Told>(16);
+  EXPECT_FALSE(faults_of(records).empty());
+}
+
+TEST(RealTrace, TheRunInMotleyRunHasAnExactLedger) {
+  const char* run = std::getenv("MOTLEY_RUN");
+  const char* epoch = std::getenv("MOTLEY_RUN_EPOCH");
+  const char* total = std::getenv("MOTLEY_RUN_TOTAL");
+  if (run == nullptr || epoch == nullptr || total == nullptr)
+    GTEST_SKIP() << "MOTLEY_RUN (a folder), MOTLEY_RUN_EPOCH and MOTLEY_RUN_TOTAL (samples) are not set";
+  const auto faults = ledger_faults(read_trace_file(std::filesystem::path(run) / "trace.bin"), std::strtoull(epoch, nullptr, 10),
+                                    std::strtoull(total, nullptr, 10));
+  EXPECT_TRUE(faults.empty()) << faults.size() << " faults, the first: " << faults.front();
+}
+
+}  // namespace
+}  // namespace real
