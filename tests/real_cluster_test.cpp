@@ -71,6 +71,9 @@ TEST_F(RealCluster, ARunLeavesEverythingInItsFolder) {
   EXPECT_GT(chrome.as_array().size(), 100U);
   const json::object result = json::parse(text_of(run / "result.json")).as_object();
   EXPECT_EQ(result.at("trace_sha256"), json::parse(program.out()).at("trace_sha256"));
+  Program hash({"/usr/bin/sha256sum", "run/trace.bin"}, folder_, "hash");
+  expect_good_end(hash);
+  EXPECT_EQ(hash.out().substr(0, 64), std::string(result.at("trace_sha256").as_string()));
   EXPECT_NE(text_of(run / "report.html").find("</html>"), std::string::npos);
   bool board = false;
   for (const auto& entry : fs::directory_iterator(run))

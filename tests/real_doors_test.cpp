@@ -74,10 +74,10 @@ TEST_F(RealDoors, AWorkerWithTheWrongTokenIsSentAwayAndTheRunIsUnharmed) {
   Program chief = serve("run", {"--token-file", "token"});
   const std::uint16_t port = port_of(chief);
   Program a = work("a", port, {"--token-file", "token"});
-  Program wrong = work("b", port, {"--token-file", "other-token"});
+  Program wrong = work("b", port, {"--token-file", "other-token", "--patience", "20"});
   EXPECT_EQ(wrong.wait().code, 2) << wrong.err();
   EXPECT_NE(wrong.err().find("wrong token"), std::string::npos) << wrong.err();
-  Program none = work("b", port);
+  Program none = work("b", port, {"--patience", "20"});
   EXPECT_EQ(none.wait().code, 2) << none.err();
   EXPECT_NE(none.err().find("wrong token"), std::string::npos) << none.err();
 
@@ -195,28 +195,36 @@ TEST_F(RealDoors, AWorkerThatCannotDoTheJobSaysSoAndTheRunGoesOn) {
 TEST_F(RealDoors, CheckpointsOfAnotherJobAndDamagedOnesAreRefused) {
   Program program = train("run");
   expect_good_end(program);
-  expect_refused({"train", "run", "--resume", "--seed", "9"}, {"checkpoint of another job", "expected"});
-  expect_refused({"train", "run", "--resume", "--set", "model.hidden=[31]"}, {"another model", "expected"});
+  expect_refused({"serve", "job.toml", "--out", "run", "--resume", "--seed", "9"}, {"checkpoint of another job", "expected"});
+  expect_refused({"serve", "job.toml", "--out", "run", "--resume", "--set", "model.hidden=[31]"}, {"another model", "expected"});
 
   const fs::path checkpoints = folder_ / "run" / "checkpoints";
   std::string name = text_of(checkpoints / "latest");
   name.erase(name.find_last_not_of('\n') + 1);
   const std::string whole = text_of(checkpoints / name);
   const auto damage = [&](const std::string& bytes) { write("run/checkpoints/" + name, bytes); };
-  write("run/job.toml", text_of(folder_ / "job.toml"));  // the refused attempts above may have left theirs
   damage(whole.substr(0, whole.size() / 2));
-  expect_refused({"train", "job.toml", "--out", "run", "--resume"}, {name, "expected"});
+  expect_refused({"train", "run", "--resume"}, {name});
   damage("");
-  expect_refused({"train", "job.toml", "--out", "run", "--resume"}, {name, "expected"});
+  expect_refused({"train", "run", "--resume"}, {name});
   std::string turned = whole;
-  turned[10] = static_cast<char>(turned[10] ^ 0x40);
+  turned[10] = static_cast<char>(turned[10] ^ 0x40);  // in its header
   damage(turned);
-  expect_refused({"train", "job.toml", "--out", "run", "--resume"}, {name});
+  expect_refused({"train", "run", "--resume"}, {name});
   fs::remove(checkpoints / name);
-  expect_refused({"train", "job.toml", "--out", "run", "--resume"}, {name});
+  expect_refused({"train", "run", "--resume"}, {name});
   damage(whole);
-  Program resumed = motley({"train", "job.toml", "--out", "run", "--resume", "--json"}, "resumed");
+  Program resumed = motley({"train", "run", "--resume", "--json"}, "resumed");
   expect_good_end(resumed);
+}
+
+TEST_F(RealDoors, ANewRunNeverMixesWithTheOneThatIsInItsFolder) {
+  Program first = train("run");
+  expect_good_end(first);
+  const Ran second = run({"train", "job.toml", "--out", "run", "--seed", "1"});
+  EXPECT_TRUE(second.code == 2 || second.code == 0) << second.err;  // it is refused, or it begins with an empty folder
+  expect_exact_ledger("run");
+  EXPECT_EQ(run({"replay", "run"}).code, 0);
 }
 
 TEST_F(RealDoors, ARefusedResumeLeavesTheRunAsItWas) {

@@ -1,10 +1,8 @@
 // motley compare JOB --strategies a,b,c: several strategies on one job, over seeds, on all cores; a table and report.html.
-#include <fmt/chrono.h>
 #include <fmt/format.h>
 
 #include <atomic>
 #include <boost/json/serialize.hpp>
-#include <chrono>
 #include <cstdio>
 #include <exception>
 #include <filesystem>
@@ -18,7 +16,9 @@
 #include "app/job_arguments.h"
 #include "app/job_seeds.h"
 #include "app/progress.h"
+#include "app/real_comparison.h"
 #include "app/results.h"
+#include "app/run_folder.h"
 #include "app/simulation.h"
 #include "report/page.h"
 #include "report/table.h"
@@ -31,6 +31,7 @@ struct Arguments {
   std::string strategies;
   std::string seeds = "3";
   std::string out;
+  bool real = false;
 };
 
 struct Entry {
@@ -93,12 +94,7 @@ Result<std::vector<RunResult>> run_all(const Job& job, const Material& material,
   return runs;
 }
 
-Result<std::filesystem::path> write_report(const Arguments& arguments, const report::Comparison& table, const std::string& json) {
-  std::filesystem::path folder = arguments.out;
-  if (folder.empty())
-    folder =
-        std::filesystem::path("runs") / fmt::format("{}-{:%Y%m%d-%H%M%S}", table.job,
-                                                    fmt::localtime(std::chrono::system_clock::to_time_t(std::chrono::system_clock::now())));
+Result<std::filesystem::path> write_report(const std::filesystem::path& folder, const report::Comparison& table, const std::string& json) {
   std::error_code failed;
   std::filesystem::create_directories(folder, failed);
   const auto write = [&](const char* name, const std::string& text) {
@@ -142,14 +138,25 @@ int run(const Arguments& arguments) {
       fmt::format("motley compare {} --strategies {} --seeds {}", arguments.job.file, arguments.strategies, arguments.seeds);
   for (const std::string& set : arguments.job.overrides) command += fmt::format(" --set '{}'", set);
   const report::Comparison table = comparison(*job, *runs, *seeds, std::move(command));
-  const std::string json = boost::json::serialize(comparison_json(table));
-  const auto report = write_report(arguments, table, json);
+  const std::filesystem::path folder = arguments.out.empty() ? new_run_folder(job->name) : std::filesystem::path(arguments.out);
+  boost::json::object figures = comparison_json(table);
+  std::string beside;
+  if (arguments.real) {
+    std::vector<std::string> labels;
+    for (const Entry& entry : *entries) labels.push_back(entry.label);
+    const auto real = train_for_real(arguments.job, labels, *seeds, *runs, job->target_accuracy, folder);
+    if (!real) return fail(real.error());
+    figures["real"] = real_json(*real);
+    beside = "\n" + real_text(*real);
+  }
+  const std::string json = boost::json::serialize(figures);
+  const auto report = write_report(folder, table, json);
   if (!report) return fail(report.error());
   if (arguments.job.json) {
     fmt::print("{}\n", json);
     fmt::print(stderr, "report: {}\n", report->string());
   } else {
-    fmt::print("{}\nreport: {}\n", report::text_table(table), report->string());
+    fmt::print("{}{}\nreport: {}\n", report::text_table(table), beside, report->string());
   }
   return failures(*runs) == 0 ? ExitCode::done : ExitCode::cluster_failed;
 }
@@ -165,6 +172,7 @@ void add_compare(CLI::App& app, int& exit_code) {
                    "comma-separated, each with overrides if wanted: bsp,ssp:bound=2,local-sgd:steps=16")
       ->required();
   command->add_option("--seeds", arguments->seeds, "5 means 0 to 4; 10..12 means those")->capture_default_str();
+  command->add_flag("--real", arguments->real, "train each for real too, one after the other, and print both side by side");
   command->add_option("--out", arguments->out, "folder of the report (default: runs/JOB-TIME)");
   command->callback([arguments, &exit_code] { exit_code = run(*arguments); });
 }

@@ -20,6 +20,7 @@
 #include "app/screen.h"
 #include "app/sha256.h"
 #include "app/training.h"
+#include "report/table.h"
 #include "run/chief_process.h"
 #include "store/safetensors.h"
 
@@ -152,6 +153,7 @@ Outcome Serving::open_door() {
   hooks.save = [this, hash = sha256_hex(job_text_)](const run::Saved& saved) {
     return save_checkpoint(folder_->checkpoints(), training_->learning->shape(), saved, hash);
   };
+  hooks.saving = [this] { folder_->flush(); };
   hooks.log = [this](const std::string& sentence) { log(sentence); };
   hooks.told = [this](const trace::Event& event) {
     if (!started_ && event.kind == trace::Kind::released) {
@@ -194,14 +196,15 @@ int Serving::finish() {
   }
   const auto result = folder_->finish(job_, chief_->node_names(), **ending_, training_->sum_of_parts, std::move(values), command);
   if (!result) return fail(result.error());
+  const Job seen = with_strangers(job_, chief_->node_names());
   if (arguments_.launched) {
-    std::istringstream text(run_text(job_, *result));
+    std::istringstream text(run_text(seen, *result) + "\n" + report::text_table(comparison(seen, {*result}, {job_.seed}, command)));
     for (std::string line; std::getline(text, line);) tell_launcher("say " + line);
   } else {
     if (arguments_.job.json)
-      fmt::print("{}\n", boost::json::serialize(run_json(job_, *result)));
+      fmt::print("{}\n", boost::json::serialize(run_json(seen, *result)));
     else
-      fmt::print("{}run: {}\n", run_text(job_, *result), folder_->path().string());
+      fmt::print("{}run: {}\n", run_text(seen, *result), folder_->path().string());
   }
   if (failed(result->ending.why)) {
     fmt::print(stderr, "{}: training failed after {:.1f} s: {}\n", job_.name, seconds(result->ending.ended),

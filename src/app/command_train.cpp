@@ -25,18 +25,6 @@ struct Arguments {
   bool require_target = false;
 };
 
-Outcome write_job(const std::filesystem::path& folder, const std::string& text) {
-  std::error_code failed;
-  std::filesystem::create_directories(folder, failed);
-  std::ofstream file(folder / "job.toml", std::ios::trunc);
-  file << text;
-  file.close();
-  if (failed || !file.good())
-    return bad_input(
-        fmt::format("the run's folder {} cannot be written; expected a writable place (choose one with --out)", folder.string()));
-  return Done{};
-}
-
 /// The folder to resume: JOB may be the folder of a run itself, or --out names it.
 Result<std::filesystem::path> folder_of(const Arguments& arguments, const Job& job) {
   if (!arguments.out.empty()) return std::filesystem::path(arguments.out);
@@ -47,6 +35,7 @@ Result<std::filesystem::path> folder_of(const Arguments& arguments, const Job& j
 int print_result(const std::filesystem::path& folder, const Launched& launched, bool json) {
   std::ifstream file(folder / "result.json");
   const std::string text((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
+  if (launched.said.empty()) return launched.chief_code;  // it never got to its end, and what lies there is older
   if (json && !text.empty()) {
     boost::json::object result = boost::json::parse(text).as_object();
     boost::json::object peaks;
@@ -58,6 +47,7 @@ int print_result(const std::filesystem::path& folder, const Launched& launched, 
   }
   if (!json) {
     for (const std::string& line : launched.said) fmt::print("{}\n", line);
+    if (std::filesystem::exists(folder / "report.html")) fmt::print("report: {}\n", (folder / "report.html").string());
     fmt::print("run: {}\n", folder.string());
   }
   return launched.chief_code;
@@ -77,7 +67,15 @@ int train(Arguments arguments) {
         bad_input(fmt::format("{}: job.target_accuracy: found none, expected a target because of --require-target", job->file.string())));
   const auto folder = folder_of(arguments, *job);
   if (!folder) return fail(folder.error());
-  if (const Outcome written = write_job(*folder, *text); !written) return fail(written.error());
+  if (arguments.resume) {
+    const auto began_with = resolve_job(*folder / "job.toml", {}, std::nullopt, std::nullopt);
+    if (!began_with) return fail(began_with.error());
+    if (*began_with != *text)
+      return fail(bad_input(fmt::format("--resume: found another job than {} was begun with, expected the same: its own is {}",
+                                        folder->string(), (*folder / "job.toml").string())));
+  } else if (const Outcome written = write_run_job(*folder, *text); !written) {
+    return fail(written.error());
+  }
   LaunchOptions options;
   options.folder = *folder;
   options.checkpoint_every = arguments.checkpoint_every;

@@ -131,7 +131,7 @@ void Launch::chief_ended(const run::ChildEnd& end) {
   }
   if (!end.exited)
     say(fmt::format("the chief died: {}; go on with: motley train {} --resume", run::describe(end), options_.folder.string()));
-  result_.chief_code = end.exited ? end.code : ExitCode::cluster_failed;
+  result_.chief_code = end.exited && !nobody_left_ ? end.code : ExitCode::cluster_failed;
   over_ = true;
   end_workers();
   finish_if_all_ended();
@@ -206,9 +206,9 @@ void Launch::worker_ended(std::uint32_t n, const run::ChildEnd& end) {
     const bool anyone =
         std::any_of(workers_.begin(), workers_.end(), [](const auto& w) { return w.second.child && w.second.child->alive(); });
     if (!anyone && !interrupted_ && chief_.child) {
-      say("no worker is left");
+      say(fmt::format("no worker is left: saving; go on with: motley train {} --resume", options_.folder.string()));
+      nobody_left_ = true;
       chief_.child->signal(SIGTERM);
-      result_.chief_code = ExitCode::cluster_failed;
     }
   }
   finish_if_all_ended();

@@ -79,6 +79,7 @@ class Launch {
   bool listening_ = false;
   bool over_ = false;  // the chief has ended and will not come back
   bool interrupted_ = false;
+  bool nobody_left_ = false;
   bool faults_started_ = false;
   std::optional<Error> failed_;
   std::vector<std::unique_ptr<boost::asio::steady_timer>> timers_;

@@ -137,6 +137,17 @@ std::string_view ended_sentence(protocol::Ended why) {
   return "";
 }
 
+Job with_strangers(const Job& job, const std::vector<std::string>& nodes) {
+  Job seen = job;
+  for (std::size_t n = seen.cluster.nodes.size(); n < nodes.size(); ++n) {
+    cluster::Node stranger;
+    stranger.name = nodes[n];
+    stranger.device = cluster::DeviceKind::cpu;
+    seen.cluster.nodes.push_back(std::move(stranger));
+  }
+  return seen;
+}
+
 bool failed(protocol::Ended why) { return why == protocol::Ended::diverged || why == protocol::Ended::nobody_left; }
 
 Figures figures(const RunResult& run) {

@@ -24,6 +24,9 @@ struct Figures {
 [[nodiscard]] std::string_view ended_sentence(protocol::Ended why);
 [[nodiscard]] bool failed(protocol::Ended why);
 
+/// The job with those who came though it does not name them: `nodes` are the names of all, its own first.
+[[nodiscard]] Job with_strangers(const Job& job, const std::vector<std::string>& nodes);
+
 /// The object that `simulate --json` prints.
 boost::json::object run_json(const Job& job, const RunResult& run);
 /// A few lines for people.

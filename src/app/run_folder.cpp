@@ -9,6 +9,8 @@
 #include <boost/json/serialize.hpp>
 #include <chrono>
 #include <fstream>
+#include <iterator>
+#include <set>
 
 #include "app/checkpoint_state.h"
 #include "app/results.h"
@@ -50,6 +52,37 @@ Outcome write_text(const fs::path& path, const std::string& text) {
 /// Two lines: updates between checkpoints; the chief's state as JSON, or "-" for the beginning.
 fs::path life_file(const fs::path& folder, std::uint32_t number) { return folder / fmt::format("inputs.{}.began", number); }
 
+/// What a run has told up to `version`, which it goes on from. What came after is lived again; evaluations of what came before are kept.
+/// The members of then are gone: they leave at the end of it.
+std::vector<trace::Event> events_until(const fs::path& path, Version version) {
+  std::ifstream file(path, std::ios::binary);
+  const std::string bytes((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
+  std::vector<trace::Event> events;
+  std::vector<trace::Event> late;
+  std::set<WorkerId> here;
+  bool reached = version == Version{};
+  for (std::size_t at = 0; at + trace::record_bytes <= bytes.size(); at += trace::record_bytes) {
+    const auto record = std::as_bytes(std::span(bytes)).subspan(at).first<trace::record_bytes>();
+    const auto event = trace::read_record(record);
+    if (!event) break;
+    if (reached) {
+      if (event->kind == trace::Kind::evaluated && event->version <= version) late.push_back(*event);
+      continue;
+    }
+    events.push_back(*event);
+    if (event->kind == trace::Kind::joined) here.insert(event->worker);
+    if (event->kind == trace::Kind::left) here.erase(event->worker);
+    reached = event->kind == trace::Kind::applied && event->version == version;
+  }
+  if (!reached) return {};
+  const Instant end = events.empty() ? Instant{} : events.back().at;
+  events.insert(events.end(), late.begin(), late.end());
+  for (const WorkerId worker : here)
+    events.push_back(
+        {.at = end, .kind = trace::Kind::left, .why = static_cast<std::uint8_t>(protocol::Gone::connection_lost), .worker = worker});
+  return events;
+}
+
 }  // namespace
 
 fs::path new_run_folder(const std::string& name) {
@@ -57,6 +90,15 @@ fs::path new_run_folder(const std::string& name) {
   fs::path folder = fs::path("runs") / fmt::format("{}-{:%Y%m%d-%H%M%S}", name, fmt::localtime(now));
   for (int n = 2; fs::exists(folder); ++n) folder = fs::path("runs") / fmt::format("{}-{:%Y%m%d-%H%M%S}-{}", name, fmt::localtime(now), n);
   return folder;
+}
+
+Outcome write_run_job(const fs::path& folder, const std::string& job_text) {
+  std::error_code failed;
+  fs::create_directories(folder, failed);
+  if (failed || !write_text(folder / "job.toml", job_text))
+    return bad_input(
+        fmt::format("the run's folder {} cannot be written; expected a writable place (choose one with --out)", folder.string()));
+  return Done{};
 }
 
 fs::path inputs_of_life(const fs::path& folder, std::uint32_t number) { return folder / fmt::format("inputs.{}.bin", number); }
@@ -78,25 +120,34 @@ Result<LifeBegan> beginning_of_life(const fs::path& folder, std::uint32_t number
 
 Result<std::unique_ptr<RunFolder>> RunFolder::open(const fs::path& folder, const Job& job, const std::string& job_text,
                                                    std::uint64_t total_samples, const LifeBegan& began) {
-  std::error_code failed;
-  fs::create_directories(folder, failed);
-  if (failed)
-    return bad_input(fmt::format("the folder {} cannot be made: {}; expected a place to write (choose one with --out)", folder.string(),
-                                 failed.message()));
-  if (const Outcome written = write_text(folder / "job.toml", job_text); !written) return bad_input(written.error().message);
+  if (const Outcome written = write_run_job(folder, job_text); !written) return written.error();
   auto events = report::EventFile::open(folder, wall_now_s(), host_name());
   if (!events) return events.error();
   std::uint32_t life = 0;
   while (fs::exists(inputs_of_life(folder, life))) ++life;
   const std::string beginning = fmt::format("{}\n{}\n", began.checkpoint_every, began.state ? chief_state_json(*began.state) : "-");
   if (const Outcome written = write_text(life_file(folder, life), beginning); !written) return written.error();
-  return std::unique_ptr<RunFolder>(new RunFolder(folder, job, total_samples, std::move(*events), life));
+  const auto lived = began.state ? events_until(folder / "trace.bin", began.state->version) : std::vector<trace::Event>{};
+  std::unique_ptr<RunFolder> made(new RunFolder(folder, job, total_samples, std::move(*events), life));
+  for (const trace::Event& event : lived) {
+    made->writer_.told(event);
+    made->summary_.told(event);
+    made->timeline_.told(event);
+    made->chrome_.told(event);
+  }
+  return made;
+}
+
+void RunFolder::flush() {
+  writer_.flush();
+  trace_file_.flush();
+  inputs_file_.flush();
 }
 
 RunFolder::RunFolder(fs::path path, const Job& job, std::uint64_t total_samples, report::EventFile events, std::uint32_t life)
     : path_(std::move(path)),
       metrics_file_(path_ / "metrics.jsonl", std::ios::app),
-      trace_file_(path_ / "trace.bin", std::ios::binary | std::ios::app),
+      trace_file_(path_ / "trace.bin", std::ios::binary | std::ios::trunc),
       chrome_file_(path_ / "trace.json", std::ios::trunc),
       inputs_file_(inputs_of_life(path_, life), std::ios::binary | std::ios::trunc),
       writer_([this](std::span<const std::byte> block) {
@@ -134,13 +185,7 @@ void RunFolder::heard(std::span<const std::byte> input) {
 
 Result<RunResult> RunFolder::finish(const Job& job, const std::vector<std::string>& nodes, const protocol::Ending& ending,
                                     double sum_of_parts, std::vector<float> values, const std::string& command) {
-  Job seen = job;  // with the strangers
-  for (std::size_t n = seen.cluster.nodes.size(); n < nodes.size(); ++n) {
-    cluster::Node stranger;
-    stranger.name = nodes[n];
-    stranger.device = cluster::DeviceKind::cpu;
-    seen.cluster.nodes.push_back(std::move(stranger));
-  }
+  const Job seen = with_strangers(job, nodes);
   RunResult result;
   result.label = job.strategy.kind;
   result.seed = job.seed;

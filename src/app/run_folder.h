@@ -31,14 +31,19 @@ namespace motley::app {
 
 struct LifeBegan;
 
+/// Makes the folder and writes its job.toml, before any process of the run is started.
+Outcome write_run_job(const std::filesystem::path& folder, const std::string& job_text);
+
 class RunFolder : public trace::Sink {
  public:
-  /// Makes the folder when it is missing; a resumed run adds to what is there.
+  /// Makes the folder when it is missing; a resumed run goes on from what is there.
   static Result<std::unique_ptr<RunFolder>> open(const std::filesystem::path& folder, const Job& job, const std::string& job_text,
                                                  std::uint64_t total_samples, const LifeBegan& began);
 
   void told(const trace::Event& event) override;
   void heard(std::span<const std::byte> input);
+  /// Whatever was told and heard so far is on its way to the disk: a process that is killed now leaves it.
+  void flush();
   /// Everything that can be said of the run, into the folder. `nodes`: names by index, strangers behind those of the job.
   Result<RunResult> finish(const Job& job, const std::vector<std::string>& nodes, const protocol::Ending& ending, double sum_of_parts,
                            std::vector<float> values, const std::string& command);

@@ -93,6 +93,7 @@ Result<run::WorkerKit> prepare_worker(const std::string& job_text, const std::st
     node.device = chosen->kind;
     emulated = chosen->kind == cluster::DeviceKind::emulated;
     threads = chosen->kind == cluster::DeviceKind::cpu ? chosen->number : 1;
+    if (chosen->kind == cluster::DeviceKind::cuda) node.device_index = chosen->number;
     if (chosen->samples_per_second > 0) node.samples_per_second = chosen->samples_per_second;
   }
   if (node.device == cluster::DeviceKind::cuda)

@@ -37,6 +37,7 @@ ChiefProcess::ChiefProcess(boost::asio::io_context& pump, ChiefProcessOptions op
       beginning_(options_.layout.servers > 1 ? std::move(beginning) : Beginning{}),
       links_to_(pump.get_executor(), options_.cluster),
       server_addresses_(options_.layout.servers),
+      wanted_(options_.layout, options_.optimizer.kind),
       ticker_(pump),
       farewell_(pump),
       alive_(std::make_shared<bool>(true)) {
@@ -193,20 +194,12 @@ std::span<std::byte> ChiefProcess::room(transport::Connection& from, const wire:
   const auto* carried = std::get_if<wire::Carried>(&head);
   const Link* link = link_of(from);
   if (carried == nullptr || link == nullptr || !link->server || carried->server != *link->server) return {};
-  Wanted* wanted = wanted_of(*link->server);
-  if (wanted == nullptr || wanted->version != carried->version) return {};
-  if (!wanted->values) wanted->values = make_buffer(options_.layout.values);
-  return place(options_.layout, *carried, bytes, wanted->values->floats(), wanted->moments);
+  return wanted_.room(*carried, bytes);
 }
 
 void ChiefProcess::received(transport::Connection&, const wire::Message& head) {
   if (const auto* push = std::get_if<wire::Push>(&head)) return shard_->received(*push);
-  const auto& carried = std::get<wire::Carried>(head);
-  Wanted* wanted = wanted_of(carried.server);
-  const bool moments = wanted->save.has_value();
-  const bool second = moments && options_.optimizer.kind == store::OptimizerKind::adamw;
-  if (++wanted->pieces[carried.server] < pieces_of(options_.layout, carried.server, moments, second)) return;
-  wanted->done.insert(carried.server);
+  wanted_.received(std::get<wire::Carried>(head));
   collected();
 }
 
@@ -242,12 +235,8 @@ void ChiefProcess::carry_out(const protocol::ChiefAction& action) {
                    [&](const protocol::Left& a) { released_.erase(a.worker); }, [&](const protocol::Completed&) {},
                    [&](const protocol::Counted&) {}, [&](const protocol::Released&) {}, [&](const protocol::Held&) {},
                    [&](const protocol::Dropped&) {}, [&](const protocol::Rested&) {},
-                   [&](const protocol::Evaluate& a) {
-                     wanted_.push_back({.version = a.version, .evaluate = a.samples, .save = {}, .at = clock_.now()});
-                   },
-                   [&](const protocol::Checkpoint& a) {
-                     wanted_.push_back({.version = a.state.version, .evaluate = {}, .save = a.state, .at = clock_.now()});
-                   },
+                   [&](const protocol::Evaluate& a) { wanted_.want({.version = a.version, .evaluate = a.samples, .at = clock_.now()}); },
+                   [&](const protocol::Checkpoint& a) { wanted_.want({.version = a.state.version, .save = a.state, .at = clock_.now()}); },
                    [&](const protocol::Finished& a) {
                      protocol::Ending ending;
                      ending.why = a.why;
@@ -257,12 +246,7 @@ void ChiefProcess::carry_out(const protocol::ChiefAction& action) {
                      ending.closed_epochs = chief_.ledger().closed_epochs();
                      narrate({.kind = trace::Kind::finished, .why = static_cast<std::uint8_t>(a.why), .first = ending.samples});
                      ending_ = ending;
-                     farewell_.expires_after(farewell_time);
-                     farewell_.async_wait([this, alive = alive_](const boost::system::error_code& cancelled) {
-                       if (cancelled || !*alive) return;
-                       said_farewell_ = true;
-                       finish_when_done();
-                     });
+                     await_farewell();
                      boost::asio::post(pump_, [this, alive = alive_] {
                        if (*alive) finish_when_done();
                      });
@@ -326,44 +310,16 @@ std::uint32_t ChiefProcess::node_index(const std::string& name, std::optional<No
 
 // Exports, and the end --------------------------------------------------------------------------------------------------------------------
 
-/// Each server hands in what was asked for in order: the first that it has not is what comes next.
-ChiefProcess::Wanted* ChiefProcess::wanted_of(ServerId server) {
-  const auto next = std::find_if(wanted_.begin(), wanted_.end(), [&](const Wanted& wanted) { return !wanted.done.contains(server); });
-  return next == wanted_.end() ? nullptr : &*next;
-}
-
 void ChiefProcess::exported(const std::shared_ptr<const Exported>& what) {
-  Wanted* wanted = wanted_of(ServerId{0});
-  check(wanted != nullptr && wanted->version == what->version, "what is exported was asked for");
-  if (options_.layout.servers == 1) {
-    wanted->values = what->values;
-    wanted->moments = what->moments;
-  } else {
-    if (!wanted->values) wanted->values = make_buffer(options_.layout.values);
-    const bool had_moments = wanted->moments.has_value();
-    if (what->moments && !had_moments) wanted->moments.emplace();
-    carry(options_.layout, ServerId{0}, what->version, what->values->floats(), what->moments ? &*what->moments : nullptr,
-          [&](const wire::Carried& head, std::span<const std::byte> payload) {
-            const auto to = place(options_.layout, head, payload.size(), wanted->values->floats(), wanted->moments);
-            std::copy(payload.begin(), payload.end(), to.begin());
-          });
-    if (what->moments) {
-      wanted->moments->updates = what->moments->updates;  // the same on every server
-      wanted->moments->rate = what->moments->rate;
-    }
-  }
-  wanted->done.insert(ServerId{0});
+  wanted_.exported(*what);
   collected();
 }
 
-/// Hands on what every server has handed in, in order.
 void ChiefProcess::collected() {
-  while (!wanted_.empty() && wanted_.front().done.size() == options_.layout.servers) {
-    Wanted wanted = std::move(wanted_.front());
-    wanted_.pop_front();
-    final_values_ = wanted.values;
-    if (wanted.evaluate && hooks_.evaluate) judge(wanted);
-    if (wanted.save && hooks_.save && wanted.moments) save(wanted);
+  while (auto wanted = wanted_.take()) {
+    final_values_ = wanted->values;
+    if (wanted->evaluate && hooks_.evaluate) judge(*wanted);
+    if (wanted->save && hooks_.save && wanted->moments) save(*wanted);
   }
   finish_when_done();
 }
@@ -389,6 +345,7 @@ void ChiefProcess::judge(const Wanted& wanted) {
 
 void ChiefProcess::save(Wanted& wanted) {
   ++judging_;
+  if (hooks_.saving) hooks_.saving();
   auto saved = std::make_shared<Saved>(Saved{std::move(*wanted.save), wanted.values, std::move(*wanted.moments)});
   clerk_.post([this, alive = alive_, saved] {
     const auto kept = std::make_shared<Outcome>(hooks_.save(*saved));
@@ -404,11 +361,26 @@ void ChiefProcess::save(Wanted& wanted) {
 void ChiefProcess::finish_when_done() {
   if (!ending_ || ended_ || judging_ > 0 || !wanted_.empty()) return;
   if (!said_farewell_ && !by_worker_.empty()) return;  // they close when they have their Stop
-  for (const auto& [server, link] : by_server_) link->connection->send(wire::Stop{});
+  if (!by_server_.empty() && !stopped_servers_) {      // their parts of the last model are here: they may go
+    stopped_servers_ = true;
+    for (const auto& [server, link] : by_server_) link->connection->send(wire::Stop{});
+    return await_farewell();
+  }
+  if (!by_server_.empty() && !said_farewell_) return;
   ending_->events = events_;
   ending_->bytes_pushed = shard_->bytes_pushed();
   ending_->bytes_pulled = shard_->bytes_pulled();
   end(*ending_);
+}
+
+void ChiefProcess::await_farewell() {
+  said_farewell_ = false;
+  farewell_.expires_after(farewell_time);
+  farewell_.async_wait([this, alive = alive_](const boost::system::error_code& cancelled) {
+    if (cancelled || !*alive) return;
+    said_farewell_ = true;
+    finish_when_done();
+  });
 }
 
 void ChiefProcess::end(Result<protocol::Ending> how) {

@@ -4,7 +4,6 @@
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <cstdint>
-#include <deque>
 #include <functional>
 #include <map>
 #include <memory>
@@ -18,6 +17,7 @@
 #include "protocol/chief.h"
 #include "protocol/ending.h"
 #include "run/clock.h"
+#include "run/collection.h"
 #include "run/inputs.h"
 #include "run/shape.h"
 #include "run/shard_host.h"
@@ -58,16 +58,10 @@ struct Judgement {
 struct ChiefHooks {
   std::function<Result<Judgement>(std::span<const float> values)> evaluate;  // empty: accuracy is never asked for
   std::function<Outcome(const Saved&)> save;                                 // empty: nothing is kept
+  std::function<void()> saving;  // a checkpoint is about to be saved: what was told so far must outlive us
   std::function<void(const std::string&)> log;
   std::function<void(const trace::Event&)> told;           // the trace; zero is the first order of this training
   std::function<void(std::span<const std::byte>)> inputs;  // what the chief machine hears, for replay; may be empty
-};
-
-/// What can be seen of one member from here, for a screen.
-struct MemberView {
-  WorkerId worker;
-  std::string node;
-  std::string peer;  // its address
 };
 
 class ChiefProcess final : private transport::Accepts, private transport::Hears, private ShardOwner {
@@ -98,17 +92,6 @@ class ChiefProcess final : private transport::Accepts, private transport::Hears,
     std::optional<ServerId> server;  // when a server is at its other end
   };
 
-  struct Wanted {  // what the servers export
-    Version version;
-    std::optional<std::uint64_t> evaluate;  // samples counted then
-    std::optional<protocol::ChiefState> save;
-    Instant at{};
-    SharedBuffer values{};
-    std::optional<store::Moments> moments{};
-    std::map<ServerId, std::uint64_t> pieces{};  // that each other server has handed in
-    std::set<ServerId> done{};
-  };
-
   void accepted(std::unique_ptr<transport::Connection> connection) override;
   void refused(const std::string& address, const std::string& reason) override;
 
@@ -132,8 +115,8 @@ class ChiefProcess final : private transport::Accepts, private transport::Hears,
   void send(const protocol::Send& send);
   void tick();
   void finish_when_done();
+  void await_farewell();
   void end(Result<protocol::Ending> how);
-  [[nodiscard]] Wanted* wanted_of(ServerId server);
   void collected();
   void judge(const Wanted& wanted);
   void save(Wanted& wanted);
@@ -165,14 +148,15 @@ class ChiefProcess final : private transport::Accepts, private transport::Hears,
   std::vector<std::string> node_names_;
   std::map<WorkerId, Instant> released_;  // when the order at hand went out
 
-  std::deque<Wanted> wanted_;  // in the order in which they were asked for
-  std::size_t judging_ = 0;    // handed to the clerk and not back yet
+  Collection wanted_;
+  std::size_t judging_ = 0;  // handed to the clerk and not back yet
   SharedBuffer final_values_;
   boost::asio::steady_timer ticker_;
   boost::asio::steady_timer farewell_;
   std::optional<protocol::Ending> ending_;
   bool ended_ = false;
-  bool said_farewell_ = false;
+  bool said_farewell_ = false;  // whoever has not gone by now is not waited for
+  bool stopped_servers_ = false;
   std::uint64_t events_ = 0;
   std::function<void(Result<protocol::Ending>)> over_;
   std::vector<std::unique_ptr<transport::Shaped>> old_;

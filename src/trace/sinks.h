@@ -44,9 +44,10 @@ class Writer : public Sink {
   void told(const Event& event) override;
   /// Ends the stream; nothing may be told after it. 64 hexadecimal digits.
   [[nodiscard]] std::string finish();
+  /// Hands on what is not a whole block yet.
+  void flush();
 
  private:
-  void flush();
   struct Digest;
   ByteSink bytes_;
   std::vector<std::byte> block_;

@@ -87,6 +87,8 @@ std::string_view sentence(Verdict verdict) {
 }
 
 Error refusal(Verdict verdict) { return peer_broken(std::string(sentence(verdict))); }
+/// To who wanted in: trying again would not help, only other arguments do.
+Error our_fault(Verdict verdict) { return bad_input(std::string(sentence(verdict))); }
 
 Error broken_off(const boost::system::error_code& failed) {
   return peer_broken(fmt::format("the handshake broke off: {}", failed.message()));
@@ -147,7 +149,7 @@ asio::awaitable<Outcome> introduce(Stream& stream, Lane lane, const Session& ses
   std::array<std::byte, challenge_bytes> challenge{};
   if (Outcome got = co_await read(stream, challenge); !got.ok()) co_return got.error();
   Fields in(challenge);
-  if (const Verdict opening = read_opening(in); opening != Verdict::welcome) co_return refusal(opening);
+  if (const Verdict opening = read_opening(in); opening != Verdict::welcome) co_return our_fault(opening);
 
   Exchange exchange{.client_nonce = random_bytes<sizeof(Nonce)>(), .lane = lane, .session = session, .job = options.job};
   in.take(exchange.server_nonce);
@@ -164,10 +166,10 @@ asio::awaitable<Outcome> introduce(Stream& stream, Lane lane, const Session& ses
   if (Outcome got = co_await read(stream, bytes); !got.ok()) co_return got.error();
   Fields verdict(bytes);
   const auto code = static_cast<Verdict>(verdict.number(1));
-  if (code != Verdict::welcome) co_return refusal(code);
+  if (code != Verdict::welcome) co_return our_fault(code);
   Proof proof{};
   verdict.take(proof);
-  if (!same(proof, prove(options.token, Role::server, exchange))) co_return refusal(Verdict::wrong_token);
+  if (!same(proof, prove(options.token, Role::server, exchange))) co_return our_fault(Verdict::wrong_token);
   co_return Done{};
 }
 

@@ -1,0 +1,61 @@
+// Whole models out of parts: what the chief wants to evaluate or save, and what each server has handed in of it so far. Knows no
+// connection.
+#pragma once
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <optional>
+#include <set>
+#include <span>
+#include <vector>
+
+#include "base/time.h"
+#include "protocol/chief.h"
+#include "run/buffer.h"
+#include "run/shard_host.h"
+#include "store/layout.h"
+#include "store/optimizer.h"
+
+namespace motley::run {
+
+/// One version, as every server exports it.
+struct Wanted {
+  Version version;
+  std::optional<std::uint64_t> evaluate{};     // samples counted then
+  std::optional<protocol::ChiefState> save{};  // with the optimizer's moments
+  Instant at{};
+  SharedBuffer values{};
+  std::optional<store::Moments> moments{};
+};
+
+/// Each server hands in what was asked for in order: the first that it has not is what comes next.
+class Collection {
+ public:
+  Collection(const store::Layout& layout, store::OptimizerKind optimizer) : layout_(layout), optimizer_(optimizer) {}
+
+  void want(Wanted wanted) { wanted_.push_back({std::move(wanted), {}, {}}); }
+  [[nodiscard]] bool empty() const { return wanted_.empty(); }
+
+  /// Server 0's part, all at once.
+  void exported(const Exported& what);
+  /// Another server's, piece by piece: where it goes (empty: nobody asked for it), and that it is there.
+  std::span<std::byte> room(const wire::Carried& piece, std::size_t bytes);
+  void received(const wire::Carried& piece);
+
+  /// The next that is whole, in the order in which they were wanted.
+  std::optional<Wanted> take();
+
+ private:
+  struct Part {
+    Wanted wanted;
+    std::map<ServerId, std::uint64_t> pieces;
+    std::set<ServerId> done;
+  };
+  [[nodiscard]] Part* next_of(ServerId server);
+
+  store::Layout layout_;
+  store::OptimizerKind optimizer_;
+  std::deque<Part> wanted_;
+};
+
+}  // namespace motley::run
