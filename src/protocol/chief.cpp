@@ -281,7 +281,7 @@ void Chief::finish(Instant now, Ended why, ChiefActions& out) {
   if (finished_) return;
   finished_ = true;
   if (evaluated_ < version_) evaluate(out);
-  if ((options_.checkpoint_every > 0 || why == Ended::interrupted) && saved_ != version_) checkpoint(now, out);
+  if ((options_.checkpoint_every > 0 || why == Ended::interrupted) && started_ && saved_ != version_) checkpoint(now, out);
   for (const WorkerId worker : membership_.all()) out.emplace_back(Send{peer(worker), wire::Stop{}});
   for (const auto& [connection, hello] : guests_) out.emplace_back(Send{guest(connection), wire::Stop{}});
   out.emplace_back(Finished{why});

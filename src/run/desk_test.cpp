@@ -1,13 +1,17 @@
 #include "run/desk.h"
 
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <boost/asio/executor_work_guard.hpp>
+#include <fstream>
 #include <future>
 #include <numeric>
 #include <set>
 #include <stdexcept>
+#include <string>
+#include <thread>
 
 #include "run/linear_source_for_tests.h"
 #include "transport/ear_for_tests.h"
@@ -51,6 +55,16 @@ cluster::Device a_device(double samples_per_second) {
   cluster::Spec spec;
   spec.nodes.emplace_back().samples_per_second = samples_per_second;
   return {spec, NodeId{0}, 1};
+}
+
+/// Spins until this thread of ours waits for something; from /proc.
+void await_asleep(pid_t thread) {
+  for (std::string state; state != "S"; std::this_thread::yield()) {
+    std::ifstream file("/proc/self/task/" + std::to_string(thread) + "/stat");
+    std::string line;
+    std::getline(file, line);
+    state = line.substr(line.rfind(')') + 2, 1);  // behind the name, which may hold anything
+  }
 }
 
 class DeskTest : public testing::Test, private DeskOwner {
@@ -137,7 +151,7 @@ TEST_F(DeskTest, BeginsWithWhatIsThere) {
   }});
   const auto computation = begin(0);
   lay(*computation, 0);
-  lay(*computation, 1);  // values 0 to 5; the first block has 5
+  lay(*computation, 1);  // values 0 to 5; the first block has four
   first_block.get_future().wait();
   lay(*computation, 3);
   lay(*computation, 2);
@@ -147,7 +161,7 @@ TEST_F(DeskTest, BeginsWithWhatIsThere) {
 
 TEST_F(DeskTest, LetsSlicesGoAsTheyAreMade) {
   std::promise<void> open;
-  // The last block is values 10 to 12, and made first: exactly the statistics, the last slice.
+  // From the back: when values 8 to 11 are made, all of the last slice is, which begins at 10.
   make({.made = [&](std::uint64_t block) {
     if (block == 2) open.get_future().wait();
   }});
@@ -188,11 +202,11 @@ TEST_F(DeskTest, AnotherOrderTakesThePlaceOfOneThatStillWaitsForItsValues) {
 }
 
 TEST_F(DeskTest, AbandonedWhileItNeedsValuesItGivesUpAndSaysNothing) {
-  std::promise<void> begun;
+  std::promise<pid_t> begun;
   std::promise<bool> there;
-  make({.before = [&] { begun.set_value(); }, .needed = [&](std::uint64_t, bool got) { there.set_value(got); }});
+  make({.before = [&] { begun.set_value(gettid()); }, .needed = [&](std::uint64_t, bool got) { there.set_value(got); }});
   begin(0);
-  begun.get_future().wait();
+  await_asleep(begun.get_future().get());
   desk->abandon();
   EXPECT_FALSE(there.get_future().get());
   desk.reset();
@@ -219,11 +233,11 @@ TEST_F(DeskTest, AbandonedBeforeItBeginsItNeverDoes) {
 }
 
 TEST_F(DeskTest, AbandonedWhileItsDeviceIsSlowItEndsAtOnce) {
-  std::promise<void> done;
-  make({.after = [&] { done.set_value(); }}, a_device(1e-6));  // eight samples take three months
+  std::promise<pid_t> done;
+  make({.after = [&] { done.set_value(gettid()); }}, a_device(1e-6));  // eight samples take three months
   const auto computation = begin(0);
   lay_all(*computation);
-  done.get_future().wait();
+  await_asleep(done.get_future().get());
   desk->abandon();
   desk.reset();  // waits for its thread
   run_ready(io);
@@ -231,25 +245,23 @@ TEST_F(DeskTest, AbandonedWhileItsDeviceIsSlowItEndsAtOnce) {
 }
 
 TEST_F(DeskTest, DestroyedWhileItsDeviceIsSlowItEndsAtOnce) {
-  std::promise<void> done;
-  make({.after = [&] { done.set_value(); }}, a_device(1e-6));
+  std::promise<pid_t> done;
+  make({.after = [&] { done.set_value(gettid()); }}, a_device(1e-6));
   const auto computation = begin(0);
   lay_all(*computation);
-  done.get_future().wait();
+  await_asleep(done.get_future().get());
   desk.reset();
   run_ready(io);
   EXPECT_TRUE(steps.empty());
 }
 
 TEST_F(DeskTest, WhatIsOnItsWayToThePumpWhenAbandonedIsNotReported) {
-  std::promise<void> done;
-  make({.after = [&] { done.set_value(); }});
+  std::promise<pid_t> done;
+  make({.after = [&] { done.set_value(gettid()); }});
   const auto computation = begin(0);
   lay_all(*computation);
-  done.get_future().wait();  // slices wait on the pump, which has not turned
+  await_asleep(done.get_future().get());  // slices and the end wait on the pump, which has not turned
   desk->abandon();
-  run_ready(io);
-  desk.reset();  // now the end waits there too
   run_ready(io);
   EXPECT_TRUE(steps.empty() && slices.empty());
 }

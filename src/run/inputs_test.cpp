@@ -33,9 +33,9 @@ struct Recording {
   std::vector<Instant> times;
 
   explicit Recording(const std::string& strategy = "bsp") : hands_(options(), {.kind = strategy, .knobs = {}, .batches = {}}, batch) {
-    step(protocol::Received{protocol::guest(0), wire::Hello{"a", 1, 0, 0}});
     step(protocol::Received{protocol::guest(7), wire::Hello{"nobody", 1}});
-    step(protocol::LostGuest{8});
+    step(protocol::LostGuest{7});
+    step(protocol::Received{protocol::guest(0), wire::Hello{"a", 1, 0, 0}});
     step(protocol::Received{protocol::guest(1), wire::Hello{"b", 1, 0, 1}});
     for (int round = 0; round < 8; ++round) {
       finish_all();

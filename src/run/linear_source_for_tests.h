@@ -63,7 +63,7 @@ struct LinearTurns {
 
 class LinearSource final : public store::GradientSource {
  public:
-  static constexpr std::uint64_t block_values = 5;
+  static constexpr std::uint64_t block_values = 4;
   explicit LinearSource(LinearTurns turns = {}) : turns_(std::move(turns)) {}
 
   void initialize(std::uint64_t, std::span<float> values) override {

@@ -195,8 +195,8 @@ TEST_F(Processes, OneThatIsSilentIsFenced) {
     return std::any_of(ear.messages.begin(), ear.messages.end(), [](const auto& m) { return std::holds_alternative<Message>(m); });
   };
   (*silent)->start(ear);
-  (*silent)->send(wire::Enquire{"node-2"});
-  (*silent)->send(wire::Hello{"node-2", 1, 0, 2});
+  (*silent)->send(wire::Enquire{node_name(2)});
+  (*silent)->send(wire::Hello{node_name(2), 1, 0, 2});
   ASSERT_TRUE(run_until(io, [&] { return heard(wire::Fenced{}); }));
   EXPECT_TRUE(heard(wire::Welcome{}) && heard(wire::Order{}));
   const auto welcome =

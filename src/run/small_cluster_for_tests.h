@@ -27,6 +27,9 @@ inline constexpr Duration no_deadline = from_seconds(1e6);
 inline constexpr std::uint32_t small_batch = 12;
 inline constexpr double small_momentum = 0.9;
 
+/// Of the node at this seat. Names and seats are in unlike order, so that it shows which of them counts.
+inline std::string node_name(std::uint32_t seat) { return "node-" + std::to_string(9 - seat); }
+
 struct SmallJob {
   std::string strategy = "bsp";
   std::uint32_t quorum = 3;
@@ -64,7 +67,7 @@ struct SmallJob {
     if (emulated) spec.groups.push_back({"rack", fast});
     for (std::uint32_t n = 0; n < 4; ++n) {
       cluster::Node node;
-      node.name = "node-" + std::to_string(n);
+      node.name = node_name(n);
       node.samples_per_second = 1e5 * (n + 1);
       node.link = fast;
       node.device = emulated ? cluster::DeviceKind::emulated : cluster::DeviceKind::cpu;
@@ -99,7 +102,7 @@ inline std::vector<float> train_by_hand(const SmallJob& job) {
     }
   };
   for (std::uint32_t n = 0; n < job.quorum; ++n) {
-    chief.hello(n, wire::Hello{"node-" + std::to_string(n), 1, 0, n});
+    chief.hello(n, wire::Hello{node_name(n), 1, 0, n});
     serve();
   }
   while (!chief.chief.finished()) {
@@ -233,7 +236,7 @@ class SmallWorker {
     process = std::make_unique<WorkerProcess>(pump,
                                               WorkerProcessOptions{.chief = address,
                                                                    .transport = options,
-                                                                   .node = "node-" + std::to_string(seat),
+                                                                   .node = node_name(seat),
                                                                    .first_pause = std::chrono::milliseconds(1),
                                                                    .longest_pause = std::chrono::milliseconds(8),
                                                                    .patience = patience},

@@ -39,6 +39,13 @@ TEST(TaskThread, FreesWhatATaskHeldBeforeTheNextOneStarts) {
   EXPECT_TRUE(freed.get_future().get());
 }
 
+TEST(TaskThread, WhatATaskHeldMayPostAsItGoes) {
+  std::promise<void> posted;
+  TaskThread thread;
+  thread.post([last = std::shared_ptr<void>(nullptr, [&](void*) { thread.post([&] { posted.set_value(); }); })] {});
+  posted.get_future().wait();
+}
+
 TEST(TaskThread, FinishesTheTaskAtHandAndDropsTheRest) {
   std::promise<void> begun, open;
   bool finished = false;
