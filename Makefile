@@ -11,7 +11,7 @@ ifneq ($(CI)$(NO_COLOR),)
 endif
 
 # What `make run` trains, and what `make results` measures.
-RUN        ?= build/motley compare examples/mixed.toml --strategies bsp,lb-bsp,asp,ssp,local-sgd --seeds 3
+RUN        ?= build/motley train examples/mixed.toml --require-target
 STRATEGIES ?= bsp,lb-bsp,asp,asp-look,ssp,dssp,local-sgd
 CELLS      ?= $(wildcard $(foreach cell,4421-cheap 4421-heavy 4421-heavy2 4421t-cheap 4421t-heavy 2211-cheap 2211-heavy \
                 8w-cheap 8w-heavy 8w-heavy2,examples/$(cell).toml))
@@ -36,7 +36,7 @@ build: setup build/build.ninja ## build/motley and the tests, optimised
 	@cmake --build build --parallel $(JOBS)
 
 .PHONY: run
-run: build ## set up, build, train a mixed cluster with several strategies; table and report.html
+run: build ## set up, build, train Fashion-MNIST for real on this machine: a chief and four unlike workers; table and run folder
 	$(RUN)
 
 .PHONY: test
@@ -57,6 +57,14 @@ tsan: setup build-tsan/build.ninja ## the torch-free tests under the thread sani
 soak: build setup-dev ## thousands of seeded worlds (WORLDS=5000), then noise for every reader of foreign bytes (FUZZ_SECONDS=60)
 	@MOTLEY_WORLDS=$(WORLDS) ctest --test-dir build -R '[Ww]orld' --timeout 36000 $(CTEST)
 	@scripts/fuzz.sh $(FUZZ_SECONDS)
+
+.PHONY: netns
+netns: build ## root only: a chief and two workers in network namespaces with slow links; agrees with the simulator to 15 %
+	@sh tests/netns_test.sh build/motley
+
+.PHONY: chaos
+chaos: build ## workers are killed every 5 s for 2 minutes under every strategy; every sample still counts once
+	@scripts/chaos.sh
 
 .PHONY: results
 results: build ## docs/results: every baseline on every standard cell, seeds 0-4 (about half an hour on 2 cores)

@@ -65,11 +65,6 @@ inline std::vector<json::object> metrics_of(const fs::path& run) {
   return lines;
 }
 
-struct Member {
-  std::uint32_t worker = 0;
-  std::string node;
-};
-
 /// Who is in now, by node, and who has left and why, as the metrics tell it.
 struct Members {
   std::map<std::string, std::uint32_t> in;

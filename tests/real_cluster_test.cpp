@@ -3,7 +3,6 @@
 #include "real_cluster.h"
 
 #include <cmath>
-#include <numeric>
 
 namespace real {
 namespace {
@@ -141,6 +140,18 @@ TEST_F(RealCluster, TheRealClusterAndTheSimulatorLearnTheSame) {
   // The simulator leaves no model; how well the model does on every test sample is nearly as sharp.
   for (const char* key : {"updates", "samples", "final_accuracy", "best_accuracy", "final_loss"})
     EXPECT_EQ(real_result.at(key), virtual_result.at(key)) << key;
+}
+
+TEST_F(RealCluster, SeveralServersLearnTheSameAsOne) {
+  for (const auto& [name, servers] : {std::pair("one", "1"), std::pair("two", "2"), std::pair("three", "3")}) {
+    Program program = train(name, {"--set", "wire.slice=\"512B\"", "--set", "cluster.server.count=" + std::string(servers)});
+    expect_good_end(program);
+    expect_exact_ledger(name);
+    EXPECT_TRUE(model(name) == model("one")) << name;
+    EXPECT_EQ(run({"replay", name}).code, 0) << name;
+    const json::value here = json::parse(program.out()), one = json::parse(text_of(folder_ / "one.out"));
+    for (const char* key : {"bytes_pushed", "bytes_pulled"}) EXPECT_EQ(here.at(key), one.at(key)) << name << ": " << key;
+  }
 }
 
 TEST_F(RealCluster, AnInterruptedRunThatIsResumedLeavesTheSameBits) {

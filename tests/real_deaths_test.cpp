@@ -115,6 +115,25 @@ TEST_F(RealDeaths, AChiefThatIsKilledGoesOnFromItsCheckpointAndItsWorkersComeBac
   EXPECT_EQ(run({"replay", "run"}, "replay").code, 0);
 }
 
+TEST_F(RealDeaths, AChiefThatIsKilledAgainBeforeItsNextCheckpointGoesOnFromTheSame) {
+  Program whole = train("whole");
+  expect_good_end(whole);
+  Program program = train("run", slow_devices() + Words{"--respawn", "--checkpoint-every", "30"});
+  const auto times_joined = [&] {
+    const auto lines = metrics_of(folder_ / "run");
+    return std::count_if(lines.begin(), lines.end(), [](const json::object& line) { return line.at("kind").as_string() == "joined"; });
+  };
+  if (!await(program, [&] { return fs::exists(folder_ / "run/checkpoints/latest"); })) return;
+  for (const int joined : {3, 6}) {
+    if (!await(program, [&] { return times_joined() >= joined && chief_of(program); })) return;
+    kill(chief_of(program).value(), SIGKILL);
+  }
+  expect_good_end(program);
+  EXPECT_TRUE(model("run") == model("whole"));
+  expect_exact_ledger("run");
+  EXPECT_EQ(run({"replay", "run"}, "replay").code, 0);
+}
+
 TEST_F(RealDeaths, AChiefThatIsKilledBeforeItsFirstCheckpointBeginsAgain) {
   Program whole = train("whole");
   expect_good_end(whole);
@@ -124,6 +143,21 @@ TEST_F(RealDeaths, AChiefThatIsKilledBeforeItsFirstCheckpointBeginsAgain) {
   expect_good_end(program);
   EXPECT_NE(program.err().find("starting from the beginning"), std::string::npos) << program.err();
   EXPECT_TRUE(model("run") == model("whole"));
+}
+
+TEST_F(RealDeaths, AServerThatIsKilledIsStartedAgainAndTrainingGoesOnFromTheCheckpoint) {
+  Program whole = train("whole");
+  expect_good_end(whole);
+  Program program = train("run", slow_devices() + Words{"--respawn", "--checkpoint-every", "10", "--set", "wire.slice=\"512B\"", "--set",
+                                                        "cluster.server.count=2"});
+  if (!await(program, [&] { return fs::exists(folder_ / "run/checkpoints/latest") && members().evaluations >= 2; })) return;
+  kill(server_of(program).value(), SIGKILL);
+  expect_good_end(program);
+  const std::string said = program.err();
+  EXPECT_NE(said.find("server-1 on this machine died: killed by signal 9"), std::string::npos) << said;
+  EXPECT_NE(said.find("going on from"), std::string::npos) << said;
+  EXPECT_TRUE(model("run") == model("whole"));
+  expect_exact_ledger("run");
 }
 
 TEST_F(RealDeaths, WorkersOfAChiefStartedByHandComeBackToItByThemselves) {

@@ -78,7 +78,7 @@ class Program {
     waitpid(pid_, nullptr, 0);
   }
   Program(Program&& other) noexcept
-      : out_(std::move(other.out_)), err_(std::move(other.err_)), pid_(std::exchange(other.pid_, -1)), ended_(std::move(other.ended_)) {}
+      : out_(std::move(other.out_)), err_(std::move(other.err_)), pid_(std::exchange(other.pid_, -1)), ended_(other.ended_) {}
   Program& operator=(Program&&) = delete;
   Program(const Program&) = delete;
   Program& operator=(const Program&) = delete;
@@ -157,13 +157,15 @@ inline std::map<std::string, pid_t> workers_of(const Program& launcher) {
   return workers;
 }
 
-/// The chief that a launcher has started; none while there is none.
-inline std::optional<pid_t> chief_of(const Program& launcher) {
+/// A child of a launcher by the command it runs; none while there is none.
+inline std::optional<pid_t> child_that(const Program& launcher, const std::string& command) {
   for (const pid_t child : children_of(launcher.pid())) {
     const std::vector<std::string> words = command_of(child);
-    if (words.size() > 1 && words[1] == "serve") return child;
+    if (words.size() > 1 && words[1] == command) return child;
   }
   return std::nullopt;
 }
+inline std::optional<pid_t> chief_of(const Program& launcher) { return child_that(launcher, "serve"); }
+inline std::optional<pid_t> server_of(const Program& launcher) { return child_that(launcher, "hold"); }
 
 }  // namespace real

@@ -104,8 +104,9 @@ Outcome Serving::prepare() {
     else
       log(fmt::format("no checkpoint in {}: starting from the beginning", (path / "checkpoints").string()));
   }
-  auto folder = RunFolder::open(path, job_, job_text_, training_->chief.total_samples,
-                                {arguments_.checkpoint_every, restored_ ? std::optional(restored_->chief) : std::nullopt});
+  auto folder =
+      RunFolder::open(path, job_, job_text_, training_->chief.total_samples,
+                      {arguments_.checkpoint_every, restored_ ? std::optional(restored_->chief) : std::nullopt}, arguments_.resume);
   if (!folder) return folder.error();
   folder_ = std::move(*folder);
   return Done{};

@@ -40,23 +40,23 @@ void read_link(Reader& section, Link& link, Presence bandwidth = {}) {
   read_seconds(section, "latency_s", link.latency, at_least(0), "seconds, one way");
 }
 
-/// "cpu", "emulated" or "cuda:N".
+/// "cpu", "cpu:THREADS", "emulated" or "cuda:N".
 void read_device(Reader& section, Node& node) {
   std::string text = "emulated";
-  section.text("device", text, "what computes: \"cpu\", \"cuda:0\" or \"emulated\"");
+  section.text("device", text, "what computes: \"cpu\", \"cpu:4\", \"cuda:0\" or \"emulated\"");
   if (text == "emulated") return;
-  if (text == "cpu") {
-    node.device = DeviceKind::cpu;
-    return;
-  }
-  constexpr std::string_view cuda = "cuda:";
-  constexpr int most_devices = 1024;
+  const std::size_t colon = text.find(':');
+  const std::string kind = text.substr(0, colon);
+  node.device = kind == "cpu" ? DeviceKind::cpu : DeviceKind::cuda;
+  node.device_index = 1;  // threads of a cpu
+  if (text == "cpu") return;
+  constexpr int most = 1024;  // threads, or devices
   const char* end = text.data() + text.size();
-  const bool is_cuda = text.starts_with(cuda);
-  const auto [stop, failure] = std::from_chars(text.data() + (is_cuda ? cuda.size() : 0), end, node.device_index);
-  node.device = DeviceKind::cuda;
-  if (!is_cuda || failure != std::errc{} || stop != end || node.device_index < 0 || node.device_index >= most_devices)
-    section.complain("device", "\"cpu\", \"emulated\" or \"cuda:N\" with the number of the GPU, such as \"cuda:0\"");
+  const char* number = colon == std::string::npos ? end : text.data() + colon + 1;
+  const auto [stop, failure] = std::from_chars(number, end, node.device_index);
+  const int least = node.device == DeviceKind::cpu ? 1 : 0;
+  if ((kind != "cpu" && kind != "cuda") || failure != std::errc{} || stop != end || node.device_index < least || node.device_index >= most)
+    section.complain("device", "\"cpu\", \"cpu:THREADS\", \"emulated\" or \"cuda:N\" with the number of the GPU, such as \"cuda:0\"");
 }
 
 void read_slowdowns(Reader section, Node& node) {

@@ -83,6 +83,20 @@ std::vector<trace::Event> events_until(const fs::path& path, Version version) {
   return events;
 }
 
+/// Whoever is killed meanwhile leaves the old file or the new one.
+Outcome write_trace(const fs::path& path, const std::vector<trace::Event>& events) {
+  std::string bytes(events.size() * trace::record_bytes, '\0');
+  const auto out = std::as_writable_bytes(std::span(bytes));
+  for (std::size_t i = 0; i < events.size(); ++i)
+    trace::write_record(events[i], out.subspan(i * trace::record_bytes).first<trace::record_bytes>());
+  const fs::path beside = path.string() + ".new";
+  if (const Outcome written = write_text(beside, bytes); !written) return written;
+  std::error_code failed;
+  fs::rename(beside, path, failed);
+  if (failed) return world_failed(fmt::format("{}: {}", path.string(), failed.message()));
+  return Done{};
+}
+
 }  // namespace
 
 fs::path new_run_folder(const std::string& name) {
@@ -93,6 +107,11 @@ fs::path new_run_folder(const std::string& name) {
 }
 
 Outcome write_run_job(const fs::path& folder, const std::string& job_text) {
+  if (fs::exists(inputs_of_life(folder, 0)))
+    return bad_input(
+        fmt::format("--out {}: found a run there already, expected an empty or missing folder; go on with it by --resume, or "
+                    "choose another",
+                    folder.string()));
   std::error_code failed;
   fs::create_directories(folder, failed);
   if (failed || !write_text(folder / "job.toml", job_text))
@@ -119,8 +138,9 @@ Result<LifeBegan> beginning_of_life(const fs::path& folder, std::uint32_t number
 }
 
 Result<std::unique_ptr<RunFolder>> RunFolder::open(const fs::path& folder, const Job& job, const std::string& job_text,
-                                                   std::uint64_t total_samples, const LifeBegan& began) {
-  if (const Outcome written = write_run_job(folder, job_text); !written) return written.error();
+                                                   std::uint64_t total_samples, const LifeBegan& began, bool resumes) {
+  if (!resumes)
+    if (const Outcome written = write_run_job(folder, job_text); !written) return written.error();
   auto events = report::EventFile::open(folder, wall_now_s(), host_name());
   if (!events) return events.error();
   std::uint32_t life = 0;
@@ -128,14 +148,23 @@ Result<std::unique_ptr<RunFolder>> RunFolder::open(const fs::path& folder, const
   const std::string beginning = fmt::format("{}\n{}\n", began.checkpoint_every, began.state ? chief_state_json(*began.state) : "-");
   if (const Outcome written = write_text(life_file(folder, life), beginning); !written) return written.error();
   const auto lived = began.state ? events_until(folder / "trace.bin", began.state->version) : std::vector<trace::Event>{};
+  if (const Outcome written = write_trace(folder / "trace.bin", lived); !written) return written.error();
   std::unique_ptr<RunFolder> made(new RunFolder(folder, job, total_samples, std::move(*events), life));
-  for (const trace::Event& event : lived) {
-    made->writer_.told(event);
-    made->summary_.told(event);
-    made->timeline_.told(event);
-    made->chrome_.told(event);
-  }
+  made->relive(lived);
   return made;
+}
+
+/// They are in the trace's file already.
+void RunFolder::relive(const std::vector<trace::Event>& events) {
+  reliving_ = true;
+  for (const trace::Event& event : events) {
+    writer_.told(event);
+    summary_.told(event);
+    timeline_.told(event);
+    chrome_.told(event);
+  }
+  writer_.flush();
+  reliving_ = false;
 }
 
 void RunFolder::flush() {
@@ -147,11 +176,11 @@ void RunFolder::flush() {
 RunFolder::RunFolder(fs::path path, const Job& job, std::uint64_t total_samples, report::EventFile events, std::uint32_t life)
     : path_(std::move(path)),
       metrics_file_(path_ / "metrics.jsonl", std::ios::app),
-      trace_file_(path_ / "trace.bin", std::ios::binary | std::ios::trunc),
+      trace_file_(path_ / "trace.bin", std::ios::binary | std::ios::app),
       chrome_file_(path_ / "trace.json", std::ios::trunc),
       inputs_file_(inputs_of_life(path_, life), std::ios::binary | std::ios::trunc),
       writer_([this](std::span<const std::byte> block) {
-        trace_file_.write(reinterpret_cast<const char*>(block.data()), static_cast<std::streamsize>(block.size()));
+        if (!reliving_) trace_file_.write(reinterpret_cast<const char*>(block.data()), static_cast<std::streamsize>(block.size()));
       }),
       timeline_(timeline_window(job, total_samples)),
       metrics_([this](std::string_view line) { metrics_file_ << line << std::flush; }, names(), workers_every),

@@ -31,14 +31,14 @@ namespace motley::app {
 
 struct LifeBegan;
 
-/// Makes the folder and writes its job.toml, before any process of the run is started.
+/// Makes the folder and writes its job.toml, before any process of the run is started. Refuses a folder that has a run in it already.
 Outcome write_run_job(const std::filesystem::path& folder, const std::string& job_text);
 
 class RunFolder : public trace::Sink {
  public:
   /// Makes the folder when it is missing; a resumed run goes on from what is there.
   static Result<std::unique_ptr<RunFolder>> open(const std::filesystem::path& folder, const Job& job, const std::string& job_text,
-                                                 std::uint64_t total_samples, const LifeBegan& began);
+                                                 std::uint64_t total_samples, const LifeBegan& began, bool resumes);
 
   void told(const trace::Event& event) override;
   void heard(std::span<const std::byte> input);
@@ -55,10 +55,12 @@ class RunFolder : public trace::Sink {
  private:
   RunFolder(std::filesystem::path path, const Job& job, std::uint64_t total_samples, report::EventFile events, std::uint32_t life);
   [[nodiscard]] report::EventNames names() const;
+  void relive(const std::vector<trace::Event>& events);
 
   std::filesystem::path path_;
   const std::vector<std::string>* node_names_ = nullptr;
   std::ofstream metrics_file_, trace_file_, chrome_file_, inputs_file_;
+  bool reliving_ = false;
   trace::Writer writer_;
   trace::Summary summary_;
   trace::Timeline timeline_;

@@ -1,6 +1,17 @@
 #include "run/carry.h"
 
+#include "base/check.h"
+#include "codec/codec.h"
+
 namespace motley::run {
+
+std::uint64_t encoded_bytes(const store::Layout& layout, ServerId server, std::uint8_t bits) {
+  const auto codec = codec::make(bits);
+  check(codec.ok(), "a strategy asks for bits that there is a codec for");
+  std::uint64_t bytes = 0;
+  for (const SliceId slice : layout.of(server)) bytes += (*codec)->encoded_bytes(layout[slice].count);
+  return bytes;
+}
 
 std::uint64_t pieces_of(const store::Layout& layout, ServerId server, bool first, bool second) {
   std::uint64_t pieces = 0;

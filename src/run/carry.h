@@ -11,6 +11,9 @@
 
 namespace motley::run {
 
+/// Bytes of all slices of `server` with so many bits a value.
+[[nodiscard]] std::uint64_t encoded_bytes(const store::Layout& layout, ServerId server, std::uint8_t bits);
+
 /// How many pieces carry() makes.
 [[nodiscard]] std::uint64_t pieces_of(const store::Layout& layout, ServerId server, bool first, bool second);
 

@@ -56,10 +56,6 @@ Outcome ChiefProcess::start(std::function<void(Result<protocol::Ending>)> over) 
   return Done{};
 }
 
-void ChiefProcess::interrupt() {
-  if (!ended_) tell(protocol::Interrupted{});
-}
-
 void ChiefProcess::tick() {
   ticker_.expires_after(options_.cluster.heartbeat / 2);
   ticker_.async_wait([this, alive = alive_](const boost::system::error_code& cancelled) {
@@ -107,8 +103,11 @@ void ChiefProcess::heard(transport::Connection& from, wire::Message message) {
   if (std::holds_alternative<wire::Hello>(message)) return tell(protocol::Received{protocol::guest(link->id), std::move(message)});
   if (const auto worker = speaker(message)) return said_by_worker(*link, *worker, message);
   if (const auto* serve = std::get_if<wire::Serve>(&message)) return serving(*link, *serve);
-  if (std::holds_alternative<wire::Gathered>(message) && link->server)
+  if (const auto* gathered = std::get_if<wire::Gathered>(&message); gathered != nullptr && link->server) {
+    if (const auto order = released_.find(gathered->worker); order != released_.end())
+      elsewhere_pushed_ += encoded_bytes(options_.layout, *link->server, order->second.push_bits);
     return tell(protocol::Received{protocol::peer(*link->server), std::move(message)});
+  }
   expel(*link, fmt::format("a chief is never sent a {}", wire::name_of(message)));
 }
 
@@ -222,7 +221,7 @@ void ChiefProcess::tell(const protocol::ChiefEvent& event) {
 void ChiefProcess::carry_out(const protocol::ChiefAction& action) {
   if (const auto* released = std::get_if<protocol::Released>(&action)) {
     if (!started_) started_ = clock_.now();
-    released_[released->worker] = clock_.now();
+    released_[released->worker].at = clock_.now();
   }
   if (const auto* joined = std::get_if<protocol::Joined>(&action)) {
     const auto link = by_worker_.find(joined->worker);
@@ -260,6 +259,8 @@ void ChiefProcess::send(const protocol::Send& send) {
       if (send.to.id == 0)
         narrate({.kind = trace::Kind::applied, .version = update->version, .first = update->parts.size(), .value = update->rate});
     if (send.to.id == 0) return shard_->hear(send.message);
+    if (const auto* release = std::get_if<wire::Release>(&send.message))
+      elsewhere_pulled_ += encoded_bytes(options_.layout, ServerId{send.to.id}, release->pull_bits);
     const auto server = by_server_.find(ServerId{send.to.id});
     if (server != by_server_.end()) server->second->connection->send(send.message);
     return;
@@ -277,8 +278,10 @@ void ChiefProcess::send(const protocol::Send& send) {
     link->workers.insert(welcome->worker);
     by_worker_[welcome->worker] = link;
   }
-  if (const auto* order = std::get_if<wire::Order>(&send.message))
+  if (const auto* order = std::get_if<wire::Order>(&send.message)) {
+    released_[order->worker].push_bits = order->push_bits;
     for (const trace::Event& event : protocol::narrated(*order)) narrate(event);
+  }
   link->connection->send(send.message);
 }
 
@@ -295,7 +298,8 @@ void ChiefProcess::contributed(const wire::Contributed& said) {
   const auto released = released_.find(said.worker);
   if (released == released_.end()) return;
   const Instant now = clock_.now();
-  const Instant began = std::max(released->second, now - std::clamp(said.compute, Duration{0}, now - released->second));
+  const Instant since = released->second.at;
+  const Instant began = std::max(since, now - std::clamp(said.compute, Duration{0}, now - since));
   narrate({.at = began, .kind = trace::Kind::compute_began, .worker = said.worker, .step = said.step});
   narrate({.at = now, .kind = trace::Kind::compute_ended, .worker = said.worker, .step = said.step, .first = said.samples});
 }
@@ -368,8 +372,8 @@ void ChiefProcess::finish_when_done() {
   }
   if (!by_server_.empty() && !said_farewell_) return;
   ending_->events = events_;
-  ending_->bytes_pushed = shard_->bytes_pushed();
-  ending_->bytes_pulled = shard_->bytes_pulled();
+  ending_->bytes_pushed = shard_->bytes_pushed() + elsewhere_pushed_;
+  ending_->bytes_pulled = shard_->bytes_pulled() + elsewhere_pulled_;
   end(*ending_);
 }
 

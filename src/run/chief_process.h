@@ -75,7 +75,9 @@ class ChiefProcess final : private transport::Accepts, private transport::Hears,
   /// has been told.
   Outcome start(std::function<void(Result<protocol::Ending>)> over);
   /// Saves where it is and ends.
-  void interrupt();
+  void interrupt() {
+    if (!ended_) tell(protocol::Interrupted{});
+  }
 
   [[nodiscard]] const transport::Address& address() const { return acceptor_->address(); }
   [[nodiscard]] const std::vector<std::string>& node_names() const { return node_names_; }
@@ -146,7 +148,12 @@ class ChiefProcess final : private transport::Accepts, private transport::Hears,
   std::vector<std::string> server_addresses_;
   std::uint32_t next_link_ = 0;
   std::vector<std::string> node_names_;
-  std::map<WorkerId, Instant> released_;  // when the order at hand went out
+  struct Ordered {
+    Instant at{};
+    std::uint8_t push_bits{};
+  };
+  std::map<WorkerId, Ordered> released_;                       // the order at hand
+  std::uint64_t elsewhere_pushed_ = 0, elsewhere_pulled_ = 0;  // bytes to and from the other servers
 
   Collection wanted_;
   std::size_t judging_ = 0;  // handed to the clerk and not back yet

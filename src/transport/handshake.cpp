@@ -166,6 +166,7 @@ asio::awaitable<Outcome> introduce(Stream& stream, Lane lane, const Session& ses
   if (Outcome got = co_await read(stream, bytes); !got.ok()) co_return got.error();
   Fields verdict(bytes);
   const auto code = static_cast<Verdict>(verdict.number(1));
+  if (code == Verdict::wrong_lane) co_return refusal(code);  // a crowd at the door pushed our other lane out: trying again helps
   if (code != Verdict::welcome) co_return our_fault(code);
   Proof proof{};
   verdict.take(proof);
