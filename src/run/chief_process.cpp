@@ -209,7 +209,7 @@ void ChiefProcess::sent(transport::Connection&, std::uint64_t ticket) { shard_->
 void ChiefProcess::to_chief(const wire::Message& message) { tell(protocol::Received{protocol::peer(ServerId{0}), message}); }
 
 void ChiefProcess::tell(const protocol::ChiefEvent& event) {
-  if (ending_) return;
+  if (ended_) return;
   ++events_;
   protocol::ChiefActions actions;
   const Instant now = clock_.now();

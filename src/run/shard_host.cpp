@@ -37,7 +37,6 @@ ShardHost::ShardHost(boost::asio::io_context& pump, ServerId server, const store
       slices_(layout.of(server)),
       owner_(owner),
       machine_(server, slices_, beginning.version),
-      waste_(make_buffer(0)),
       alive_(std::make_shared<bool>(true)),
       store_(std::make_shared<store::ShardStore>(layout, server, optimizer, beginning.values)) {
   if (beginning.moments) store_->restore(*beginning.moments, beginning.version);
@@ -87,7 +86,7 @@ void ShardHost::commit(const wire::Apply& update) {
   for (const wire::Part& part : update.parts) {
     const auto found = contributions_.find({part.worker, part.step});
     check(found != contributions_.end(), "what is committed is here");
-    parts.push_back(std::move(found->second.flat));
+    parts.push_back(std::move(found->second));
     contributions_.erase(found);
   }
   snapshots_.clear();  // of an older version now
@@ -152,6 +151,7 @@ void ShardHost::attach(WorkerId worker, transport::Connection& connection) {
 
 void ShardHost::detach(const transport::Connection& connection) {
   std::erase_if(attached_, [&](const auto& entry) { return entry.second == &connection; });
+  std::erase_if(landings_, [&](const auto& entry) { return entry.second.from == &connection; });
   std::erase_if(under_way_, [&](const auto& entry) { return entry.second.through == &connection; });
 }
 
@@ -187,37 +187,37 @@ std::span<std::byte> ShardHost::room(const transport::Connection& from, const wi
     codec = std::move(*made);
   }
   if (codec->encoded_bytes(slice.count) != bytes) return {};
-  if (gone_.contains(push.worker)) {
-    if (waste_->floats().size_bytes() < bytes) waste_ = make_buffer(bytes / sizeof(float) + 1);
-    return std::as_writable_bytes(waste_->floats()).first(bytes);
+  const bool gone = gone_.contains(push.worker);
+  if (!gone) {
+    const auto owner = attached_.find(push.worker);
+    if (owner == attached_.end() || owner->second != &from) return {};
   }
-  const auto owner = attached_.find(push.worker);
-  if (owner == attached_.end() || owner->second != &from) return {};
-  Contribution& contribution = contributions_[{push.worker, push.step}];
-  if (!contribution.flat) contribution.flat = make_buffer(layout_.values);
-  if (push.bits == plain) return contribution.flat->bytes(slice.offset, slice.count);
-  auto& coded = contribution.coded[push.slice];
-  coded.resize(bytes);
-  return coded;
+  Landing& landing = landings_[{push.worker, push.step, push.slice}];
+  landing.from = &from;
+  if (!gone) {
+    const auto found = contributions_.find({push.worker, push.step});
+    landing.flat = found == contributions_.end() ? make_buffer(layout_.values) : found->second;
+    if (push.bits == plain) return landing.flat->bytes(slice.offset, slice.count);
+  }
+  landing.bytes.resize(bytes);
+  return landing.bytes;
 }
 
 void ShardHost::received(const wire::Push& push) {
-  if (gone_.contains(push.worker)) return;
-  const auto found = contributions_.find({push.worker, push.step});
-  if (found == contributions_.end()) return;
+  auto landed = landings_.extract({push.worker, push.step, push.slice});
+  if (landed.empty() || gone_.contains(push.worker)) return;
+  Landing& landing = landed.mapped();
+  contributions_[{push.worker, push.step}] = landing.flat;
   const store::Slice& slice = layout_[push.slice];
   if (push.bits == plain) {
     bytes_pushed_ += slice.count * sizeof(float);
   } else {
-    const auto coded = found->second.coded.find(push.slice);
-    if (coded == found->second.coded.end()) return;
-    bytes_pushed_ += coded->second.size();
+    bytes_pushed_ += landing.bytes.size();
     // Decoded where it is summed; the store thread keeps the order.
-    store_thread_.post([flat = found->second.flat, bits = push.bits, slice, bytes = std::move(coded->second)] {
+    store_thread_.post([flat = landing.flat, bits = push.bits, slice, bytes = std::move(landing.bytes)] {
       const Outcome decoded = codec_of(bits)->decode(bytes, flat->floats().subspan(slice.offset, slice.count));
       check(decoded.ok(), "a payload's size was checked when it was announced");
     });
-    found->second.coded.erase(coded);
   }
   hear(push);
 }

@@ -9,6 +9,7 @@
 #include <optional>
 #include <set>
 #include <span>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -89,10 +90,13 @@ class ShardHost {
     std::vector<wire::Pulled> slices;
     SharedSnapshot snapshot;  // null: being made
   };
-  struct Contribution {
-    SharedBuffer flat;
-    std::map<SliceId, std::vector<std::byte>> coded;  // slices that are still to be decoded
+  /// Where a slice that is under way lands. It stays until the slice is here or its connection gone, whatever is forgotten meanwhile.
+  struct Landing {
+    SharedBuffer flat;             // of its contribution; null: of somebody forgotten
+    std::vector<std::byte> bytes;  // when it is not to land in `flat` itself: encoded, or for nobody
+    const transport::Connection* from = nullptr;
   };
+  using LandingKey = std::tuple<WorkerId, Step, SliceId>;
   using ContributionKey = std::pair<WorkerId, Step>;
 
   void carry_out(const protocol::ShardAction& action);
@@ -108,10 +112,10 @@ class ShardHost {
   std::vector<SliceId> slices_;
   ShardOwner& owner_;
   protocol::Shard machine_;
-  std::map<int, std::unique_ptr<codec::Codec>> codecs_;  // of the pump, for sizes and decoding
-  std::map<ContributionKey, Contribution> contributions_;
+  std::map<int, std::unique_ptr<codec::Codec>> codecs_;    // of the pump, for sizes and decoding
+  std::map<ContributionKey, SharedBuffer> contributions_;  // of which at least one slice is here
+  std::map<LandingKey, Landing> landings_;
   std::set<WorkerId> gone_;  // the machine has forgotten them: whatever they push goes to waste
-  SharedBuffer waste_;
   std::map<WorkerId, std::vector<Pull>> pulls_;
   std::map<SnapshotKey, SharedSnapshot> snapshots_;  // of the newest version; null: being made
   std::map<WorkerId, transport::Connection*> attached_;

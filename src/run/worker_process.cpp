@@ -80,12 +80,8 @@ void WorkerProcess::lose(const std::string& why) {
   ++lives_;
   heartbeat_.cancel();
   if (desk_) desk_->abandon();
-  if (life_) {
-    if (life_->chief) old_.push_back(std::move(life_->chief));
-    for (auto& server : life_->servers)
-      if (server) old_.push_back(std::move(server));
-    life_.reset();
-  }
+  if (life_) old_.push_back({std::move(*life_), std::move(leaving_slices_)});
+  life_.reset();
   leaving_slices_.clear();
   boost::asio::post(pump_, [this, alive = alive_] {
     if (*alive) old_.clear();
@@ -284,28 +280,32 @@ void WorkerProcess::heard(transport::Connection&, wire::Message message) {
   }
 }
 
-std::span<std::byte> WorkerProcess::room(transport::Connection&, const wire::Message& head, std::size_t bytes) {
+std::span<std::byte> WorkerProcess::room(transport::Connection& from, const wire::Message& head, std::size_t bytes) {
   const auto* pulled = std::get_if<wire::Pulled>(&head);
   if (pulled == nullptr || !life_ || !life_->machine || pulled->slice.value >= desk_->layout().slices.size()) return {};
   const store::Slice& slice = desk_->layout()[pulled->slice];
-  if (pulled->bits == plain && bytes == slice.count * sizeof(float) && pulled->worker == life_->attached) {
+  if (pulled->bits == plain && bytes != slice.count * sizeof(float)) return {};
+  Life::Landing& landing = life_->landings[&from] = {};
+  if (pulled->worker == life_->attached) {
     auto& arrival = life_->arrivals[{pulled->worker, pulled->step}];
     if (!arrival) arrival = std::make_shared<Arrival>(desk_->layout());
-    return arrival->buffer().bytes(slice.offset, slice.count);
+    landing.arrival = arrival;
+    if (pulled->bits == plain) return arrival->buffer().bytes(slice.offset, slice.count);
   }
-  waste_.resize(bytes);  // for an earlier us, or encoded
-  return waste_;
+  landing.bytes.resize(bytes);
+  return landing.bytes;
 }
 
-void WorkerProcess::received(transport::Connection&, const wire::Message& head) {
+void WorkerProcess::received(transport::Connection& from, const wire::Message& head) {
   const auto& pulled = std::get<wire::Pulled>(head);
-  if (!life_ || !life_->machine || pulled.worker != life_->attached) return;
-  auto& arrival = life_->arrivals[{pulled.worker, pulled.step}];
-  if (!arrival) arrival = std::make_shared<Arrival>(desk_->layout());
+  if (!life_ || !life_->machine) return;
+  const auto landed = life_->landings.extract(&from);
+  if (landed.empty() || !landed.mapped().arrival || pulled.worker != life_->attached) return;
+  const std::shared_ptr<Arrival>& arrival = landed.mapped().arrival;
   if (pulled.bits != plain) {
     const auto codec = codec::make(pulled.bits);
     const store::Slice& slice = desk_->layout()[pulled.slice];
-    if (!codec || !(*codec)->decode(waste_, arrival->buffer().floats().subspan(slice.offset, slice.count)))
+    if (!codec || !(*codec)->decode(landed.mapped().bytes, arrival->buffer().floats().subspan(slice.offset, slice.count)))
       return lose(fmt::format("a slice of {} bits cannot be decoded", pulled.bits));
   }
   arrival->arrived(pulled.slice);

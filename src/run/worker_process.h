@@ -71,6 +71,12 @@ class WorkerProcess final : private transport::Hears, private DeskOwner {
     std::optional<protocol::Worker> machine;
     std::optional<WorkerId> attached;  // as the servers know us
     std::map<std::pair<WorkerId, Step>, std::shared_ptr<Arrival>> arrivals;
+    /// Where the slice that is under way on a connection lands; it stays until the slice is here, whatever is computed meanwhile.
+    struct Landing {
+      std::shared_ptr<Arrival> arrival;  // null: meant for an earlier us
+      std::vector<std::byte> bytes;      // when it is not to land in `arrival` itself: encoded, or for nobody
+    };
+    std::map<const transport::Connection*, Landing> landings;
     std::shared_ptr<Computation> computing;
   };
 
@@ -128,8 +134,12 @@ class WorkerProcess final : private transport::Hears, private DeskOwner {
   };
   std::map<std::uint64_t, Leaving> leaving_slices_;
   std::uint64_t next_ticket_ = 0;
-  std::vector<std::byte> waste_;
-  std::vector<ConnectionPointer> old_;  // closed, destroyed when nobody is inside them
+  /// Lost, destroyed when nobody is inside its connections: until then they read and write what lies beside them.
+  struct Old {
+    Life life;
+    std::map<std::uint64_t, Leaving> leaving_slices;
+  };
+  std::vector<Old> old_;
   std::shared_ptr<bool> alive_;
   TaskThread preparing_;
 };

@@ -1,0 +1,91 @@
+// A shard host and those who have no right to push, or none any more.
+#include "run/shard_host_for_tests.h"
+
+namespace motley::run {
+namespace {
+
+TEST_F(ShardHostTest, RefusesWhatIsNotItsOwnOrNotOfItsSize) {
+  make();
+  host->attach({0}, left);
+  host->attach({1}, right);
+  const std::size_t bytes = layout[own[0]].count * sizeof(float);
+  EXPECT_EQ(host->room(left, head(0, 0, own[0]), bytes).size(), bytes);
+  EXPECT_TRUE(host->room(left, head(0, 0, foreign[0]), layout[foreign[0]].count * sizeof(float)).empty());
+  EXPECT_TRUE(host->room(left, head(0, 0, SliceId{99}), bytes).empty());
+  EXPECT_TRUE(host->room(left, head(0, 0, own[0]), bytes - 1).empty());
+  EXPECT_TRUE(host->room(left, head(0, 0, own[0]), bytes + 4).empty());
+  EXPECT_TRUE(host->room(left, head(0, 0, own[0]), 0).empty());
+  EXPECT_TRUE(host->room(left, head(0, 0, own[0], 7), bytes).empty()) << "no codec of 7 bits";
+  EXPECT_TRUE(host->room(left, head(0, 0, own[0], 16), bytes).empty()) << "half the bytes";
+  EXPECT_TRUE(host->room(left, head(1, 0, own[0]), bytes).empty()) << "another's member";
+  EXPECT_TRUE(host->room(left, head(2, 0, own[0]), bytes).empty()) << "nobody's member";
+  EXPECT_TRUE(said.empty());
+}
+
+TEST_F(ShardHostTest, WhoIsForgottenPushesIntoTheVoid) {
+  make();
+  host->attach({0}, left);
+  host->attach({1}, right);
+  ASSERT_TRUE(push(left, head(0, 0, own[0]), encoded(contribution(0, 0), own[0], 32)));  // in part
+  host->hear(wire::Forget{{0}});
+  for (std::size_t s = 1; s < own.size(); ++s) EXPECT_TRUE(push(left, head(0, 0, own[s]), encoded(contribution(0, 0), own[s], 32)));
+  EXPECT_TRUE(push(left, head(0, 1, own[0], 8), encoded(contribution(0, 1), own[0], 8)));
+  EXPECT_TRUE(said.empty());
+  release(0, 5);
+  host->attach({0}, left);  // it does not come back under that name
+  export_now(0);
+  run_ready(io);
+  EXPECT_TRUE(left.parcels.empty());
+  push_all(right, 1, 0);
+  apply(1, {{{1}, {0}, 1.0}});
+  apply_by_hand({{contribution(1, 0), 1.0}});
+  expect_same_values(*export_now(1));
+}
+
+/// A transport writes into the room it was given until the slice is there, whatever the chief says meanwhile. Address and thread sanitizers
+/// see it when that memory is gone.
+TEST_F(ShardHostTest, RoomStaysThoughItsMemberIsForgottenMeanwhile) {
+  for (const int bits : {32, 8}) {
+    make();
+    host->attach({0}, left);
+    ASSERT_TRUE(push(left, head(0, 0, own[0], bits), encoded(contribution(0, 0), own[0], bits)));
+    const auto payload = encoded(contribution(0, 0), own[1], bits);
+    const std::span<std::byte> room = host->room(left, head(0, 0, own[1], bits), payload.size());
+    ASSERT_EQ(room.size(), payload.size());
+    host->hear(wire::Forget{{0}});
+    export_now(0);  // the store thread has let go of whatever it held
+    std::memcpy(room.data(), payload.data(), payload.size());
+    host->received(head(0, 0, own[1], bits));
+    EXPECT_TRUE(said.empty());
+  }
+}
+
+TEST_F(ShardHostTest, RoomInTheVoidStaysThoughAnotherAsksForMore) {
+  make();
+  host->hear(wire::Forget{{0}});
+  host->hear(wire::Forget{{1}});
+  const auto few = encoded(contribution(0, 0), own[0], 8);
+  const auto many = encoded(contribution(1, 0), own[0], 32);
+  const std::span<std::byte> small_room = host->room(left, head(0, 0, own[0], 8), few.size());
+  const std::span<std::byte> large_room = host->room(right, head(1, 0, own[0]), many.size());
+  ASSERT_EQ(small_room.size(), few.size());
+  ASSERT_EQ(large_room.size(), many.size());
+  std::memcpy(small_room.data(), few.data(), few.size());
+  std::memcpy(large_room.data(), many.data(), many.size());
+  host->received(head(0, 0, own[0], 8));
+  host->received(head(1, 0, own[0]));
+  EXPECT_TRUE(said.empty());
+}
+
+TEST_F(ShardHostTest, WhatAForgottenMemberHadGatheredMayStillBeApplied) {
+  make();
+  host->attach({0}, left);
+  push_all(left, 0, 0);
+  host->hear(wire::Forget{{0}});
+  apply(1, {{{0}, {0}, 1.0}});
+  apply_by_hand({{contribution(0, 0), 1.0}});
+  expect_same_values(*export_now(1));
+}
+
+}  // namespace
+}  // namespace motley::run
