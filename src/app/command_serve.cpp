@@ -49,6 +49,7 @@ class Serving {
  private:
   Outcome prepare();
   Outcome open_door();
+  Outcome open_folder();
   Result<run::Judgement> evaluate(std::span<const float> values);
   void log(const std::string& sentence) { screen_ ? screen_->say(sentence) : fmt::print(stderr, "{}\n", sentence); }
   void tell_launcher(const std::string& line) const {
@@ -65,6 +66,7 @@ class Serving {
   boost::asio::io_context pump_;
   std::optional<Training> training_;
   std::optional<Restored> restored_;
+  std::filesystem::path path_;
   std::unique_ptr<RunFolder> folder_;
   std::optional<Screen> screen_;
   std::unique_ptr<run::ChiefProcess> chief_;
@@ -86,9 +88,9 @@ Outcome Serving::prepare() {
   training_->chief.checkpoint_every = arguments_.checkpoint_every;
   training_->chief.start_deadline = start_patience;
 
-  const std::filesystem::path path = arguments_.out.empty() ? new_run_folder(job_.name) : std::filesystem::path(arguments_.out);
+  path_ = arguments_.out.empty() ? new_run_folder(job_.name) : std::filesystem::path(arguments_.out);
   if (arguments_.resume) {
-    auto restored = load_checkpoint(path / "checkpoints", training_->learning->shape(), sha256_hex(job_text_));
+    auto restored = load_checkpoint(path_ / "checkpoints", training_->learning->shape(), sha256_hex(job_text_));
     if (!restored) return restored.error();
     restored_ = std::move(*restored);
     if (restored_)
@@ -102,13 +104,8 @@ Outcome Serving::prepare() {
           }(),
           training_->chief.total_samples));
     else
-      log(fmt::format("no checkpoint in {}: starting from the beginning", (path / "checkpoints").string()));
+      log(fmt::format("no checkpoint in {}: starting from the beginning", (path_ / "checkpoints").string()));
   }
-  auto folder =
-      RunFolder::open(path, job_, job_text_, training_->chief.total_samples,
-                      {arguments_.checkpoint_every, restored_ ? std::optional(restored_->chief) : std::nullopt}, arguments_.resume);
-  if (!folder) return folder.error();
-  folder_ = std::move(*folder);
   return Done{};
 }
 
@@ -166,7 +163,6 @@ Outcome Serving::open_door() {
   };
   hooks.inputs = [this](std::span<const std::byte> input) { folder_->heard(input); };
   chief_ = std::make_unique<run::ChiefProcess>(pump_, std::move(options), std::move(chief), std::move(beginning), std::move(hooks));
-  folder_->call_nodes(&chief_->node_names());
   screen_.emplace(ScreenOptions{fmt::format("{} {}", job_.name, job_.strategy.kind), training_->chief.total_samples,
                                 training_->sum_of_parts, isatty(STDERR_FILENO) == 1},
                   chief_->node_names());
@@ -183,6 +179,17 @@ void Serving::repaint() {
     screen_->tick();
     repaint();
   });
+}
+
+/// After the door: who could not open it leaves no folder behind.
+Outcome Serving::open_folder() {
+  auto folder =
+      RunFolder::open(path_, job_, job_text_, training_->chief.total_samples,
+                      {arguments_.checkpoint_every, restored_ ? std::optional(restored_->chief) : std::nullopt}, arguments_.resume);
+  if (!folder) return folder.error();
+  folder_ = std::move(*folder);
+  folder_->call_nodes(&chief_->node_names());
+  return Done{};
 }
 
 int Serving::finish() {
@@ -222,6 +229,7 @@ int Serving::finish() {
 int Serving::run() {
   if (const Outcome prepared = prepare(); !prepared) return fail(prepared.error());
   if (const Outcome open = open_door(); !open) return fail(open.error());
+  if (const Outcome open = open_folder(); !open) return fail(open.error());
   tell_launcher(fmt::format("listening {}", to_text(chief_->address())));
   log(fmt::format("{}: listening on {}, run folder {}", job_.name, to_text(chief_->address()), folder_->path().string()));
   const auto on_signal = [this](const auto& self) -> void {

@@ -70,10 +70,12 @@ TEST_F(ShapedLink, AnUrgentSliceOvertakesAllThatWaitForThePipe) {
   pair.left->start(left);
   pair.right->start(right);
   for (std::uint32_t i = 0; i < 20; ++i) send(*pair.left, i, 5);
-  ASSERT_TRUE(run_until(io, [&] { return right.arrived.size() == 3; }));
+  ASSERT_TRUE(run_until(io, [&] { return right.arrived.size() >= 3; }));
+  const std::size_t before = right.arrived.size();
   send(*pair.left, 99, 0);
   ASSERT_TRUE(run_until(io, [&] { return right.arrived.size() == 21; }));
-  EXPECT_LE(std::find(right.arrived.begin(), right.arrived.end(), 99U) - right.arrived.begin(), 5);
+  const auto place = static_cast<std::size_t>(std::find(right.arrived.begin(), right.arrived.end(), 99U) - right.arrived.begin());
+  EXPECT_LE(place, before + 2);
 }
 
 TEST_F(ShapedLink, ConnectionsOfOneCardTakeTurns) {
