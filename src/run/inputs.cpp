@@ -13,6 +13,8 @@ enum class Input : std::uint8_t { received, lost, lost_guest, tick, interrupted 
 
 using protocol::Role;
 
+constexpr Duration longest_run{std::int64_t{1} << 60};  // 36 years: sums and differences of such times do not overflow
+
 void put_frame(wire::Appender& out, const wire::Message& message) { wire::append(message, out.out); }
 
 void put(wire::Appender& out, const protocol::ChiefAction& action) {
@@ -92,6 +94,8 @@ Result<std::optional<Record>> read_record(std::span<const std::byte>& bytes, std
   std::uint8_t kind = 0;
   Duration now{};
   if (!wire::read(in, kind) || !wire::read(in, now)) return Answer{};
+  if (now < Duration{0} || now > longest_run)
+    return broken(fmt::format("found the time {} ns, expected 0 to {}", now.count(), longest_run.count()));
   Record record{Instant{now}, protocol::Tick{}, 0};
   switch (Input{kind}) {
     case Input::received: {
