@@ -7,6 +7,7 @@
 #include <optional>
 #include <set>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "base/time.h"
@@ -31,7 +32,7 @@ struct Wanted {
 /// Each server hands in what was asked for in order: the first that it has not is what comes next.
 class Collection {
  public:
-  Collection(const store::Layout& layout, store::OptimizerKind optimizer) : layout_(layout), optimizer_(optimizer) {}
+  Collection(store::Layout layout, store::OptimizerKind optimizer) : layout_(std::move(layout)), optimizer_(optimizer) {}
 
   void want(Wanted wanted) { wanted_.push_back({std::move(wanted), {}, {}}); }
   [[nodiscard]] bool empty() const { return wanted_.empty(); }

@@ -29,9 +29,9 @@ ServerLinks::ServerLinks(const boost::asio::any_io_executor& executor, const clu
   }
 }
 
-std::optional<transport::Shape> ServerLinks::towards(NodeId id) const {
-  if (id.value >= spec_.nodes.size()) return std::nullopt;
-  const cluster::Node& node = spec_.nodes[id.value];
+std::optional<transport::Shape> ServerLinks::towards(NodeId node_id) const {
+  if (node_id.value >= spec_.nodes.size()) return std::nullopt;
+  const cluster::Node& node = spec_.nodes[node_id.value];
   if (node.device != cluster::DeviceKind::emulated) return std::nullopt;
   transport::Shape shape;
   shape.up = out_;

@@ -30,7 +30,7 @@ class ServerLinks {
  public:
   ServerLinks(const boost::asio::any_io_executor& executor, const cluster::Spec& spec);
   /// Nothing for a node that is not emulated: its links are real.
-  [[nodiscard]] std::optional<transport::Shape> towards(NodeId node) const;
+  [[nodiscard]] std::optional<transport::Shape> towards(NodeId node_id) const;
 
  private:
   cluster::Spec spec_;

@@ -121,7 +121,7 @@ class ShardHost {
   std::map<WorkerId, transport::Connection*> attached_;
   struct UnderWay {
     SharedSnapshot snapshot;
-    const transport::Connection* through;
+    const transport::Connection* through = nullptr;
   };
   std::map<std::uint64_t, UnderWay> under_way_;  // by ticket
   std::uint64_t next_ticket_ = 0;

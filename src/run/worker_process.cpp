@@ -65,7 +65,7 @@ void WorkerProcess::reached(Result<std::unique_ptr<transport::Connection>> conne
     if (connection.error().next == Next::tell_user) return finish(connection.error());  // a wrong token stays wrong
     return lose(connection.error().message);
   }
-  life_.emplace();
+  life_ = Life{};
   life_->chief = unshaped(std::move(*connection), pump_, options_.transport);
   life_->chief->start(*this);
   life_->chief->send(wire::Enquire{options_.node});
