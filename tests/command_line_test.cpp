@@ -12,6 +12,7 @@
 
 #include "app/commands.h"
 #include "learn/learner.h"
+#include "run_keys.h"
 
 namespace motley::app {
 namespace {
@@ -81,30 +82,7 @@ TEST_F(CommandLine, SimulatePrintsOneObjectWithEveryKey) {
   const Ran ran = motley("simulate job.toml --strategy ssp --json");
   ASSERT_EQ(ran.code, 0) << ran.err;
   const auto object = boost::json::parse(ran.out).as_object();
-  for (const char* key : {"strategy",
-                          "seed",
-                          "workers",
-                          "target_accuracy",
-                          "time_to_target_s",
-                          "seconds",
-                          "epochs",
-                          "samples",
-                          "updates",
-                          "final_accuracy",
-                          "best_accuracy",
-                          "final_loss",
-                          "samples_per_second",
-                          "sum_of_parts_samples_per_second",
-                          "wait_share",
-                          "exposed_comm_share",
-                          "overlap_ratio",
-                          "bytes_pushed",
-                          "bytes_pulled",
-                          "staleness",
-                          "finish_spread",
-                          "per_worker",
-                          "trace_sha256"})
-    EXPECT_TRUE(object.contains(key)) << key;
+  for (const std::string_view key : run_keys) EXPECT_TRUE(object.contains(key)) << key;
   EXPECT_EQ(object.at("samples").to_number<int>(), 1280);
   EXPECT_EQ(object.at("epochs").to_number<int>(), 2);
 }

@@ -93,7 +93,6 @@ Outcome Launch::start_chief(bool resume) {
   if (resume) child.command.emplace_back("--resume");
   if (options_.require_target) child.command.emplace_back("--require-target");
   child.inherit_errors = true;
-  listening_ = false;
   ++chief_.lives;
   auto started = run::Child::start(
       pump_, child, {[this](const std::string& line) { chief_said(line); }, [this](const run::ChildEnd& end) { chief_ended(end); }});
@@ -104,7 +103,6 @@ Outcome Launch::start_chief(bool resume) {
 
 void Launch::chief_said(const std::string& line) {
   if (line.starts_with("listening ")) {
-    listening_ = true;
     for (std::uint32_t s = 1; s < job_.cluster.servers; ++s)
       if (const Outcome started = start_server(s); !started) failed_ = started.error();
     if (chief_.lives > 1) return;  // the workers are there already and come back by themselves

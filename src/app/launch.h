@@ -76,7 +76,6 @@ class Launch {
   Process chief_;
   std::map<std::uint32_t, Process> servers_;  // beside the chief
   std::map<std::uint32_t, Process> workers_;
-  bool listening_ = false;
   bool over_ = false;  // the chief has ended and will not come back
   bool interrupted_ = false;
   bool nobody_left_ = false;

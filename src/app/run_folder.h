@@ -29,7 +29,11 @@ namespace motley::app {
 /// runs/NAME-TIME
 [[nodiscard]] std::filesystem::path new_run_folder(const std::string& name);
 
-struct LifeBegan;
+/// How a life of a run's chief began. For replay.
+struct LifeBegan {
+  std::uint64_t checkpoint_every = 0;
+  std::optional<protocol::ChiefState> state;  // none: at the beginning
+};
 
 /// Makes the folder and writes its job.toml, before any process of the run is started. Refuses a folder that has a run in it already.
 Outcome write_run_job(const std::filesystem::path& folder, const std::string& job_text);
@@ -70,14 +74,10 @@ class RunFolder : public trace::Sink {
   report::TensorBoard board_;
 };
 
-/// How life `number` of a run's chief began. For replay.
 /// How long a real chief waits for the rest of its workers: processes take a while to load libraries and data.
 inline constexpr Duration start_patience = from_seconds(30);
 
-struct LifeBegan {
-  std::uint64_t checkpoint_every = 0;
-  std::optional<protocol::ChiefState> state;  // none: at the beginning
-};
+/// How life `number` of the chief of the run in `folder` began, and where what it heard is.
 Result<LifeBegan> beginning_of_life(const std::filesystem::path& folder, std::uint32_t number);
 [[nodiscard]] std::filesystem::path inputs_of_life(const std::filesystem::path& folder, std::uint32_t number);
 

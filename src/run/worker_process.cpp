@@ -56,11 +56,11 @@ void WorkerProcess::reach() {
   options.job = kit_ ? kit_->job : transport::JobHash{};
   const std::uint32_t life = ++lives_;
   transport::connect(pump_, options_.chief, options, [this, alive = alive_, life](auto connection) {
-    if (*alive && !ended_ && life == lives_) reached(std::move(connection), life);
+    if (*alive && !ended_ && life == lives_) reached(std::move(connection));
   });
 }
 
-void WorkerProcess::reached(Result<std::unique_ptr<transport::Connection>> connection, std::uint32_t) {
+void WorkerProcess::reached(Result<std::unique_ptr<transport::Connection>> connection) {
   if (!connection) {
     if (connection.error().next == Next::tell_user) return finish(connection.error());  // a wrong token stays wrong
     return lose(connection.error().message);

@@ -81,7 +81,7 @@ class WorkerProcess final : private transport::Hears, private DeskOwner {
   };
 
   void reach();
-  void reached(Result<std::unique_ptr<transport::Connection>> connection, std::uint32_t life);
+  void reached(Result<std::unique_ptr<transport::Connection>> connection);
   void briefed(const wire::Briefing& briefing);
   void prepared(Result<WorkerKit> kit, const wire::Briefing& briefing);
   void reach_servers();
