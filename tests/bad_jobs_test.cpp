@@ -119,7 +119,7 @@ std::vector<BadJob> bad_jobs_of_training() {
        "[strategy]\nkind = \"bsp\"\nsteps = 16" + workers,
        3,
        "strategy.steps",
-       {"found a knob that bsp does not take", "expected one of lookahead, clip, momentum, lr"}},
+       {"found a knob that bsp does not take", "expected one of bits, lookahead, clip, momentum, lr"}},
       {"KnobOfAnotherStrategyThanTheDefault",
        "[strategy]\nreplan = 2" + workers,
        2,

@@ -229,6 +229,7 @@ class EverySampleOnce : public Checker {
     switch (e.kind) {
       case Kind::leased: leased(e); break;
       case Kind::contributed: contributed(e); break;
+      case Kind::returned: returned(e); break;
       case Kind::dropped: dropped(e); break;
       case Kind::left: left(e); break;
       case Kind::counted: counted(e); break;
@@ -263,6 +264,21 @@ class EverySampleOnce : public Checker {
     const auto held = held_.find({e.worker, e.step});
     if (held == held_.end()) return complain(e, "a contribution without a lease", "one that was leased and has not ended");
     held->second.whole = true;
+  }
+  /// The end of a lease, for which there was no time; the rest of it counts.
+  void returned(const Event& e) {
+    const auto held = held_.find({e.worker, e.step});
+    const std::uint64_t first = e.epoch * epoch_samples_ + e.first;
+    const std::uint64_t last = e.epoch * epoch_samples_ + e.last;
+    if (held == held_.end() || !held->second.whole) return complain(e, "positions returned without a contribution", "one that has come");
+    for (auto& range : held->second.ranges) {
+      if (first < range.first || range.second != last || first >= last) continue;
+      std::fill(positions_.begin() + static_cast<std::ptrdiff_t>(first), positions_.begin() + static_cast<std::ptrdiff_t>(last),
+                State::free);
+      range.second = first;
+      return;
+    }
+    complain(e, fmt::format("positions {} to {} of epoch {} returned", e.first, e.last, e.epoch), "the end of a range that it was leased");
   }
   void dropped(const Event& e) {
     const auto held = held_.find({e.worker, e.step});
@@ -349,6 +365,7 @@ class Liveness : public Checker {
     const auto found = members_.find(e.worker);
     if (found == members_.end()) return;  // a fenced worker that does not know it yet
     Member& member = found->second;
+    if (member.doing == "computing" && e.kind != Kind::compute_ended && e.kind != Kind::left) return;  // what travels meanwhile is hidden
     if (member.doing) {
       --busy_;
       if (e.at - member.since > patience_.stage)

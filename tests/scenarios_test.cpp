@@ -81,7 +81,8 @@ void assign(Struct& target, const std::string& name, const std::string& value) {
   boost::mp11::mp_for_each<boost::describe::describe_members<Struct, boost::describe::mod_public>>([&](auto member) {
     if (name != member.name) return;
     known = true;
-    target.*member.pointer = static_cast<typename std::decay_t<decltype(target.*member.pointer)>::value_type>(number(value));
+    using Value = typename std::decay_t<decltype(target.*member.pointer)>::value_type;
+    if constexpr (std::is_arithmetic_v<Value>) target.*member.pointer = static_cast<Value>(number(value));
   });
   if (!known) throw BadScript(fmt::format("found knob \"{}\", which there is not", name));
 }
@@ -112,8 +113,10 @@ class Answers {
     if (send.to.role == protocol::Role::server && send.to.id > 0) return;  // told as server 0 is
     std::visit(match{[&](const wire::Apply& m) { apply(m); },
                      [&](const wire::Order& m) {
-                       line("  order w{} {}{}", m.worker.value, text(m.lease),
-                            m.local_steps > 1 ? fmt::format(" in {} steps", m.local_steps) : "");
+                       line("  order w{} {}{}{}{}", m.worker.value, text(m.lease),
+                            m.local_steps > 1 ? fmt::format(" in {} steps", m.local_steps) : "",
+                            m.limit > Duration{0} ? fmt::format(" within {:.3g} ms", 1e3 * seconds(m.limit)) : "",
+                            m.parameters != m.step ? fmt::format(" on the parameters of step {}", m.parameters.value) : "");
                      },
                      [&](const wire::Discard& m) { line("discard w{}/{}", m.worker.value, m.step.value); },
                      [&](const wire::Forget& m) { line("forget w{}", m.worker.value); },
@@ -128,6 +131,7 @@ class Answers {
   void operator()(const protocol::Joined& fact) { line("join w{} = {}", fact.worker.value, fact.node); }
   void operator()(const protocol::Left& fact) { line("leave w{} ({})", fact.worker.value, name_of(fact.why)); }
   void operator()(const protocol::Completed&) {}  // the commands say it
+  void operator()(const protocol::Returned& fact) { line("return w{}/{} {}", fact.worker.value, fact.step.value, text(fact.lease)); }
   void operator()(const protocol::Counted& fact) { staleness_[{fact.worker, fact.step}] = fact.staleness; }
   void operator()(const protocol::Released& fact) {
     line("release w{} step {} at v{} ({})", fact.worker.value, fact.step.value, fact.version.value, name_of(fact.why));
@@ -183,21 +187,26 @@ class Stage {
       return act(answers, [&](auto& hands) { hands.say_gathered(server, worker(words.at(0))); });
     }
     const Duration took = arguments.contains("took") ? duration(arguments.at("took")) : from_seconds(0.1);
-    for (const std::string& name : words) happen(command, name, took, answers);
+    const std::uint32_t done = arguments.contains("done") ? static_cast<std::uint32_t>(number(arguments.at("done"))) : 0;
+    for (const std::string& name : words) happen(command, name, {took, done}, answers);
   }
 
  private:
-  void happen(const std::string& command, const std::string& name, Duration took, Answers& answers) {
+  struct Work {
+    Duration took{};
+    std::uint32_t done = 0;  // samples; 0: all of the lease
+  };
+  void happen(const std::string& command, const std::string& name, const Work& work, Answers& answers) {
     if (command == "join") connections_[name] = next_connection_++;
     act(answers, [&](protocol::ChiefHands& hands) {
       if (command == "join" || command == "rejoin") {
         hands.hello(connections_.at(name), name, ++attempt_);
       } else if (command == "finish") {
-        hands.finish(worker(name), true, took);
+        hands.finish(worker(name), true, work.took, work.done);
       } else if (command == "nan") {
-        hands.finish(worker(name), false, took);
+        hands.finish(worker(name), false, work.took);
       } else if (command == "compute") {
-        hands.say_contributed(worker(name), true, took);
+        hands.say_contributed(worker(name), true, work.took, work.done);
       } else if (command == "die") {
         is_guest(name) ? hands.lose_guest(connections_.at(name)) : hands.lose(worker(name));
       } else if (command == "goodbye") {

@@ -21,6 +21,7 @@
 #include "checkers.h"
 #include "policy/strategies.h"
 #include "protocol/chief.h"
+#include "protocol/narration.h"
 #include "protocol/shard.h"
 #include "protocol/worker.h"
 #include "wire/encode.h"
@@ -41,6 +42,7 @@ struct SmallJob {
   std::uint32_t quorum = 2;
   std::uint32_t batch = 2;
   std::uint64_t samples = 4;
+  std::optional<std::uint32_t> delay{};  // of strategies that may overlap
 };
 
 enum class Misfortune : std::uint8_t { none, connection_breaks, breaks_in_mid_push, taken_for_dead, leaves, not_finite };
@@ -121,6 +123,8 @@ class SmallWorld {
       watch(std::make_unique<checkers::StalenessBound>(checkers::StalenessBound::Allowed{.staleness = 0, .ahead = {}}));
       watch(std::make_unique<checkers::RoundsDoNotOverlap>());
     }
+    if (job.strategy == "hps")
+      watch(std::make_unique<checkers::StalenessBound>(checkers::StalenessBound::Allowed{.staleness = job.delay.value_or(0), .ahead = {}}));
     for (std::uint32_t p = 0; p < job.workers; ++p) tell_worker(p, protocol::Started{}, 0);
   }
 
@@ -193,7 +197,7 @@ class SmallWorld {
       for (const auto& [key, slices] : memory.gathered) hasher.put(mix(2, key.first.value, key.second.value, slices));
     }
     for (const Process& process : processes_)
-      hasher.put(process.machine ? mix(process.history, process.computing ? process.computing->value + 1 : 0) : 0);
+      hasher.put(process.machine ? mix(process.history, process.computing ? process.computing->step.value + 1 : 0) : 0);
     for (const Lane& lane : lanes_) {
       hasher.put(lane.items.size());
       for (const Item& item : lane.items) hasher.put(item.hash);
@@ -225,7 +229,7 @@ class SmallWorld {
  private:
   struct Process {
     std::optional<protocol::Worker> machine;  // absent: gone
-    std::optional<Step> computing;
+    std::optional<wire::Order> computing;
     std::optional<WorkerId> member;  // as the chief knows it
     std::uint64_t history;
   };
@@ -260,6 +264,7 @@ class SmallWorld {
     perhaps(&policy::Knobs::steps, 1);
     perhaps(&policy::Knobs::bound, 0);
     perhaps(&policy::Knobs::bound_max, 1);
+    if (job.delay) perhaps(&policy::Knobs::delay, *job.delay);
     auto made = policy::make_strategy(spec, {job.batch, 0.9});
     check(made.ok(), "small worlds name strategies that exist");
     return std::move(*made);
@@ -372,10 +377,11 @@ class SmallWorld {
   }
 
   void finish_computing(std::uint32_t p, bool finite) {
-    const Step step = *processes_[p].computing;
+    const wire::Order order = *processes_[p].computing;
     processes_[p].computing.reset();
-    tell_worker(p, protocol::Computed{.step = step, .loss_sum = 1, .squared_norm = 1, .finite = finite, .compute = from_seconds(1)},
-                finite ? 3 : 4);
+    protocol::Computed computed{.step = order.step, .loss_sum = 1, .squared_norm = 1, .finite = finite, .compute = from_seconds(1)};
+    if (order.limit > Duration{0}) computed.samples = 1;  // its time is up early: the rest goes back
+    tell_worker(p, computed, finite ? 3 : 4);
   }
 
   // Machines and their answers
@@ -412,11 +418,12 @@ class SmallWorld {
     process.machine->step(now_, event, actions);
     for (const auto& action : actions)
       std::visit(match{[&](const protocol::Send& a) {
+                         if (std::holds_alternative<wire::Began>(a.message)) return;  // nothing depends on it
                          const auto id = process.machine->id();
                          send({Role::worker, p}, a.to, id ? protocol::peer(*id) : protocol::guest(p), a.message);
                        },
                        [&](const protocol::Compute& a) {
-                         process.computing = a.order.step;
+                         process.computing = a.order;
                          process.history = mix(hash_of(a.order), a.base.value);
                        },
                        [&](const protocol::Abandon&) { process.computing.reset(); }, [&](const protocol::Quit&) { die(p); }},
@@ -424,37 +431,41 @@ class SmallWorld {
   }
 
   void carry_out(const protocol::ChiefAction& action) {
-    std::visit(
-        match{
-            [&](const protocol::Send& a) { send_from_chief(a); },
-            [&](const protocol::Joined& a) { tell({.kind = Kind::joined, .worker = a.worker}); },
-            [&](const protocol::Left& a) {
-              tell({.kind = Kind::left, .why = static_cast<std::uint8_t>(a.why), .worker = a.worker});
-              members_.erase(a.worker);
-              processes_[process_of_.at(a.worker)].member.reset();
-              std::erase_if(parts_, [&](const auto& entry) { return entry.first.first == a.worker; });
-            },
-            [&](const protocol::Completed& a) {
-              tell({.kind = Kind::contributed, .worker = a.worker, .step = a.step, .version = a.base, .first = a.samples});
-            },
-            [&](const protocol::Counted& a) {
-              tell({.kind = Kind::counted,
-                    .worker = a.worker,
-                    .step = a.step,
-                    .version = a.version,
-                    .first = a.samples,
-                    .last = a.staleness,
-                    .value = a.weight});
-            },
-            [&](const protocol::Released& a) { tell({.kind = Kind::released, .worker = a.worker, .step = a.step, .version = a.version}); },
-            [&](const protocol::Held& a) { tell({.kind = Kind::held, .worker = a.worker}); },
-            [&](const protocol::Dropped& a) { tell({.kind = Kind::dropped, .worker = a.worker, .step = a.step}); },
-            [&](const protocol::Rested& a) { tell({.kind = Kind::rested, .worker = a.worker}); }, [&](const protocol::Evaluate&) {}, [&](const protocol::Checkpoint&) {},
-            [&](const protocol::Finished& a) {
-              ended_ = a.why;
-              tell({.kind = Kind::finished, .why = static_cast<std::uint8_t>(a.why), .first = chief_.ledger().counted()});
-            }},
-        action);
+    std::visit(match{[&](const protocol::Send& a) { send_from_chief(a); },
+                     [&](const protocol::Joined& a) { tell({.kind = Kind::joined, .worker = a.worker}); },
+                     [&](const protocol::Left& a) {
+                       tell({.kind = Kind::left, .why = static_cast<std::uint8_t>(a.why), .worker = a.worker});
+                       members_.erase(a.worker);
+                       processes_[process_of_.at(a.worker)].member.reset();
+                       std::erase_if(parts_, [&](const auto& entry) { return entry.first.first == a.worker; });
+                     },
+                     [&](const protocol::Completed& a) {
+                       tell({.kind = Kind::contributed, .worker = a.worker, .step = a.step, .version = a.base, .first = a.samples});
+                     },
+                     [&](const protocol::Returned& a) {
+                       for (const trace::Event& event : protocol::narrated(a)) tell(event);
+                     },
+                     [&](const protocol::Counted& a) {
+                       tell({.kind = Kind::counted,
+                             .worker = a.worker,
+                             .step = a.step,
+                             .version = a.version,
+                             .first = a.samples,
+                             .last = a.staleness,
+                             .value = a.weight});
+                     },
+                     [&](const protocol::Released& a) {
+                       tell({.kind = Kind::released, .worker = a.worker, .step = a.step, .version = a.version});
+                     },
+                     [&](const protocol::Held& a) { tell({.kind = Kind::held, .worker = a.worker}); },
+                     [&](const protocol::Dropped& a) { tell({.kind = Kind::dropped, .worker = a.worker, .step = a.step}); },
+                     [&](const protocol::Rested& a) { tell({.kind = Kind::rested, .worker = a.worker}); },
+                     [&](const protocol::Evaluate&) {}, [&](const protocol::Checkpoint&) {},
+                     [&](const protocol::Finished& a) {
+                       ended_ = a.why;
+                       tell({.kind = Kind::finished, .why = static_cast<std::uint8_t>(a.why), .first = chief_.ledger().counted()});
+                     }},
+               action);
   }
 
   void send_from_chief(const protocol::Send& out) {

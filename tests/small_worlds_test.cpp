@@ -195,6 +195,21 @@ TEST_P(SmallWorlds, ThreeWorkersAndTwoServersKeepEveryPromiseInManyOrders) {
   }
 }
 
+// With one step of overlap, and steps whose time is up after one sample: what is left of them goes to whoever asks next, whoever dies.
+TEST(SmallWorldsOverlapped, WhatThereWasNoTimeForIsDoneOnceInEveryOrder) {
+  const Explored explored = Search({.strategy = "hps", .batch = 4, .samples = 6, .delay = 1}).run();
+  EXPECT_EQ(explored.trouble, "");
+  EXPECT_GT(explored.ends, 100U);
+}
+
+TEST(SmallWorldsOverlapped, ThreeWorkersKeepEveryPromiseInManyOrders) {
+  const SmallJob job{.strategy = "hps", .workers = 3, .servers = 2, .slices = 4, .quorum = 2, .batch = 6, .samples = 30, .delay = 1};
+  for (std::uint64_t seed = 0; seed < 5 * worlds_wanted(); ++seed) {
+    const std::string trouble = walk(job, seed);
+    ASSERT_EQ(trouble, "") << "seed " << seed;
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(Every, SmallWorlds, testing::ValuesIn(policy::strategy_names().begin(), policy::strategy_names().end()),
                          [](const auto& strategy) {
                            std::string name(strategy.param);

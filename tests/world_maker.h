@@ -120,6 +120,10 @@ inline policy::StrategySpec make_strategy(Dice& dice, std::size_t nodes, const p
   perhaps(&policy::Knobs::clip, dice.one_in(2) ? 0 : dice.real(1.05, 2));
   perhaps(&policy::Knobs::momentum, dice.real(0, 0.9));
   perhaps(&policy::Knobs::replan, dice.whole(1, 10));
+  perhaps(&policy::Knobs::delay, dice.whole(0, 1));
+  perhaps(&policy::Knobs::box, dice.one_in(2));
+  static constexpr std::array<policy::BitsWish, 5> bits{{{false, {32, 32}}, {false, {8, 8}}, {false, {4, 8}}, {false, {2, 4}}, {true, {}}}};
+  perhaps(&policy::Knobs::bits, dice.of(bits));
   if (dice.one_in(6))
     for (std::uint32_t n = dice.whole(1, static_cast<std::uint32_t>(nodes)); n > 0; --n)
       spec.batches.push_back(dice.whole(1, setting.global_batch));

@@ -45,6 +45,7 @@ StalenessBound::Allowed allowed_staleness(const MadeWorld& made) {
   const std::string& kind = made.strategy.kind;
   const policy::Knobs& knobs = made.strategy.knobs;
   if (has_barrier(made)) return {.staleness = 0, .ahead = {}};
+  if (kind == "hps") return {.staleness = knobs.delay.value_or(1), .ahead = {}};
   if (kind != "ssp" && kind != "dssp") return {};
   const std::uint64_t lower = knobs.bound.value_or(3);
   const std::uint64_t upper = kind == "ssp" ? lower : std::max<std::uint64_t>(lower, knobs.bound_max.value_or(15));
@@ -55,7 +56,7 @@ StalenessBound::Allowed allowed_staleness(const MadeWorld& made) {
 
 WeightsSum::Law weight_law(const MadeWorld& made) {
   const std::string& kind = made.strategy.kind;
-  const bool guarded = kind == "asp" || kind == "asp-look" || kind == "ssp" || kind == "dssp";
+  const bool guarded = kind == "asp" || kind == "asp-look" || kind == "ssp" || kind == "dssp" || kind == "hps";
   const bool clips = made.strategy.knobs.clip.value_or(guarded ? 1.5 : 0) > 0;
   return {.of = kind == "local-sgd" ? WeightsSum::Of::models : WeightsSum::Of::gradients,
           .global_batch = static_cast<double>(made.setting.global_batch),

@@ -26,7 +26,7 @@ double microseconds_per_contribution(const std::string& name, std::uint32_t work
     for (const policy::Apply& update : decisions.apply) {
       weights.resize(update.members.size());
       strategy.weigh(update.members, weights);
-      strategy.updated();
+      strategy.updated(0.5);
     }
     for (const policy::Release& release : decisions.release) {
       (void)strategy.plan(release.worker);
@@ -46,8 +46,9 @@ double microseconds_per_contribution(const std::string& name, std::uint32_t work
     now += from_seconds(1e-4);
     const policy::Plan plan = strategy.plan(worker);
     const double speed = 250.0 * (1U << (worker.value % 4));
-    strategy.contributed(now, {worker, Step{i}, Version{i}, plan.samples, plan.local_steps, 1.0, from_seconds(plan.samples / speed)},
-                         decisions);
+    policy::Contribution contribution{worker, Step{i}, Version{i}, plan.samples, plan.local_steps, 1.0, from_seconds(plan.samples / speed)};
+    contribution.push = contribution.pull = from_seconds(1e-3);
+    strategy.contributed(now, contribution, decisions);
     carry_out();
   }
   return watch.seconds() / static_cast<double>(contributions) * 1e6;

@@ -1,11 +1,27 @@
 // [strategy] and the entries of a strategy list: the same keys, judged by the same reader.
 #include <fmt/format.h>
 
+#include <array>
+#include <optional>
+#include <span>
+
 #include "app/job_sections.h"
 #include "policy/strategies.h"
 
 namespace motley::app {
 namespace {
+
+constexpr std::array<Named<std::optional<policy::BitsWish>>, 8> bits_choices{{
+    {"32", policy::BitsWish{false, {32, 32}}},
+    {"16", policy::BitsWish{false, {16, 16}}},
+    {"8", policy::BitsWish{false, {8, 8}}},
+    {"8/8", policy::BitsWish{false, {8, 8}}},
+    {"4/8", policy::BitsWish{false, {4, 8}}},
+    {"4/4", policy::BitsWish{false, {4, 4}}},
+    {"2/8", policy::BitsWish{false, {2, 8}}},
+    {"dynamic", policy::BitsWish{true, {}}},
+}};
+constexpr std::array<Named<std::optional<bool>>, 2> yes_or_no{{{"true", true}, {"false", false}}};
 
 void read_knobs(Reader& section, policy::Knobs& knobs) {
   section.integer("steps", knobs.steps, at_least(1).no_more_than(1e6), "local steps of one round");
@@ -16,6 +32,9 @@ void read_knobs(Reader& section, policy::Knobs& knobs) {
   section.number("momentum", knobs.momentum, from_to_below(0, 1), "in place of the optimizer's");
   section.number("lr", knobs.lr, above(0).no_more_than(1e3), "in place of the optimizer's");
   section.integer("replan", knobs.replan, at_least(1).no_more_than(1e9), "updates between two load plans");
+  section.choice("bits", knobs.bits, std::span<const Named<std::optional<policy::BitsWish>>>(bits_choices));
+  section.integer("delay", knobs.delay, between(0, 1), "steps by which parameters may be late");
+  section.choice("box", knobs.box, std::span<const Named<std::optional<bool>>>(yes_or_no));
 }
 
 /// The pieces of "local-sgd:steps=16:lr=0.01", the kind first.

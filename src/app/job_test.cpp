@@ -194,7 +194,7 @@ TEST(Strategy, ErrorsNameTheEntryTheKnobAndTheRemedy) {
       {"ssp:bound=1:bound=2", "bound: found twice"},
       {"dssp:bound=5:bound_max=4", "bound_max: found 4, expected at least 5"},
       {"dssp:bound=20", "strategy \"dssp:bound=20\": bound: found 20, expected at most 15, which is the preset of bound_max"},
-      {"bsp:steps=4", "strategy \"bsp:steps=4\": steps: found a knob that bsp does not take, expected one of lookahead"},
+      {"bsp:steps=4", "strategy \"bsp:steps=4\": steps: found a knob that bsp does not take, expected one of bits"},
       {"bsp:momentum=1", "momentum: found 1, expected a number from 0 to below 1"},
       {"bsp:lookahead=65", "lookahead: found 65, expected an integer from 0 to 64"},
       {"", "found \"\", expected one of"},

@@ -1,5 +1,8 @@
 #include "app/learning.h"
 
+#include <new>
+#include <string_view>
+
 namespace motley::app {
 namespace {
 
@@ -10,7 +13,14 @@ auto at_border(Deed deed) {
     return deed();
   } catch (const Bug&) {
     throw;
+  } catch (const std::bad_alloc& failure) {
+    throw store::OutOfMemory(failure.what());
   } catch (const std::exception& failure) {
+    const std::string_view what = failure.what();
+    // Torch has no exception of its own for this that both its versions share.
+    if (what.find("out of memory") != what.npos || what.find("not enough memory") != what.npos ||
+        what.find("can't allocate memory") != what.npos)
+      throw store::OutOfMemory(failure.what());
     throw LearnerFailed(failure.what());
   }
 }
@@ -31,11 +41,30 @@ store::Loss Learning::evaluate(std::span<const float> values) {
   return at_border([&] { return loss(learner_->evaluate(values)); });
 }
 
+namespace {
+
+constexpr std::uint64_t small_tensor = 256;  // values: what it would save is nothing
+constexpr double cheap_part = 0.25;          // of the model
+
+/// Biases, norms and tiny tensors travel as they are. The first and the last layer get at least 8 bits where they are a small part of the
+/// model; where one of them is most of it, that would be the precision of everything.
+std::uint8_t least_bits(const learn::Tensor& tensor, const learn::ModelShape& shape, std::uint64_t edges) {
+  if (tensor.kind == learn::TensorKind::statistic || tensor.shape.size() < 2 || tensor.count < small_tensor) return 32;
+  const bool edge = tensor.block == 0 || tensor.block + 1 == shape.blocks;
+  return edge && static_cast<double>(edges) <= cheap_part * static_cast<double>(shape.parameters) ? 8 : 2;
+}
+
+}  // namespace
+
 std::vector<store::TensorPlace> places(const learn::ModelShape& shape) {
+  std::uint64_t edges = 0;
+  for (const learn::Tensor& tensor : shape.tensors)
+    if (tensor.block == 0 || tensor.block + 1 == shape.blocks) edges += tensor.count;
   std::vector<store::TensorPlace> result;
   for (const learn::Tensor& tensor : shape.tensors)
     result.push_back({tensor.offset, tensor.count,
-                      tensor.kind == learn::TensorKind::parameter ? store::SliceKind::parameter : store::SliceKind::statistic});
+                      tensor.kind == learn::TensorKind::parameter ? store::SliceKind::parameter : store::SliceKind::statistic,
+                      least_bits(tensor, shape, edges)});
   return result;
 }
 

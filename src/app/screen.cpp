@@ -17,6 +17,7 @@ void Screen::turn(WorkerId worker, const std::string& state, Instant now) {
   const auto found = members_.find(worker);
   if (found == members_.end()) return;
   Member& member = found->second;
+  if (member.state == "computing" && state != "sending") return;  // what travels meanwhile is hidden
   if (member.state == "waiting" && state != "waiting") member.waited_s += seconds(now - member.waiting_since);
   if (member.state != "waiting" && state == "waiting") member.waiting_since = now;
   member.state = state;
@@ -53,6 +54,7 @@ void Screen::told(const trace::Event& event) {
       if (!options_.terminal) fmt::print(stderr, "{}\n", lines().front());
       break;
     case Kind::leased:
+    case Kind::returned:
     case Kind::applied:
     case Kind::held:
     case Kind::dropped:

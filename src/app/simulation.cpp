@@ -89,12 +89,17 @@ Result<RunResult> run_job(const Job& job, const Material& material, const Simula
 }  // namespace
 
 Result<RunResult> simulate(const Job& job, const Material& material, const SimulationOptions& options) {
-  try {
-    return run_job(job, material, options);
-  } catch (const LearnerFailed& failure) {
+  const auto failed = [&](const std::exception& failure) {
     return world_failed(
         fmt::format("{}, seed {}: cannot go on computing the model \"{}\" with batches of {} samples in all: torch says: {}", options.label,
                     options.seed, job.model.kind, job.global_batch, failure.what()));
+  };
+  try {
+    return run_job(job, material, options);
+  } catch (const LearnerFailed& failure) {
+    return failed(failure);
+  } catch (const store::OutOfMemory& failure) {
+    return failed(failure);
   }
 }
 

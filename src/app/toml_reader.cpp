@@ -164,18 +164,29 @@ void Reader::rate(std::string_view key, double& target, std::string_view meaning
   if (const auto x = read_quantity(key, parse_rate, bounds, expected, presence)) target = *x;
 }
 
+namespace {
+
+/// A choice may be a word that looks like something else: 32, true.
+std::optional<std::string> word_of(const Value& value) {
+  if (const auto* text = std::get_if<std::string>(&value.held)) return *text;
+  if (const auto* number = std::get_if<std::int64_t>(&value.held)) return std::to_string(*number);
+  if (const auto* flag = std::get_if<bool>(&value.held)) return *flag ? "true" : "false";
+  return std::nullopt;
+}
+
+}  // namespace
+
 std::optional<std::size_t> Reader::read_choice(std::string_view key, std::span<const std::string> names, Presence presence) {
   const std::string expected = fmt::format("one of {}", fmt::join(quoted(names), ", "));
   const Value* value = ask(key, expected, presence);
   if (value == nullptr) return std::nullopt;
-  const auto* text = std::get_if<std::string>(&value->held);
-  if (text == nullptr) {
-    complain_found(key, describe_kind(*value), expected);
-    return std::nullopt;
-  }
-  const auto it = std::find(names.begin(), names.end(), *text);
+  const std::optional<std::string> word = word_of(*value);
+  const auto it = word ? std::find(names.begin(), names.end(), *word) : names.end();
   if (it != names.end()) return static_cast<std::size_t>(it - names.begin());
-  complain(key, expected + did_you_mean(*text, names));
+  if (std::holds_alternative<std::string>(value->held))
+    complain(key, expected + did_you_mean(*word, names));
+  else
+    complain_found(key, describe_kind(*value), expected);
   return std::nullopt;
 }
 

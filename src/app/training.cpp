@@ -5,7 +5,9 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/check.h"
 #include "cluster/cost.h"
+#include "codec/codec.h"
 #include "policy/strategies.h"
 
 namespace motley::app {
@@ -25,6 +27,20 @@ Result<std::vector<std::uint32_t>> limits_of_memory(const Job& job, std::uint64_
     limits.push_back(*most);
   }
   return limits;
+}
+
+/// What all slices take on the wire.
+policy::Traffic traffic_of(const store::Layout& layout) {
+  const auto bytes = [&](std::uint8_t bits) {
+    double sum = 0;
+    for (const store::Slice& slice : layout.slices) {
+      const auto codec = codec::make(slice.bits(bits));
+      check(codec.ok(), "there is a codec for each precision");
+      sum += static_cast<double>((*codec)->encoded_bytes(slice.count));
+    }
+    return sum;
+  };
+  return {bytes(32), bytes(16), bytes(8), bytes(4), bytes(2)};
 }
 
 protocol::ChiefOptions chief_options(const Job& job, const Material& material) {
@@ -52,9 +68,6 @@ Result<Material> load_material(const Job& job) {
 }
 
 Result<Training> make_training(const Job& job, const Material& material, const policy::StrategySpec& spec) {
-  auto strategy = policy::make_strategy(spec, {job.global_batch, job.optimizer.momentum});
-  if (!strategy) return strategy.error();
-
   std::unique_ptr<Learning> learning;
   std::vector<store::TensorPlace> tensors{{0, job.timing_values, store::SliceKind::parameter}};
   if (!job.timing_only) {
@@ -70,6 +83,8 @@ Result<Training> make_training(const Job& job, const Material& material, const p
           fmt::format("{}: cluster.server.count: found {} servers for a model of {} slices; expected at most one server per slice (or a "
                       "smaller [wire] slice)",
                       job.file.string(), job.cluster.servers, layout.slices.size()));
+  auto strategy = policy::make_strategy(spec, {job.global_batch, job.optimizer.momentum, traffic_of(layout)});
+  if (!strategy) return strategy.error();
   auto limits = limits_of_memory(job, layout.values * sizeof(float),
                                  learning ? learning->activation_bytes_per_sample() : job.timing_activation_bytes);
   if (!limits) return limits.error();

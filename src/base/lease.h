@@ -25,6 +25,20 @@ struct Lease {
     return n;
   }
   [[nodiscard]] bool empty() const { return ranges.empty(); }
+  /// Keeps the first `samples` positions and returns the rest.
+  Lease cut(std::uint64_t samples) {
+    Lease rest;
+    std::size_t kept = 0;
+    while (kept < ranges.size() && ranges[kept].size() <= samples) samples -= ranges[kept++].size();
+    rest.ranges.assign(ranges.begin() + static_cast<std::ptrdiff_t>(kept), ranges.end());
+    ranges.resize(kept);
+    if (samples > 0 && !rest.empty()) {
+      Range& first = rest.ranges.front();
+      ranges.push_back({first.epoch, first.first, first.first + samples});
+      first.first += samples;
+    }
+    return rest;
+  }
 };
 
 }  // namespace motley

@@ -18,11 +18,30 @@ Device::Device(const Spec& spec, NodeId node, std::uint64_t seed)
 }
 
 Instant Device::finish(Instant start, std::uint64_t samples, std::uint32_t steps) {
-  double work = seconds(compute_time(node_, samples, steps));
-  if (node_.jitter > 0) work *= jitter_.log_normal(node_.jitter);
+  return work(start, samples, steps, Duration{0}, 1).end;
+}
+
+Device::Stint Device::work(Instant start, std::uint64_t samples, std::uint32_t steps, Duration limit, std::uint32_t micro) {
+  std::erase_if(spells_, [&](const Spell& spell) { return spell.to <= start; });
+  const double stretch = node_.jitter > 0 ? jitter_.log_normal(node_.jitter) : 1;
+  const auto end_of = [&](std::uint64_t count) { return finish(start, seconds(compute_time(node_, count, steps)) * stretch); };
+  const Instant whole = end_of(samples);
+  if (limit <= Duration{0} || whole <= start + limit) return {samples, whole};
+  // The last look at the clock that comes before the limit, by bisection; then whichever of it and the next is nearer.
+  std::uint64_t before = 0;
+  std::uint64_t after = (samples + micro - 1) / micro;
+  while (after - before > 1) {
+    const std::uint64_t middle = (before + after) / 2;
+    (end_of(middle * micro) <= start + limit ? before : after) = middle;
+  }
+  const std::uint64_t more = std::min<std::uint64_t>(after * micro, samples);
+  if (before == 0 || end_of(more) - (start + limit) < start + limit - end_of(before * micro)) return {more, end_of(more)};
+  return {before * micro, end_of(before * micro)};
+}
+
+Instant Device::finish(Instant start, double work) {
   if (faults_.empty() && !node_.slowdowns) return start + from_seconds(work);
 
-  std::erase_if(spells_, [&](const Spell& spell) { return spell.to <= start; });
   Instant now = start;
   for (;;) {
     foresee(now);

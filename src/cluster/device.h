@@ -18,7 +18,16 @@ class Device {
   /// When a step of `samples` samples in `steps` local steps that begins at `start` is done. Starts must not go back in time.
   [[nodiscard]] Instant finish(Instant start, std::uint64_t samples, std::uint32_t steps);
 
+  /// What a device does that looks at its clock after every `micro` samples and stops where that is nearest to `limit`.
+  struct Stint {
+    std::uint64_t samples = 0;  // done, at least one
+    Instant end{};
+  };
+  /// The same for one step of at most `samples` samples. A limit of 0 is none.
+  [[nodiscard]] Stint work(Instant start, std::uint64_t samples, std::uint32_t steps, Duration limit, std::uint32_t micro);
+
  private:
+  [[nodiscard]] Instant finish(Instant start, double work);
   /// From `from` to `to` everything takes `factor` times as long; infinite: nothing moves.
   struct Spell {
     Instant from{};

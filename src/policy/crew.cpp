@@ -18,6 +18,10 @@ void Crew::join(std::span<const Newcomer> newcomers) {
   }
 }
 
+void Crew::restrict(WorkerId worker, std::uint32_t most_samples) {
+  limits_[worker.value] = std::min(limits_[worker.value], std::max(most_samples, 1U));
+}
+
 std::vector<std::uint32_t> Crew::shares(std::uint32_t total, std::span<const cluster::Affine> devices) const {
   std::vector<std::uint32_t> limits;
   limits.reserve(workers().size());

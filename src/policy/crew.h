@@ -19,6 +19,8 @@ class Crew {
  public:
   void join(std::span<const Newcomer> newcomers);
   void leave(WorkerId worker) { roster_.leave(worker); }
+  /// One step of this worker may have no more than this.
+  void restrict(WorkerId worker, std::uint32_t most_samples);
   [[nodiscard]] const std::vector<WorkerId>& workers() const { return roster_.workers(); }  // ascending
   /// Position in workers(). Must be present. O(log P).
   [[nodiscard]] std::size_t rank(WorkerId worker) const { return roster_.rank(worker); }

@@ -7,6 +7,7 @@
 
 #include "base/ids.h"
 #include "base/time.h"
+#include "policy/spec.h"
 
 namespace motley::policy {
 
@@ -17,8 +18,16 @@ struct Contribution {
   Version base;  // version of the parameters it was computed at
   std::uint32_t samples{};
   std::uint32_t local_steps{};
-  double norm{};       // Euclidean, of the mean gradient or of the delta
-  Duration compute{};  // computing alone
+  double norm{};                 // Euclidean, of the mean gradient or of the delta
+  Duration compute{};            // computing alone
+  std::uint32_t ordered{};       // samples that it was to compute at most; more than `samples`: its time was up
+  bool limited{};                // its time was limited
+  Duration push{};               // from computed until every server had it all
+  Duration pull{};               // from its order until the last slice of parameters was there; 0: they were there already
+  Bits bits{};                   // that it travelled with
+  double loss{};                 // mean over the samples
+  double residual{};             // what rounding has kept back of the last one, as a part of it: |e| / |p|
+  std::uint32_t most_samples{};  // its worker has found that one step cannot have more; 0: no news
 };
 
 enum class Why : std::uint8_t {

@@ -24,6 +24,11 @@ class Gate {
   virtual void contributed(Instant now, const Contribution& contribution, Decisions& out) = 0;
   /// A busy worker's contribution was refused; the worker is idle again and its lease is back in the pool.
   virtual void refused(Instant now, WorkerId worker, Decisions& out) = 0;
+  /// From the next release on, whoever is here may work on so many steps at once beyond the oldest. Gates without rounds have no use for
+  /// it.
+  virtual void overlap(std::uint32_t /*delay*/) {}
+  /// Everyone is released at the same versions.
+  [[nodiscard]] virtual bool in_step() const { return false; }
 };
 
 }  // namespace motley::policy

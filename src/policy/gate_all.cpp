@@ -1,47 +1,91 @@
 #include "policy/gate_all.h"
 
 #include <algorithm>
+#include <tuple>
+#include <utility>
 
 namespace motley::policy {
 
 void GateAll::joined(Instant, std::span<const WorkerId> workers, Decisions& out) {
   for (const WorkerId worker : workers) {
     roster_.join(worker);
+    if (owes_.size() <= worker.value) owes_.resize(worker.value + 1);
     if (roster_.busy_count() > 0) out.hold.push_back({worker, Why::round_in_progress, roster_.busy_count()});
   }
-  begin_round_if_complete(Why::first_order, out);
+  go_on(Why::first_order, out);
 }
 
 void GateAll::left(Instant, WorkerId worker, Decisions& out) {
   roster_.leave(worker);
-  begin_round_if_complete(arrived_.empty() ? Why::work_returned : Why::barrier_complete, out);
+  for (const RoundNumber owed : owes_[worker.value].ordered) settle(owed);
+  owes_[worker.value] = {};
+  const bool anything = !rounds_.empty() && !rounds_.front().arrived.empty();
+  go_on(anything ? Why::barrier_complete : Why::work_returned, out);
 }
 
-void GateAll::ordered(Instant, WorkerId worker) { roster_.set_busy(worker, true); }
+void GateAll::ordered(Instant, WorkerId worker) {
+  Owes& owes = owes_[worker.value];
+  owes.ordered.push_back(owes.released.front());
+  owes.released.erase(owes.released.begin());
+  roster_.set_busy(worker, true);
+}
 
-void GateAll::rested(Instant, WorkerId, Decisions&) {}
+void GateAll::rested(Instant, WorkerId worker, Decisions&) {
+  Owes& owes = owes_[worker.value];
+  settle(owes.released.front());
+  owes.released.erase(owes.released.begin());
+  // The last round may have found nobody at all; then there is no such round.
+  while (!rounds_.empty() && rounds_.back().missing == 0 && rounds_.back().arrived.empty()) rounds_.pop_back();
+}
 
 void GateAll::contributed(Instant, const Contribution& contribution, Decisions& out) {
-  roster_.set_busy(contribution.worker, false);
-  arrived_.push_back(contribution);
-  if (roster_.busy_count() > 0) out.hold.push_back({contribution.worker, Why::others_computing, roster_.busy_count()});
-  begin_round_if_complete(Why::barrier_complete, out);
+  const WorkerId worker = contribution.worker;
+  Owes& owes = owes_[worker.value];
+  const RoundNumber number = owes.ordered.front();
+  owes.ordered.erase(owes.ordered.begin());
+  settle(number);
+  round(number).arrived.push_back(contribution);
+  if (owes.ordered.empty()) roster_.set_busy(worker, false);
+  hold_if_others_work(worker, out);
+  go_on(Why::barrier_complete, out);
 }
 
 void GateAll::refused(Instant, WorkerId worker, Decisions& out) {
-  roster_.set_busy(worker, false);
-  if (roster_.busy_count() > 0) out.hold.push_back({worker, Why::others_computing, roster_.busy_count()});
-  begin_round_if_complete(arrived_.empty() ? Why::work_returned : Why::barrier_complete, out);
+  Owes& owes = owes_[worker.value];
+  settle(owes.ordered.front());
+  owes.ordered.erase(owes.ordered.begin());
+  if (owes.ordered.empty()) roster_.set_busy(worker, false);
+  hold_if_others_work(worker, out);
+  const bool anything = !rounds_.front().arrived.empty();
+  go_on(anything ? Why::barrier_complete : Why::work_returned, out);
 }
 
-void GateAll::begin_round_if_complete(Why why, Decisions& out) {
-  if (roster_.busy_count() > 0) return;
-  if (!arrived_.empty()) {
-    std::sort(arrived_.begin(), arrived_.end(), [](const Contribution& a, const Contribution& b) { return a.worker < b.worker; });
-    out.apply.push_back({std::move(arrived_)});
-    arrived_.clear();
+void GateAll::hold_if_others_work(WorkerId worker, Decisions& out) const {
+  if (!roster_.busy(worker) && !rounds_.empty() && rounds_.front().missing > 0)
+    out.hold.push_back({worker, Why::others_computing, rounds_.front().missing});
+}
+
+/// Closes rounds that are complete, then opens as many as may be under way. While a round goes on there is no more work than when it
+/// began, unless some came back: then nobody is asked again.
+void GateAll::go_on(Why why, Decisions& out) {
+  const RoundNumber before = oldest_;
+  while (!rounds_.empty() && rounds_.front().missing == 0) {
+    std::vector<Contribution>& arrived = rounds_.front().arrived;
+    std::sort(arrived.begin(), arrived.end(),
+              [](const Contribution& a, const Contribution& b) { return std::tie(a.worker, a.step) < std::tie(b.worker, b.step); });
+    if (!arrived.empty()) out.apply.push_back({std::move(arrived)});
+    rounds_.pop_front();
+    ++oldest_;
   }
-  for (const WorkerId worker : roster_.workers()) out.release.push_back({worker, why});
+  if (roster_.workers().empty() || (oldest_ == before && why == Why::barrier_complete)) return;
+  while (rounds_.size() <= delay_) {
+    const RoundNumber number = oldest_ + rounds_.size();
+    rounds_.push_back({roster_.workers().size(), {}});
+    for (const WorkerId worker : roster_.workers()) {
+      owes_[worker.value].released.push_back(number);
+      out.release.push_back({worker, why});
+    }
+  }
 }
 
 }  // namespace motley::policy

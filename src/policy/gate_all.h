@@ -1,10 +1,16 @@
 // Gate `all`: a barrier over everyone of the round.
 //
-// Rule: a round begins when nobody is busy; whoever is idle then takes part. When the last of them has contributed (or left), all
-//   contributions make one update, in order of worker id, and the next round begins. Who joins in mid-round waits for the next.
-// Guarantee: staleness 0; with fixed membership the result does not depend on timing.
-// Cost: everyone waits for the slowest. O(P) per round, O(1) per contribution.
+// Rule: whoever is here when a round begins takes part in it. When the last of them has contributed (or left), all contributions make one
+//   update, in order of worker id, and the next round begins. Who joins in mid-round waits for the next. With an overlap of d, rounds t to
+//   t+d are under way at once: a worker that is done with round t goes on to t+1 while the others, the sums and the parameters travel.
+// Guarantee: staleness at most d; with d = 0 and fixed membership the result does not depend on timing.
+// Cost: everyone waits for the slowest, d rounds later. O(P) per round, O(1) per contribution.
 #pragma once
+#include <boost/container/small_vector.hpp>
+#include <cstdint>
+#include <deque>
+#include <vector>
+
 #include "policy/gate.h"
 #include "policy/roster.h"
 
@@ -18,11 +24,29 @@ class GateAll : public Gate {
   void rested(Instant now, WorkerId worker, Decisions& out) override;
   void contributed(Instant now, const Contribution& contribution, Decisions& out) override;
   void refused(Instant now, WorkerId worker, Decisions& out) override;
+  void overlap(std::uint32_t delay) override { delay_ = delay; }
+  [[nodiscard]] bool in_step() const override { return true; }
 
  private:
-  void begin_round_if_complete(Why why, Decisions& out);
+  using RoundNumber = std::uint64_t;
+  struct Round {
+    std::size_t missing = 0;  // contributions, among them those of workers just released
+    std::vector<Contribution> arrived;
+  };
+  struct Owes {
+    boost::container::small_vector<RoundNumber, 2> ordered;   // oldest first: a worker contributes in order
+    boost::container::small_vector<RoundNumber, 2> released;  // the chief's answer is still out
+  };
+  [[nodiscard]] Round& round(RoundNumber number) { return rounds_[number - oldest_]; }
+  void settle(RoundNumber number) { --round(number).missing; }
+  void go_on(Why why, Decisions& out);
+  void hold_if_others_work(WorkerId worker, Decisions& out) const;
+
   Roster roster_;
-  std::vector<Contribution> arrived_;
+  std::uint32_t delay_ = 0;
+  std::deque<Round> rounds_;  // under way
+  RoundNumber oldest_ = 0;
+  std::vector<Owes> owes_;  // by WorkerId
 };
 
 }  // namespace motley::policy

@@ -2,23 +2,40 @@
 // memory holds; when everyone is full, the batch is smaller than the global one, and each contribution still counts b_i/B.
 #pragma once
 #include <cstdint>
+#include <functional>
 #include <span>
 
 #include "base/ids.h"
+#include "base/time.h"
 #include "policy/crew.h"
 #include "policy/monitor.h"
 
 namespace motley::policy {
+
+/// A step that ends when its time is up, done or not: what is left of its lease goes back to the pool.
+struct Box {
+  std::uint32_t spare = 0;  // samples beyond the batch, should there be time for them
+  Duration limit{};         // of computing; 0: there is none
+  std::uint32_t micro = 1;  // samples between two looks at the clock
+};
+
+/// Seconds of a worker's step that it neither computes nor hides under computing.
+using Exposed = std::function<double(WorkerId)>;
 
 class Load {
  public:
   virtual ~Load() = default;
   virtual void joined(std::span<const Newcomer> newcomers) = 0;
   virtual void left(WorkerId worker) = 0;
+  /// This worker has found that one step cannot have more samples than this.
+  virtual void restricted(WorkerId worker, std::uint32_t most_samples) = 0;
   /// A global update was made: time to think again, for loads that do.
-  virtual void updated(const Monitor& monitor) = 0;
+  virtual void updated(const Monitor& monitor, const Exposed& exposed) = 0;
   /// Samples for this worker's next step: at least 1, at most what it said that it can hold. O(log P).
   [[nodiscard]] virtual std::uint32_t batch(WorkerId worker) const = 0;
+  [[nodiscard]] virtual Box box(WorkerId) const { return {}; }
+  /// How long a step of the plan computes; 0: there is no such plan.
+  [[nodiscard]] virtual double step_s() const { return 0; }
 };
 
 }  // namespace motley::policy

@@ -21,7 +21,11 @@ class LoadEqual : public Load {
     crew_.leave(worker);
     plan_.clear();
   }
-  void updated(const Monitor&) override {}
+  void restricted(WorkerId worker, std::uint32_t most_samples) override {
+    crew_.restrict(worker, most_samples);
+    plan_.clear();
+  }
+  void updated(const Monitor&, const Exposed&) override {}
   [[nodiscard]] std::uint32_t batch(WorkerId worker) const override;
   [[nodiscard]] std::uint32_t limit(WorkerId worker) const { return crew_.limit(worker); }
 
@@ -36,7 +40,8 @@ class LoadFixed : public Load {
   LoadFixed(std::uint32_t global_batch, std::vector<std::uint32_t> batches) : equal_(global_batch), batches_(std::move(batches)) {}
   void joined(std::span<const Newcomer> newcomers) override { equal_.joined(newcomers); }
   void left(WorkerId worker) override { equal_.left(worker); }
-  void updated(const Monitor&) override {}
+  void restricted(WorkerId worker, std::uint32_t most_samples) override { equal_.restricted(worker, most_samples); }
+  void updated(const Monitor&, const Exposed&) override {}
   [[nodiscard]] std::uint32_t batch(WorkerId worker) const override {
     return worker.value < batches_.size() ? std::min(batches_[worker.value], equal_.limit(worker)) : equal_.batch(worker);
   }

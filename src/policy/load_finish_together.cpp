@@ -1,11 +1,17 @@
 #include "policy/load_finish_together.h"
 
+#include <algorithm>
 #include <cmath>
 
 namespace motley::policy {
 namespace {
 
 constexpr double dead_band = 0.05;
+constexpr double steady = 0.02;            // jitter up to this
+constexpr double surprise = 1.2;           // of the planned time, on a steady cluster
+constexpr double spare_per_jitter = 3;     // standard deviations
+constexpr double most_spare = 0.5;         // of the batch
+constexpr std::uint32_t micro_tasks = 16;  // of a batch
 
 }  // namespace
 
@@ -19,8 +25,15 @@ void LoadFinishTogether::left(WorkerId worker) {
   start_over();
 }
 
+void LoadFinishTogether::restricted(WorkerId worker, std::uint32_t most_samples) {
+  crew_.restrict(worker, most_samples);
+  start_over();
+}
+
 void LoadFinishTogether::start_over() {
   plan_.clear();
+  boxes_.clear();
+  step_s_ = 0;
   fresh_ = true;
 }
 
@@ -29,20 +42,62 @@ const std::vector<std::uint32_t>& LoadFinishTogether::plan() const {
   return plan_;
 }
 
-void LoadFinishTogether::updated(const Monitor& monitor) {
+void LoadFinishTogether::updated(const Monitor& monitor, const Exposed& exposed) {
   ++since_plan_;
-  if (crew_.workers().empty() || (!fresh_ && since_plan_ < replan_)) return;
-  std::vector<cluster::Affine> devices;
+  if (crew_.workers().empty()) return;
+  const bool due = fresh_ || since_plan_ >= how_.replan;
+  if (!due && !how_.boxed) return;
+  std::vector<Device> devices;
   devices.reserve(crew_.workers().size());
   for (const WorkerId worker : crew_.workers()) {
     const SpeedFit& speed = monitor.speed(worker);
     if (speed.observations() == 0) return;  // a newcomer: wait for its first step
-    devices.push_back(speed.fit());
+    const double on_the_way = how_.counts_travel ? exposed(worker) : 0;
+    devices.push_back({{speed.fit().fixed + on_the_way, speed.fit().per_sample}, on_the_way, speed.jitter()});
   }
-  std::vector<std::uint32_t> plan = crew_.shares(global_batch_, devices);
+  if (due) think_again(devices);
+  make_boxes(devices);
+}
+
+void LoadFinishTogether::think_again(const std::vector<Device>& devices) {
+  std::vector<cluster::Affine> times;
+  times.reserve(devices.size());
+  for (const Device& device : devices) times.push_back(device.with_travel);
+  std::vector<std::uint32_t> plan = crew_.shares(global_batch_, times);
   if (fresh_ || outside_dead_band(plan)) plan_ = std::move(plan);
   fresh_ = false;
   since_plan_ = 0;
+}
+
+/// The moment at which all end is the mean of the planned ends, each weighted by its speed: what it would be if samples could be split.
+void LoadFinishTogether::make_boxes(const std::vector<Device>& devices) {
+  double speeds = 0;
+  double ends = 0;
+  double last = 0;
+  double jitter = 0;
+  double exposed = 0;
+  for (std::size_t i = 0; i < devices.size(); ++i) {
+    const auto& [times, on_the_way, stray] = devices[i];
+    const double end = times.at(plan_[i]);
+    speeds += 1 / times.per_sample;
+    ends += end / times.per_sample;
+    exposed += on_the_way / times.per_sample;
+    last = std::max(last, end);
+    jitter = std::max(jitter, stray);
+  }
+  step_s_ = (ends - exposed) / speeds;
+  if (!how_.boxed) return;
+  const bool calm = jitter <= steady;
+  const double end = calm ? surprise * last : ends / speeds;
+  boxes_.resize(devices.size());
+  for (std::size_t i = 0; i < devices.size(); ++i) {
+    const std::uint32_t batch = plan_[i];
+    const double most = std::min({most_spare, spare_per_jitter * jitter}) * batch;
+    const std::uint32_t room = crew_.limit(crew_.workers()[i]) - batch;
+    boxes_[i].spare = calm ? 0 : std::min(static_cast<std::uint32_t>(std::ceil(most)), room);
+    boxes_[i].limit = from_seconds(std::max(end - devices[i].exposed, devices[i].with_travel.per_sample));
+    boxes_[i].micro = std::max(1U, batch / micro_tasks);
+  }
 }
 
 bool LoadFinishTogether::outside_dead_band(const std::vector<std::uint32_t>& plan) const {
@@ -52,5 +107,7 @@ bool LoadFinishTogether::outside_dead_band(const std::vector<std::uint32_t>& pla
 }
 
 std::uint32_t LoadFinishTogether::batch(WorkerId worker) const { return plan()[crew_.rank(worker)]; }
+
+Box LoadFinishTogether::box(WorkerId worker) const { return boxes_.empty() ? Box{} : boxes_[crew_.rank(worker)]; }
 
 }  // namespace motley::policy

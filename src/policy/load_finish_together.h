@@ -1,7 +1,12 @@
 // Load `finish together`: batches from measured speed, so that all workers' steps end at the same moment.
 //
-// Rule: until every worker has been measured, equal shares. Then cluster::finish_together over the affine fits, once at first and again
-//   every `replan` updates or when somebody comes or goes; a new plan is adopted when it moves anybody by more than the dead band of 5 %.
+// Rule: until every worker has been measured, equal shares. Then cluster::finish_together over the affine fits (and, if wanted, what is
+// exposed of
+//   each worker's travel), once at first and again every `replan` updates or when somebody comes or goes; a new plan is adopted when it
+//   moves anybody by more than the dead band of 5 %.
+// Boxed: each step also ends when the plan says, whether or not it is done. On a steady cluster the limit is a fifth later than planned and
+//   is only met by surprises. Where steps stray from the fit by more than 2 %, everyone gets spare samples and stops at the planned moment:
+//   jitter moves samples, not time. What was not done goes back to the pool and from there to whoever asks next.
 // Guarantee: the batches sum to the global batch, or everyone has what its memory holds; each is at least 1.
 // Cost: O(P log P) per plan, O(log P) per order.
 #pragma once
@@ -13,22 +18,39 @@ namespace motley::policy {
 
 class LoadFinishTogether : public Load {
  public:
-  LoadFinishTogether(std::uint32_t global_batch, std::uint32_t replan) : global_batch_(global_batch), replan_(replan) {}
+  struct How {
+    std::uint32_t replan = 1;    // updates between two plans
+    bool boxed = false;          // steps end when planned
+    bool counts_travel = false;  // what is exposed of it is part of a step's time
+  };
+  LoadFinishTogether(std::uint32_t global_batch, const How& how) : global_batch_(global_batch), how_(how) {}
   void joined(std::span<const Newcomer> newcomers) override;
   void left(WorkerId worker) override;
-  void updated(const Monitor& monitor) override;
+  void restricted(WorkerId worker, std::uint32_t most_samples) override;
+  void updated(const Monitor& monitor, const Exposed& exposed) override;
   [[nodiscard]] std::uint32_t batch(WorkerId worker) const override;
+  [[nodiscard]] Box box(WorkerId worker) const override;
+  [[nodiscard]] double step_s() const override { return step_s_; }
 
  private:
+  struct Device {
+    cluster::Affine with_travel;
+    double exposed = 0;
+    double jitter = 0;
+  };
   void start_over();
   [[nodiscard]] const std::vector<std::uint32_t>& plan() const;
   [[nodiscard]] bool outside_dead_band(const std::vector<std::uint32_t>& plan) const;
+  void think_again(const std::vector<Device>& devices);
+  void make_boxes(const std::vector<Device>& devices);
 
   std::uint32_t global_batch_;
-  std::uint32_t replan_;
+  How how_;
   Crew crew_;
   mutable std::vector<std::uint32_t> plan_;  // by rank; empty: equal shares, made when they are first asked for
-  bool fresh_ = true;                        // membership changed since the last plan from measurements
+  std::vector<Box> boxes_;                   // by rank; empty: none
+  double step_s_ = 0;
+  bool fresh_ = true;  // membership changed since the last plan from measurements
   std::uint32_t since_plan_ = 0;
 };
 

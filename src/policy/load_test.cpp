@@ -79,8 +79,18 @@ TEST(LoadFixed, IsCutToWhatFits) {
 }
 
 /// Workers of known speed, measured update by update as a barrier strategy would.
+Contribution contribution(WorkerId worker, std::uint32_t samples, double compute_s) {
+  Contribution made{};
+  made.worker = worker;
+  made.samples = samples;
+  made.local_steps = 1;
+  made.compute = from_seconds(compute_s);
+  return made;
+}
+
 struct Measured {
-  explicit Measured(std::uint32_t global_batch, std::uint32_t replan) : load(global_batch, replan) {}
+  explicit Measured(std::uint32_t global_batch, std::uint32_t replan) : Measured(global_batch, {.replan = replan}) {}
+  Measured(std::uint32_t global_batch, const LoadFinishTogether::How& how) : load(global_batch, how) {}
 
   void join(std::uint32_t first, const std::vector<cluster::Affine>& devices, const std::vector<std::uint32_t>& limits = {}) {
     std::vector<Newcomer> group = newcomers(first, static_cast<std::uint32_t>(devices.size()));
@@ -94,10 +104,11 @@ struct Measured {
   void update() {
     for (const auto& [worker, device] : speeds) {
       const std::uint32_t batch = load.batch(worker);
-      monitor.observe(worker, batch, from_seconds(device.at(batch) * rng.log_normal(noise)));
+      monitor.observe(contribution(worker, batch, device.at(batch) * rng.log_normal(noise)));
     }
-    load.updated(monitor);
+    load.updated(monitor, exposed);
   }
+  Exposed exposed = [](WorkerId) { return 0.0; };
   [[nodiscard]] Batches now() const {
     Batches result;
     for (const auto& [worker, device] : speeds) result.push_back(load.batch(worker));
@@ -183,7 +194,7 @@ TEST(LoadFinishTogether, ANewcomerGetsAnEqualShareUntilItIsMeasured) {
   for (int i = 0; i < 12; ++i) world.update();
   world.join(2, devices_of_speeds({4}));
   EXPECT_EQ(world.now(), (Batches{30, 30, 30}));
-  world.load.updated(world.monitor);
+  world.load.updated(world.monitor, world.exposed);
   EXPECT_EQ(world.now(), (Batches{30, 30, 30})) << "an update without it says nothing about it";
   world.update();
   EXPECT_NEAR(world.now()[0], 40, 2);

@@ -11,8 +11,10 @@ namespace {
 constexpr double forgetting = 0.9;
 // Below this relative spread of the batches seen, noise in the times would be read as overhead.
 constexpr double least_relative_variance = 0.05 * 0.05;
+constexpr double travel_forgetting = 0.2;
 constexpr double jump = 1.6;
-constexpr double alike = 0.25;  // a batch this close to the last one is predicted well whatever a and beta are
+constexpr std::uint64_t settled = 6;  // observations, before the fit is good enough to tell jitter from ignorance
+constexpr double alike = 0.25;        // a batch this close to the last one is predicted well whatever a and beta are
 
 }  // namespace
 
@@ -20,16 +22,38 @@ void SpeedFit::observe(std::uint32_t samples, Duration compute) {
   const double b = samples;
   const double t = std::max(seconds(compute), 1e-9);
   const double ratio = observations_ > 0 ? t / fit_.at(b) : 1.0;
-  if (jumped(b, ratio))
+  if (jumped(b, ratio)) {
     rescale(ratio);
-  else
+  } else {
+    strayed(ratio);
     refit(b, t);
+  }
   last_samples_ = b;
   ++observations_;
 }
 
+void SpeedFit::observe_limited(std::uint32_t samples, Duration compute) {
+  if (observations_ == 0) return observe(samples, compute);
+  const double ratio = std::max(seconds(compute), 1e-9) / fit_.at(samples);
+  if (out_of_bounds(ratio)) {
+    rescale(ratio);
+  } else {
+    strayed(ratio);
+    rescale(1 + (1 - forgetting) * (ratio - 1));
+  }
+  last_samples_ = samples;
+  ++observations_;
+}
+
+void SpeedFit::strayed(double ratio) {
+  constexpr double deviation_of_mean = 1.25;  // of a bell: standard deviation over mean distance
+  if (observations_ >= settled && !out_of_bounds(ratio)) jitter_ += (1 - forgetting) * (deviation_of_mean * std::abs(ratio - 1) - jitter_);
+}
+
+bool SpeedFit::out_of_bounds(double ratio) { return ratio > jump || ratio < 1 / jump; }
+
 bool SpeedFit::jumped(double samples, double ratio) const {
-  return (ratio > jump || ratio < 1 / jump) && std::abs(samples - last_samples_) <= alike * last_samples_;
+  return out_of_bounds(ratio) && std::abs(samples - last_samples_) <= alike * last_samples_;
 }
 
 void SpeedFit::rescale(double ratio) {
@@ -57,18 +81,41 @@ void SpeedFit::refit(double b, double t) {
   fit_.per_sample = (mean_t - fit_.fixed) / mean_b;
 }
 
+double Traffic::bytes(std::uint8_t bits) const {
+  switch (bits) {
+    case 32: return bytes_32;
+    case 16: return bytes_16;
+    case 8: return bytes_8;
+    case 4: return bytes_4;
+    default: return bytes_2;
+  }
+}
+
 void Monitor::joined(WorkerId worker) {
-  if (fits_.size() <= worker.value) fits_.resize(worker.value + 1);
+  if (measured_.size() <= worker.value) measured_.resize(worker.value + 1);
 }
 
-void Monitor::observe(WorkerId worker, std::uint32_t samples, Duration compute) {
-  check(worker.value < fits_.size(), "who is measured has joined");
-  if (samples > 0) fits_[worker.value].observe(samples, compute);
+void Monitor::observe(const Contribution& c) {
+  check(c.worker.value < measured_.size(), "who is measured has joined");
+  Measured& measured = measured_[c.worker.value];
+  if (const std::uint32_t samples = c.samples / c.local_steps; samples > 0) {
+    if (c.limited)
+      measured.speed.observe_limited(samples, c.compute / c.local_steps);
+    else
+      measured.speed.observe(samples, c.compute / c.local_steps);
+  }
+  const auto move = [&](double& average, Duration took, std::uint8_t bits) {
+    if (took <= Duration{0}) return;
+    const double now = seconds(took) / traffic_.bytes(bits);
+    average = average == 0 ? now : average + travel_forgetting * (now - average);
+  };
+  move(measured.push, c.push, c.bits.push);
+  move(measured.pull, c.pull, c.bits.pull);
 }
 
-const SpeedFit& Monitor::speed(WorkerId worker) const {
-  check(worker.value < fits_.size(), "who is asked about has joined");
-  return fits_[worker.value];
+const Monitor::Measured& Monitor::of(WorkerId worker) const {
+  check(worker.value < measured_.size(), "who is asked about has joined");
+  return measured_[worker.value];
 }
 
 }  // namespace motley::policy

@@ -1,11 +1,14 @@
-// What was measured of each worker: an affine fit t(b) = a + beta*b of its compute time. Decisions read this, never a configured speed.
+// What was measured of each worker: an affine fit t(b) = a + beta*b of its compute time, how uneven that is, and how fast its values
+// travel. Decisions read this, never a configured speed.
 #pragma once
+#include <array>
 #include <cstdint>
 #include <vector>
 
 #include "base/ids.h"
 #include "base/time.h"
 #include "cluster/cost.h"
+#include "policy/decisions.h"
 
 namespace motley::policy {
 
@@ -17,30 +20,62 @@ namespace motley::policy {
 class SpeedFit {
  public:
   void observe(std::uint32_t samples, Duration compute);
+  /// The same for a step whose time was given and whose samples are what was done by then. Such steps take all the same time, so they say
+  /// nothing of the proportion of a and beta: everything seen so far is scaled.
+  void observe_limited(std::uint32_t samples, Duration compute);
   [[nodiscard]] std::uint64_t observations() const { return observations_; }
+  /// How far a step's time strays from the fit, as a part of it (standard deviation, moving).
+  [[nodiscard]] double jitter() const { return jitter_; }
   /// Must have been observed. a >= 0, beta > 0.
   [[nodiscard]] cluster::Affine fit() const { return fit_; }
 
  private:
+  [[nodiscard]] static bool out_of_bounds(double ratio);
   [[nodiscard]] bool jumped(double samples, double ratio) const;
+  void strayed(double ratio);
   void rescale(double ratio);
   void refit(double b, double t);
 
   double weight_ = 0, samples_ = 0, squares_ = 0, seconds_ = 0, products_ = 0;  // forgotten sums of 1, b, b*b, t, b*t
   cluster::Affine fit_;
   double last_samples_ = 0;
+  double jitter_ = 0;
   std::uint64_t observations_ = 0;
+};
+
+/// Bytes of a whole contribution, or of all parameters, with so many bits per value.
+struct Traffic {
+  double bytes_32 = 4;
+  double bytes_16 = 2;
+  double bytes_8 = 1;
+  double bytes_4 = 0.5;
+  double bytes_2 = 0.25;
+  [[nodiscard]] double bytes(std::uint8_t bits) const;
 };
 
 class Monitor {
  public:
+  explicit Monitor(const Traffic& traffic = {}) : traffic_(traffic) {}
   void joined(WorkerId worker);
-  /// One step of `samples` samples took `compute`.
-  void observe(WorkerId worker, std::uint32_t samples, Duration compute);
-  [[nodiscard]] const SpeedFit& speed(WorkerId worker) const;
+  void observe(const Contribution& contribution);
+  [[nodiscard]] const SpeedFit& speed(WorkerId worker) const { return of(worker).speed; }
+
+  /// Something of this worker has travelled both ways.
+  [[nodiscard]] bool travelled(WorkerId worker) const { return of(worker).push > 0 && of(worker).pull > 0; }
+  /// How long a contribution, or the parameters, would travel with so many bits: from the last ones, by their bytes. 0: not known.
+  [[nodiscard]] double push_s(WorkerId worker, std::uint8_t bits) const { return of(worker).push * traffic_.bytes(bits); }
+  [[nodiscard]] double pull_s(WorkerId worker, std::uint8_t bits) const { return of(worker).pull * traffic_.bytes(bits); }
 
  private:
-  std::vector<SpeedFit> fits_;  // by id; who left stays, ids are never used again
+  struct Measured {
+    SpeedFit speed;
+    double push = 0;  // seconds per byte, moving
+    double pull = 0;
+  };
+  [[nodiscard]] const Measured& of(WorkerId worker) const;
+
+  Traffic traffic_;
+  std::vector<Measured> measured_;  // by id; who left stays, ids are never used again
 };
 
 }  // namespace motley::policy

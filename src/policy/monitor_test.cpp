@@ -85,7 +85,12 @@ TEST(Monitor, KeepsWorkersApart) {
   Monitor monitor;
   monitor.joined({0});
   monitor.joined({2});
-  monitor.observe({2}, 10, from_seconds(1));
+  Contribution told{};
+  told.worker = {2};
+  told.samples = 10;
+  told.local_steps = 1;
+  told.compute = from_seconds(1);
+  monitor.observe(told);
   EXPECT_EQ(monitor.speed({0}).observations(), 0U);
   EXPECT_EQ(monitor.speed({2}).observations(), 1U);
   EXPECT_NEAR(monitor.speed({2}).fit().at(10), 1, 1e-9);

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <deque>
 #include <iterator>
 #include <map>
 #include <set>
@@ -25,9 +26,10 @@ class SmallChief {
     std::uint32_t samples{};
     std::uint32_t local_steps{};
     Instant began{};
+    std::uint32_t spare{};  // of the samples; a limited step has no time for them
   };
 
-  SmallChief(Strategy strategy, std::uint64_t pool) : strategy_(std::move(strategy)), pool_(pool) {}
+  SmallChief(Strategy strategy, std::uint64_t pool) : strategy_(std::move(strategy)), pool_(pool), all_(pool) {}
 
   void pass(Duration duration) { now_ += duration; }
 
@@ -45,31 +47,34 @@ class SmallChief {
 
   void leave(WorkerId worker) {
     present_.erase(worker);
-    if (const auto task = busy_.find(worker); task != busy_.end()) {
-      pool_ += task->second.samples;
-      busy_.erase(task);
+    if (const auto tasks = busy_.find(worker); tasks != busy_.end()) {
+      for (const Task& task : tasks->second) pool_ += task.samples;
+      busy_.erase(tasks);
     }
     strategy_.left(now_, worker, decisions_);
     carry_out();
   }
 
   void finish(WorkerId worker) {
-    const Task task = busy_.at(worker);
-    busy_.erase(worker);
+    const Task task = take(worker);
     contributed_.emplace(worker, task.step);
-    strategy_.contributed(now_, {worker, task.step, task.base, task.samples, task.local_steps, 1.0, now_ - task.began}, decisions_);
+    pool_ += task.spare;
+    Contribution contribution{worker, task.step, task.base, task.samples - task.spare, task.local_steps, 1.0, now_ - task.began};
+    contribution.ordered = task.samples;
+    contribution.limited = task.spare > 0;
+    contribution.push = contribution.pull = from_seconds(0.01);
+    strategy_.contributed(now_, contribution, decisions_);
     carry_out();
   }
 
   void refuse(WorkerId worker) {
-    pool_ += busy_.at(worker).samples;
-    busy_.erase(worker);
+    pool_ += take(worker).samples;
     strategy_.refused(now_, worker, decisions_);
     carry_out();
   }
 
   [[nodiscard]] const std::set<WorkerId>& present() const { return present_; }
-  [[nodiscard]] const std::map<WorkerId, Task>& busy() const { return busy_; }
+  [[nodiscard]] const std::map<WorkerId, std::deque<Task>>& busy() const { return busy_; }
   [[nodiscard]] const Strategy& strategy() const { return strategy_; }
   [[nodiscard]] std::uint64_t applied_samples() const { return applied_samples_; }
   [[nodiscard]] std::uint64_t greatest_staleness() const { return greatest_staleness_; }
@@ -78,6 +83,14 @@ class SmallChief {
   [[nodiscard]] const std::vector<std::pair<double, std::uint64_t>>& updates() const { return updates_; }
 
  private:
+  Task take(WorkerId worker) {
+    const auto tasks = busy_.find(worker);
+    const Task task = tasks->second.front();
+    tasks->second.pop_front();
+    if (tasks->second.empty()) busy_.erase(tasks);
+    return task;
+  }
+
   void carry_out() {
     for (const Apply& update : decisions_.apply) apply(update);
     // NOLINTNEXTLINE(modernize-loop-convert): the list may grow on the way
@@ -108,35 +121,38 @@ class SmallChief {
     }
     applied_samples_ += samples;
     version_ = version_.next();
-    strategy_.updated();
+    strategy_.updated(static_cast<double>(applied_samples_) / static_cast<double>(all_));
   }
 
   void order(const Release& release) {
     const WorkerId worker = release.worker;
     ASSERT_TRUE(present_.contains(worker)) << "who is released is here";
-    ASSERT_FALSE(busy_.contains(worker)) << "who is released has nothing to do";
+    ASSERT_TRUE(!busy_.contains(worker) || busy_.at(worker).size() < 2) << "who is released has one step to do at most";
     const Plan plan = strategy_.plan(worker);
     EXPECT_GE(plan.samples, 1U);
     EXPECT_GE(plan.local_steps, 1U);
     const std::uint64_t limit = limits_.at(worker);
     EXPECT_TRUE(limit == 0 || plan.samples <= limit * plan.local_steps) << "a step holds what fits into memory";
-    const auto samples = static_cast<std::uint32_t>(std::min<std::uint64_t>(plan.samples, pool_));
+    EXPECT_TRUE(limit == 0 || plan.samples + plan.box.spare <= limit * plan.local_steps) << "and so do its spare samples";
+    const auto samples = static_cast<std::uint32_t>(std::min<std::uint64_t>(plan.samples + plan.box.spare, pool_));
+    const std::uint32_t spare = std::min(plan.box.spare, samples - std::min(samples, 1U));
     log_ += fmt::format("release w{} {} ({})\n", worker.value, samples, static_cast<int>(release.why));
     if (samples == 0) return strategy_.rested(now_, worker, decisions_);
     pool_ -= samples;
     steps_[worker] = steps_[worker].next();
-    busy_[worker] = {steps_[worker], version_, samples, std::min(plan.local_steps, samples), now_};
+    busy_[worker].push_back({steps_[worker], version_, samples, std::min(plan.local_steps, samples), now_, spare});
     strategy_.ordered(now_, worker);
   }
 
   Strategy strategy_;
   std::uint64_t pool_;
+  std::uint64_t all_;
   Instant now_{};
   Version version_;
   std::uint32_t next_ = 0;
   std::set<WorkerId> present_;
-  std::map<WorkerId, std::uint32_t> limits_;  // of one step; 0: none
-  std::map<WorkerId, Task> busy_;
+  std::map<WorkerId, std::uint32_t> limits_;         // of one step; 0: none
+  std::map<WorkerId, std::deque<Task>> busy_;        // in order; nobody in it has nothing to do
   std::map<WorkerId, Step> steps_;                   // the last one ordered
   std::set<std::pair<WorkerId, Step>> contributed_;  // and not yet applied
   std::vector<std::pair<double, std::uint64_t>> updates_;

@@ -15,6 +15,13 @@ struct Bits {
   bool operator==(const Bits&) const = default;
 };
 
+/// What a user may wish for: these bits, or whatever is best now.
+struct BitsWish {
+  bool dynamic = false;
+  Bits fixed;  // when not dynamic
+  bool operator==(const BitsWish&) const = default;
+};
+
 /// Every knob is optional: what is absent is what the strategy's preset says.
 struct Knobs {
   std::optional<std::uint32_t> steps;      // local steps per round (local-sgd)
@@ -24,9 +31,12 @@ struct Knobs {
   std::optional<double> clip;              // clip a gradient at this multiple of its moving norm; 0: never
   std::optional<double> momentum;          // replaces the optimizer's
   std::optional<double> lr;                // replaces the optimizer's
-  std::optional<std::uint32_t> replan;     // updates between two load plans (lb-bsp)
+  std::optional<std::uint32_t> replan;     // updates between two load plans (lb-bsp, hps)
+  std::optional<BitsWish> bits;            // on the wire
+  std::optional<std::uint32_t> delay;      // hps: 0 or 1 steps of overlap; absent: whatever is predicted to be faster
+  std::optional<bool> box;                 // hps: steps end when planned, done or not; what is left goes to others
 };
-BOOST_DESCRIBE_STRUCT(Knobs, (), (steps, bound, bound_max, lookahead, clip, momentum, lr, replan))
+BOOST_DESCRIBE_STRUCT(Knobs, (), (steps, bound, bound_max, lookahead, clip, momentum, lr, replan, bits, delay, box))
 
 struct StrategySpec {
   std::string kind = "bsp";

@@ -16,6 +16,7 @@
 #include "policy/gate_none.h"
 #include "policy/load_equal.h"
 #include "policy/load_finish_together.h"
+#include "policy/travel_predicted.h"
 
 namespace motley::policy {
 namespace {
@@ -41,9 +42,17 @@ std::unique_ptr<Load> equal(const Wish& wish) {
   return std::make_unique<LoadEqual>(wish.setting.global_batch);
 }
 
-std::unique_ptr<Load> by_speed(const Wish& wish) {
+std::unique_ptr<Load> by_speed(const Wish& wish, LoadFinishTogether::How how = {}) {
   if (!wish.spec.batches.empty()) return equal(wish);
-  return std::make_unique<LoadFinishTogether>(wish.setting.global_batch, wish.knobs().replan.value_or(1));
+  how.replan = wish.knobs().replan.value_or(how.replan);
+  return std::make_unique<LoadFinishTogether>(wish.setting.global_batch, how);
+}
+
+/// Fixed bits, or whatever is predicted to be best.
+std::unique_ptr<Travel> travel(const Wish& wish, const BitsWish& preset, std::optional<std::uint32_t> delay) {
+  const BitsWish bits = wish.knobs().bits.value_or(preset);
+  if (!bits.dynamic && delay == 0U) return std::make_unique<TravelFixed>(bits.fixed);
+  return std::make_unique<TravelPredicted>(TravelPredicted::Fixed{bits.dynamic ? std::nullopt : std::optional(bits.fixed), delay});
 }
 
 std::unique_ptr<Rule> clipped(const Wish& wish, std::unique_ptr<Rule> rule, double preset) {
@@ -68,6 +77,8 @@ Mechanisms gradients(const Wish& wish, std::unique_ptr<Load> load, std::unique_p
   m.rule = clipped(wish, std::make_unique<RuleMean>(wish.setting.global_batch), guards.clip);
   m.lookahead_terms = wish.knobs().lookahead.value_or(guards.lookahead);
   m.momentum = wish.knobs().momentum.value_or(wish.setting.momentum);
+  m.traffic = wish.setting.traffic;
+  m.travel = travel(wish, {}, 0);
   return m;
 }
 
@@ -88,30 +99,30 @@ const std::vector<Row>& table() {
   static const std::vector<Row> rows{
       {{"bsp", "equal batches; everyone waits for everyone; one update by the mean", "staleness 0, same result whatever the timing",
         "the pace of the slowest worker"},
-       {"lookahead", "clip", "momentum", "lr"},
+       {"bits", "lookahead", "clip", "momentum", "lr"},
        [](const Wish& wish) { return gradients(wish, equal(wish), std::make_unique<GateAll>(), {}); }},
       {{"lb-bsp", "as bsp, but batches by measured speed so that all finish together", "staleness 0",
         "every step still waits for the wire and for surprises"},
-       {"replan", "lookahead", "clip", "momentum", "lr"},
+       {"replan", "bits", "lookahead", "clip", "momentum", "lr"},
        [](const Wish& wish) { return gradients(wish, by_speed(wish), std::make_unique<GateAll>(), {}); }},
       {{"asp", "equal batches; applied on arrival; nobody waits", "every device always busy",
         "staleness without bound, about workers-1 versions"},
-       {"lookahead", "clip", "momentum", "lr"},
+       {"bits", "lookahead", "clip", "momentum", "lr"},
        [](const Wish& wish) { return gradients(wish, equal(wish), std::make_unique<GateNone>(), {.clip = stale_clip}); }},
       {{"asp-look", "asp whose pulls look four terms of momentum ahead", "every device always busy, staleness partly foreseen",
         "staleness without bound"},
-       {"lookahead", "clip", "momentum", "lr"},
+       {"bits", "lookahead", "clip", "momentum", "lr"},
        [](const Wish& wish) { return gradients(wish, equal(wish), std::make_unique<GateNone>(), {.lookahead = 4, .clip = stale_clip}); }},
       {{"ssp", "applied on arrival; at most 3 steps ahead of the slowest", "bounded staleness",
         "the slowest worker's pace in the long run"},
-       {"bound", "lookahead", "clip", "momentum", "lr"},
+       {"bound", "bits", "lookahead", "clip", "momentum", "lr"},
        [](const Wish& wish) {
          const std::uint32_t bound = wish.knobs().bound.value_or(preset_bound);
          return gradients(wish, equal(wish), std::make_unique<GateBound>(bound, bound), {.clip = stale_clip});
        }},
       {{"dssp", "ssp whose bound moves between 3 and 15 by predicted waiting time", "bounded staleness",
         "the slowest worker's pace in the long run"},
-       {"bound", "bound_max", "lookahead", "clip", "momentum", "lr"},
+       {"bound", "bound_max", "bits", "lookahead", "clip", "momentum", "lr"},
        [](const Wish& wish) {
          const std::uint32_t lower = wish.knobs().bound.value_or(preset_bound);
          const std::uint32_t upper = wish.knobs().bound_max.value_or(preset_bound_max);
@@ -121,6 +132,15 @@ const std::vector<Row>& table() {
         "models drift apart between means; the slowest worker's pace"},
        {"steps", "clip", "momentum", "lr"},
        [](const Wish& wish) { return deltas(wish, equal(wish), std::make_unique<GateAll>(), wish.knobs().steps.value_or(8)); }},
+      {{"hps", "batches by measured speed, steps that end together, parameters that travel while others compute, in as many bits as fit",
+        "staleness at most 1, every device busy, no wire waited for", "a little sample efficiency where it overlaps"},
+       {"replan", "bits", "delay", "box", "lookahead", "clip", "momentum", "lr"},
+       [](const Wish& wish) {
+         auto load = by_speed(wish, {.boxed = wish.knobs().box.value_or(true), .counts_travel = true});
+         Mechanisms m = gradients(wish, std::move(load), std::make_unique<GateAll>(), {.clip = stale_clip});
+         m.travel = travel(wish, {.dynamic = true, .fixed = {}}, wish.knobs().delay);
+         return m;
+       }},
   };
   return rows;
 }

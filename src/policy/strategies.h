@@ -16,6 +16,7 @@ namespace motley::policy {
 struct Setting {
   std::uint32_t global_batch = 128;
   double momentum = 0.9;
+  Traffic traffic{};
 };
 
 /// One strategy's name and what it promises, for help texts and reports.

@@ -26,7 +26,8 @@ TEST(Strategies, TheBaselinesAreThere) {
   const auto names = strategy_names();
   const std::set<std::string_view> known(names.begin(), names.end());
   EXPECT_EQ(known.size(), names.size()) << "a name is given once";
-  for (const auto* name : {"bsp", "lb-bsp", "asp", "asp-look", "ssp", "dssp", "local-sgd"}) EXPECT_TRUE(known.contains(name)) << name;
+  for (const auto* name : {"bsp", "lb-bsp", "asp", "asp-look", "ssp", "dssp", "local-sgd", "hps"})
+    EXPECT_TRUE(known.contains(name)) << name;
 }
 
 TEST(Strategies, EachSaysWhatItDoesPromisesAndCosts) {
@@ -57,12 +58,12 @@ struct Stray {
 
 TEST(Strategies, AKnobThatIsNotTakenIsRefusedByName) {
   const std::vector<Stray> strays{
-      {"bsp", "steps", knobs([](Knobs& k) { k.steps = 16; }), "lookahead, clip, momentum, lr"},
-      {"bsp", "replan", knobs([](Knobs& k) { k.replan = 5; }), "lookahead, clip, momentum, lr"},
-      {"asp", "bound", knobs([](Knobs& k) { k.bound = 3; }), "lookahead, clip, momentum, lr"},
-      {"ssp", "bound_max", knobs([](Knobs& k) { k.bound_max = 9; }), "bound, lookahead, clip, momentum, lr"},
+      {"bsp", "steps", knobs([](Knobs& k) { k.steps = 16; }), "bits, lookahead, clip, momentum, lr"},
+      {"bsp", "replan", knobs([](Knobs& k) { k.replan = 5; }), "bits, lookahead, clip, momentum, lr"},
+      {"asp", "bound", knobs([](Knobs& k) { k.bound = 3; }), "bits, lookahead, clip, momentum, lr"},
+      {"ssp", "bound_max", knobs([](Knobs& k) { k.bound_max = 9; }), "bound, bits, lookahead, clip, momentum, lr"},
       {"local-sgd", "lookahead", knobs([](Knobs& k) { k.lookahead = 2; }), "steps, clip, momentum, lr"},
-      {"lb-bsp", "bound", knobs([](Knobs& k) { k.bound = 0; }), "replan, lookahead, clip, momentum, lr"},
+      {"lb-bsp", "bound", knobs([](Knobs& k) { k.bound = 0; }), "replan, bits, lookahead, clip, momentum, lr"},
   };
   for (const Stray& stray : strays)
     EXPECT_EQ(refusal({stray.strategy, stray.knobs, {}}), "strategy \"" + stray.strategy + "\": " + stray.knob + ": found a knob that " +

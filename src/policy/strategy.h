@@ -1,4 +1,5 @@
-// A strategy: one load, one gate, one rule, one interval, one precision, working together. The chief speaks to nothing else of this room.
+// A strategy: one load, one gate, one rule, one interval, one way of travel, working together. The chief speaks to nothing else of this
+// room.
 #pragma once
 #include <cstdint>
 #include <memory>
@@ -10,8 +11,8 @@
 #include "policy/interval.h"
 #include "policy/load.h"
 #include "policy/monitor.h"
-#include "policy/precision.h"
 #include "policy/rule.h"
+#include "policy/travel.h"
 
 namespace motley::policy {
 
@@ -21,9 +22,10 @@ struct Mechanisms {
   std::unique_ptr<Gate> gate;
   std::unique_ptr<Rule> rule;
   Interval interval;
-  Precision precision;
-  std::uint32_t lookahead_terms = 1;  // of rho at each pull
+  std::unique_ptr<Travel> travel = std::make_unique<TravelFixed>();
+  std::uint32_t lookahead_terms = 1;  // of rho at each pull, when nothing is late; one more for each step of overlap
   double momentum = 0.9;              // of the optimizer, for updates and for rho
+  Traffic traffic;
 };
 
 /// What a worker is told for its next step, before the ledger has its say.
@@ -31,11 +33,12 @@ struct Plan {
   std::uint32_t samples{};
   std::uint32_t local_steps{};
   Bits bits;
+  Box box;
 };
 
 class Strategy {
  public:
-  explicit Strategy(Mechanisms mechanisms) : m_(std::move(mechanisms)) {}
+  explicit Strategy(Mechanisms mechanisms) : m_(std::move(mechanisms)), monitor_(m_.traffic) { m_.gate->overlap(m_.travel->delay()); }
 
   /// New workers, never seen before, that come in together. Ids ascend.
   void joined(Instant now, std::span<const Newcomer> newcomers, Decisions& out);
@@ -44,8 +47,8 @@ class Strategy {
   void rested(Instant now, WorkerId worker, Decisions& out) { m_.gate->rested(now, worker, out); }
   void contributed(Instant now, const Contribution& contribution, Decisions& out);
   void refused(Instant now, WorkerId worker, Decisions& out) { m_.gate->refused(now, worker, out); }
-  /// An Apply of this strategy was carried out.
-  void updated() { m_.load->updated(monitor_); }
+  /// An Apply of this strategy was carried out; `progress` is the part of the training's samples that are counted.
+  void updated(double progress);
 
   [[nodiscard]] Plan plan(WorkerId worker) const;
   void weigh(std::span<const Contribution> members, std::span<double> weights) { m_.rule->weigh(members, weights); }
@@ -54,13 +57,18 @@ class Strategy {
   [[nodiscard]] double momentum() const { return m_.momentum; }
   /// What a checkpoint must keep. Members are new after it, so nothing of any one of them is in it.
   [[nodiscard]] std::vector<double> save() const;
-  void restore(std::span<const double> state) { m_.rule->restore(state); }
+  void restore(std::span<const double> state);
   /// How far ahead of w a pull looks, in units of rate*v.
   [[nodiscard]] double rho() const;
+  /// Workers of one class hold the same values: what is sent to one of them serves all.
+  [[nodiscard]] std::uint32_t pull_class(WorkerId worker) const;
 
  private:
+  [[nodiscard]] double exposed_s(WorkerId worker) const;
+
   Mechanisms m_;
   Monitor monitor_;
+  std::uint64_t updates_ = 0;
 };
 
 }  // namespace motley::policy

@@ -147,6 +147,7 @@ void Chief::contributed(Instant now, const wire::Contributed& said, ChiefActions
   Outstanding* order = find(said.worker, said.step);
   if (order == nullptr || order->said) return;
   order->said = said;
+  order->said_at = now;
   complete_if_whole(now, said.worker, *order, out);
 }
 
@@ -162,15 +163,35 @@ void Chief::complete_if_whole(Instant now, WorkerId worker, const Outstanding& o
   const wire::Contributed said = *order.said;
   if (!said.finite || !std::isfinite(said.squared_norm) || said.squared_norm < 0) return refuse(now, worker, order, out);
   refusals_ = 0;
-  // How much it did is what it was ordered to do, whatever it says.
-  const policy::Contribution contribution{
-      worker,      said.step, said.base, static_cast<std::uint32_t>(order.lease.size()), order.local_steps, std::sqrt(said.squared_norm),
-      said.compute};
-  complete_.emplace(std::pair{worker, order.step}, order.lease);
+  Lease lease = order.lease;
+  const auto ordered = static_cast<std::uint32_t>(lease.size());
+  // How much it did is what it was ordered to do, whatever it says, unless its time was limited.
+  const std::uint32_t done = order.limited ? std::clamp(said.samples, 1U, ordered) : ordered;
+  policy::Contribution contribution{worker,
+                                    said.step,
+                                    said.base,
+                                    done,
+                                    order.local_steps,
+                                    std::sqrt(said.squared_norm),
+                                    said.compute,
+                                    ordered,
+                                    order.spare || done < ordered,
+                                    now - order.said_at,
+                                    said.pull,
+                                    order.bits,
+                                    said.loss_sum / done,
+                                    said.residual,
+                                    said.most_samples};
+  const Lease rest = lease.cut(done);
+  complete_.emplace(std::pair{worker, order.step}, std::move(lease));
   Duty& duty = duties_.at(worker);
   duty.refusals = 0;
   duty.outstanding.erase(duty.outstanding.begin() + (&order - duty.outstanding.data()));
-  out.emplace_back(Completed{worker, contribution.step, contribution.base, contribution.samples, said.loss_sum / contribution.samples});
+  out.emplace_back(Completed{worker, contribution.step, contribution.base, contribution.samples, contribution.loss});
+  if (!rest.empty()) {
+    ledger_.give_back(rest);
+    out.emplace_back(Returned{worker, contribution.step, rest});
+  }
   strategy_.contributed(now, contribution, decisions_);
   carry_out(now, out);
 }
@@ -219,17 +240,22 @@ void Chief::apply(Instant now, const policy::Apply& update, ChiefActions& out) {
   }
   version_ = message.version;
   tell_servers(message, out);
-  strategy_.updated();
+  strategy_.updated(static_cast<double>(ledger_.counted()) / static_cast<double>(ledger_.total()));
   if (ledger_.counted() >= next_evaluation_) evaluate(out);
   if (options_.checkpoint_every > 0 && version_.value % options_.checkpoint_every == 0) checkpoint(now, out);
+}
+
+/// The newest parameters went to this worker already, unchanged since.
+bool Chief::serves_again(const Duty& duty) const {
+  return duty.pull && duty.pull->version == version_ && duty.pull->rho == strategy_.rho() &&
+         strategy_.payload() == policy::Payload::gradient;
 }
 
 void Chief::order_next(Instant now, policy::Release release, ChiefActions& out) {
   const WorkerId worker = release.worker;
   Duty& duty = duties_.at(worker);
-  check(duty.outstanding.empty(), "a worker is released when it has nothing to do");
   const policy::Plan plan = strategy_.plan(worker);
-  Lease lease = ledger_.grant(plan.samples);
+  Lease lease = ledger_.grant(plan.samples + plan.box.spare);
   if (lease.empty()) {
     out.emplace_back(Rested{worker});
     strategy_.rested(now, worker, decisions_);
@@ -238,11 +264,16 @@ void Chief::order_next(Instant now, policy::Release release, ChiefActions& out) 
   const Step step = duty.next;
   duty.next = step.next();
   const std::uint32_t local_steps = std::min(plan.local_steps, static_cast<std::uint32_t>(lease.size()));
-  out.emplace_back(Released{worker, step, version_, release.why});
-  tell_servers(wire::Release{worker, step, strategy_.rho(), plan.bits.pull}, out);
-  out.emplace_back(Send{peer(worker), wire::Order{worker, step, version_, local_steps, schedule_.rate(ledger_.counted()), plan.bits.push,
-                                                  trained(now), lease}});
-  duty.outstanding.push_back({step, std::move(lease), local_steps, std::nullopt, {}});
+  out.emplace_back(Released{worker, step, version_, release.why, plan.bits});
+  if (!serves_again(duty)) {
+    duty.pull = {step, version_, strategy_.rho()};
+    tell_servers(wire::Release{worker, step, duty.pull->rho, plan.bits.pull, strategy_.pull_class(worker)}, out);
+  }
+  const bool limited = plan.box.limit > Duration{0} && plan.local_steps == 1;
+  out.emplace_back(
+      Send{peer(worker), wire::Order{worker, step, duty.pull->step, version_, local_steps, schedule_.rate(ledger_.counted()),
+                                     plan.bits.push, trained(now), limited ? plan.box.limit : Duration{0}, plan.box.micro, lease}});
+  duty.outstanding.push_back({step, std::move(lease), local_steps, plan.bits, limited, plan.box.spare > 0, std::nullopt, {}, {}});
   strategy_.ordered(now, worker);
 }
 

@@ -85,6 +85,12 @@ struct Completed {
   std::uint32_t samples{};
   double loss{};  // mean over the samples, as its worker says
 };
+/// This part of an order's lease is back in the pool: its worker's time was up.
+struct Returned {
+  WorkerId worker;
+  Step step;
+  Lease lease;
+};
 /// This contribution went into `version`.
 struct Counted {
   WorkerId worker;
@@ -100,6 +106,7 @@ struct Released {
   Step step;
   Version version;
   policy::Why why{};
+  policy::Bits bits;
 };
 struct Held {
   WorkerId worker;
@@ -136,7 +143,8 @@ struct Checkpoint {
 struct Finished {
   Ended why{};
 };
-using ChiefAction = std::variant<Send, Joined, Left, Completed, Counted, Released, Held, Dropped, Rested, Evaluate, Checkpoint, Finished>;
+using ChiefAction =
+    std::variant<Send, Joined, Left, Completed, Returned, Counted, Released, Held, Dropped, Rested, Evaluate, Checkpoint, Finished>;
 using ChiefActions = std::vector<ChiefAction>;  // carry out in order
 
 class Chief {
@@ -160,12 +168,23 @@ class Chief {
     Step step;
     Lease lease;
     std::uint32_t local_steps{};
-    std::optional<wire::Contributed> said;          // once its worker has computed it
+    policy::Bits bits;
+    bool limited = false;                   // by time: it may do less than its lease
+    bool spare = false;                     // it has more than its share, should there be time
+    std::optional<wire::Contributed> said;  // once its worker has computed it
+    Instant said_at{};
     boost::container::flat_set<ServerId> gathered;  // servers that have it whole
   };
   struct Duty {
     Step next;
     std::uint32_t refusals = 0;  // in a row
+    /// The last parameters released to it.
+    struct Pull {
+      Step step;
+      Version version;
+      double rho{};
+    };
+    std::optional<Pull> pull;
     boost::container::small_vector<Outstanding, 1> outstanding;
   };
 
@@ -186,6 +205,7 @@ class Chief {
   void carry_out(Instant now, ChiefActions& out);
   void apply(Instant now, const policy::Apply& update, ChiefActions& out);
   void order_next(Instant now, policy::Release release, ChiefActions& out);
+  [[nodiscard]] bool serves_again(const Duty& duty) const;
   void evaluate(ChiefActions& out);
   void checkpoint(Instant now, ChiefActions& out);
   void finish(Instant now, Ended why, ChiefActions& out);

@@ -1,8 +1,10 @@
 // A chief with hands for tests: workers say hello, compute and die, servers gather, time passes, each when the test says so. Remembers who
 // was ordered what, so that a test can say "finish this worker's step".
 #pragma once
+#include <deque>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -21,24 +23,38 @@ class ChiefHands {
 
  private:
   std::uint32_t servers_;
+  std::set<std::pair<WorkerId, Step>> said_;  // that were computed
 
  public:
   Chief chief;
   Instant now{};
-  std::map<WorkerId, wire::Order> orders;     // not yet finished
-  std::map<std::uint32_t, WorkerId> members;  // by connection: who was welcomed there last
-  ChiefActions last;                          // answers to the last event
+  std::map<WorkerId, wire::Order> orders;             // not yet finished: the oldest of each worker
+  std::map<WorkerId, std::deque<wire::Order>> later;  // those behind it
+  std::map<std::uint32_t, WorkerId> members;          // by connection: who was welcomed there last
+  ChiefActions last;                                  // answers to the last event
 
   void step(const ChiefEvent& event) {
     last.clear();
     chief.step(now, event, last);
     for (const ChiefAction& action : last) {
       if (const auto* send = std::get_if<Send>(&action)) {
-        if (const auto* order = std::get_if<wire::Order>(&send->message)) orders[order->worker] = *order;
+        if (const auto* order = std::get_if<wire::Order>(&send->message)) ordered(*order);
         if (const auto* welcome = std::get_if<wire::Welcome>(&send->message)) members[send->to.id] = welcome->worker;
       }
-      if (const auto* left = std::get_if<Left>(&action)) orders.erase(left->worker);
+      if (const auto* left = std::get_if<Left>(&action)) {
+        orders.erase(left->worker);
+        later.erase(left->worker);
+      }
     }
+  }
+
+  /// Behind what this worker still has to compute.
+  void ordered(const wire::Order& order) {
+    const auto before = orders.find(order.worker);
+    if (before == orders.end() || (later[order.worker].empty() && said_.contains({order.worker, before->second.step})))
+      orders[order.worker] = order;
+    else
+      later[order.worker].push_back(order);
   }
 
   // What happens -----------------------------------------------------------------------------------------------------------------------
@@ -53,25 +69,34 @@ class ChiefHands {
     return hello(connection, wire::Hello{node, attempt});
   }
   void say(WorkerId worker, const wire::Message& message) { step(Received{peer(worker), message}); }
-  /// Its worker has computed the order it holds.
-  void say_contributed(WorkerId worker, bool finite = true, Duration took = from_seconds(0.1)) {
-    const wire::Order& order = orders.at(worker);
-    const auto samples = static_cast<std::uint32_t>(order.lease.size());
-    say(worker, wire::Contributed{worker, order.step, order.version, samples, order.local_steps, 1.0, 1.0, finite, took});
+  /// Its worker has computed the order it holds, or the first `done` samples of it.
+  void say_contributed(WorkerId worker, bool finite = true, Duration took = from_seconds(0.1), std::uint32_t done = 0) {
+    const wire::Order order = orders.at(worker);
+    said_.emplace(worker, order.step);
+    const auto samples = done > 0 ? done : static_cast<std::uint32_t>(order.lease.size());
+    wire::Contributed said{worker, order.step, order.version, samples, order.local_steps, 1.0, 1.0, finite, took};
+    if (order.parameters == order.step) said.pull = from_seconds(0.005);
+    say(worker, said);
   }
   void say_gathered(std::uint32_t server, WorkerId worker) {
     step(Received{peer(ServerId{server}), wire::Gathered{ServerId{server}, worker, orders.at(worker).step}});
   }
   /// Contributed and gathered everywhere; `last` holds the answers to all of it.
-  void finish(WorkerId worker, bool finite = true, Duration took = from_seconds(0.1)) {
-    say_contributed(worker, finite, took);
+  void finish(WorkerId worker, bool finite = true, Duration took = from_seconds(0.1), std::uint32_t done = 0) {
+    say_contributed(worker, finite, took, done);
     ChiefActions all = std::move(last);
     const Step step = orders.at(worker).step;
     for (std::uint32_t s = 0; s < servers_; ++s) {
       say_gathered(s, worker);
       all.insert(all.end(), last.begin(), last.end());
     }
-    if (const auto order = orders.find(worker); order != orders.end() && order->second.step == step) orders.erase(order);
+    if (const auto order = orders.find(worker); order != orders.end() && order->second.step == step) {
+      orders.erase(order);
+      if (auto& next = later[worker]; !next.empty()) {
+        orders[worker] = next.front();
+        next.pop_front();
+      }
+    }
     last = std::move(all);
   }
   void lose(WorkerId worker) { step(Lost{worker}); }

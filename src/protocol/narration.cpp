@@ -20,8 +20,10 @@ std::optional<trace::Event> narrated(const ChiefAction& action) {
       match{[](const Send&) -> Told { return std::nullopt; }, [](const Joined&) -> Told { return std::nullopt; },
             [](const Left& a) -> Told { return Event{.kind = Kind::left, .why = number(a.why), .worker = a.worker}; },
             [](const Completed& a) -> Told {
-              return Event{.kind = Kind::contributed, .worker = a.worker, .step = a.step, .version = a.base, .first = a.samples, .value = a.loss};
+              return Event{
+                  .kind = Kind::contributed, .worker = a.worker, .step = a.step, .version = a.base, .first = a.samples, .value = a.loss};
             },
+            [](const Returned&) -> Told { return std::nullopt; },
             [](const Counted& a) -> Told {
               return Event{.kind = Kind::counted,
                            .worker = a.worker,
@@ -32,7 +34,13 @@ std::optional<trace::Event> narrated(const ChiefAction& action) {
                            .value = a.weight};
             },
             [](const Released& a) -> Told {
-              return Event{.kind = Kind::released, .why = number(a.why), .worker = a.worker, .step = a.step, .version = a.version};
+              return Event{.kind = Kind::released,
+                           .why = number(a.why),
+                           .worker = a.worker,
+                           .step = a.step,
+                           .version = a.version,
+                           .value = static_cast<double>(a.bits.push),
+                           .second = static_cast<double>(a.bits.pull)};
             },
             [](const Held& a) -> Told { return Event{.kind = Kind::held, .why = number(a.why), .worker = a.worker, .first = a.gap}; },
             [](const Dropped& a) -> Told { return Event{.kind = Kind::dropped, .why = number(a.why), .worker = a.worker, .step = a.step}; },
@@ -42,6 +50,22 @@ std::optional<trace::Event> narrated(const ChiefAction& action) {
       action);
 }
 
+namespace {
+
+/// One event of `kind` for each range of the lease.
+void tell_ranges(trace::Kind kind, WorkerId worker, Step step, const Lease& lease, std::vector<trace::Event>& out) {
+  for (const Range& range : lease.ranges)
+    out.push_back({.kind = kind, .epoch = range.epoch, .worker = worker, .step = step, .first = range.first, .last = range.last});
+}
+
+}  // namespace
+
+std::vector<trace::Event> narrated(const Returned& returned) {
+  std::vector<trace::Event> events;
+  tell_ranges(trace::Kind::returned, returned.worker, returned.step, returned.lease, events);
+  return events;
+}
+
 std::vector<trace::Event> narrated(const wire::Order& order) {
   std::vector<trace::Event> events{{.kind = trace::Kind::ordered,
                                     .worker = order.worker,
@@ -49,13 +73,7 @@ std::vector<trace::Event> narrated(const wire::Order& order) {
                                     .version = order.version,
                                     .first = order.lease.size(),
                                     .last = order.local_steps}};
-  for (const Range& range : order.lease.ranges)
-    events.push_back({.kind = trace::Kind::leased,
-                      .epoch = range.epoch,
-                      .worker = order.worker,
-                      .step = order.step,
-                      .first = range.first,
-                      .last = range.last});
+  tell_ranges(trace::Kind::leased, order.worker, order.step, order.lease, events);
   return events;
 }
 

@@ -8,9 +8,12 @@
 
 namespace motley::protocol {
 
-/// Without its time. None for what only the driver can tell: Send, Joined (it knows the node), Evaluate, Checkpoint, Finished.
+/// Without its time. None for what only the driver can tell: Send, Joined (it knows the node), Evaluate, Checkpoint, Finished; or what
+/// takes several: Returned.
 [[nodiscard]] std::optional<trace::Event> narrated(const ChiefAction& action);
 
+/// The ranges that are back in the pool.
+[[nodiscard]] std::vector<trace::Event> narrated(const Returned& returned);
 /// An order and the ranges of its lease.
 [[nodiscard]] std::vector<trace::Event> narrated(const wire::Order& order);
 

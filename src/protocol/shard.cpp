@@ -5,6 +5,11 @@
 #include "base/check.h"
 
 namespace motley::protocol {
+namespace {
+
+constexpr std::uint8_t whole_bits = 32;
+
+}  // namespace
 
 Shard::Shard(ServerId server, std::vector<SliceId> slices, Version version)
     : server_(server), slices_(std::move(slices)), version_(version) {
@@ -51,14 +56,33 @@ void Shard::discard(WorkerId worker, Step step, ShardActions& out) {
 }
 
 void Shard::release(const wire::Release& release, ShardActions& out) {
-  out.emplace_back(Snapshot{release.worker, release.step, release.rho});
+  const Snapshot snapshot = snapshot_for(release);
+  const std::uint8_t bits = snapshot.whole ? whole_bits : release.pull_bits;
+  out.emplace_back(snapshot);
   for (const SliceId slice : slices_)
-    out.emplace_back(Send{peer(release.worker), wire::Pulled{release.worker, release.step, version_, slice, release.pull_bits}});
+    out.emplace_back(Send{peer(release.worker), wire::Pulled{release.worker, release.step, version_, slice, bits}});
+}
+
+/// A class moves on once per version. Who held its last state is sent the change; who comes from elsewhere the values themselves.
+Snapshot Shard::snapshot_for(const wire::Release& release) {
+  Snapshot snapshot{release.worker, release.step, release.rho, release.pull_bits, release.pull_class};
+  if (release.pull_bits >= whole_bits) {
+    holds_.erase(release.worker);
+    return snapshot;
+  }
+  Class& one = classes_[release.pull_class];
+  snapshot.first_of_class = one.moves == 0 || one.version != version_ || one.rho != release.rho;
+  if (snapshot.first_of_class) one = {one.moves + 1, version_, release.rho};
+  Holds& holds = holds_[release.worker];
+  snapshot.whole = holds.pull_class != release.pull_class || holds.moves + 1 != one.moves || holds.moves == 0;
+  holds = {release.pull_class, one.moves};
+  return snapshot;
 }
 
 /// What is gathered whole stays: the chief applies it, or discards it by name.
 void Shard::forget(WorkerId worker, ShardActions& out) {
   forgotten_.insert(worker);
+  holds_.erase(worker);
   for (auto it = arrived_.lower_bound({worker, Step{}}); it != arrived_.end() && it->first.first == worker;) {
     if (whole(it->second)) {
       ++it;

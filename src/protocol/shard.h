@@ -26,6 +26,10 @@ struct Snapshot {
   WorkerId worker;
   Step step;
   double rho{};
+  std::uint8_t bits = 32;      // fewer: the class moves on by what fits into so many bits a value
+  std::uint32_t pull_class{};  // whose members hold the same values; nothing when bits are 32
+  bool first_of_class = true;  // nobody of the class has had this state yet: it moves on now
+  bool whole = true;           // this worker gets the values as its class holds them, not the change
 };
 /// Hand out the parameters as they are now.
 struct ExportNow {
@@ -53,6 +57,7 @@ class Shard {
   void apply(const wire::Apply& update, ShardActions& out);
   void discard(WorkerId worker, Step step, ShardActions& out);
   void release(const wire::Release& release, ShardActions& out);
+  [[nodiscard]] Snapshot snapshot_for(const wire::Release& release);
   void forget(WorkerId worker, ShardActions& out);
 
   ServerId server_;
@@ -64,7 +69,19 @@ class Shard {
   };
   [[nodiscard]] bool whole(const Arrival& arrival) const { return arrival.count == slices_.size(); }
   std::map<std::pair<WorkerId, Step>, Arrival> arrived_;
-  std::set<WorkerId> forgotten_;  // ids are never used again
+  /// What the members of a pull class hold: how often it has moved on, and to what.
+  struct Class {
+    std::uint64_t moves = 0;
+    Version version;
+    double rho = 0;
+  };
+  struct Holds {
+    std::uint32_t pull_class = 0;
+    std::uint64_t moves = 0;
+  };
+  std::map<std::uint32_t, Class> classes_;
+  std::map<WorkerId, Holds> holds_;  // of members that were sent coded values last
+  std::set<WorkerId> forgotten_;     // ids are never used again
   Version version_;
 };
 

@@ -1,5 +1,6 @@
 #include "protocol/worker.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "base/check.h"
@@ -22,6 +23,7 @@ void Worker::step(Instant now, const WorkerEvent& event, WorkerActions& out) {
 void Worker::say_hello(Instant now, WorkerActions& out) {
   id_.reset();
   state_ = Outside{};
+  orders_.clear();
   send_to_chief(now, wire::Hello{options_.node, ++attempt_, options_.most_samples, options_.seat}, out);
 }
 
@@ -31,13 +33,11 @@ void Worker::arrived(Instant now, const wire::Message& message, WorkerActions& o
     id_ = welcome->worker;
     state_ = Waiting{};
   } else if (const auto* order = std::get_if<wire::Order>(&message)) {
-    if (order->worker != id_) return;
-    if (auto* waiting = std::get_if<Waiting>(&state_)) {
-      waiting->order = *order;
-      compute_if_ready(out);
-    }
+    if (order->worker != id_ || (!orders_.empty() && order->step <= orders_.back().order.step)) return;
+    orders_.push_back({*order, now});
+    compute_if_ready(now, out);
   } else if (const auto* slice = std::get_if<wire::Pulled>(&message)) {
-    if (!id_ || slice->worker == *id_) pulled(*slice, out);
+    if (!id_ || slice->worker == *id_) pulled(now, *slice, out);
   } else if (const auto* fenced = std::get_if<wire::Fenced>(&message)) {
     if (fenced->worker != id_) return;
     out.emplace_back(Abandon{});
@@ -49,23 +49,37 @@ void Worker::arrived(Instant now, const wire::Message& message, WorkerActions& o
   }
 }
 
-void Worker::pulled(const wire::Pulled& slice, WorkerActions& out) {
-  // Ids and steps only grow: what is meant for an earlier one comes too late.
-  if (!pulling_ || std::pair(pulling_->worker, pulling_->step) < std::pair(slice.worker, slice.step))
-    pulling_ = Pulling{slice.worker, slice.step, slice.version};
-  if (pulling_->worker != slice.worker || pulling_->step != slice.step) return;
-  ++pulling_->slices;
-  compute_if_ready(out);
+void Worker::pulled(Instant now, const wire::Pulled& slice, WorkerActions& out) {
+  const PullKey key{slice.worker, slice.step};
+  if (used_ && key < *used_) return;  // ids and steps only grow: what is meant for an earlier one comes too late
+  Pulling& pull = pulls_.try_emplace(key, Pulling{slice.version, 0, std::nullopt}).first->second;
+  if (++pull.slices == options_.servers_of_slices.size()) pull.last_slice = now;
+  compute_if_ready(now, out);
 }
 
-void Worker::compute_if_ready(WorkerActions& out) {
-  auto* waiting = std::get_if<Waiting>(&state_);
+void Worker::compute_if_ready(Instant now, WorkerActions& out) {
+  if (!std::holds_alternative<Waiting>(state_) || orders_.empty()) return;
+  const auto& [order, at] = orders_.front();
+  const PullKey key{order.worker, order.parameters};
+  const auto pull = pulls_.find(key);
   const std::size_t enough = options_.start_early ? 1 : options_.servers_of_slices.size();
-  if (waiting == nullptr || !waiting->order || !pulling_ || pulling_->slices < enough) return;
-  if (pulling_->worker != waiting->order->worker || pulling_->step != waiting->order->step) return;
-  Computing next{std::move(*waiting->order), pulling_->base};
+  if (pull == pulls_.end() || pull->second.slices < enough) return;
+  pulls_.erase(pulls_.begin(), pull);
+  used_ = key;
+  Computing next{order, pull->second.base};
+  next.ordered = at;
+  orders_.pop_front();
+  send_to_chief(now, wire::Began{*id_, next.order.step}, out);
   out.emplace_back(Compute{next.order, next.base});
   state_ = std::move(next);
+}
+
+/// How long the parameters travelled, as far as this worker can tell; 0 when they had come for an earlier step.
+Duration Worker::pull_time(const Computing& computing) const {
+  if (computing.order.parameters != computing.order.step) return {};
+  const auto pull = pulls_.find({computing.order.worker, computing.order.step});
+  if (pull == pulls_.end() || !pull->second.last_slice) return {};
+  return std::max(*pull->second.last_slice - computing.ordered, Duration{1});
 }
 
 void Worker::push(Computing& computing, SliceId slice, WorkerActions& out) const {
@@ -87,11 +101,14 @@ void Worker::computed(Instant now, const Computed& result, WorkerActions& out) {
   if (computing == nullptr || computing->order.step != result.step) return;
   for (std::uint32_t s = 0; s < options_.servers_of_slices.size(); ++s) push(*computing, SliceId{s}, out);
   const wire::Order& order = computing->order;
+  const auto all = static_cast<std::uint32_t>(order.lease.size());
   send_to_chief(now,
-                wire::Contributed{*id_, order.step, computing->base, static_cast<std::uint32_t>(order.lease.size()), order.local_steps,
-                                  result.loss_sum, result.squared_norm, result.finite, result.compute},
+                wire::Contributed{*id_, order.step, computing->base, result.samples == 0 ? all : std::min(result.samples, all),
+                                  order.local_steps, result.loss_sum, result.squared_norm, result.finite, result.compute,
+                                  pull_time(*computing), result.residual, result.most_samples},
                 out);
   state_ = Waiting{};
+  compute_if_ready(now, out);
 }
 
 void Worker::time_passed(Instant now, WorkerActions& out) {

@@ -1,7 +1,10 @@
-// A worker: waits for an order and the parameters it is to be computed on, computes, pushes, and waits again. It knows which slices there
-// are and on which server each lives; the numbers themselves stay with the driver.
+// A worker: waits for an order and the parameters it is to be computed on, computes, pushes, and goes on with the next order, if it has one
+// already: then parameters and contributions travel while it computes. It knows which slices there are and on which server each lives; the
+// numbers themselves stay with the driver.
 #pragma once
 #include <cstdint>
+#include <deque>
+#include <map>
 #include <optional>
 #include <string>
 #include <variant>
@@ -40,6 +43,9 @@ struct Computed {
   double squared_norm{};
   bool finite = true;
   Duration compute{};
+  std::uint32_t samples{};       // that were done; 0: all of them
+  double residual{};             // of what was pushed before
+  std::uint32_t most_samples{};  // see wire::Contributed
 };
 struct TimePassed {};
 /// The user or the scheduler wants this worker gone.
@@ -71,28 +77,32 @@ class Worker {
 
  private:
   struct Outside {};  // no member: has said Hello, or will
-  struct Waiting {
-    std::optional<wire::Order> order;
-  };
+  struct Waiting {};
   struct Computing {
     wire::Order order;
     Version base;
+    Instant ordered{};
     std::vector<bool> pushed{};  // by SliceId; empty: none yet
   };
   struct Over {};
   /// Slices that are coming in for one step of one membership. They have their own lanes, so they may be here before the order, and the
   /// first ones even before the Welcome.
   struct Pulling {
-    WorkerId worker;
-    Step step;
     Version base;
-    std::size_t slices = 0;  // of them here
+    std::size_t slices = 0;             // of them here
+    std::optional<Instant> last_slice;  // when the last one came
+  };
+  /// What is to be done, and when that was said.
+  struct Ordered {
+    wire::Order order;
+    Instant at;
   };
 
   void say_hello(Instant now, WorkerActions& out);
   void arrived(Instant now, const wire::Message& message, WorkerActions& out);
-  void pulled(const wire::Pulled& slice, WorkerActions& out);
-  void compute_if_ready(WorkerActions& out);
+  void pulled(Instant now, const wire::Pulled& slice, WorkerActions& out);
+  void compute_if_ready(Instant now, WorkerActions& out);
+  [[nodiscard]] Duration pull_time(const Computing& computing) const;
   void produced(const Produced& slice, WorkerActions& out);
   void computed(Instant now, const Computed& result, WorkerActions& out);
   void push(Computing& computing, SliceId slice, WorkerActions& out) const;
@@ -103,8 +113,11 @@ class Worker {
   WorkerOptions options_;
   std::optional<WorkerId> id_;
   std::variant<Outside, Waiting, Computing, Over> state_;
-  std::optional<Pulling> pulling_;  // the latest
-  std::uint32_t attempt_ = 0;       // of saying Hello
+  std::deque<Ordered> orders_;  // not begun yet, in order of their steps
+  using PullKey = std::pair<WorkerId, Step>;
+  std::map<PullKey, Pulling> pulls_;  // those that may still be needed
+  std::optional<PullKey> used_;       // the one that was computed on last: what is older comes too late
+  std::uint32_t attempt_ = 0;         // of saying Hello
   Instant last_sent_{};
 };
 

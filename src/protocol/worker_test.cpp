@@ -38,6 +38,12 @@ std::string describe(const WorkerAction& action) {
       action);
 }
 
+/// That a step begins: said before each computation, for whoever watches.
+bool announces(const WorkerAction& action) {
+  const auto* send = std::get_if<Send>(&action);
+  return send != nullptr && std::holds_alternative<wire::Began>(send->message);
+}
+
 /// A model of three slices on two servers.
 struct Harness {
   Worker worker{{"node", {ServerId{0}, ServerId{1}, ServerId{0}}, from_seconds(1), from_seconds(5)}};
@@ -47,12 +53,13 @@ struct Harness {
     WorkerActions actions;
     worker.step(now, event, actions);
     std::string text;
-    for (const WorkerAction& action : actions) text += (text.empty() ? "" : ", ") + describe(action);
+    for (const WorkerAction& action : actions)
+      if (!announces(action)) text += (text.empty() ? "" : ", ") + describe(action);
     return text;
   }
   std::string hear(const wire::Message& message) { return step(Arrived{message}); }
   std::string hear_order(std::uint64_t at, WorkerId whose = me) {
-    return hear(wire::Order{whose, Step{at}, Version{at}, 1, 0.1, 32, {}, lease_of(20)});
+    return hear(wire::Order{whose, Step{at}, Step{at}, Version{at}, 1, 0.1, 32, {}, {}, 1, lease_of(20)});
   }
   std::string hear_slice(std::uint64_t at, std::uint32_t slice, WorkerId whose = me) {
     return hear(wire::Pulled{whose, Step{at}, Version{at + 100}, SliceId{slice}, 32});
@@ -69,6 +76,55 @@ struct Harness {
   Harness& computing() { return waiting().hear_order(1), hear_slices(1), *this; }
   Harness& over() { return waiting().hear(wire::Stop{}), *this; }
 };
+
+TEST(Worker, SaysThatItBegins) {
+  Harness h;
+  h.waiting().hear_order(1);
+  h.hear_slice(1, 0);
+  h.hear_slice(1, 1);
+  WorkerActions actions;
+  h.worker.step(h.now, Arrived{wire::Pulled{me, Step{1}, Version{101}, SliceId{2}, 32}}, actions);
+  ASSERT_EQ(actions.size(), 2U);
+  ASSERT_TRUE(announces(actions[0]));
+  EXPECT_EQ(std::get<wire::Began>(std::get<Send>(actions[0]).message).step, Step{1});
+}
+
+TEST(Worker, GoesOnWithTheNextOrderWhileTheFirstTravels) {
+  Harness h;
+  h.computing();
+  EXPECT_EQ(h.hear_order(2), "") << "one at a time";
+  EXPECT_EQ(h.hear_slices(2), "");
+  EXPECT_EQ(h.step(Computed{Step{1}, 2.0, 3.0, true, from_seconds(1)}),
+            "push 0 to s0, push 1 to s1, push 2 to s0, contributed 1 base v101 samples 20, compute 2 at v102");
+}
+
+TEST(Worker, ComputesAgainOnParametersThatItHasWhenToldSo) {
+  Harness h;
+  h.computing();
+  EXPECT_EQ(h.hear(wire::Order{me, Step{2}, Step{1}, Version{1}, 1, 0.1, 32, {}, {}, 1, lease_of(20)}), "");
+  EXPECT_EQ(h.step(Computed{Step{1}, 2.0, 3.0, true, from_seconds(1)}),
+            "push 0 to s0, push 1 to s1, push 2 to s0, contributed 1 base v101 samples 20, compute 2 at v101");
+}
+
+TEST(Worker, TellsHowLongItsParametersTravelled) {
+  Harness h;
+  h.waiting();
+  h.now = at_seconds(10);
+  h.hear_order(1);
+  h.now = at_seconds(12);
+  h.hear_slices(1);
+  WorkerActions actions;
+  h.worker.step(at_seconds(20), Computed{Step{1}, 2.0, 3.0, true, from_seconds(1)}, actions);
+  EXPECT_EQ(std::get<wire::Contributed>(std::get<Send>(actions.back()).message).pull, from_seconds(2));
+}
+
+TEST(Worker, SaysHowManySamplesItHadTimeFor) {
+  Harness h;
+  h.computing();
+  Computed cut{Step{1}, 2.0, 3.0, true, from_seconds(1)};
+  cut.samples = 7;
+  EXPECT_EQ(h.step(cut), "push 0 to s0, push 1 to s1, push 2 to s0, contributed 1 base v101 samples 7");
+}
 
 TEST(Worker, GoesThroughAStep) {
   Harness h;

@@ -59,13 +59,13 @@ void ChromeTrace::told(const trace::Event& e) {
       if (row != nullptr) released(*row, e);
       break;
     case Kind::compute_began:
-      if (row != nullptr) turn(e.worker, *row, Doing::compute, e.at);
+      if (row != nullptr) compute_began(*row, e);
       break;
     case Kind::compute_ended:
       if (row != nullptr) compute_ended(*row, e);
       break;
     case Kind::contributed:
-      if (row != nullptr) turn(e.worker, *row, Doing::wait, e.at);
+      if (row != nullptr && row->doing != Doing::compute) turn(e.worker, *row, Doing::wait, e.at);
       break;
     case Kind::dropped:
       if (row != nullptr) dropped(*row, e);
@@ -93,7 +93,8 @@ void ChromeTrace::told(const trace::Event& e) {
       break;
     }
     case Kind::finished: finished(e); break;
-    case Kind::leased: break;
+    case Kind::leased:
+    case Kind::returned: break;
   }
 }
 
@@ -127,10 +128,16 @@ void ChromeTrace::ordered(Row& row, const trace::Event& e) {
 }
 
 void ChromeTrace::released(Row& row, const trace::Event& e) {
+  if (row.doing == Doing::compute) return;  // parameters travel meanwhile: hidden
   turn(e.worker, row, Doing::receive, e.at);
   row.step = e.step;
   row.samples = row.ordered_step == e.step ? row.ordered_samples : 0;
   row.why = called(names_.decided, e.why);
+}
+
+void ChromeTrace::compute_began(Row& row, const trace::Event& e) {
+  turn(e.worker, row, Doing::compute, e.at);
+  row.step = e.step;
 }
 
 void ChromeTrace::compute_ended(Row& row, const trace::Event& e) {
@@ -139,7 +146,7 @@ void ChromeTrace::compute_ended(Row& row, const trace::Event& e) {
 }
 
 void ChromeTrace::dropped(Row& row, const trace::Event& e) {
-  turn(e.worker, row, Doing::wait, e.at);
+  if (row.doing != Doing::compute) turn(e.worker, row, Doing::wait, e.at);
   mark(e.worker, "dropped", e.at, JsonObject{}.count("step", e.step.value).text("reason", called(names_.decided, e.why)));
 }
 

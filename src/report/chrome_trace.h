@@ -46,6 +46,7 @@ class ChromeTrace : public trace::Sink {
   void finished(const trace::Event& event);
   void ordered(Row& row, const trace::Event& event);
   void released(Row& row, const trace::Event& event);
+  void compute_began(Row& row, const trace::Event& e);
   void compute_ended(Row& row, const trace::Event& event);
   void dropped(Row& row, const trace::Event& event);
   void turn(WorkerId worker, Row& row, Doing next, Instant now);

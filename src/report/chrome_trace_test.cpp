@@ -190,7 +190,7 @@ TEST(ChromeTrace, ADroppedContributionIsAMarkAndTheWorkerWaits) {
   run.tell(3, Kind::rested, {.worker = {0}});
   run.tell(5, Kind::finished);
   EXPECT_EQ(field(run.of("i", "dropped").at(0), "args.reason"), "others_computing");
-  EXPECT_EQ(stretches(run).back(), "wait 1 3000000.000 2000000.000 0 8 rested");
+  EXPECT_EQ(stretches(run).back(), "wait 1 3000000.000 2000000.000 1 8 rested");
 }
 
 TEST(ChromeTrace, IsADocumentWhereverItIsCutOff) {
@@ -220,7 +220,7 @@ TEST(ChromeTrace, FinishEndsWhatIsStillGoingOnAtTheLatestTime) {
   run.tell(4, Kind::applied);
   run.tell(3, Kind::counted);  // late
   run.trace.finish();
-  EXPECT_EQ(stretches(run).back(), "compute 1 1000000.000 3000000.000 0 0");
+  EXPECT_EQ(stretches(run).back(), "compute 1 1000000.000 3000000.000 1 0");
   EXPECT_THROW(run.tell(5, Kind::applied), Bug);
   EXPECT_THROW(run.trace.finish(), Bug);
 }

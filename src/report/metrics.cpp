@@ -84,6 +84,7 @@ void Metrics::told(const trace::Event& e) {
     case Kind::ordered:
     case Kind::leased:
     case Kind::applied:
+    case Kind::returned:
     case Kind::fault: break;
   }
 }
@@ -92,7 +93,9 @@ void Metrics::line(const JsonObject& object) { lines_(object.str() + "\n"); }
 
 void Metrics::turn(WorkerId worker, std::string_view state) {
   const auto member = members_.find(worker);
-  if (member != members_.end()) member->second.state = state;
+  if (member == members_.end()) return;
+  if (member->second.state == "computing" && state != "sending") return;  // what travels meanwhile is hidden
+  member->second.state = state;
 }
 
 void Metrics::joined(const trace::Event& e) {

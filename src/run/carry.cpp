@@ -6,10 +6,12 @@
 namespace motley::run {
 
 std::uint64_t encoded_bytes(const store::Layout& layout, ServerId server, std::uint8_t bits) {
-  const auto codec = codec::make(bits);
-  check(codec.ok(), "a strategy asks for bits that there is a codec for");
   std::uint64_t bytes = 0;
-  for (const SliceId slice : layout.of(server)) bytes += (*codec)->encoded_bytes(layout[slice].count);
+  for (const SliceId slice : layout.of(server)) {
+    const auto codec = codec::make(layout[slice].bits(bits));
+    check(codec.ok(), "a strategy asks for bits that there is a codec for");
+    bytes += (*codec)->encoded_bytes(layout[slice].count);
+  }
   return bytes;
 }
 

@@ -19,6 +19,7 @@ constexpr std::chrono::seconds farewell_time{2};  // for workers to take their S
 /// The member that a worker's message speaks for.
 std::optional<WorkerId> speaker(const wire::Message& message) {
   if (const auto* m = std::get_if<wire::Contributed>(&message)) return m->worker;
+  if (const auto* m = std::get_if<wire::Began>(&message)) return m->worker;
   if (const auto* m = std::get_if<wire::Heartbeat>(&message)) return m->worker;
   if (const auto* m = std::get_if<wire::Leaving>(&message)) return m->worker;
   return std::nullopt;
@@ -104,8 +105,8 @@ void ChiefProcess::heard(transport::Connection& from, wire::Message message) {
   if (const auto worker = speaker(message)) return said_by_worker(*link, *worker, message);
   if (const auto* serve = std::get_if<wire::Serve>(&message)) return serving(*link, *serve);
   if (const auto* gathered = std::get_if<wire::Gathered>(&message); gathered != nullptr && link->server) {
-    if (const auto order = released_.find(gathered->worker); order != released_.end())
-      elsewhere_pushed_ += encoded_bytes(options_.layout, *link->server, order->second.push_bits);
+    if (const auto bits = push_bits_.find({gathered->worker, gathered->step}); bits != push_bits_.end())
+      elsewhere_pushed_ += encoded_bytes(options_.layout, *link->server, bits->second);
     return tell(protocol::Received{protocol::peer(*link->server), std::move(message)});
   }
   expel(*link, fmt::format("a chief is never sent a {}", wire::name_of(message)));
@@ -157,7 +158,10 @@ void ChiefProcess::brief(Link& link) { link.connection->send(wire::Briefing{opti
 
 void ChiefProcess::said_by_worker(Link& link, WorkerId worker, const wire::Message& message) {
   if (!link.workers.contains(worker)) return expel(link, fmt::format("it speaks as worker {}, which it is not", worker.value));
-  if (const auto* said = std::get_if<wire::Contributed>(&message)) contributed(*said);
+  if (const auto* began = std::get_if<wire::Began>(&message))
+    narrate({.kind = trace::Kind::compute_began, .worker = worker, .step = began->step});
+  if (const auto* said = std::get_if<wire::Contributed>(&message))
+    narrate({.kind = trace::Kind::compute_ended, .worker = worker, .step = said->step, .first = said->samples});
   tell(protocol::Received{protocol::peer(worker), message});
 }
 
@@ -219,10 +223,7 @@ void ChiefProcess::tell(const protocol::ChiefEvent& event) {
 }
 
 void ChiefProcess::carry_out(const protocol::ChiefAction& action) {
-  if (const auto* released = std::get_if<protocol::Released>(&action)) {
-    if (!started_) started_ = clock_.now();
-    released_[released->worker].at = clock_.now();
-  }
+  if (std::holds_alternative<protocol::Released>(action) && !started_) started_ = clock_.now();
   if (const auto* joined = std::get_if<protocol::Joined>(&action)) {
     const auto link = by_worker_.find(joined->worker);
     const auto node = link == by_worker_.end() ? std::nullopt : link->second->node;
@@ -230,27 +231,36 @@ void ChiefProcess::carry_out(const protocol::ChiefAction& action) {
     hooks_.log(fmt::format("{} joined as worker {}", joined->node, joined->worker.value));
   }
   if (const auto event = protocol::narrated(action)) narrate(*event);
-  std::visit(match{[&](const protocol::Send& a) { send(a); }, [&](const protocol::Joined&) {},
-                   [&](const protocol::Left& a) { released_.erase(a.worker); }, [&](const protocol::Completed&) {},
-                   [&](const protocol::Counted&) {}, [&](const protocol::Released&) {}, [&](const protocol::Held&) {},
-                   [&](const protocol::Dropped&) {}, [&](const protocol::Rested&) {},
-                   [&](const protocol::Evaluate& a) { wanted_.want({.version = a.version, .evaluate = a.samples, .at = clock_.now()}); },
-                   [&](const protocol::Checkpoint& a) { wanted_.want({.version = a.state.version, .save = a.state, .at = clock_.now()}); },
-                   [&](const protocol::Finished& a) {
-                     protocol::Ending ending;
-                     ending.why = a.why;
-                     ending.ended = Instant{options_.trained_before + (started_ ? clock_.now() - *started_ : Duration{0})};
-                     ending.updates = chief_.version().value;
-                     ending.samples = chief_.ledger().counted();
-                     ending.closed_epochs = chief_.ledger().closed_epochs();
-                     narrate({.kind = trace::Kind::finished, .why = static_cast<std::uint8_t>(a.why), .first = ending.samples});
-                     ending_ = ending;
-                     await_farewell();
-                     boost::asio::post(pump_, [this, alive = alive_] {
-                       if (*alive) finish_when_done();
-                     });
-                   }},
-             action);
+  std::visit(
+      match{[&](const protocol::Send& a) { send(a); }, [&](const protocol::Joined&) {},
+            [&](const protocol::Left& a) {
+              push_bits_.erase(push_bits_.lower_bound({a.worker, Step{}}), push_bits_.lower_bound({WorkerId{a.worker.value + 1}, Step{}}));
+            },
+            [&](const protocol::Completed& a) {
+              push_bits_.erase({a.worker, a.step});
+            },
+            [&](const protocol::Returned& a) {
+              for (const trace::Event& told : protocol::narrated(a)) narrate(told);
+            },
+            [&](const protocol::Counted&) {}, [&](const protocol::Released&) {}, [&](const protocol::Held&) {},
+            [&](const protocol::Dropped&) {}, [&](const protocol::Rested&) {},
+            [&](const protocol::Evaluate& a) { wanted_.want({.version = a.version, .evaluate = a.samples, .at = clock_.now()}); },
+            [&](const protocol::Checkpoint& a) { wanted_.want({.version = a.state.version, .save = a.state, .at = clock_.now()}); },
+            [&](const protocol::Finished& a) {
+              protocol::Ending ending;
+              ending.why = a.why;
+              ending.ended = Instant{options_.trained_before + (started_ ? clock_.now() - *started_ : Duration{0})};
+              ending.updates = chief_.version().value;
+              ending.samples = chief_.ledger().counted();
+              ending.closed_epochs = chief_.ledger().closed_epochs();
+              narrate({.kind = trace::Kind::finished, .why = static_cast<std::uint8_t>(a.why), .first = ending.samples});
+              ending_ = ending;
+              await_farewell();
+              boost::asio::post(pump_, [this, alive = alive_] {
+                if (*alive) finish_when_done();
+              });
+            }},
+      action);
 }
 
 void ChiefProcess::send(const protocol::Send& send) {
@@ -279,7 +289,7 @@ void ChiefProcess::send(const protocol::Send& send) {
     by_worker_[welcome->worker] = link;
   }
   if (const auto* order = std::get_if<wire::Order>(&send.message)) {
-    released_[order->worker].push_bits = order->push_bits;
+    if (options_.layout.servers > 1) push_bits_[{order->worker, order->step}] = order->push_bits;
     for (const trace::Event& event : protocol::narrated(*order)) narrate(event);
   }
   link->connection->send(send.message);
@@ -291,17 +301,6 @@ void ChiefProcess::narrate(trace::Event event) {
   if (event.at == Instant{}) event.at = clock_.now();
   event.at = Instant{options_.trained_before + (started_ ? std::max(event.at - *started_, Duration{0}) : Duration{0})};
   hooks_.told(event);
-}
-
-/// When a worker computed is known only when it says so; it is told backwards from then.
-void ChiefProcess::contributed(const wire::Contributed& said) {
-  const auto released = released_.find(said.worker);
-  if (released == released_.end()) return;
-  const Instant now = clock_.now();
-  const Instant since = released->second.at;
-  const Instant began = std::max(since, now - std::clamp(said.compute, Duration{0}, now - since));
-  narrate({.at = began, .kind = trace::Kind::compute_began, .worker = said.worker, .step = said.step});
-  narrate({.at = now, .kind = trace::Kind::compute_ended, .worker = said.worker, .step = said.step, .first = said.samples});
 }
 
 std::uint32_t ChiefProcess::node_index(const std::string& name, std::optional<NodeId> node) {

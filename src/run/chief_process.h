@@ -124,7 +124,6 @@ class ChiefProcess final : private transport::Accepts, private transport::Hears,
   void save(Wanted& wanted);
   void send_beginning(Link& link, ServerId server);
   void narrate(trace::Event event);
-  void contributed(const wire::Contributed& said);
   [[nodiscard]] std::uint32_t node_index(const std::string& name, std::optional<NodeId> node);
   [[nodiscard]] Link* link_of(const transport::Connection& connection);
 
@@ -148,11 +147,8 @@ class ChiefProcess final : private transport::Accepts, private transport::Hears,
   std::vector<std::string> server_addresses_;
   std::uint32_t next_link_ = 0;
   std::vector<std::string> node_names_;
-  struct Ordered {
-    Instant at{};
-    std::uint8_t push_bits{};
-  };
-  std::map<WorkerId, Ordered> released_;                       // the order at hand
+  std::map<std::pair<WorkerId, Step>, std::uint8_t>
+      push_bits_;                                              // of orders whose contribution is not complete, when there are other servers
   std::uint64_t elsewhere_pushed_ = 0, elsewhere_pulled_ = 0;  // bytes to and from the other servers
 
   Collection wanted_;

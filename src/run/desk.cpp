@@ -79,6 +79,39 @@ class Desk::Stream final : public Flow {
   std::chrono::steady_clock::duration waited_{};
 };
 
+/// Looks at the clock between pieces: one large piece first, for as long as nothing can go wrong, then small ones until the time is up.
+class Desk::ByClock final : public store::Pace {
+ public:
+  ByClock(Computation& computation, const Stream& stream) : computation_(computation), stream_(stream), since_(Time::now()) {}
+
+  Piece next(std::uint64_t done, std::uint64_t left) override {
+    const wire::Order& order = computation_.order;
+    Piece piece{left, true};
+    if (order.limit > Duration{0}) {
+      const Duration spent = Time::now() - since_ - stream_.waited();
+      const std::uint64_t micro = std::max<std::uint64_t>(order.micro, 1);
+      if (done == 0) {
+        piece.samples = std::min(left, std::max(micro, (done + left) / 2));
+        piece.last = piece.samples == left;
+      } else {
+        const double each = seconds(spent) / static_cast<double>(done);
+        const double room = seconds(order.limit - spent) / each;  // samples
+        piece.samples = std::min(left, micro);
+        // After this piece another one would end further from the limit than it began.
+        piece.last = room < 1.5 * static_cast<double>(micro) || piece.samples == left;
+      }
+    }
+    if (piece.last) computation_.samples = done + piece.samples;
+    return piece;
+  }
+
+ private:
+  using Time = std::chrono::steady_clock;
+  Computation& computation_;
+  const Stream& stream_;
+  Time::time_point since_;
+};
+
 Desk::Desk(boost::asio::io_context& pump, DeskKit kit, DeskOwner& owner)
     : pump_(pump),
       kit_(std::move(kit)),
@@ -114,11 +147,20 @@ void Desk::work(const std::shared_ptr<Computation>& computation, const Clock& cl
   const wire::Order& order = computation->order;
   const auto since = std::chrono::steady_clock::now();
   Stream stream(*this, computation);
+  ByClock by_clock(*computation, stream);
+  store::AtOnce at_once;
+  Lease lease = order.lease;
+  std::optional<cluster::Device::Stint> stint;  // of an emulated device: how far it comes is known beforehand
+  if (kit_.emulated) {
+    stint = kit_.emulated->work(computation->began, lease.size(), order.local_steps, order.limit, order.micro);
+    lease.cut(stint->samples);
+    computation->samples = stint->samples;
+  }
   store::Worth worth;
   try {
     worth = replica_.contribute(*kit_.source,
-                                {computation->values->buffer().floats(), epochs_.samples_of(order.lease), order.local_steps, order.rate},
-                                computation->out->floats(), stream);
+                                {computation->values->buffer().floats(), epochs_.samples_of(lease), order.local_steps, order.rate},
+                                computation->out->floats(), stream, stint ? static_cast<store::Pace&>(at_once) : by_clock);
   } catch (const std::exception& failure) {  // the border to torch's exceptions in a real cluster
     boost::asio::post(pump_, [&owner = owner_, alive = alive_, computation, what = std::string(failure.what())] {
       if (*alive && !computation->cancelled) owner.failed(what);
@@ -127,14 +169,15 @@ void Desk::work(const std::shared_ptr<Computation>& computation, const Clock& cl
   }
   if (computation->cancelled) return;
   Duration compute = std::chrono::steady_clock::now() - since - stream.waited();
-  if (kit_.emulated) {
-    const Instant end = kit_.emulated->finish(computation->began, order.lease.size(), order.local_steps);
+  if (stint) {
     std::unique_lock lock(mutex_);
-    if (cancelled_.wait_until(lock, clock.real(end), [&] { return computation->cancelled.load(); })) return;
-    compute = std::max(compute, end - computation->began);
+    if (cancelled_.wait_until(lock, clock.real(stint->end), [&] { return computation->cancelled.load(); })) return;
+    compute = std::max(compute, stint->end - computation->began);
   }
-  boost::asio::post(pump_, [&owner = owner_, alive = alive_, computation, worth, compute] {
-    if (*alive && !computation->cancelled) owner.computed(computation, worth, compute);
+  boost::asio::post(pump_, [this, alive = alive_, computation, worth, compute] {
+    if (!*alive || computation->cancelled) return;
+    if (current_ == computation) current_.reset();
+    owner_.computed(computation, worth, compute);
   });
 }
 

@@ -47,7 +47,8 @@ struct Computation {
   wire::Order order;
   std::shared_ptr<Arrival> values;
   SharedBuffer out;
-  Instant began{};  // on the clock of training
+  Instant began{};          // on the clock of training
+  std::uint64_t samples{};  // that it will have; known when its first slice is produced
   std::atomic<bool> cancelled = false;
 };
 
@@ -88,6 +89,7 @@ class Desk {
 
  private:
   class Stream;
+  class ByClock;
   void work(const std::shared_ptr<Computation>& computation, const Clock& clock);
 
   boost::asio::io_context& pump_;

@@ -29,11 +29,14 @@ store::ReplicaOptions replica_options() { return {.optimizer = {}, .values = lin
 wire::Order order_of(std::uint64_t step) {
   return {.worker = {3},
           .step = {step},
+          .parameters = {step},
           .version = {step},
           .local_steps = 1,
           .rate = 0.1,
           .push_bits = 32,
           .training = {},
+          .limit = {},
+          .micro = 1,
           .lease = {{Range{0, 8 * step, 8 * step + 8}}}};
 }
 

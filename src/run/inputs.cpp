@@ -27,8 +27,11 @@ void put(wire::Appender& out, const protocol::ChiefAction& action) {
             },
             [&](const protocol::Joined& a) { put_all(a.worker, a.node); }, [&](const protocol::Left& a) { put_all(a.worker, a.why); },
             [&](const protocol::Completed& a) { put_all(a.worker, a.step, a.base, a.samples, a.loss); },
+            [&](const protocol::Returned& a) { put_all(a.worker, a.step, a.lease); },
             [&](const protocol::Counted& a) { put_all(a.worker, a.step, a.version, a.samples, a.staleness, a.weight); },
-            [&](const protocol::Released& a) { put_all(a.worker, a.step, a.version, static_cast<std::uint8_t>(a.why)); },
+            [&](const protocol::Released& a) {
+              put_all(a.worker, a.step, a.version, static_cast<std::uint8_t>(a.why), a.bits.push, a.bits.pull);
+            },
             [&](const protocol::Held& a) { put_all(a.worker, static_cast<std::uint8_t>(a.why), a.gap); },
             [&](const protocol::Dropped& a) { put_all(a.worker, a.step, static_cast<std::uint8_t>(a.why)); },
             [&](const protocol::Rested& a) { put_all(a.worker); }, [&](const protocol::Evaluate& a) { put_all(a.version, a.samples); },

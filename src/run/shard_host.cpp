@@ -38,7 +38,8 @@ ShardHost::ShardHost(boost::asio::io_context& pump, ServerId server, const store
       owner_(owner),
       machine_(server, slices_, beginning.version),
       alive_(std::make_shared<bool>(true)),
-      store_(std::make_shared<store::ShardStore>(layout, server, optimizer, beginning.values)) {
+      store_(std::make_shared<store::ShardStore>(layout, server, optimizer, beginning.values)),
+      shadows_(std::make_shared<Shadows>()) {
   if (beginning.moments) store_->restore(*beginning.moments, beginning.version);
 }
 
@@ -61,10 +62,10 @@ void ShardHost::carry_out(const protocol::ShardAction& action) {
                        check(snapshotting_.has_value(), "slices are sent after their snapshot");
                        auto& pulls = pulls_[slice->worker];
                        if (pulls.empty() || pulls.back().slices.front().step != slice->step)
-                         pulls.push_back({{slice->version, snapshotting_->rho, slice->bits}, {}, nullptr});
+                         pulls.push_back({key_of(*snapshotting_, slice->version), {}, nullptr});
                        pulls.back().slices.push_back(*slice);
                        if (slice->slice != slices_.back()) return;
-                       make_snapshot(pulls.back().key);
+                       make_snapshot(*snapshotting_, pulls.back().key);
                        pulls.back().snapshot = snapshots_[pulls.back().key];
                        send_ready(slice->worker);
                      } else {
@@ -97,20 +98,30 @@ void ShardHost::commit(const wire::Apply& update) {
   });
 }
 
-void ShardHost::make_snapshot(const SnapshotKey& key) {
+ShardHost::SnapshotKey ShardHost::key_of(const protocol::Snapshot& wanted, Version version) {
+  if (wanted.bits == plain) return {version, wanted.rho};
+  return {version, wanted.rho, wanted.bits, wanted.pull_class, wanted.whole};
+}
+
+void ShardHost::make_snapshot(const protocol::Snapshot& wanted, const SnapshotKey& key) {
   if (!snapshots_.emplace(key, nullptr).second) return;
-  store_thread_.post([this, alive = alive_, store = store_, key, slices = slices_, layout = layout_] {
+  store_thread_.post([this, alive = alive_, store = store_, shadows = shadows_, wanted, key, server = server_, layout = layout_] {
     auto snapshot = std::make_shared<Snapshot>();
-    snapshot->flat = make_buffer(layout.values);
-    store->snapshot(key.rho, snapshot->flat->floats());
-    if (key.bits != plain) {
-      const auto codec = codec_of(key.bits);
-      for (const SliceId id : slices) {
-        const store::Slice& slice = layout[id];
-        codec->encode(std::as_const(*snapshot->flat).floats().subspan(slice.offset, slice.count), snapshot->coded[id]);
+    auto flat = make_buffer(layout.values);
+    if (wanted.bits == plain) {
+      store->snapshot(wanted.rho, flat->floats());
+    } else {
+      store::PullShadow& shadow = shadows->try_emplace(wanted.pull_class, layout, server).first->second;
+      if (wanted.first_of_class) {
+        store->snapshot(wanted.rho, flat->floats());
+        shadow.move_to(flat->floats(), wanted.bits);
       }
-      snapshot->flat.reset();
+      if (wanted.whole)
+        shadow.values(flat->floats());
+      else
+        for (const SliceId id : layout.of(server)) snapshot->coded[id] = shadow.change(id);
     }
+    if (wanted.whole) snapshot->flat = std::move(flat);
     boost::asio::post(pump_, [this, alive, key, ready = SharedSnapshot(std::move(snapshot))] {
       if (*alive) snapshot_ready(key, ready);
     });
@@ -180,9 +191,10 @@ void ShardHost::sent(std::uint64_t ticket) { under_way_.erase(ticket); }
 std::span<std::byte> ShardHost::room(const transport::Connection& from, const wire::Push& push, std::size_t bytes) {
   if (push.slice.value >= layout_.slices.size() || layout_[push.slice].server != server_) return {};  // not ours: refused
   const store::Slice& slice = layout_[push.slice];
-  auto& codec = codecs_[push.bits];
+  const std::uint8_t bits = slice.bits(push.bits);
+  auto& codec = codecs_[bits];
   if (!codec) {
-    auto made = codec::make(push.bits);
+    auto made = codec::make(bits);
     if (!made.ok()) return {};
     codec = std::move(*made);
   }
@@ -197,7 +209,7 @@ std::span<std::byte> ShardHost::room(const transport::Connection& from, const wi
   if (!gone) {
     const auto found = contributions_.find({push.worker, push.step});
     landing.flat = found == contributions_.end() ? make_buffer(layout_.values) : found->second;
-    if (push.bits == plain) return landing.flat->bytes(slice.offset, slice.count);
+    if (bits == plain) return landing.flat->bytes(slice.offset, slice.count);
   }
   landing.bytes.resize(bytes);
   return landing.bytes;
@@ -209,12 +221,13 @@ void ShardHost::received(const wire::Push& push) {
   Landing& landing = landed.mapped();
   contributions_[{push.worker, push.step}] = landing.flat;
   const store::Slice& slice = layout_[push.slice];
-  if (push.bits == plain) {
+  const std::uint8_t bits = slice.bits(push.bits);
+  if (bits == plain) {
     bytes_pushed_ += slice.count * sizeof(float);
   } else {
     bytes_pushed_ += landing.bytes.size();
     // Decoded where it is summed; the store thread keeps the order.
-    store_thread_.post([flat = landing.flat, bits = push.bits, slice, bytes = std::move(landing.bytes)] {
+    store_thread_.post([flat = landing.flat, bits, slice, bytes = std::move(landing.bytes)] {
       const Outcome decoded = codec_of(bits)->decode(bytes, flat->floats().subspan(slice.offset, slice.count));
       check(decoded.ok(), "a payload's size was checked when it was announced");
     });

@@ -18,6 +18,7 @@
 #include "run/buffer.h"
 #include "run/task_thread.h"
 #include "store/layout.h"
+#include "store/pull_shadow.h"
 #include "store/shard_store.h"
 #include "transport/transport.h"
 
@@ -82,7 +83,9 @@ class ShardHost {
   struct SnapshotKey {
     Version version;
     double rho{};
-    std::uint8_t bits{};
+    std::uint8_t bits = 32;      // ordered
+    std::uint32_t pull_class{};  // when bits are fewer than 32
+    bool whole = true;           // the values that the class holds, not the change
     auto operator<=>(const SnapshotKey&) const = default;
   };
   struct Pull {  // ordered by the machine, not yet handed to the transport
@@ -101,7 +104,8 @@ class ShardHost {
 
   void carry_out(const protocol::ShardAction& action);
   void commit(const wire::Apply& update);
-  void make_snapshot(const SnapshotKey& key);
+  [[nodiscard]] static SnapshotKey key_of(const protocol::Snapshot& wanted, Version version);
+  void make_snapshot(const protocol::Snapshot& wanted, const SnapshotKey& key);
   void snapshot_ready(const SnapshotKey& key, const SharedSnapshot& snapshot);
   void export_now(const protocol::ExportNow& wanted);
   void send_ready(WorkerId worker);
@@ -127,10 +131,12 @@ class ShardHost {
   std::uint64_t next_ticket_ = 0;
   std::uint64_t bytes_pushed_ = 0;
   std::uint64_t bytes_pulled_ = 0;
-  std::optional<protocol::Snapshot> snapshotting_;  // the Snapshot whose Pulled messages come next
-  std::shared_ptr<bool> alive_;                     // false once this is gone: what the store thread still posts goes nowhere
-  std::shared_ptr<store::ShardStore> store_;        // the store thread's
-  TaskThread store_thread_;                         // last: ends first
+  std::optional<protocol::Snapshot> snapshotting_;             // the Snapshot whose Pulled messages come next
+  std::shared_ptr<bool> alive_;                                // false once this is gone: what the store thread still posts goes nowhere
+  std::shared_ptr<store::ShardStore> store_;                   // the store thread's
+  using Shadows = std::map<std::uint32_t, store::PullShadow>;  // by pull class
+  std::shared_ptr<Shadows> shadows_;                           // the store thread's
+  TaskThread store_thread_;                                    // last: ends first
 };
 
 }  // namespace motley::run

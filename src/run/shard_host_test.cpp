@@ -204,25 +204,37 @@ TEST_P(ShardHostBits, PushesAreDecodedBeforeTheyAreSummed) {
   expect_same_values(*export_now(1));
 }
 
-TEST_P(ShardHostBits, PullsAreEncodedOnceForAll) {
+TEST_P(ShardHostBits, WhoHasTheLastValuesIsSentTheChangeAndThatOnceForAll) {
   const int bits = GetParam();
   make();
   host->attach({0}, left);
   host->attach({1}, right);
   release(0, 0, 0, bits);
   release(1, 0, 0, bits);
-  ASSERT_TRUE(sent(left, own.size()));
-  ASSERT_TRUE(sent(right, own.size()));
-  expect_sent(left, snapshot_by_hand(0), 0, bits);
-  std::uint64_t bytes = 0;
-  for (std::size_t s = 0; s < own.size(); ++s) {
-    EXPECT_EQ(left.parcels[s].payload.data(), right.parcels[s].payload.data());
-    bytes += left.parcels[s].payload.size();
+  ASSERT_TRUE(sent(left, own.size()) && sent(right, own.size()));
+  const std::vector<float> before = snapshot_by_hand(0);
+  expect_sent(left, before);  // nobody has anything yet: the values themselves
+  push_all(left, 0, 0);
+  apply(1, {{{0}, {0}, 1.0}});
+  apply_by_hand({{contribution(0, 0), 1.0}});
+  release(0, 1, 0, bits);
+  release(1, 1, 0, bits);
+  ASSERT_TRUE(sent(left, 2 * own.size()) && sent(right, 2 * own.size()));
+  const std::vector<float> now = snapshot_by_hand(0);
+  for (std::size_t s = own.size(); s < 2 * own.size(); ++s) {
+    const store::Slice& slice = layout[own[s - own.size()]];
+    const auto payload = left.parcels[s].payload;
+    EXPECT_EQ(payload.data(), right.parcels[s].payload.data()) << "coded once for both";
+    EXPECT_LT(payload.size(), slice.count * sizeof(float)) << "smaller than the values";
+    std::vector<float> held(before.begin() + slice.offset, before.begin() + slice.offset + slice.count);
+    ASSERT_TRUE(store::apply_change(slice, static_cast<std::uint8_t>(bits), payload, held, held));
+    float largest = 0;
+    for (std::size_t i = 0; i < slice.count; ++i) largest = std::max(largest, std::abs(now[slice.offset + i] - before[slice.offset + i]));
+    for (std::size_t i = 0; i < slice.count; ++i) EXPECT_NEAR(held[i], now[slice.offset + i], 0.01 * largest + 1e-6);
   }
-  EXPECT_EQ(host->bytes_pulled(), 2 * bytes);
-  release(0, 1, 0, 32);  // the same version as it is
-  ASSERT_TRUE(sent(left, 2 * own.size()));
-  expect_sent(left, snapshot_by_hand(0), own.size());
+  release(0, 2, 0, 32);  // the same version as it is
+  ASSERT_TRUE(sent(left, 3 * own.size()));
+  expect_sent(left, now, 2 * own.size());
 }
 
 INSTANTIATE_TEST_SUITE_P(Codecs, ShardHostBits, testing::Values(16, 8),

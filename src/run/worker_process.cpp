@@ -4,10 +4,11 @@
 
 #include <algorithm>
 #include <boost/asio/post.hpp>
+#include <iterator>
 
 #include "base/check.h"
 #include "base/match.h"
-#include "codec/codec.h"
+#include "store/pull_shadow.h"
 #include "transport/connect.h"
 
 namespace motley::run {
@@ -221,23 +222,33 @@ void WorkerProcess::send(const protocol::Send& send) {
   const store::Slice& slice = desk_->layout()[push->slice];
   Leaving leaving{life_->computing->out, nullptr};
   std::span<const std::byte> payload = std::as_const(*leaving.flat).bytes(slice.offset, slice.count);
-  if (push->bits != plain) {
-    const auto codec = codec::make(push->bits);
-    check(codec.ok(), "a strategy asks for bits that there is a codec for");
-    leaving.coded = std::make_shared<std::vector<std::byte>>();
-    (*codec)->encode(std::as_const(*leaving.flat).floats().subspan(slice.offset, slice.count), *leaving.coded);
+  if (slice.bits(push->bits) != plain) {
+    leaving.coded = coded(*push);
     payload = *leaving.coded;
   }
   leaving_slices_[next_ticket_] = std::move(leaving);
   to_server(send.to.id)->send(transport::Parcel{*push, payload, push->slice.value, next_ticket_++});
 }
 
+std::shared_ptr<std::vector<std::byte>> WorkerProcess::coded(const wire::Push& push) {
+  const Computation& computation = *life_->computing;
+  if (!life_->push) life_->push = std::make_unique<store::PushStream>(desk_->layout());
+  if (life_->pushing != push.step) {
+    life_->pushing = push.step;
+    life_->push->begin(computation.samples, computation.order.rate);
+  }
+  auto bytes = std::make_shared<std::vector<std::byte>>();
+  life_->push->encode(push.slice, push.bits, std::as_const(*computation.out).floats(), *bytes);
+  return bytes;
+}
+
 void WorkerProcess::compute(const protocol::Compute& order) {
-  const std::pair key{order.order.worker, order.order.step};
+  const std::pair key{order.order.worker, order.order.parameters};
   auto found = life_->arrivals.find(key);
   check(found != life_->arrivals.end(), "what is computed on has begun to arrive");
   auto computation = std::make_shared<Computation>();
   computation->order = order.order;
+  computation->samples = order.order.lease.size();
   computation->values = found->second;
   computation->out = make_buffer(desk_->layout().values);
   computation->began = training_->now();
@@ -252,11 +263,10 @@ void WorkerProcess::produced(const std::shared_ptr<Computation>& computation, Sl
 
 void WorkerProcess::computed(const std::shared_ptr<Computation>& computation, const store::Worth& worth, Duration compute) {
   if (!life_ || life_->computing != computation) return;
-  tell(protocol::Computed{computation->order.step, worth.loss.sum, worth.squared_norm, worth.finite, compute});
-  if (life_) {
-    life_->computing.reset();
-    life_->arrivals.erase({computation->order.worker, computation->order.step});
-  }
+  const double residual = life_->push ? life_->push->residual_ratio() : 0;
+  tell(protocol::Computed{computation->order.step, worth.loss.sum, worth.squared_norm, worth.finite, compute,
+                          static_cast<std::uint32_t>(worth.samples), residual, worth.most_samples});
+  if (life_ && life_->computing == computation) life_->computing.reset();  // else the next step is on the desk already
 }
 
 void WorkerProcess::failed(const std::string& what) {
@@ -284,13 +294,14 @@ std::span<std::byte> WorkerProcess::room(transport::Connection& from, const wire
   const auto* pulled = std::get_if<wire::Pulled>(&head);
   if (pulled == nullptr || !life_ || !life_->machine || pulled->slice.value >= desk_->layout().slices.size()) return {};
   const store::Slice& slice = desk_->layout()[pulled->slice];
-  if (pulled->bits == plain && bytes != slice.count * sizeof(float)) return {};
+  const bool whole = slice.bits(pulled->bits) == plain;
+  if (whole && bytes != slice.count * sizeof(float)) return {};
   Life::Landing& landing = life_->landings[&from] = {};
   if (pulled->worker == life_->attached) {
     auto& arrival = life_->arrivals[{pulled->worker, pulled->step}];
     if (!arrival) arrival = std::make_shared<Arrival>(desk_->layout());
     landing.arrival = arrival;
-    if (pulled->bits == plain) return arrival->buffer().bytes(slice.offset, slice.count);
+    if (whole) return arrival->buffer().bytes(slice.offset, slice.count);
   }
   landing.bytes.resize(bytes);
   return landing.bytes;
@@ -302,14 +313,22 @@ void WorkerProcess::received(transport::Connection& from, const wire::Message& h
   const auto landed = life_->landings.extract(&from);
   if (landed.empty() || !landed.mapped().arrival || pulled.worker != life_->attached) return;
   const std::shared_ptr<Arrival>& arrival = landed.mapped().arrival;
-  if (pulled.bits != plain) {
-    const auto codec = codec::make(pulled.bits);
-    const store::Slice& slice = desk_->layout()[pulled.slice];
-    if (!codec || !(*codec)->decode(landed.mapped().bytes, arrival->buffer().floats().subspan(slice.offset, slice.count)))
-      return lose(fmt::format("a slice of {} bits cannot be decoded", pulled.bits));
-  }
+  if (desk_->layout()[pulled.slice].bits(pulled.bits) != plain)
+    if (const Outcome taken = take_in(pulled, landed.mapped().bytes); !taken.ok())
+      return lose(fmt::format("a slice of {} bits cannot be used: {}", pulled.bits, taken.error().message));
   arrival->arrived(pulled.slice);
   tell(protocol::Arrived{pulled});
+}
+
+/// A change, to be added to what came before it. Slices of one id arrive in order, so that is there.
+Outcome WorkerProcess::take_in(const wire::Pulled& pulled, std::span<const std::byte> bytes) {
+  const auto now = life_->arrivals.find({pulled.worker, pulled.step});
+  if (now == life_->arrivals.end()) return peer_broken("its step is over");
+  if (now == life_->arrivals.begin() || std::prev(now)->first.first != pulled.worker)
+    return peer_broken("there is nothing that it could be a change of");
+  const store::Slice& slice = desk_->layout()[pulled.slice];
+  const auto part = [&](Arrival& arrival) { return arrival.buffer().floats().subspan(slice.offset, slice.count); };
+  return store::apply_change(slice, pulled.bits, bytes, part(*std::prev(now)->second), part(*now->second));
 }
 
 void WorkerProcess::sent(transport::Connection&, std::uint64_t ticket) { leaving_slices_.erase(ticket); }

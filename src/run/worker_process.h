@@ -18,6 +18,7 @@
 #include "run/clock.h"
 #include "run/desk.h"
 #include "run/shape.h"
+#include "store/push_stream.h"
 #include "transport/address.h"
 #include "transport/options.h"
 #include "transport/shaped.h"
@@ -78,6 +79,8 @@ class WorkerProcess final : private transport::Hears, private DeskOwner {
     };
     std::map<const transport::Connection*, Landing> landings;
     std::shared_ptr<Computation> computing;
+    std::unique_ptr<store::PushStream> push;  // what rounding keeps back
+    std::optional<Step> pushing;              // of which it has begun to code slices
   };
 
   void reach();
@@ -95,6 +98,8 @@ class WorkerProcess final : private transport::Hears, private DeskOwner {
   void carry_out(const protocol::WorkerAction& action);
   void send(const protocol::Send& send);
   void compute(const protocol::Compute& order);
+  [[nodiscard]] std::shared_ptr<std::vector<std::byte>> coded(const wire::Push& push);
+  [[nodiscard]] Outcome take_in(const wire::Pulled& pulled, std::span<const std::byte> bytes);
   [[nodiscard]] transport::Connection* to_server(std::uint32_t server);
 
   void heard(transport::Connection& from, wire::Message message) override;

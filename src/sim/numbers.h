@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "base/ids.h"
+#include "protocol/shard.h"
 #include "wire/message.h"
 
 namespace motley::sim {
@@ -14,6 +15,7 @@ struct Contributed {
   double loss_sum = 0;
   double squared_norm = 0;
   bool finite = true;
+  double residual = 0;  // of the one before
 };
 
 struct Evaluation {
@@ -24,9 +26,10 @@ struct Evaluation {
 class Numbers {
  public:
   virtual ~Numbers() = default;
-  /// This server's slices, as they are now and looking rho ahead, become part of what the worker will compute on.
-  virtual void snapshot(ServerId server, WorkerId worker, double rho) = 0;
-  /// Computes the order on what was snapshotted for its worker; keeps the contribution until committed everywhere, freed or forgotten.
+  /// This server's slices, as they are now, become part of what the worker will compute on.
+  virtual void snapshot(ServerId server, const protocol::Snapshot& snapshot) = 0;
+  /// Computes the order's lease on what was snapshotted for its worker; keeps the contribution until committed everywhere, freed or
+  /// forgotten.
   virtual Contributed compute(const wire::Order& order) = 0;
   virtual void commit(ServerId server, const wire::Apply& update) = 0;
   virtual void free(WorkerId worker, Step step) = 0;
@@ -41,7 +44,7 @@ class Numbers {
 /// Time and versions only; `servers` of them export each evaluated version.
 class NoNumbers : public Numbers {
  public:
-  void snapshot(ServerId, WorkerId, double) override {}
+  void snapshot(ServerId, const protocol::Snapshot&) override {}
   Contributed compute(const wire::Order&) override { return {}; }
   void commit(ServerId, const wire::Apply&) override {}
   void free(WorkerId, Step) override {}

@@ -5,6 +5,12 @@
 #include "base/check.h"
 
 namespace motley::sim {
+namespace {
+
+constexpr std::uint8_t plain = 32;  // bits of a float
+
+}  // namespace
+
 RealNumbers::RealNumbers(RealNumbersOptions options, store::GradientSource& source)
     : options_(std::move(options)), source_(source), epochs_(options_.epoch_samples, options_.seed) {
   std::vector<float> initial(options_.layout.values);
@@ -15,28 +21,60 @@ RealNumbers::RealNumbers(RealNumbersOptions options, store::GradientSource& sour
 
 void RealNumbers::equip(Held& held) const {
   if (held.replica) return;
-  held.values.resize(options_.layout.values);
   held.replica = std::make_unique<store::Replica>(store::ReplicaOptions{options_.optimizer, options_.layout.values, options_.parameters,
-                                                                        options_.local_steps, options_.local_momentum});
+                                                                        options_.local_steps, options_.local_momentum, false});
+  held.push = std::make_unique<store::PushStream>(options_.layout);
 }
 
-void RealNumbers::snapshot(ServerId server, WorkerId worker, double rho) {
-  Held& held = held_[worker];
+void RealNumbers::snapshot(ServerId server, const protocol::Snapshot& wanted) {
+  Held& held = held_[wanted.worker];
   if (held.forgotten) return;
   equip(held);
-  servers_[server.value].snapshot(rho, held.values);
+  auto& values = held.values.try_emplace(wanted.step).first->second;
+  if (values.empty()) values = take_buffer();
+  if (wanted.bits == plain) return servers_[server.value].snapshot(wanted.rho, values);
+  store::PullShadow& shadow = shadows_.try_emplace({server, wanted.pull_class}, options_.layout, server).first->second;
+  if (wanted.first_of_class) {
+    target_.resize(options_.layout.values);
+    servers_[server.value].snapshot(wanted.rho, target_);
+    shadow.move_to(target_, wanted.bits);
+  }
+  shadow.values(values);
 }
 
 Contributed RealNumbers::compute(const wire::Order& order) {
   Held& held = held_[order.worker];
   if (held.forgotten) return {};
   equip(held);
+  const auto found = held.values.find(order.parameters);
+  check(found != held.values.end(), "what is computed on was pulled");
+  while (held.values.begin() != found) {
+    spare_.push_back(std::move(held.values.begin()->second));
+    held.values.erase(held.values.begin());
+  }
   Payload payload{take_buffer(), 0, false};
   Still still;
   const store::Worth worth = held.replica->contribute(
-      source_, {held.values, epochs_.samples_of(order.lease), order.local_steps, order.rate}, payload.values, still);
+      source_, {found->second, epochs_.samples_of(order.lease), order.local_steps, order.rate}, payload.values, still);
+  const double residual = held.push->residual_ratio();
+  if (order.push_bits != plain) code(held, order, payload.values);
   payloads_.insert_or_assign({order.worker, order.step}, std::move(payload));
-  return {worth.loss.sum, worth.squared_norm, worth.finite};
+  return {worth.loss.sum, worth.squared_norm, worth.finite, residual};
+}
+
+/// What the servers will see of a contribution that travels in few bits.
+void RealNumbers::code(Held& held, const wire::Order& order, std::vector<float>& values) {
+  held.push->begin(order.lease.size(), order.rate);
+  codec::Bytes bytes;
+  for (std::uint32_t s = 0; s < options_.layout.slices.size(); ++s) {
+    const store::Slice& slice = options_.layout.slices[s];
+    const std::uint8_t bits = slice.bits(order.push_bits);
+    if (bits == plain) continue;
+    bytes.clear();
+    held.push->encode(SliceId{s}, order.push_bits, values, bytes);
+    const Outcome decoded = codec::make(bits).value()->decode(bytes, std::span(values).subspan(slice.offset, slice.count));
+    check(decoded.ok(), "a codec decodes what it encoded");
+  }
 }
 
 void RealNumbers::commit(ServerId server, const wire::Apply& update) {
@@ -64,7 +102,7 @@ void RealNumbers::free(WorkerId worker, Step step) {
 void RealNumbers::completed(WorkerId worker, Step step) { payloads_.at({worker, step}).complete = true; }
 
 void RealNumbers::forget(WorkerId worker) {
-  held_[worker] = Held{{}, nullptr, true};
+  held_[worker] = Held{{}, nullptr, nullptr, true};
   for (auto it = payloads_.lower_bound({worker, Step{}}); it != payloads_.end() && it->first.first == worker;)
     it = it->second.complete ? std::next(it) : payloads_.erase(it);
 }

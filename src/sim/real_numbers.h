@@ -12,6 +12,8 @@
 #include "store/gradient_source.h"
 #include "store/layout.h"
 #include "store/optimizer.h"
+#include "store/pull_shadow.h"
+#include "store/push_stream.h"
 #include "store/replica.h"
 #include "store/shard_store.h"
 
@@ -31,7 +33,7 @@ class RealNumbers : public Numbers {
  public:
   RealNumbers(RealNumbersOptions options, store::GradientSource& source);
 
-  void snapshot(ServerId server, WorkerId worker, double rho) override;
+  void snapshot(ServerId server, const protocol::Snapshot& snapshot) override;
   Contributed compute(const wire::Order& order) override;
   void commit(ServerId server, const wire::Apply& update) override;
   void free(WorkerId worker, Step step) override;
@@ -45,9 +47,10 @@ class RealNumbers : public Numbers {
   [[nodiscard]] std::size_t contributions_held() const { return payloads_.size(); }
 
  private:
-  struct Held {  // by one worker
-    std::vector<float> values;
+  struct Held {                                 // by one worker
+    std::map<Step, std::vector<float>> values;  // by the step that they were pulled for
     std::unique_ptr<store::Replica> replica;
+    std::unique_ptr<store::PushStream> push;
     bool forgotten = false;
   };
   struct Payload {
@@ -57,10 +60,13 @@ class RealNumbers : public Numbers {
   };
   void equip(Held& held) const;
   [[nodiscard]] std::vector<float> take_buffer();
+  void code(Held& held, const wire::Order& order, std::vector<float>& values);
 
   RealNumbersOptions options_;
   store::GradientSource& source_;
   std::vector<store::ShardStore> servers_;
+  std::map<std::pair<ServerId, std::uint32_t>, store::PullShadow> shadows_;  // by server and pull class
+  std::vector<float> target_;                                                // scratch
   std::map<WorkerId, Held> held_;
   std::map<std::pair<WorkerId, Step>, Payload> payloads_;
   store::Epochs epochs_;

@@ -41,13 +41,13 @@ RealNumbersOptions options(bool local_steps = false, std::uint32_t servers = 2) 
 }
 
 wire::Order order(std::uint32_t worker, std::uint64_t step, std::uint64_t first, std::uint64_t last, std::uint32_t local_steps = 1) {
-  wire::Order made{WorkerId{worker}, Step{step}, Version{}, local_steps, 0.5, 32, {}, {}};
+  wire::Order made{WorkerId{worker}, Step{step}, Step{}, Version{}, local_steps, 0.5, 32, {}, {}, 1, {}};
   made.lease.ranges.push_back({0, first, last});
   return made;
 }
 
 void snapshot_all(RealNumbers& numbers, std::uint32_t worker, double rho = 0) {
-  for (std::uint32_t s = 0; s < 2; ++s) numbers.snapshot(ServerId{s}, WorkerId{worker}, rho);
+  for (std::uint32_t s = 0; s < 2; ++s) numbers.snapshot(ServerId{s}, {WorkerId{worker}, Step{}, rho});
 }
 void commit_all(RealNumbers& numbers, const wire::Apply& update) {
   for (std::uint32_t s = 0; s < 2; ++s) numbers.commit(ServerId{s}, update);

@@ -211,6 +211,9 @@ void World::carry_out(const protocol::ChiefAction& action) {
                    },
                    [&](const protocol::Left& a) { numbers_.forget(a.worker); },
                    [&](const protocol::Completed& a) { numbers_.completed(a.worker, a.step); }, [&](const protocol::Counted&) {},
+                   [&](const protocol::Returned& a) {
+                     for (const trace::Event& event : protocol::narrated(a)) tell(event);
+                   },
                    [&](const protocol::Released&) {
                      if (!started_ && options_.chief.max_time) queue_.at(now_ + *options_.chief.max_time, TimeIsUp{});
                      started_ = true;
@@ -231,7 +234,7 @@ void World::carry_out(std::uint32_t server, const protocol::ShardAction& action)
   std::visit(match{[&](const protocol::Send& a) { send_from_server(server, a); },
                    [&](const protocol::Commit& a) { numbers_.commit(ServerId{server}, a.update); },
                    [&](const protocol::Free& a) { numbers_.free(a.worker, a.step); },
-                   [&](const protocol::Snapshot& a) { numbers_.snapshot(ServerId{server}, a.worker, a.rho); },
+                   [&](const protocol::Snapshot& a) { numbers_.snapshot(ServerId{server}, a); },
                    [&](const protocol::ExportNow& a) {
                      if (a.state) return;
                      if (const auto evaluation = numbers_.exported(ServerId{server}, a.version)) evaluated(a.version, *evaluation);
@@ -250,7 +253,9 @@ void World::begin_compute(std::uint32_t n, const wire::Order& order) {
   Node& node = nodes_[n];
   node.running = Running{order, now_};
   ++node.serial;
-  queue_.at(devices_[n].finish(now_, order.lease.size(), order.local_steps), ComputeEnds{n, node.serial});
+  const auto stint = devices_[n].work(now_, order.lease.size(), order.local_steps, order.limit, order.micro);
+  node.running->order.lease.cut(stint.samples);
+  queue_.at(stint.end, ComputeEnds{n, node.serial});
   tell({.kind = trace::Kind::compute_began, .worker = order.worker, .step = order.step});
 }
 
@@ -258,8 +263,10 @@ void World::end_compute(std::uint32_t n) {
   const Running done = std::move(*nodes_[n].running);
   nodes_[n].running.reset();
   const Contributed result = numbers_.compute(done.order);
-  tell({.kind = trace::Kind::compute_ended, .worker = done.order.worker, .step = done.order.step, .first = done.order.lease.size()});
-  tell_worker(n, protocol::Computed{done.order.step, result.loss_sum, result.squared_norm, result.finite, now_ - done.began});
+  const auto samples = static_cast<std::uint32_t>(done.order.lease.size());
+  tell({.kind = trace::Kind::compute_ended, .worker = done.order.worker, .step = done.order.step, .first = samples});
+  tell_worker(n, protocol::Computed{done.order.step, result.loss_sum, result.squared_norm, result.finite, now_ - done.began, samples,
+                                    result.residual});
 }
 
 // Sending ------------------------------------------------------------------------------------------------------------------------------
@@ -316,9 +323,11 @@ void World::post(Letter letter, Port from, Port to) {
 std::uint64_t World::bytes_of(SliceId slice, std::uint8_t bits) {
   auto& bytes = slice_bytes_[bits];
   if (bytes.empty()) {
-    const auto codec = codec::make(bits);
-    check(codec.ok(), "a strategy asks for bits that there is a codec for");
-    for (const store::Slice& s : options_.layout.slices) bytes.push_back((*codec)->encoded_bytes(s.count));
+    for (const store::Slice& s : options_.layout.slices) {
+      const auto codec = codec::make(s.bits(bits));
+      check(codec.ok(), "a strategy asks for bits that there is a codec for");
+      bytes.push_back((*codec)->encoded_bytes(s.count));
+    }
   }
   return bytes[slice.value];
 }

@@ -22,12 +22,12 @@ void require_forward_order(std::span<const TensorPlace> tensors) {
 void append(std::vector<Slice>& slices, const TensorPlace& piece, std::uint64_t slice_values) {
   if (!slices.empty()) {
     Slice& last = slices.back();
-    if (last.kind == piece.kind && last.count + piece.count <= slice_values) {
+    if (last.kind == piece.kind && last.least_bits == piece.least_bits && last.count + piece.count <= slice_values) {
       last.count += piece.count;
       return;
     }
   }
-  slices.push_back({piece.offset, piece.count, piece.kind, {}});
+  slices.push_back({piece.offset, piece.count, piece.kind, {}, piece.least_bits});
 }
 
 /// Pieces of one tensor differ by at most one value.
@@ -35,7 +35,7 @@ void append_pieces(std::vector<Slice>& slices, const TensorPlace& tensor, std::u
   const std::uint64_t pieces = tensor.count / slice_values + (tensor.count % slice_values != 0);
   for (std::uint64_t done = 0, left = pieces; left > 0; --left) {
     const std::uint64_t count = (tensor.count - done) / left;
-    append(slices, {tensor.offset + done, count, tensor.kind}, slice_values);
+    append(slices, {tensor.offset + done, count, tensor.kind, tensor.least_bits}, slice_values);
     done += count;
   }
 }

@@ -1,6 +1,7 @@
 // How a flat buffer of values is cut into slices and spread over servers. Pure arithmetic; knows names of nothing.
 // Every process computes the same layout from the same tensors, so it never travels.
 #pragma once
+#include <algorithm>
 #include <cstdint>
 #include <span>
 #include <vector>
@@ -20,6 +21,7 @@ struct TensorPlace {
   std::uint64_t offset{};
   std::uint64_t count{};
   SliceKind kind{};
+  std::uint8_t least_bits = 2;  // that its values need on the wire
 };
 
 /// Values [offset, offset+count) of the flat buffer: the unit of sending, applying and priority. A lower id is needed earlier in the
@@ -29,6 +31,9 @@ struct Slice {
   std::uint64_t count{};  // never 0
   SliceKind kind{};
   ServerId server;
+  std::uint8_t least_bits = 2;
+  /// How many bits a value takes when the order is for `bits`.
+  [[nodiscard]] std::uint8_t bits(std::uint8_t ordered) const { return std::max(ordered, least_bits); }
 };
 
 struct Layout {
@@ -40,9 +45,9 @@ struct Layout {
   [[nodiscard]] std::vector<SliceId> of(ServerId server) const;
 };
 
-/// Cuts at `slice_values` values (>= 1): a larger tensor is split into nearly equal pieces, neighbours of one kind are merged up to it.
-/// Each slice, in order, goes to the server (>= 1 of them) that holds the fewest values so far. So the servers' loads differ by at most
-/// one slice, and the layers needed first are spread over all of them.
+/// Cuts at `slice_values` values (>= 1): a larger tensor is split into nearly equal pieces, neighbours of one kind and precision are merged
+/// up to it. Each slice, in order, goes to the server (>= 1 of them) that holds the fewest values so far. So the servers' loads differ by
+/// at most one slice, and the layers needed first are spread over all of them.
 Layout cut(std::span<const TensorPlace> tensors, std::uint64_t slice_values, std::uint32_t servers);
 
 }  // namespace motley::store

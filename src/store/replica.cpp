@@ -24,15 +24,74 @@ std::unique_ptr<Optimizer> Replica::fresh_optimizer() const {
   return options_.local_steps ? std::make_unique<Optimizer>(options_.optimizer, options_.parameters) : nullptr;
 }
 
-Worth Replica::contribute(GradientSource& source, const Task& task, std::span<float> out, Flow& flow) {
+/// The mean over several pieces, made while the last one's gradient is: each value is final when its part of the last piece is. A piece
+/// that is the whole step lands where it belongs.
+class Replica::Mean final : public Flow {
+ public:
+  Mean(Flow& outer, std::span<float> mean, std::span<float> piece) : outer_(outer), mean_(mean), piece_(piece) {}
+  /// Where the gradient of the piece that comes now, after `before` samples, is to be written.
+  std::span<float> begin(std::uint64_t before, std::uint64_t samples, bool last) {
+    before_ = static_cast<float>(static_cast<double>(before) / static_cast<double>(before + samples));
+    now_ = static_cast<float>(static_cast<double>(samples) / static_cast<double>(before + samples));
+    last_ = last;
+    whole_ = before == 0 && last;
+    return whole_ ? mean_ : piece_;
+  }
+  [[nodiscard]] bool told() const { return told_; }
+  bool need(std::uint64_t first, std::uint64_t last) override { return outer_.need(first, last); }
+  void made(std::uint64_t first, std::uint64_t last) override {
+    if (!whole_)
+      for (std::uint64_t i = first; i < last; ++i) mean_[i] = before_ > 0 ? before_ * mean_[i] + now_ * piece_[i] : piece_[i];
+    if (!last_) return;
+    told_ = true;
+    outer_.made(first, last);
+  }
+
+ private:
+  Flow& outer_;
+  std::span<float> mean_;
+  std::span<float> piece_;
+  float before_ = 0;
+  float now_ = 1;
+  bool last_ = true;
+  bool whole_ = true;
+  bool told_ = false;
+};
+
+void Replica::run_in_pieces(GradientSource& source, const Task& task, std::span<float> out, Flow& flow, Pace& pace, Worth& worth) {
+  for (bool last = false; !last;) {
+    const std::uint64_t left = task.samples.size() - worth.samples;
+    Pace::Piece piece = pace.next(worth.samples, left);
+    if (most_samples_ > 0 && piece.samples > most_samples_) piece = {most_samples_, false};
+    last = piece.last || piece.samples == left;
+    if (!(worth.samples == 0 && last)) gradient_.resize(options_.values);
+    Mean mean(flow, out, gradient_);
+    const std::span<float> into = mean.begin(worth.samples, piece.samples, last);
+    try {
+      const Loss loss = source.gradient(task.values, task.samples.subspan(worth.samples, piece.samples), into, mean);
+      worth.loss.sum += loss.sum;
+      worth.loss.correct += loss.correct;
+      worth.loss.samples += loss.samples;
+      worth.samples += piece.samples;
+    } catch (const OutOfMemory&) {
+      if (piece.samples == 1 || mean.told() || !options_.cuts_to_fit) throw;
+      most_samples_ = worth.most_samples = static_cast<std::uint32_t>(piece.samples / 2);
+      last = false;
+    }
+    if (!flow.need(0, 0)) return;
+  }
+}
+
+Worth Replica::contribute(GradientSource& source, const Task& task, std::span<float> out, Flow& flow, Pace& pace) {
   check(task.values.size() == options_.values && out.size() == options_.values, "a contribution is as large as the model");
   Worth worth;
   if (options_.local_steps) {
     if (!flow.need(0, options_.values)) return worth;
     worth.loss = run_local_steps(source, task, out);
+    worth.samples = task.samples.size();
     flow.made(0, options_.values);
   } else {
-    worth.loss = source.gradient(task.values, task.samples, out, flow);
+    run_in_pieces(source, task, out, flow, pace, worth);
   }
   worth.squared_norm = squared_norm(out.first(options_.parameters));
   worth.finite = std::isfinite(worth.squared_norm) && std::isfinite(worth.loss.sum);

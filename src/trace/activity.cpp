@@ -1,5 +1,7 @@
 #include "trace/activity.h"
 
+#include <algorithm>
+
 namespace motley::trace {
 
 std::span<const Activity::Ended> Activity::told(const Event& e) {
@@ -10,11 +12,27 @@ std::span<const Activity::Ended> Activity::told(const Event& e) {
       workers_[e.worker.value].since = e.at;
       break;
     case Kind::left: go(e.worker, e.at); break;
-    case Kind::released: turn(e.worker, Doing::receive, e.at); break;
-    case Kind::compute_began: turn(e.worker, Doing::compute, e.at); break;
-    case Kind::compute_ended: turn(e.worker, Doing::send, e.at); break;
+    case Kind::released:
+      ++workers_[e.worker.value].released;
+      settle(e.worker, e.at);
+      break;
+    case Kind::compute_began:
+      workers_[e.worker.value].computing = true;
+      settle(e.worker, e.at);
+      break;
+    case Kind::compute_ended:
+      workers_[e.worker.value].computing = false;
+      ++workers_[e.worker.value].computed;
+      settle(e.worker, e.at);
+      break;
     case Kind::contributed:
-    case Kind::dropped: turn(e.worker, Doing::wait, e.at); break;
+    case Kind::dropped: {
+      Now& now = workers_[e.worker.value];
+      ++now.delivered;
+      now.computed = std::max(now.computed, now.delivered);
+      settle(e.worker, e.at);
+      break;
+    }
     case Kind::finished:
       for (std::uint32_t w = 0; w < workers_.size(); ++w) go(WorkerId{w}, e.at);
       break;
@@ -25,9 +43,23 @@ std::span<const Activity::Ended> Activity::told(const Event& e) {
     case Kind::held:
     case Kind::rested:
     case Kind::evaluated:
-    case Kind::fault: break;
+    case Kind::fault:
+    case Kind::returned: break;
   }
   return ended_;
+}
+
+/// Computing hides whatever travels meanwhile; without it, what it has sent is waited for before what it will get.
+void Activity::settle(WorkerId worker, Instant now) {
+  const Now& lane = workers_[worker.value];
+  Doing next = Doing::wait;
+  if (lane.computing)
+    next = Doing::compute;
+  else if (lane.computed > lane.delivered)
+    next = Doing::send;
+  else if (lane.released > lane.computed)
+    next = Doing::receive;
+  if (next != lane.doing) turn(worker, next, now);
 }
 
 void Activity::turn(WorkerId worker, Doing next, Instant now) {

@@ -1,6 +1,7 @@
 // What each worker is doing, read from the events: the one state machine behind shares of time and timelines.
 //
 //   joined -> wait;  released -> receive;  compute_began -> compute;  compute_ended -> send;  contributed, dropped -> wait
+//   With several steps under way: it computes while it does, else it sends while something of it is under way, else it receives.
 //   left, and for everyone finished -> gone: whatever is told of it later is a fenced worker that does not know it yet
 #pragma once
 #include <cstdint>
@@ -34,7 +35,12 @@ class Activity {
     Doing doing = Doing::wait;
     Instant since{};
     bool here = true;
+    bool computing = false;
+    std::uint64_t released = 0;   // steps
+    std::uint64_t computed = 0;   // of them
+    std::uint64_t delivered = 0;  // of those, to every server, or dropped
   };
+  void settle(WorkerId worker, Instant now);
   void turn(WorkerId worker, Doing next, Instant now);
   void go(WorkerId worker, Instant now);
 

@@ -14,7 +14,7 @@ enum class Kind : std::uint8_t {
   left,           // worker; why
   ordered,        // worker step version; first = samples, last = local steps
   leased,         // worker step; first..last = positions, epoch
-  released,       // worker step version; why: the servers begin to send it parameters
+  released,       // worker step version; why; value, second = bits of push and pull: the servers begin to send it parameters
   compute_began,  // worker step: the order and the last slice have arrived
   compute_ended,  // worker step; first = samples
   contributed,    // worker step; version = base; first = samples; value = mean loss: every server has it all
@@ -25,7 +25,8 @@ enum class Kind : std::uint8_t {
   rested,         // worker: there is nothing left to give it
   evaluated,      // version; first = samples counted; value = accuracy, second = loss
   fault,          // first = node, last = kind of fault
-  finished        // why; first = samples counted
+  finished,       // why; first = samples counted
+  returned        // worker step; first..last = positions of its lease that it had no time for, epoch
 };
 
 struct Event {

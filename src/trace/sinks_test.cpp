@@ -12,7 +12,7 @@
 namespace motley::trace {
 namespace {
 
-constexpr int kinds = static_cast<int>(Kind::finished) + 1;
+constexpr int kinds = static_cast<int>(Kind::returned) + 1;
 
 Event any_event(Rng& rng) {
   Event event;
@@ -64,7 +64,7 @@ TEST(Record, OfAnUnknownKindIsRefused) {
   const auto read = read_record(bytes);
   ASSERT_FALSE(read.ok());
   EXPECT_EQ(read.error().next, Next::tell_user);
-  EXPECT_NE(read.error().message.find("kind 16"), std::string::npos) << read.error().message;
+  EXPECT_NE(read.error().message.find("kind 17"), std::string::npos) << read.error().message;
 }
 
 std::string fingerprint(const std::vector<Event>& events) {

@@ -54,6 +54,7 @@ void Summary::told(const Event& e) {
     case Kind::rested:
     case Kind::fault:
     case Kind::finished: break;
+    case Kind::returned: returned_ += e.last - e.first; break;
   }
 }
 

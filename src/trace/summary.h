@@ -50,6 +50,8 @@ class Summary : public Sink {
   /// Of updates with several parts: (last - first completion) / mean time since their release. Mean over all such updates after the first
   /// fifth.
   [[nodiscard]] double finish_spread() const;
+  /// Samples that their worker had no time for and that went to others.
+  [[nodiscard]] std::uint64_t returned() const { return returned_; }
   [[nodiscard]] double ended_s() const { return seconds(last_); }
 
  private:
@@ -70,6 +72,7 @@ class Summary : public Sink {
   std::map<std::pair<WorkerId, Step>, Finish> finishes_;  // complete, not yet counted
   std::vector<Finish> update_;                            // parts of the update being told
   std::vector<double> spreads_;
+  std::uint64_t returned_ = 0;
   Instant last_{};
 };
 

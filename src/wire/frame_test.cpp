@@ -156,12 +156,25 @@ TEST(Frame, TheBytesAreThoseOfTheDrawing) {
 }
 
 TEST(Frame, EveryFieldOfAnOrderComesBack) {
-  const Order order{WorkerId{7}, Step{8}, Version{9}, 10, 0.25, 4, from_seconds(11), Lease{{{1, 100, 200}, {2, 0, 50}, {2, 60, 61}}}};
+  const Order order{WorkerId{7},
+                    Step{8},
+                    Step{6},
+                    Version{9},
+                    10,
+                    0.25,
+                    4,
+                    from_seconds(11),
+                    from_seconds(2),
+                    3,
+                    Lease{{{1, 100, 200}, {2, 0, 50}, {2, 60, 61}}}};
   const auto parsed = parse(frame_of(order)).value();
   const auto& back = std::get<Order>(std::get<Complete>(parsed).message);
   EXPECT_EQ(back.worker, order.worker);
   EXPECT_EQ(back.step, order.step);
+  EXPECT_EQ(back.parameters, order.parameters);
   EXPECT_EQ(back.version, order.version);
+  EXPECT_EQ(back.limit, order.limit);
+  EXPECT_EQ(back.micro, order.micro);
   EXPECT_EQ(back.local_steps, order.local_steps);
   EXPECT_EQ(back.training, order.training);
   EXPECT_EQ(back.rate, order.rate);

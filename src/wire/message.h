@@ -26,17 +26,25 @@ struct Hello {
   std::uint32_t most_samples{};  // that one step may have, by the device's memory; 0: no limit
   std::uint32_t seat = no_seat;  // place of the node in the job's list of nodes: those who start together get their ids in this order
 };
+/// It begins to compute this step. For whoever watches: nothing is decided by it.
+struct Began {
+  WorkerId worker;
+  Step step;
+};
 /// The step is computed and its slices are on their way. The chief acts on it when every server has Gathered them too.
 struct Contributed {
   WorkerId worker;
   Step step;
-  Version base;  // version of the parameters it was computed at
-  std::uint32_t samples{};
+  Version base;             // version of the parameters it was computed at
+  std::uint32_t samples{};  // the first of its lease; fewer than all only when its time was limited
   std::uint32_t local_steps{};
-  double loss_sum{};      // over the samples
-  double squared_norm{};  // of the contribution
-  bool finite{};          // no NaN, no infinity in it
-  Duration compute{};     // computing alone, without waiting
+  double loss_sum{};             // over the samples
+  double squared_norm{};         // of the contribution
+  bool finite{};                 // no NaN, no infinity in it
+  Duration compute{};            // computing alone, without waiting
+  Duration pull{};               // from the order until the last slice of its parameters was here; 0: they were here before
+  double residual{};             // what rounding kept back of the contribution before, as a part of it
+  std::uint32_t most_samples{};  // one step cannot have more than this, as it turned out; 0: no news
 };
 /// Said when there was nothing else to say for a while.
 struct Heartbeat {
@@ -53,15 +61,18 @@ struct Welcome {
   WorkerId worker;
   std::uint32_t attempt{};
 };
-/// What to do next. The parameters to do it on come from the servers, at `version` or later.
+/// What to do next, after what was ordered before. The parameters to do it on come from the servers, at `version` or later.
 struct Order {
   WorkerId worker;
   Step step;
+  Step parameters;  // the step whose pull this is computed on: this one, or an earlier one whose parameters serve again
   Version version;
   std::uint32_t local_steps{};
   double rate{};             // learning rate of local steps
   std::uint8_t push_bits{};  // how to send the contribution
   Duration training{};       // how long training has gone on
+  Duration limit{};          // stop when it was computed for so long, whether or not all samples are done; 0: there is no limit
+  std::uint32_t micro = 1;   // samples between two looks at the clock, when there is a limit
   Lease lease;
 };
 /// You are not a member (any more): forget everything and say Hello.
@@ -121,7 +132,8 @@ struct Release {
   WorkerId worker;
   Step step;  // for which it will use them
   double rho{};
-  std::uint8_t pull_bits{};
+  std::uint8_t pull_bits{};    // fewer than 32: only what has changed since the last time is sent
+  std::uint32_t pull_class{};  // workers of one class get the same bits
 };
 /// Hand this version's parameters out for evaluation, or with the optimizer's state for a checkpoint. It is the newest when this arrives.
 struct Export {
@@ -136,7 +148,8 @@ struct Forget {
 
 // server -> worker -----------------------------------------------------------------------------------------------------------------
 
-/// One slice of parameters; its payload goes beside it on the bulk lane, as with Push.
+/// One slice of parameters; its payload goes beside it on the bulk lane, as with Push. A slice that travels with 32 bits a value is the
+/// parameters themselves; with fewer it is what to add to those of the same slice that came before.
 struct Pulled {
   WorkerId worker;
   Step step;
@@ -191,11 +204,13 @@ BOOST_DESCRIBE_STRUCT(Serve, (), (server, address))
 BOOST_DESCRIBE_STRUCT(Carried, (), (server, version, slice, holding))
 BOOST_DESCRIBE_STRUCT(CarriedAll, (), (version, pieces, optimizer_updates, rate))
 BOOST_DESCRIBE_STRUCT(Hello, (), (node, attempt, most_samples, seat))
-BOOST_DESCRIBE_STRUCT(Contributed, (), (worker, step, base, samples, local_steps, loss_sum, squared_norm, finite, compute))
+BOOST_DESCRIBE_STRUCT(Contributed, (),
+                      (worker, step, base, samples, local_steps, loss_sum, squared_norm, finite, compute, pull, residual, most_samples))
+BOOST_DESCRIBE_STRUCT(Began, (), (worker, step))
 BOOST_DESCRIBE_STRUCT(Heartbeat, (), (worker))
 BOOST_DESCRIBE_STRUCT(Leaving, (), (worker))
 BOOST_DESCRIBE_STRUCT(Welcome, (), (worker, attempt))
-BOOST_DESCRIBE_STRUCT(Order, (), (worker, step, version, local_steps, rate, push_bits, training, lease))
+BOOST_DESCRIBE_STRUCT(Order, (), (worker, step, parameters, version, local_steps, rate, push_bits, training, limit, micro, lease))
 BOOST_DESCRIBE_STRUCT(Fenced, (), (worker))
 BOOST_DESCRIBE_STRUCT(Stop, (), ())
 BOOST_DESCRIBE_STRUCT(Push, (), (worker, step, slice, bits))
@@ -203,13 +218,13 @@ BOOST_DESCRIBE_STRUCT(Gathered, (), (server, worker, step))
 BOOST_DESCRIBE_STRUCT(Part, (), (worker, step, weight))
 BOOST_DESCRIBE_STRUCT(Apply, (), (version, kind, rate, momentum, share, parts))
 BOOST_DESCRIBE_STRUCT(Discard, (), (worker, step))
-BOOST_DESCRIBE_STRUCT(Release, (), (worker, step, rho, pull_bits))
+BOOST_DESCRIBE_STRUCT(Release, (), (worker, step, rho, pull_bits, pull_class))
 BOOST_DESCRIBE_STRUCT(Export, (), (version, state))
 BOOST_DESCRIBE_STRUCT(Forget, (), (worker))
 BOOST_DESCRIBE_STRUCT(Pulled, (), (worker, step, version, slice, bits))
 
 /// The closed set. A message's place in this list is its kind on the wire: append, never reorder.
 using Message = std::variant<Hello, Contributed, Heartbeat, Leaving, Welcome, Order, Fenced, Stop, Push, Gathered, Apply, Discard, Release,
-                             Forget, Pulled, Export, Enquire, Briefing, Attach, Serve, Carried, CarriedAll>;
+                             Forget, Pulled, Export, Enquire, Briefing, Attach, Serve, Carried, CarriedAll, Began>;
 
 }  // namespace motley::wire

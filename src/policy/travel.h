@@ -1,0 +1,53 @@
+// Travel: how contributions and parameters travel. How many bits each value takes each way, per worker, and how many steps a worker may be
+// ahead of what has come back (the overlap of computing and travelling).
+#pragma once
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "policy/decisions.h"
+#include "policy/monitor.h"
+
+namespace motley::policy {
+
+/// Where training stands, for mechanisms that look at it after an update.
+struct Standing {
+  double progress = 0;        // 0 at the beginning, 1 at the end
+  double step_s = 0;          // that the plan's step computes for; 0: there is no such plan yet
+  std::uint64_t updates = 0;  // so far
+};
+
+class Travel {
+ public:
+  virtual ~Travel() = default;
+  virtual void joined(WorkerId worker) = 0;
+  virtual void left(WorkerId worker) = 0;
+  virtual void contributed(const Contribution& contribution) = 0;
+  /// An update was made: time to think again.
+  virtual void updated(const Monitor& monitor, const Standing& standing) = 0;
+  [[nodiscard]] virtual Bits bits(WorkerId worker) const = 0;
+  [[nodiscard]] virtual std::uint32_t delay() const = 0;
+  /// What a checkpoint must keep of it, appended; and taken back from the front of `state` in the same order.
+  virtual void save(std::vector<double>& state) const = 0;
+  virtual void restore(std::span<const double>& state) = 0;
+};
+
+/// `fixed`: always the same.
+class TravelFixed : public Travel {
+ public:
+  explicit TravelFixed(Bits bits = {}, std::uint32_t delay = 0) : bits_(bits), delay_(delay) {}
+  void joined(WorkerId) override {}
+  void left(WorkerId) override {}
+  void contributed(const Contribution&) override {}
+  void updated(const Monitor&, const Standing&) override {}
+  [[nodiscard]] Bits bits(WorkerId) const override { return bits_; }
+  [[nodiscard]] std::uint32_t delay() const override { return delay_; }
+  void save(std::vector<double>&) const override {}
+  void restore(std::span<const double>&) override {}
+
+ private:
+  Bits bits_;
+  std::uint32_t delay_;
+};
+
+}  // namespace motley::policy

@@ -1,0 +1,138 @@
+#include "policy/travel_predicted.h"
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+
+namespace motley::policy {
+namespace {
+
+constexpr std::array<Bits, 4> all_levels{Bits{32, 32}, Bits{16, 16}, Bits{8, 8}, Bits{4, 8}};
+constexpr std::array<double, 4> worths{1, 1, 0.998, 0.99};  // progress of a sample that travelled so, measured
+constexpr double worth_of_overlap = 0.92;
+constexpr double hidden = 0.9;  // of a step's computing may be travelled under
+constexpr double better = 1.03;
+constexpr std::uint64_t think_every = 10;
+constexpr std::uint64_t least_updates_apart = 100;
+constexpr double first_part = 0.05;
+constexpr double last_part = 0.9;
+constexpr std::uint64_t rest_after_unrest = 100;
+constexpr std::uint64_t rest_after_residual = 100;
+constexpr double large_residual = 0.5;
+
+double worth(Bits bits) {
+  const auto level = std::find(all_levels.begin(), all_levels.end(), bits);
+  return level == all_levels.end() ? 1 : worths[static_cast<std::size_t>(level - all_levels.begin())];
+}
+
+double travel_s(const Monitor& monitor, WorkerId worker, Bits bits) {
+  return monitor.push_s(worker, bits.push) + monitor.pull_s(worker, bits.pull);
+}
+
+}  // namespace
+
+TravelPredicted::TravelPredicted(const Fixed& fixed)
+    : fixed_(fixed),
+      levels_(fixed.bits ? std::vector{*fixed.bits} : std::vector(all_levels.begin(), all_levels.end())),
+      delay_(fixed.delay.value_or(0)) {}
+
+void TravelPredicted::joined(WorkerId worker) {
+  roster_.join(worker);
+  if (states_.size() <= worker.value) states_.resize(worker.value + 1);
+}
+
+void TravelPredicted::contributed(const Contribution& contribution) {
+  State& state = states_[contribution.worker.value];
+  if (contribution.residual > large_residual && state.level > 0 && contribution.bits == levels_[state.level]) {
+    state.least = state.level - 1;
+    state.least_until = updates_ + rest_after_residual;
+    state.level = state.least;
+  }
+  unrest_.contributed(contribution);
+}
+
+TravelPredicted::Level TravelPredicted::lowest(WorkerId worker) const {
+  const State& state = states_[worker.value];
+  return updates_ < state.least_until ? state.least : levels_.size() - 1;
+}
+
+Bits TravelPredicted::bits(WorkerId worker) const { return levels_[states_[worker.value].level]; }
+
+bool TravelPredicted::may_overlap(const Standing& standing) const {
+  if (fixed_.delay) return *fixed_.delay == 1;
+  if (standing.updates < least_updates_apart || standing.progress < first_part) return false;
+  return standing.progress < last_part && standing.updates >= calm_from_;
+}
+
+void TravelPredicted::updated(const Monitor& monitor, const Standing& standing) {
+  updates_ = standing.updates;
+  if (unrest_.updated()) calm_from_ = updates_ + rest_after_unrest;
+  const bool allowed = may_overlap(standing);
+  if (delay_ == 1 && !allowed) last_thought_.reset();
+  if (last_thought_ && updates_ < *last_thought_ + think_every) return;
+  if (standing.step_s <= 0 || roster_.workers().empty()) return;
+  for (const WorkerId worker : roster_.workers())
+    if (!monitor.travelled(worker)) return;  // somebody has not been measured yet
+  last_thought_ = updates_;
+
+  const Choice without = apart(monitor, standing.step_s);
+  if (!allowed) return adopt(without);
+  const Choice with = overlapped(monitor, standing.step_s);
+  const double margin = delay_ == 1 ? better : 1 / better;  // it must be clearly better to change
+  adopt(!fixed_.delay && without.score > with.score * margin ? without : with);
+}
+
+TravelPredicted::Choice TravelPredicted::apart(const Monitor& monitor, double step_s) const {
+  const auto& workers = roster_.workers();
+  Choice best;
+  double slowest_best = 0;
+  for (Level level = 0; level < levels_.size(); ++level) {
+    double slowest = 0;
+    for (const WorkerId worker : workers) slowest = std::max(slowest, travel_s(monitor, worker, levels_[std::min(level, lowest(worker))]));
+    const double score = worth(levels_[level]) / (step_s + slowest);
+    if (score <= best.score) continue;
+    best.score = score;
+    slowest_best = slowest;
+  }
+  for (const WorkerId worker : workers) {
+    Level level = 0;
+    while (level < lowest(worker) && travel_s(monitor, worker, levels_[level]) > slowest_best) ++level;
+    best.levels.push_back(level);
+  }
+  return best;
+}
+
+TravelPredicted::Choice TravelPredicted::overlapped(const Monitor& monitor, double step_s) const {
+  Choice choice;
+  choice.delay = 1;
+  double slowest = step_s;
+  double least_worth = 1;
+  for (const WorkerId worker : roster_.workers()) {
+    Level level = 0;
+    while (level < lowest(worker) && travel_s(monitor, worker, levels_[level]) > hidden * step_s) ++level;
+    choice.levels.push_back(level);
+    slowest = std::max(slowest, travel_s(monitor, worker, levels_[level]));
+    least_worth = std::min(least_worth, worth(levels_[level]));
+  }
+  choice.score = worth_of_overlap * least_worth / slowest;
+  return choice;
+}
+
+void TravelPredicted::adopt(const Choice& choice) {
+  delay_ = choice.delay;
+  for (std::size_t rank = 0; rank < choice.levels.size(); ++rank) states_[roster_.workers()[rank].value].level = choice.levels[rank];
+}
+
+void TravelPredicted::save(std::vector<double>& state) const {
+  state.push_back(static_cast<double>(calm_from_));
+  unrest_.save(state);
+}
+
+void TravelPredicted::restore(std::span<const double>& state) {
+  if (state.empty()) return;
+  calm_from_ = static_cast<std::uint64_t>(state.front());
+  state = state.subspan(1);
+  unrest_.restore(state);
+}
+
+}  // namespace motley::policy

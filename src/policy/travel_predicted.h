@@ -1,0 +1,69 @@
+// Travel `predicted`: the bits and the overlap that promise the most progress per second, from what was measured.
+//
+// Levels: 32/32, 16/16, 8/8, 4/8 bits (push/pull). With T what a planned step computes for and c_i(L) the measured time that worker i's
+//   values would travel at level L, progress per second is predicted as
+//     overlap 0, one level for all:        worth(L) / (T + max c_i(L))
+//     overlap 1, each the highest level    .92 * worth(lowest of them) / max(T, c_i)
+//       whose travel hides under .9 T:
+//   and the better one is taken when it is better by 3 %. At overlap 0 a worker with a good link takes the highest level that nobody waits
+//   for. A worker whose residual is more than half of what it pushes (error feedback falls behind) goes one level up for 100 updates.
+// Overlap 1, unless the user has decided, is only used in the middle: after the first 5 % of training (at least 100 updates), before the
+// last tenth, and not for
+//   100 updates after unrest (policy/unrest.h).
+// Guarantee: staleness at most 1. Cost: O(P) every 10 updates.
+#pragma once
+#include <optional>
+#include <vector>
+
+#include "policy/roster.h"
+#include "policy/travel.h"
+#include "policy/unrest.h"
+
+namespace motley::policy {
+
+class TravelPredicted : public Travel {
+ public:
+  struct Fixed {  // what the user has decided
+    std::optional<Bits> bits;
+    std::optional<std::uint32_t> delay;
+  };
+  explicit TravelPredicted(const Fixed& fixed);
+  void joined(WorkerId worker) override;
+  void left(WorkerId worker) override { roster_.leave(worker); }
+  void contributed(const Contribution& contribution) override;
+  void updated(const Monitor& monitor, const Standing& standing) override;
+  [[nodiscard]] Bits bits(WorkerId worker) const override;
+  [[nodiscard]] std::uint32_t delay() const override { return delay_; }
+  void save(std::vector<double>& state) const override;
+  void restore(std::span<const double>& state) override;
+
+ private:
+  using Level = std::size_t;  // into levels(), the most bits first
+  struct Choice {
+    std::uint32_t delay = 0;
+    double score = 0;
+    std::vector<Level> levels;  // by rank
+  };
+  struct State {
+    Level level = 0;
+    Level least = 0;              // its residual forbids less precise ones than this
+    std::uint64_t least_until{};  // update
+  };
+  [[nodiscard]] Level lowest(WorkerId worker) const;
+  [[nodiscard]] Choice apart(const Monitor& monitor, double step_s) const;
+  [[nodiscard]] Choice overlapped(const Monitor& monitor, double step_s) const;
+  [[nodiscard]] bool may_overlap(const Standing& standing) const;
+  void adopt(const Choice& choice);
+
+  Fixed fixed_;
+  std::vector<Bits> levels_;
+  Roster roster_;
+  std::vector<State> states_;  // by WorkerId
+  std::uint32_t delay_ = 0;
+  Unrest unrest_;
+  std::uint64_t updates_ = 0;
+  std::optional<std::uint64_t> last_thought_;
+  std::uint64_t calm_from_ = 0;  // update from which on overlap is allowed again
+};
+
+}  // namespace motley::policy

@@ -1,0 +1,64 @@
+#include "policy/unrest.h"
+
+#include <algorithm>
+
+namespace motley::policy {
+namespace {
+
+constexpr double fast = 0.05;   // about 20 updates
+constexpr double slow = 0.005;  // about 200
+constexpr std::uint64_t enough = 50;
+constexpr double climbed = 1.2;
+constexpr double grown = 2;
+
+}  // namespace
+
+void Unrest::contributed(const Contribution& contribution) {
+  samples_ += contribution.samples;
+  losses_ += contribution.loss * contribution.samples;
+  norms_ += contribution.norm * contribution.samples;
+}
+
+bool Unrest::updated() {
+  if (samples_ <= 0) return false;
+  const double loss = losses_ / samples_;
+  const double norm = norms_ / samples_;
+  samples_ = losses_ = norms_ = 0;
+  if (updates_++ == 0) {
+    loss_ = lowest_loss_ = loss;
+    norm_ = usual_norm_ = norm;
+    return false;
+  }
+  const double weight = 1 / static_cast<double>(updates_);  // until there are enough of them: the plain mean
+  loss_ += std::max(fast, weight) * (loss - loss_);
+  norm_ += std::max(fast, weight) * (norm - norm_);
+  usual_norm_ += std::max(slow, weight) * (norm - usual_norm_);
+  if (updates_ < enough) {
+    lowest_loss_ = loss_;
+    return false;
+  }
+  lowest_loss_ = std::min(lowest_loss_, loss_);
+  const bool unrest = loss_ > climbed * lowest_loss_ || norm_ > grown * usual_norm_;
+  if (unrest) {
+    lowest_loss_ = loss_;
+    usual_norm_ = norm_;
+  }
+  return unrest;
+}
+
+void Unrest::save(std::vector<double>& state) const {
+  state.insert(state.end(), {static_cast<double>(updates_), loss_, lowest_loss_, norm_, usual_norm_});
+}
+
+void Unrest::restore(std::span<const double>& state) {
+  constexpr std::size_t kept = 5;
+  if (state.size() < kept) return;
+  updates_ = static_cast<std::uint64_t>(state[0]);
+  loss_ = state[1];
+  lowest_loss_ = state[2];
+  norm_ = state[3];
+  usual_norm_ = state[4];
+  state = state.subspan(kept);
+}
+
+}  // namespace motley::policy

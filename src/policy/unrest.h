@@ -1,0 +1,30 @@
+// Unrest: notices when training turns for the worse, from what contributions say: the mean loss climbs a fifth above the lowest it has
+// been, or gradients are twice as large as they used to be. Moving averages, so that one strange batch says nothing.
+#pragma once
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "policy/decisions.h"
+
+namespace motley::policy {
+
+class Unrest {
+ public:
+  void contributed(const Contribution& contribution);
+  /// After each update: true when there is unrest now. Then the measure is taken anew.
+  [[nodiscard]] bool updated();
+
+  void save(std::vector<double>& state) const;
+  void restore(std::span<const double>& state);
+
+ private:
+  double samples_ = 0, losses_ = 0, norms_ = 0;  // of the update that is coming together
+  std::uint64_t updates_ = 0;                    // that the averages are made of
+  double loss_ = 0;                              // moving
+  double lowest_loss_ = 0;
+  double norm_ = 0;        // moving, fast
+  double usual_norm_ = 0;  // moving, slowly
+};
+
+}  // namespace motley::policy

@@ -1,0 +1,60 @@
+#include "store/pull_shadow.h"
+
+#include <algorithm>
+
+#include "base/check.h"
+
+namespace motley::store {
+namespace {
+
+constexpr std::uint8_t floats = 32;
+
+}  // namespace
+
+void PullShadow::move_to(std::span<const float> target, std::uint8_t bits) {
+  check(target.size() == layout_.values, "a target covers the whole flat buffer");
+  const bool first = held_.empty();
+  held_.resize(layout_.values);
+  for (const SliceId id : slices_) {
+    const Slice& slice = layout_[id];
+    const std::span<const float> wanted = target.subspan(slice.offset, slice.count);
+    const std::span<float> held = std::span(held_).subspan(slice.offset, slice.count);
+    const std::uint8_t coded = slice.bits(bits);
+    auto& codec = codecs_[coded];
+    if (!codec) codec = codec::make(coded).value();
+    codec::Bytes& change = changes_[id];
+    change.clear();
+    if (coded == floats || first) {
+      std::copy(wanted.begin(), wanted.end(), held.begin());
+      if (coded == floats) codec->encode(wanted, change);
+      continue;
+    }
+    wanted_.resize(slice.count);
+    for (std::size_t i = 0; i < slice.count; ++i) wanted_[i] = wanted[i] - held[i];
+    codec->encode(wanted_, change);
+    const Outcome applied = apply_change(slice, bits, change, held, held);
+    check(applied.ok(), "a codec decodes what it encoded");
+  }
+}
+
+void PullShadow::values(std::span<float> flat) const {
+  check(flat.size() == layout_.values && !held_.empty(), "values are written into a whole flat buffer, once there are any");
+  for (const SliceId id : slices_)
+    std::copy_n(held_.begin() + static_cast<std::ptrdiff_t>(layout_[id].offset), layout_[id].count,
+                flat.begin() + static_cast<std::ptrdiff_t>(layout_[id].offset));
+}
+
+Outcome apply_change(const Slice& slice, std::uint8_t bits, std::span<const std::byte> bytes, std::span<const float> before,
+                     std::span<float> after) {
+  check(before.size() == slice.count && after.size() == slice.count, "a change is as large as its slice");
+  auto codec = codec::make(slice.bits(bits));
+  if (!codec) return codec.error();
+  if (slice.bits(bits) == floats) return (*codec)->decode(bytes, after);
+  std::vector<float> change(slice.count);
+  Outcome decoded = (*codec)->decode(bytes, change);
+  if (!decoded.ok()) return decoded;
+  for (std::size_t i = 0; i < slice.count; ++i) after[i] = before[i] + change[i];
+  return Done{};
+}
+
+}  // namespace motley::store
