@@ -157,6 +157,7 @@ Figures figures(const RunResult& run) {
   if (time.total() > 0) {
     f.wait_share = time.wait_s / time.total();
     f.exposed_comm_share = exposed / time.total();
+    f.overlap_ratio = run.summary.overlap_ratio();
   }
   if (seconds(run.ending.ended) > 0) f.samples_per_second = static_cast<double>(run.ending.samples) / seconds(run.ending.ended);
   return f;

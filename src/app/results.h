@@ -16,7 +16,7 @@ struct Figures {
   double samples_per_second = 0;
   double wait_share = 0;
   double exposed_comm_share = 0;
-  double overlap_ratio = 0;  // 1 - exposed/total communication; 0: no strategy here computes while its slices travel
+  double overlap_ratio = 0;  // 1 - exposed/total communication
 };
 [[nodiscard]] Figures figures(const RunResult& run);
 

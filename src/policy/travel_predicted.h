@@ -7,9 +7,8 @@
 //       whose travel hides under .9 T:
 //   and the better one is taken when it is better by 3 %. At overlap 0 a worker with a good link takes the highest level that nobody waits
 //   for. A worker whose residual is more than half of what it pushes (error feedback falls behind) goes one level up for 100 updates.
-// Overlap 1, unless the user has decided, is only used in the middle: after the first 5 % of training (at least 100 updates), before the
-// last tenth, and not for
-//   100 updates after unrest (policy/unrest.h).
+// Overlap 1, unless the user has decided, is only used in the middle: after the first hundredth of training (at least 20 updates), before
+//   the last 3 %, and not for 100 updates after unrest (policy/unrest.h).
 // Guarantee: staleness at most 1. Cost: O(P) every 10 updates.
 #pragma once
 #include <optional>

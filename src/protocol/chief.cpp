@@ -187,7 +187,7 @@ void Chief::complete_if_whole(Instant now, WorkerId worker, const Outstanding& o
   Duty& duty = duties_.at(worker);
   duty.refusals = 0;
   duty.outstanding.erase(duty.outstanding.begin() + (&order - duty.outstanding.data()));
-  out.emplace_back(Completed{worker, contribution.step, contribution.base, contribution.samples, contribution.loss});
+  out.emplace_back(Completed{worker, contribution.step, contribution.base, contribution.samples, contribution.loss, contribution.pull});
   if (!rest.empty()) {
     ledger_.give_back(rest);
     out.emplace_back(Returned{worker, contribution.step, rest});

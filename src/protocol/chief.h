@@ -83,7 +83,8 @@ struct Completed {
   Step step;
   Version base;
   std::uint32_t samples{};
-  double loss{};  // mean over the samples, as its worker says
+  double loss{};    // mean over the samples, as its worker says
+  Duration pull{};  // that its parameters travelled, as its worker says
 };
 /// This part of an order's lease is back in the pool: its worker's time was up.
 struct Returned {

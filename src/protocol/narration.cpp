@@ -20,8 +20,13 @@ std::optional<trace::Event> narrated(const ChiefAction& action) {
       match{[](const Send&) -> Told { return std::nullopt; }, [](const Joined&) -> Told { return std::nullopt; },
             [](const Left& a) -> Told { return Event{.kind = Kind::left, .why = number(a.why), .worker = a.worker}; },
             [](const Completed& a) -> Told {
-              return Event{
-                  .kind = Kind::contributed, .worker = a.worker, .step = a.step, .version = a.base, .first = a.samples, .value = a.loss};
+              return Event{.kind = Kind::contributed,
+                           .worker = a.worker,
+                           .step = a.step,
+                           .version = a.base,
+                           .first = a.samples,
+                           .value = a.loss,
+                           .second = seconds(a.pull)};
             },
             [](const Returned&) -> Told { return std::nullopt; },
             [](const Counted& a) -> Told {

@@ -26,7 +26,7 @@ void put(wire::Appender& out, const protocol::ChiefAction& action) {
               put_frame(out, a.message);
             },
             [&](const protocol::Joined& a) { put_all(a.worker, a.node); }, [&](const protocol::Left& a) { put_all(a.worker, a.why); },
-            [&](const protocol::Completed& a) { put_all(a.worker, a.step, a.base, a.samples, a.loss); },
+            [&](const protocol::Completed& a) { put_all(a.worker, a.step, a.base, a.samples, a.loss, a.pull); },
             [&](const protocol::Returned& a) { put_all(a.worker, a.step, a.lease); },
             [&](const protocol::Counted& a) { put_all(a.worker, a.step, a.version, a.samples, a.staleness, a.weight); },
             [&](const protocol::Released& a) {

@@ -17,7 +17,8 @@ enum class Kind : std::uint8_t {
   released,       // worker step version; why; value, second = bits of push and pull: the servers begin to send it parameters
   compute_began,  // worker step: the order and the last slice have arrived
   compute_ended,  // worker step; first = samples
-  contributed,    // worker step; version = base; first = samples; value = mean loss: every server has it all
+  contributed,    // worker step; version = base; first = samples; value = mean loss, second = seconds that its parameters travelled: every
+                  // server has it all
   applied,        // version; first = parts; value = rate
   counted,        // worker step; version = of the update it went into; first = samples, last = staleness; value = weight
   held,           // worker; why; first = gap

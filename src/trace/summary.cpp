@@ -26,11 +26,19 @@ void Summary::told(const Event& e) {
       if (lanes_.size() <= e.worker.value) lanes_.resize(e.worker.value + 1);
       lanes_[e.worker.value].sums.node = static_cast<std::uint32_t>(e.first);
       break;
-    case Kind::released: lanes_[e.worker.value].released = e.at; break;
+    case Kind::compute_began: computing_[{e.worker, e.step}].began = e.at; break;
+    case Kind::compute_ended:
+      if (const auto step = computing_.find({e.worker, e.step}); step != computing_.end()) step->second.ended = e.at;
+      break;
     case Kind::contributed:
       ++lanes_[e.worker.value].sums.steps;
-      finishes_[{e.worker, e.step}] = {lanes_[e.worker.value].released, e.at};
+      travelled_s_ += e.second;
+      if (auto step = computing_.extract({e.worker, e.step})) {
+        travelled_s_ += seconds(e.at - step.mapped().ended);
+        finishes_.insert(std::move(step));
+      }
       break;
+    case Kind::dropped: computing_.erase({e.worker, e.step}); break;
     case Kind::counted: {
       lanes_[e.worker.value].sums.samples += e.first;
       if (staleness_.size() <= e.last) staleness_.resize(e.last + 1);
@@ -48,9 +56,7 @@ void Summary::told(const Event& e) {
     case Kind::left:
     case Kind::ordered:
     case Kind::leased:
-    case Kind::compute_began:
-    case Kind::compute_ended:
-    case Kind::dropped:
+    case Kind::released:
     case Kind::rested:
     case Kind::fault:
     case Kind::finished: break;
@@ -64,9 +70,9 @@ void Summary::close_update() {
     Instant last{};
     double mean = 0;
     for (const Finish& finish : update_) {
-      first = std::min(first, finish.done);
-      last = std::max(last, finish.done);
-      mean += seconds(finish.done - finish.released) / static_cast<double>(update_.size());
+      first = std::min(first, finish.ended);
+      last = std::max(last, finish.ended);
+      mean += seconds(finish.ended - finish.began) / static_cast<double>(update_.size());
     }
     if (mean > 0) spreads_.push_back(seconds(last - first) / mean);
   }
@@ -88,6 +94,12 @@ TimeShares Summary::time() const {
     all.wait_s += lane.sums.time.wait_s;
   }
   return all;
+}
+
+double Summary::overlap_ratio() const {
+  const TimeShares all = time();
+  if (travelled_s_ <= 0) return 0;
+  return std::clamp(1 - (all.send_s + all.receive_s) / travelled_s_, 0.0, 1.0);
 }
 
 double Summary::finish_spread() const {

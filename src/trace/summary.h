@@ -47,7 +47,9 @@ class Summary : public Sink {
   [[nodiscard]] TimeShares time() const;  // all workers together
   /// [k]: contributions applied k versions late.
   [[nodiscard]] const std::vector<std::uint64_t>& staleness() const { return staleness_; }
-  /// Of updates with several parts: (last - first completion) / mean time since their release. Mean over all such updates after the first
+  /// 1 - exposed / total time that contributions and parameters travelled, over all workers. 0 when nothing is hidden under computing.
+  [[nodiscard]] double overlap_ratio() const;
+  /// Of updates with several parts: (last - first end of computing) / mean time of computing. Mean over all such updates after the first
   /// fifth.
   [[nodiscard]] double finish_spread() const;
   /// Samples that their worker had no time for and that went to others.
@@ -57,11 +59,10 @@ class Summary : public Sink {
  private:
   struct Lane {
     WorkerSummary sums;
-    Instant released{};
   };
   struct Finish {
-    Instant released;
-    Instant done;
+    Instant began{};
+    Instant ended{};
   };
   void close_update();
 
@@ -69,8 +70,10 @@ class Summary : public Sink {
   std::vector<Lane> lanes_;  // by WorkerId
   std::vector<Point> curve_;
   std::vector<std::uint64_t> staleness_;
-  std::map<std::pair<WorkerId, Step>, Finish> finishes_;  // complete, not yet counted
-  std::vector<Finish> update_;                            // parts of the update being told
+  std::map<std::pair<WorkerId, Step>, Finish> computing_;  // begun, not yet complete
+  std::map<std::pair<WorkerId, Step>, Finish> finishes_;   // complete, not yet counted
+  double travelled_s_ = 0;
+  std::vector<Finish> update_;  // parts of the update being told
   std::vector<double> spreads_;
   std::uint64_t returned_ = 0;
   Instant last_{};

@@ -89,10 +89,10 @@ TEST(Summary, CountsStalenessByVersions) {
   EXPECT_EQ(summary.staleness(), (std::vector<std::uint64_t>{1, 0, 1}));
 }
 
-TEST(Summary, SpreadIsTheLastFinishMinusTheFirstOverTheMeanTimeSinceRelease) {
+TEST(Summary, SpreadIsTheLastEndOfComputingMinusTheFirstOverTheMeanTimeOfIt) {
   Summary summary;
   tell(summary, one_round);
-  EXPECT_DOUBLE_EQ(summary.finish_spread(), (11.0 - 7.0) / ((6.0 + 10.0) / 2));
+  EXPECT_DOUBLE_EQ(summary.finish_spread(), (9.0 - 6.0) / ((4.0 + 7.0) / 2));
   EXPECT_EQ(Summary{}.finish_spread(), 0);
 }
 
