@@ -10,9 +10,10 @@ void GateAll::joined(Instant, std::span<const WorkerId> workers, Decisions& out)
   for (const WorkerId worker : workers) {
     roster_.join(worker);
     if (owes_.size() <= worker.value) owes_.resize(worker.value + 1);
-    if (roster_.busy_count() > 0) out.hold.push_back({worker, Why::round_in_progress, roster_.busy_count()});
   }
   go_on(Why::first_order, out);
+  for (const WorkerId worker : workers)
+    if (owes_[worker.value].released.empty()) out.hold.push_back({worker, Why::round_in_progress, roster_.busy_count()});
 }
 
 void GateAll::left(Instant, WorkerId worker, Decisions& out) {
