@@ -47,8 +47,8 @@ void GateAll::contributed(Instant, const Contribution& contribution, Decisions& 
   settle(number);
   round(number).arrived.push_back(contribution);
   if (owes.ordered.empty()) roster_.set_busy(worker, false);
-  hold_if_others_work(worker, out);
   go_on(Why::barrier_complete, out);
+  hold_if_idle(worker, out);
 }
 
 void GateAll::refused(Instant, WorkerId worker, Decisions& out) {
@@ -56,13 +56,14 @@ void GateAll::refused(Instant, WorkerId worker, Decisions& out) {
   settle(owes.ordered.front());
   owes.ordered.erase(owes.ordered.begin());
   if (owes.ordered.empty()) roster_.set_busy(worker, false);
-  hold_if_others_work(worker, out);
   const bool anything = !rounds_.front().arrived.empty();
   go_on(anything ? Why::barrier_complete : Why::work_returned, out);
+  hold_if_idle(worker, out);
 }
 
-void GateAll::hold_if_others_work(WorkerId worker, Decisions& out) const {
-  if (!roster_.busy(worker) && !rounds_.empty() && rounds_.front().missing > 0)
+/// After go_on: it has nothing to do and was not released.
+void GateAll::hold_if_idle(WorkerId worker, Decisions& out) const {
+  if (!roster_.busy(worker) && owes_[worker.value].released.empty() && !rounds_.empty())
     out.hold.push_back({worker, Why::others_computing, rounds_.front().missing});
 }
 
