@@ -12,9 +12,6 @@ endif
 
 # What `make run` trains, and what `make results` measures.
 RUN        ?= build/motley train examples/mixed.toml --require-target
-STRATEGIES ?= bsp,lb-bsp,asp,asp-look,ssp,dssp,local-sgd
-CELLS      ?= $(wildcard $(foreach cell,4421-cheap 4421-heavy 4421-heavy2 4421t-cheap 4421t-heavy 2211-cheap 2211-heavy \
-                8w-cheap 8w-heavy 8w-heavy2,examples/$(cell).toml))
 WORLDS     ?= 5000
 FUZZ_SECONDS ?= 60
 
@@ -67,8 +64,8 @@ chaos: build ## workers are killed every 5 s for 2 minutes under every strategy;
 	@scripts/chaos.sh
 
 .PHONY: results
-results: build ## docs/results: every baseline on every standard cell, seeds 0-4 (about half an hour on 2 cores)
-	@STRATEGIES=$(STRATEGIES) scripts/results.sh $(CELLS)
+results: build ## docs/results: each strategy on the standard cells, seeds 0-4; PAGES="hps" for some (hours on 2 cores)
+	@scripts/results.sh $(PAGES)
 
 .PHONY: tidy
 tidy: setup-dev build-tidy/build.ninja ## clang-tidy over src and tests (not src/learn/torch), warnings are errors

@@ -1,30 +1,71 @@
 #!/usr/bin/env bash
-# Makes docs/results/baselines.md and its pictures from scratch: one comparison per job given, each beside the command that makes it again.
-# usage: STRATEGIES=a,b,c scripts/results.sh examples/CELL.toml...
+# Makes pages of docs/results and their pictures from scratch: one comparison per cell, each beside the command that makes it again.
+# usage: scripts/results.sh [baselines|hps]...        (all of them when none is named)
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
-(($#)) || { echo "results: name at least one job, such as examples/4421-cheap.toml" >&2; exit 2; }
-
+motley=${MOTLEY:-build/motley}
 to=docs/results
 made=$(mktemp -d)
 trap 'rm -rf "$made"' EXIT
 mkdir -p "$to"
-{
-  echo "# The baselines on the standard cells"
-  echo
-  echo "Simulated time, real gradients, Fashion-MNIST, test set, seeds 0 to 4, Nesterov for everyone, one learning rate. Made by \`make results\`;"
-  echo "each table names its own command. How a cell is built stands in its file."
-} >"$made/baselines.md"
-for job in "$@"; do
-  cell=$(basename "$job" .toml)
-  command="motley compare $job --strategies $STRATEGIES --seeds 5"
-  echo "results: $command" >&2
-  build/motley compare "$job" --strategies "$STRATEGIES" --seeds 5 --out "$made/$cell" >/dev/null
-  cp "$made/$cell/accuracy.svg" "$to/$cell.svg"
+
+# compare PAGE NAME HEADING SEEDS JOB STRATEGIES [OPTION...]: one table and its picture, appended to the page.
+compare() {
+  local page=$1 name=$2 heading=$3 seeds=$4 job=$5 strategies=$6
+  shift 6
+  local -a command=(compare "$job" --strategies "$strategies" --seeds "$seeds" "$@")
+  echo "results: motley ${command[*]}" >&2
+  "$motley" "${command[@]}" --out "$made/$name" >/dev/null
+  cp "$made/$name/accuracy.svg" "$to/$name.svg"
   {
-    printf '\n## %s\n\n`%s`\n\n![accuracy over time](%s.svg)\n\n' "$cell" "$command" "$cell"
-    cat "$made/$cell/table.md"
-  } >>"$made/baselines.md"
+    printf '\n## %s\n\n`motley %s`\n\n![accuracy over time](%s.svg)\n\n' "$heading" "${command[*]}" "$name"
+    cat "$made/$name/table.md"
+  } >>"$made/$page.md"
+}
+
+# begin PAGE TITLE: what every page says of itself.
+begin() {
+  {
+    echo "# $2"
+    echo
+    echo "Simulated time, real gradients, Fashion-MNIST, test set, seeds 0 to 4 unless a command says otherwise, Nesterov for everyone, one"
+    echo "learning rate. Made by \`make results\`; each table names its own command. How a cell is built stands in its file."
+  } >"$made/$1.md"
+}
+
+finish() {
+  mv "$made/$1.md" "$to/$1.md"
+  echo "results: $to/$1.md"
+}
+
+baselines() {
+  local strategies=bsp,lb-bsp,asp,asp-look,ssp,dssp,local-sgd cell
+  begin baselines "The baselines on the standard cells"
+  for cell in 4421-cheap 4421-heavy 4421-heavy2 4421t-cheap 4421t-heavy 2211-cheap 2211-heavy 8w-cheap 8w-heavy 8w-heavy2; do
+    compare baselines $cell $cell 5 examples/$cell.toml $strategies
+  done
+  finish baselines
+}
+
+hps() {
+  local cell
+  begin hps "hps: everyone finishes together, and nobody waits for the wire"
+  for cell in 4421-heavy 4421t-cheap 8w-heavy 2211-cheap 4421-cheap; do
+    compare hps hps-$cell $cell 5 examples/$cell.toml bsp,lb-bsp,asp,asp-look,ssp,dssp,hps
+  done
+  compare hps hps-parts-heavy "What each part buys: 4421-heavy" 5 examples/4421-heavy.toml \
+    lb-bsp,lb-bsp:bits=4/8,hps,hps:delay=0,hps:delay=1,hps:bits=32,hps:bits=8/8,hps:bits=4/8,hps:box=false
+  compare hps hps-parts-transients "What each part buys: 4421t-cheap" 5 examples/4421t-cheap.toml \
+    lb-bsp,lb-bsp:replan=10,lb-bsp:bits=4/8,hps,hps:delay=1,hps:bits=32,hps:box=false
+  compare hps hps-cnn "A convolutional network on 4421-heavy, one epoch" 3 examples/4421-heavy.toml lb-bsp,hps \
+    --set 'model.kind="cnn"' --set job.max_epochs=1
+  finish hps
+}
+
+(($#)) || set -- baselines hps
+for page in "$@"; do
+  case $page in
+    baselines | hps) "$page" ;;
+    *) echo "results: found \"$page\", expected baselines or hps" >&2; exit 2 ;;
+  esac
 done
-mv "$made/baselines.md" "$to/baselines.md"
-echo "results: $to/baselines.md"

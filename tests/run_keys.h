@@ -5,7 +5,7 @@
 
 namespace motley {
 
-inline constexpr std::array<std::string_view, 23> run_keys{"strategy",
+inline constexpr std::array<std::string_view, 24> run_keys{"strategy",
                                                            "seed",
                                                            "workers",
                                                            "target_accuracy",
@@ -26,6 +26,7 @@ inline constexpr std::array<std::string_view, 23> run_keys{"strategy",
                                                            "bytes_pulled",
                                                            "staleness",
                                                            "finish_spread",
+                                                           "returned_samples",
                                                            "per_worker",
                                                            "trace_sha256"};
 

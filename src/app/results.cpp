@@ -107,6 +107,15 @@ report::Row row_of(const Job& job, std::span<const RunResult> runs) {
   row.sum_of_parts_samples_per_second = runs.front().sum_of_parts;
   row.timeline = lanes(job, runs.front());
   row.staleness = runs.front().summary.staleness();
+  for (const trace::Course::Worker& worker : runs.front().course.workers()) {
+    report::Course course{job.cluster.nodes[worker.node].name, {}};
+    for (const trace::Course::Share& s : worker.shares)
+      course.shares.push_back({s.time_s, static_cast<double>(s.samples), s.push_bits, s.pull_bits});
+    row.courses.push_back(std::move(course));
+  }
+  for (const trace::Course::Finish& finish : runs.front().course.finishes()) row.finishes.push_back({finish.time_s, finish.spread_s});
+  row.returned_samples = static_cast<double>(runs.front().summary.returned());
+  row.samples = static_cast<double>(runs.front().ending.samples);
   return row;
 }
 
@@ -189,6 +198,7 @@ json::object run_json(const Job& job, const RunResult& run) {
           {"bytes_pulled", run.ending.bytes_pulled},
           {"staleness", staleness_json(run.summary.staleness())},
           {"finish_spread", run.summary.finish_spread()},
+          {"returned_samples", run.summary.returned()},
           {"per_worker", workers_json(job, run.summary)},
           {"ended", ended_sentence(run.ending.why)},
           {"trace_sha256", run.trace_sha256}};

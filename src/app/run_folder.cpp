@@ -160,6 +160,7 @@ void RunFolder::relive(const std::vector<trace::Event>& events) {
   for (const trace::Event& event : events) {
     writer_.told(event);
     summary_.told(event);
+    course_.told(event);
     timeline_.told(event);
     chrome_.told(event);
   }
@@ -202,6 +203,7 @@ report::EventNames RunFolder::names() const {
 void RunFolder::told(const trace::Event& event) {
   writer_.told(event);
   summary_.told(event);
+  course_.told(event);
   timeline_.told(event);
   metrics_.told(event);
   chrome_.told(event);
@@ -221,6 +223,7 @@ Result<RunResult> RunFolder::finish(const Job& job, const std::vector<std::strin
   result.ending = ending;
   result.trace_sha256 = writer_.finish();
   result.summary = std::move(summary_);
+  result.course = std::move(course_);
   result.timeline = timeline_.lanes();
   result.sum_of_parts = sum_of_parts;
   result.values = std::move(values);

@@ -22,6 +22,7 @@
 #include "report/tensorboard.h"
 #include "trace/sinks.h"
 #include "trace/summary.h"
+#include "trace/course.h"
 #include "trace/timeline.h"
 
 namespace motley::app {
@@ -67,6 +68,7 @@ class RunFolder : public trace::Sink {
   bool reliving_ = false;
   trace::Writer writer_;
   trace::Summary summary_;
+  trace::Course course_;
   trace::Timeline timeline_;
   report::Metrics metrics_;
   report::ChromeTrace chrome_;

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "protocol/ending.h"
+#include "trace/course.h"
 #include "trace/summary.h"
 #include "trace/timeline.h"
 
@@ -15,6 +16,7 @@ struct RunResult {
   std::uint64_t seed = 0;
   protocol::Ending ending;
   trace::Summary summary;
+  trace::Course course;
   std::vector<trace::Timeline::Lane> timeline;  // a few steps from the middle
   std::string trace_sha256;
   double sum_of_parts = 0;

@@ -37,7 +37,13 @@ void Screen::told(const trace::Event& event) {
     case Kind::ordered:
       if (const auto found = members_.find(event.worker); found != members_.end()) found->second.batch = event.first;
       break;
-    case Kind::released: turn(event.worker, "receiving", event.at); break;
+    case Kind::released:
+      if (const auto found = members_.find(event.worker); found != members_.end()) {
+        found->second.push_bits = event.value;
+        found->second.pull_bits = event.second;
+      }
+      turn(event.worker, "receiving", event.at);
+      break;
     case Kind::compute_began: turn(event.worker, "computing", event.at); break;
     case Kind::compute_ended: turn(event.worker, "sending", event.at); break;
     case Kind::contributed: turn(event.worker, "waiting", event.at); break;
@@ -81,9 +87,9 @@ std::vector<std::string> Screen::lines() const {
     }
     const double here = seconds(now_ - member.since);
     const double waited = member.waited_s + (member.state == "waiting" ? seconds(now_ - member.waiting_since) : 0);
-    all.push_back(fmt::format("  {:<16} {:>7.0f} samples/s  batch {:>5}  waits {:>3.0f} %  {}", member.node,
-                              here > 0 ? static_cast<double>(member.samples) / here : 0, member.batch, here > 0 ? 100 * waited / here : 0,
-                              member.state));
+    all.push_back(fmt::format("  {:<16} {:>7.0f} samples/s  batch {:>5}  bits {:>2}/{:<2}  waits {:>3.0f} %  {}", member.node,
+                              here > 0 ? static_cast<double>(member.samples) / here : 0, member.batch, member.push_bits, member.pull_bits,
+                              here > 0 ? 100 * waited / here : 0, member.state));
   }
   return all;
 }

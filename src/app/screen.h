@@ -34,6 +34,8 @@ class Screen : public trace::Sink {
     std::string node;
     std::string state = "waiting";
     std::uint64_t batch = 0;
+    double push_bits = 32;
+    double pull_bits = 32;
     std::uint64_t samples = 0;
     Instant since{};
     double waited_s = 0;

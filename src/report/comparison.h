@@ -30,6 +30,24 @@ struct Point {
   double loss{};
 };
 
+/// What one worker was given over time, and how that travelled.
+struct Course {
+  struct Share {
+    double time_s{};
+    double samples{};
+    double push_bits{};
+    double pull_bits{};
+  };
+  std::string worker;
+  std::vector<Share> shares;
+};
+
+/// How far apart the workers of one update finished.
+struct Finish {
+  double time_s{};
+  double spread_s{};
+};
+
 /// One strategy over all seeds.
 struct Row {
   std::string strategy;                    // as the user wrote it, overrides included
@@ -48,6 +66,10 @@ struct Row {
   std::optional<double> speedup_vs_bsp;  // absent: one of the two did not reach the target, or bsp is not in the table
   std::optional<double> speedup_vs_lb_bsp;
   std::vector<Lane> timeline;            // of the first seed, a window of a few steps
+  std::vector<Course> courses;           // of the first seed
+  std::vector<Finish> finishes;          // of the first seed
+  double returned_samples{};             // of the first seed: there was no time for them, others did them
+  double samples{};                      // of the first seed
   std::vector<std::uint64_t> staleness;  // histogram of the first seed: [k] = contributions applied k versions late
 };
 

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include "report/columns.h"
+#include "report/course_chart.h"
 #include "report/headline.h"
 #include "report/number.h"
 #include "report/page_assets.h"
@@ -113,6 +114,19 @@ std::string timeline_section(const Comparison& comparison) {
                  fmt::format("{}<div class=\"pair\">\n{}</div>\n", phase_legend(), charts));
 }
 
+/// Only of strategies that decide anything on the way.
+std::string course_section(const Comparison& comparison) {
+  std::string charts;
+  for (std::size_t i = 0; i < comparison.rows.size(); ++i)
+    if (has_course(comparison.rows[i])) charts += course_chart(comparison.rows[i], i);
+  if (charts.empty()) return {};
+  return section(
+      "course", "What was decided on the way",
+      "The first seed, over its whole training: what each worker did per step, how its values travelled, and how nearly together "
+      "the workers of an update finished.",
+      fmt::format("<div class=\"pair\">\n{}</div>\n", charts));
+}
+
 std::string staleness_section(const Comparison& comparison) {
   const std::size_t bars = staleness_bars(comparison);
   std::string charts;
@@ -149,7 +163,7 @@ std::string cluster_section(const Comparison& comparison) {
 
 std::string charts_of_rows(const Comparison& comparison) {
   if (comparison.rows.empty()) return {};
-  return timeline_section(comparison) + staleness_section(comparison);
+  return timeline_section(comparison) + course_section(comparison) + staleness_section(comparison);
 }
 
 }  // namespace

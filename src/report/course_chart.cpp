@@ -1,0 +1,151 @@
+// Three plots under each other on one axis of time; a line per worker in the first two.
+#include "report/course_chart.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <vector>
+
+#include "report/axes.h"
+#include "report/canvas.h"
+#include "report/number.h"
+#include "report/scale.h"
+#include "report/style.h"
+#include "report/text.h"
+
+namespace motley::report {
+namespace {
+
+constexpr double chart_width = 530;
+constexpr double label_width = 44;
+constexpr double plot_height = 96;
+constexpr double gap = 44;
+constexpr std::size_t most_workers = 16;  // more lines than this nobody can follow
+constexpr std::size_t name_width = 10;
+
+double last_time(const Row& row) {
+  double last = 0;
+  for (const Course& course : row.courses)
+    for (const Course::Share& share : course.shares) last = std::max(last, share.time_s);
+  return last > 0 ? last : 1;
+}
+
+/// As a staircase: a value holds until the next one.
+template <class Value>
+std::vector<At> stairs(const std::vector<Course::Share>& shares, const Scale& x, const Scale& y, Value value) {
+  std::vector<At> points;
+  for (const Course::Share& share : shares) {
+    const At at{x(share.time_s), y(value(share))};
+    if (!points.empty() && points.back().y != at.y) points.push_back({at.x, points.back().y});
+    points.push_back(at);
+  }
+  return points;
+}
+
+/// In the colour of line number `index`, without belonging to a strategy.
+template <class Draw>
+void coloured(Canvas& canvas, std::size_t index, Draw draw) {
+  canvas.raw(fmt::format("<g class=\"{}\">\n", strategy_class(index)));
+  draw();
+  canvas.raw("</g>\n");
+}
+
+void draw_batches(Canvas& canvas, const Row& row, Box plot, const Scale& x) {
+  double most = 1;
+  for (const Course& course : row.courses)
+    for (const Course::Share& share : course.shares) most = std::max(most, share.samples);
+  const Extent extent = rounded_out({0, most}, 4);
+  const Scale y{extent, plot.bottom(), plot.y};
+  axis_left(canvas, plot, y, ticks(extent, 4), plain_label, "samples per step");
+  axis_below(canvas, plot, x, ticks(x.extent, 6), plain_label, "");
+  for (std::size_t w = 0; w < std::min(row.courses.size(), most_workers); ++w)
+    coloured(canvas, w, [&] {
+      canvas.polyline(stairs(row.courses[w].shares, x, y, [](const Course::Share& s) { return s.samples; }), "mean", row.courses[w].worker);
+    });
+}
+
+/// Bits double from line to line, so their logarithm runs up.
+void draw_bits(Canvas& canvas, const Row& row, Box plot, const Scale& x) {
+  const Scale y{{1, 5}, plot.bottom(), plot.y};
+  const Ticks at_bits{.at = {1, 2, 3, 4, 5}, .decimals = 0};
+  axis_left(
+      canvas, plot, y, at_bits, [](const Ticks&, double power) { return fmt::format("{:.0f}", std::exp2(power)); },
+      "bits per value: push bold, pull thin");
+  axis_below(canvas, plot, x, ticks(x.extent, 6), plain_label, "");
+  const auto power = [](double bits) { return bits > 0 ? std::log2(bits) : 5.0; };
+  for (std::size_t w = 0; w < std::min(row.courses.size(), most_workers); ++w)
+    coloured(canvas, w, [&] {
+      const auto& shares = row.courses[w].shares;
+      canvas.polyline(stairs(shares, x, y, [&](const Course::Share& s) { return power(s.push_bits); }), "mean", row.courses[w].worker);
+      canvas.polyline(stairs(shares, x, y, [&](const Course::Share& s) { return power(s.pull_bits); }), "seed", row.courses[w].worker);
+    });
+}
+
+void draw_finishes(Canvas& canvas, const Row& row, Box plot, const Scale& x) {
+  std::vector<double> seen;
+  for (const Finish& finish : row.finishes) seen.push_back(finish.spread_s * 1e3);
+  std::sort(seen.begin(), seen.end());
+  // One surprise must not press all the rest onto the axis.
+  const double most = seen.empty() ? 1 : std::max(seen[seen.size() * 98 / 100] * 1.2, 1e-3);
+  const Extent extent = rounded_out({0, most}, 4);
+  const Scale y{extent, plot.bottom(), plot.y};
+  axis_left(canvas, plot, y, ticks(extent, 4), plain_label, "first to last finish of an update (ms)");
+  axis_below(canvas, plot, x, ticks(x.extent, 6), plain_label, "time (s)");
+  std::vector<At> points;
+  for (const Finish& finish : row.finishes) points.push_back({x(finish.time_s), y(std::min(finish.spread_s * 1e3, extent.high))});
+  canvas.polyline(points, "mean");
+}
+
+void draw_names(Canvas& canvas, const Row& row, double y) {
+  double x = label_width;
+  for (std::size_t w = 0; w < std::min(row.courses.size(), most_workers); ++w) {
+    const std::string name = shorten(printable(row.courses[w].worker), name_width);
+    const double room = 28 + 7 * static_cast<double>(width(name));
+    if (x + room > chart_width) break;
+    coloured(canvas, w, [&] { canvas.polyline({{x, y - 4}, {x + 14, y - 4}}, "mean"); });
+    canvas.text({x + 19, y}, name, "small");
+    x += room;
+  }
+}
+
+std::string summary(const Row& row) {
+  const double share = row.samples > 0 ? row.returned_samples / row.samples : 0;
+  return fmt::format("{} of the samples went to others, {} of the time exposed to the wire", show_percent(share, 1),
+                     show_percent(row.exposed_comm_share, 1));
+}
+
+}  // namespace
+
+bool has_course(const Row& row) {
+  if (row.returned_samples > 0) return true;
+  for (const Course& course : row.courses)
+    for (const Course::Share& share : course.shares)
+      if (share.samples != course.shares.front().samples || share.push_bits != course.shares.front().push_bits) return true;
+  return false;
+}
+
+std::string course_chart(const Row& row, std::size_t index) {
+  const Box first{label_width, 72, chart_width - label_width - 6, plot_height};
+  const auto below = [&](int n) { return Box{first.x, first.y + n * (plot_height + gap), first.width, first.height}; };
+  const Scale x{{0, last_time(row)}, first.x, first.right()};
+  Canvas canvas;
+  canvas.strategy(index, "", [&] {
+    canvas.polyline({{6, 14}, {28, 14}}, "mean");
+    canvas.text({36, 18}, shorten(printable(row.strategy), 24), "strong", row.strategy);
+  });
+  draw_names(canvas, row, 38);
+  draw_batches(canvas, row, first, x);
+  draw_bits(canvas, row, below(1), x);
+  canvas.strategy(index, "", [&] { draw_finishes(canvas, row, below(2), x); });
+  const double end = below(2).bottom() + 44;
+  canvas.text({first.x, end + 12}, summary(row), "small");
+  const Drawing drawing{.id = fmt::format("course-{}", index),
+                        .title = fmt::format("{}: batches, bits and finishes over time", row.strategy),
+                        .description = summary(row) + ".",
+                        .width = chart_width,
+                        .height = end + 20};
+  return inline_svg(drawing, canvas);
+}
+
+}  // namespace motley::report
