@@ -176,7 +176,7 @@ ledger() {
     }
     END {
       for (p = 0; p < epochs * epoch_samples; p++) if (counted[p] != 1) { told(p); printf " was counted %d times\n", counted[p] }
-      for (p in counted) if (p >= epochs * epoch_samples) { told(p); print " is beyond the end" }
+      for (p in counted) if (p + 0 >= epochs * epoch_samples) { told(p); print " is beyond the end" }
     }'
 }
 
