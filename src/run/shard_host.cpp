@@ -135,7 +135,7 @@ void ShardHost::export_now(const protocol::ExportNow& wanted) {
     out->values = make_buffer(values);
     store->values(out->values->floats());
     if (wanted.state) store->moments(out->moments.emplace());
-    boost::asio::post(pump_, [this, alive, out = std::shared_ptr<const Exported>(std::move(out))] {
+    boost::asio::post(pump_, [this, alive, out] {
       if (*alive) owner_.exported(out);
     });
   });

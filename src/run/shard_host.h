@@ -42,7 +42,7 @@ class ShardOwner {
  public:
   virtual ~ShardOwner() = default;
   virtual void to_chief(const wire::Message& message) = 0;
-  virtual void exported(const std::shared_ptr<const Exported>& what) = 0;
+  virtual void exported(const std::shared_ptr<Exported>& what) = 0;  // the owner's from now on
 };
 
 /// Pump thread only; its store thread is inside.
