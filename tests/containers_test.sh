@@ -16,6 +16,7 @@ job=$containers/cluster.toml
 epoch_samples=60000  # of Fashion-MNIST
 least_accuracy=0.75
 least_ratio=2        # between the batches of the fastest and the slowest; their shares are as 4 to 1
+most_seconds=300     # of training
 port=7447
 id=mtly$$            # of everything made here; a link's name has at most 15 letters
 period_us=100000     # what Docker takes
@@ -133,18 +134,16 @@ done
 
 run=$folder/run
 head -c 32 /dev/urandom | od -An -tx1 | tr -d ' \n' > "$folder/token"
-inside chief "$motley" serve "$job" --strategy "$strategy" --set job.max_epochs=$epochs --listen "10.77.0.1:$port" --token-file "$folder/token" \
-  --out "$run" --json > "$folder/result.json" 2> "$folder/chief.log" &
-chief=$!
-pids+=("$chief")
+inside chief "$motley" serve "$job" --strategy "$strategy" --set job.max_epochs=$epochs --set job.max_seconds=$most_seconds \
+  --listen "10.77.0.1:$port" --token-file "$folder/token" --out "$run" --json > "$folder/result.json" 2> "$folder/chief.log" &
+pids+=($!)
 for name in "${workers[@]}"; do
   inside "$name" "$motley" work --join "10.77.0.1:$port" --node "$name" --device cpu --token-file "$folder/token" 2> "$folder/$name.log" &
   pids+=($!)
 done
-code=0
-wait "$chief" || code=$?
-((code == 0)) || fail "the chief ended with $code"
-for pid in "${pids[@]:1}"; do wait "$pid" || fail "a worker ended with $?"; done
+# The workers first: without a chief they give up, but a chief without workers would wait for ever.
+for pid in "${pids[@]:1}"; do wait "$pid" || fail "a worker ended with $?, expected 0"; done
+wait "${pids[0]}" || fail "the chief ended with $?, expected 0"
 pids=()
 
 # What came of it ---------------------------------------------------------------------------------------------------------------------------

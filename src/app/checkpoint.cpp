@@ -6,6 +6,8 @@
 #include <boost/json/parse.hpp>
 #include <boost/json/serialize.hpp>
 #include <fstream>
+#include <span>
+#include <utility>
 #include <vector>
 
 #include "app/checkpoint_state.h"
@@ -72,13 +74,12 @@ Outcome save_checkpoint(const fs::path& folder, const learn::ModelShape& shape, 
   std::error_code failed;
   fs::create_directories(folder, failed);
   if (failed) return world_failed(fmt::format("{}: cannot be made: {}", folder.string(), failed.message()));
-  const auto parameters = static_cast<std::ptrdiff_t>(shape.parameters);
-  std::vector<float> all(saved.values->floats().begin(), saved.values->floats().end());
-  all.insert(all.end(), saved.moments.first.begin(), saved.moments.first.begin() + parameters);
-  if (!saved.moments.second.empty()) all.insert(all.end(), saved.moments.second.begin(), saved.moments.second.begin() + parameters);
+  std::vector<std::span<const float>> pieces{std::as_const(*saved.values).floats()};
+  for (const std::vector<float>* moments : {&saved.moments.first, &saved.moments.second})
+    if (!moments->empty()) pieces.push_back(std::span(*moments).first(shape.parameters));
   const std::string name = fmt::format("{:012}.safetensors", saved.chief.version.value);
   const Outcome written = store::write_safetensors(
-      folder / name, tensors_of(shape, !saved.moments.second.empty()), all,
+      folder / name, tensors_of(shape, !saved.moments.second.empty()), pieces,
       {{"motley.chief", chief_state_json(saved.chief)}, {"motley.rest", rest_json(saved)}, {"motley.job", job_sha256}});
   if (!written) return written;
   if (const Outcome pointed = point_latest_at(folder, name); !pointed) return pointed;

@@ -136,7 +136,7 @@ Outcome Serving::open_door() {
   run::Beginning beginning;
   if (restored_) {
     options.trained_before = restored_->chief.trained;
-    beginning = restored_->beginning;
+    beginning = std::move(restored_->beginning);
   } else {
     beginning.values.resize(training_->layout.values);
     training_->learning->initialize(job_.seed, beginning.values);
@@ -194,15 +194,12 @@ Outcome Serving::open_folder() {
 
 int Serving::finish() {
   const std::string command = fmt::format("motley train {}", (folder_->path() / "job.toml").string());
-  const auto& last = chief_->final_values();
-  std::vector<float> values;
-  if (last) values.assign(last->floats().begin(), last->floats().end());
-  if (!values.empty()) {
-    const Outcome written =
-        store::write_safetensors(folder_->path() / "model.safetensors", named(training_->learning->shape()), values, {{"format", "pt"}});
+  if (const run::SharedBuffer last = chief_->final_values()) {
+    const Outcome written = store::write_safetensors(folder_->path() / "model.safetensors", named(training_->learning->shape()),
+                                                     std::as_const(*last).floats(), {{"format", "pt"}});
     if (!written) return fail(written.error());
   }
-  const auto result = folder_->finish(job_, chief_->node_names(), **ending_, training_->sum_of_parts, std::move(values), command);
+  const auto result = folder_->finish(job_, chief_->node_names(), **ending_, training_->sum_of_parts, command);
   if (!result) return fail(result.error());
   const Job seen = with_strangers(job_, chief_->node_names());
   if (arguments_.launched) {

@@ -215,7 +215,7 @@ void RunFolder::heard(std::span<const std::byte> input) {
 }
 
 Result<RunResult> RunFolder::finish(const Job& job, const std::vector<std::string>& nodes, const protocol::Ending& ending,
-                                    double sum_of_parts, std::vector<float> values, const std::string& command) {
+                                    double sum_of_parts, const std::string& command) {
   const Job seen = with_strangers(job, nodes);
   RunResult result;
   result.label = job.strategy.kind;
@@ -226,7 +226,6 @@ Result<RunResult> RunFolder::finish(const Job& job, const std::vector<std::strin
   result.course = std::move(course_);
   result.timeline = timeline_.lanes();
   result.sum_of_parts = sum_of_parts;
-  result.values = std::move(values);
   chrome_.finish();
   (void)events_.close();
   metrics_file_.close();

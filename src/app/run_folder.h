@@ -51,7 +51,7 @@ class RunFolder : public trace::Sink {
   void flush();
   /// Everything that can be said of the run, into the folder. `nodes`: names by index, strangers behind those of the job.
   Result<RunResult> finish(const Job& job, const std::vector<std::string>& nodes, const protocol::Ending& ending, double sum_of_parts,
-                           std::vector<float> values, const std::string& command);
+                           const std::string& command);
 
   [[nodiscard]] const std::filesystem::path& path() const { return path_; }
   [[nodiscard]] std::filesystem::path checkpoints() const { return path_ / "checkpoints"; }

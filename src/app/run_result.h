@@ -20,7 +20,7 @@ struct RunResult {
   std::vector<trace::Timeline::Lane> timeline;  // a few steps from the middle
   std::string trace_sha256;
   double sum_of_parts = 0;
-  std::vector<float> values;  // the final model; empty: timing only
+  std::vector<float> values;  // the final model of a simulation; empty: timing only, or a real run, whose folder has it
 };
 
 }  // namespace motley::app

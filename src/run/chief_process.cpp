@@ -265,9 +265,10 @@ void ChiefProcess::carry_out(const protocol::ChiefAction& action) {
 
 void ChiefProcess::send(const protocol::Send& send) {
   if (send.to.role == protocol::Role::server) {
-    if (const auto* update = std::get_if<wire::Apply>(&send.message))
-      if (send.to.id == 0)
-        narrate({.kind = trace::Kind::applied, .version = update->version, .first = update->parts.size(), .value = update->rate});
+    if (const auto* update = std::get_if<wire::Apply>(&send.message); update != nullptr && send.to.id == 0) {
+      narrate({.kind = trace::Kind::applied, .version = update->version, .first = update->parts.size(), .value = update->rate});
+      final_values_.reset();  // no longer the last: the end asks for its own
+    }
     if (send.to.id == 0) return shard_->hear(send.message);
     if (const auto* release = std::get_if<wire::Release>(&send.message))
       elsewhere_pulled_ += encoded_bytes(options_.layout, ServerId{send.to.id}, release->pull_bits);
@@ -313,14 +314,14 @@ std::uint32_t ChiefProcess::node_index(const std::string& name, std::optional<No
 
 // Exports, and the end --------------------------------------------------------------------------------------------------------------------
 
-void ChiefProcess::exported(const std::shared_ptr<const Exported>& what) {
-  wanted_.exported(*what);
+void ChiefProcess::exported(const std::shared_ptr<Exported>& what) {
+  wanted_.exported(std::move(*what));
   collected();
 }
 
 void ChiefProcess::collected() {
   while (auto wanted = wanted_.take()) {
-    final_values_ = wanted->values;
+    if (wanted->version == chief_.version()) final_values_ = wanted->values;
     if (wanted->evaluate && hooks_.evaluate) judge(*wanted);
     if (wanted->save && hooks_.save && wanted->moments) save(*wanted);
   }

@@ -104,7 +104,7 @@ class ChiefProcess final : private transport::Accepts, private transport::Hears,
   void closed(transport::Connection& connection, const Error& why) override;
 
   void to_chief(const wire::Message& message) override;
-  void exported(const std::shared_ptr<const Exported>& what) override;
+  void exported(const std::shared_ptr<Exported>& what) override;
 
   void enquired(Link& link, const wire::Enquire& enquire);
   void brief(Link& link);

@@ -20,7 +20,7 @@ using transport::run_until;
 
 class ChildTest : public testing::Test {
  protected:
-  void start(ChildOptions options) {
+  void start(const ChildOptions& options) {
     auto started = Child::start(io, options,
                                 {[this](const std::string& line) {
                                    EXPECT_FALSE(end.has_value()) << "a line after the end: " << line;

@@ -12,14 +12,14 @@ Collection::Part* Collection::next_of(ServerId server) {
   return next == wanted_.end() ? nullptr : &*next;
 }
 
-void Collection::exported(const Exported& what) {
+void Collection::exported(Exported what) {
   Part* part = next_of(ServerId{0});
   check(part != nullptr && part->wanted.version == what.version, "what is exported was asked for");
   Wanted& wanted = part->wanted;
   part->done.insert(ServerId{0});
   if (layout_.servers == 1) {
-    wanted.values = what.values;
-    wanted.moments = what.moments;
+    wanted.values = std::move(what.values);
+    wanted.moments = std::move(what.moments);
     return;
   }
   if (!wanted.values) wanted.values = make_buffer(layout_.values);

@@ -38,7 +38,7 @@ class Collection {
   [[nodiscard]] bool empty() const { return wanted_.empty(); }
 
   /// Server 0's part, all at once.
-  void exported(const Exported& what);
+  void exported(Exported what);
   /// Another server's, piece by piece: where it goes (empty: nobody asked for it), and that it is there.
   std::span<std::byte> room(const wire::Carried& piece, std::size_t bytes);
   void received(const wire::Carried& piece);

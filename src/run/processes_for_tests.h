@@ -20,9 +20,15 @@ constexpr transport::Options patient() {
 }
 
 /// Opens a gate when a test is over, however that goes: nobody waits behind it for ever.
-struct Opens {
-  Gate& gate;
-  ~Opens() { gate.open(); }
+class Opens {
+ public:
+  explicit Opens(Gate& gate) : gate_(gate) {}
+  ~Opens() { gate_.open(); }
+  Opens(const Opens&) = delete;
+  Opens& operator=(const Opens&) = delete;
+
+ private:
+  Gate& gate_;
 };
 
 class Processes : public testing::Test {

@@ -149,7 +149,7 @@ void ServerProcess::closed(transport::Connection& connection, const Error& why) 
 
 void ServerProcess::to_chief(const wire::Message& message) { chief_->send(message); }
 
-void ServerProcess::exported(const std::shared_ptr<const Exported>& what) {
+void ServerProcess::exported(const std::shared_ptr<Exported>& what) {
   exports_.push_back(what);
   if (exports_.size() == 1) send_next_export();
 }

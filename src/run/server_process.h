@@ -60,7 +60,7 @@ class ServerProcess final : private transport::Accepts, private transport::Hears
   void sent(transport::Connection& to, std::uint64_t ticket) override;
   void closed(transport::Connection& connection, const Error& why) override;
   void to_chief(const wire::Message& message) override;
-  void exported(const std::shared_ptr<const Exported>& what) override;
+  void exported(const std::shared_ptr<Exported>& what) override;
 
   void briefed(const wire::Briefing& briefing);
   void begin_when_all_is_here();

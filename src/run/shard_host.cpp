@@ -66,7 +66,7 @@ void ShardHost::carry_out(const protocol::ShardAction& action) {
                        pulls.back().slices.push_back(*slice);
                        if (slice->slice != slices_.back()) return;
                        make_snapshot(*snapshotting_, pulls.back().key);
-                       pulls.back().snapshot = snapshots_[pulls.back().key];
+                       pulls.back().snapshot = snapshots_[pulls.back().key].snapshot.lock();
                        send_ready(slice->worker);
                      } else {
                        owner_.to_chief(send.message);
@@ -104,7 +104,9 @@ ShardHost::SnapshotKey ShardHost::key_of(const protocol::Snapshot& wanted, Versi
 }
 
 void ShardHost::make_snapshot(const protocol::Snapshot& wanted, const SnapshotKey& key) {
-  if (!snapshots_.emplace(key, nullptr).second) return;
+  const auto [entry, fresh] = snapshots_.try_emplace(key);
+  if (!fresh && (entry->second.being_made || !entry->second.snapshot.expired())) return;
+  entry->second = {};
   store_thread_.post([this, alive = alive_, store = store_, shadows = shadows_, wanted, key, server = server_, layout = layout_] {
     auto snapshot = std::make_shared<Snapshot>();
     auto flat = make_buffer(layout.values);
@@ -129,7 +131,7 @@ void ShardHost::make_snapshot(const protocol::Snapshot& wanted, const SnapshotKe
 }
 
 void ShardHost::snapshot_ready(const SnapshotKey& key, const SharedSnapshot& snapshot) {
-  if (key.version == machine_.version()) snapshots_[key] = snapshot;
+  if (key.version == machine_.version()) snapshots_[key] = {false, snapshot};
   std::vector<WorkerId> waiting;
   for (auto& [worker, pulls] : pulls_) {
     for (Pull& pull : pulls)
@@ -146,7 +148,7 @@ void ShardHost::export_now(const protocol::ExportNow& wanted) {
     out->values = make_buffer(values);
     store->values(out->values->floats());
     if (wanted.state) store->moments(out->moments.emplace());
-    boost::asio::post(pump_, [this, alive, out = std::shared_ptr<const Exported>(std::move(out))] {
+    boost::asio::post(pump_, [this, alive, out] {
       if (*alive) owner_.exported(out);
     });
   });

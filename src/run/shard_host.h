@@ -43,7 +43,7 @@ class ShardOwner {
  public:
   virtual ~ShardOwner() = default;
   virtual void to_chief(const wire::Message& message) = 0;
-  virtual void exported(const std::shared_ptr<const Exported>& what) = 0;
+  virtual void exported(const std::shared_ptr<Exported>& what) = 0;  // the owner's from now on
 };
 
 /// Pump thread only; its store thread is inside.
@@ -121,7 +121,11 @@ class ShardHost {
   std::map<LandingKey, Landing> landings_;
   std::set<WorkerId> gone_;  // the machine has forgotten them: whatever they push goes to waste
   std::map<WorkerId, std::vector<Pull>> pulls_;
-  std::map<SnapshotKey, SharedSnapshot> snapshots_;  // of the newest version; null: being made
+  struct Made {
+    bool being_made = true;
+    std::weak_ptr<const Snapshot> snapshot;  // lives as long as somebody is still to be sent it
+  };
+  std::map<SnapshotKey, Made> snapshots_;  // of the newest version
   std::map<WorkerId, transport::Connection*> attached_;
   struct UnderWay {
     SharedSnapshot snapshot;

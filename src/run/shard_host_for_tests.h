@@ -124,7 +124,7 @@ class ShardHostTest : public testing::Test, private ShardOwner {
 
  private:
   void to_chief(const wire::Message& message) override { said.push_back(message); }
-  void exported(const std::shared_ptr<const Exported>& what) override { exports.push_back(what); }
+  void exported(const std::shared_ptr<Exported>& what) override { exports.push_back(what); }
 };
 
 }  // namespace motley::run

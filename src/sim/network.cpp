@@ -6,6 +6,11 @@
 #include "base/check.h"
 
 namespace motley::sim {
+namespace {
+
+constexpr std::uint64_t turn_bytes = 64 * 1024;  // that one receiver gets before the next
+
+}  // namespace
 
 Network::Network(const cluster::Spec& spec, Clock clock) : spec_(spec), clock_(std::move(clock)), servers_(spec.servers) {
   const auto nodes = static_cast<std::uint32_t>(spec.nodes.size());
@@ -56,7 +61,10 @@ void Network::queue_lane(Egress& egress, std::uint32_t index, std::uint64_t wind
   Lane& lane = egress.lanes[index];
   if (lane.in_turn || lane.waiting.empty() || lane.under_way >= window) return;
   lane.in_turn = true;
-  egress.turn.push_back(index);
+  if (lane.turn_bytes > 0)
+    egress.turn.push_front(index);
+  else
+    egress.turn.push_back(index);
 }
 
 void Network::start_next(Instant now, std::uint32_t index) {
@@ -76,6 +84,8 @@ void Network::start_next(Instant now, std::uint32_t index) {
   lane.in_turn = false;
   lane.waiting.pop();
   ++lane.under_way;
+  lane.turn_bytes += parcel.bytes;
+  if (lane.turn_bytes >= turn_bytes || lane.waiting.empty()) lane.turn_bytes = 0;  // its turn is over
   const Duration service = from_seconds(static_cast<double>(parcel.bytes) / egress.bytes_per_second);
   const Duration travel = latency(parcel.from, parcel.to);
   egress.busy = true;
@@ -123,6 +133,7 @@ void Network::drop_node(std::uint32_t node) {
     for (; !lane.waiting.empty(); lane.waiting.pop()) unused_.push_back(lane.waiting.top().parcel);
     if (lane.in_turn) std::erase(egress.turn, index);
     lane.in_turn = false;
+    lane.turn_bytes = 0;
   };
   for (std::uint32_t s = 0; s < servers_; ++s) {
     empty_lane(egresses_[servers_ + node], s);

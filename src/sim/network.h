@@ -1,7 +1,7 @@
 // The simulated network. Each node has a link (up and down), each server a NIC, groups of nodes may share an uplink; all full duplex.
 //
 // Control messages take the path's latency and no bandwidth. A slice leaves its sender's egress, which sends one slice at a time, in turn
-// over the receivers that can take one, lowest slice id first; on its way it passes pipes (group uplink, the receiver's side), each of
+// over the receivers that can take one (64 KiB each, so that small slices do not wait for as many turns), lowest slice id first; on its way it passes pipes (group uplink, the receiver's side), each of
 // which carries bytes_per_second and is first-in-first-out. A slice flows through all of them at once (cut-through):
 //   a pipe's free time f := max(f, head) + bytes/rate;   the slice is through when both f and its tail have passed.
 // At most a window of slices is under way between one pair, so that a later slice of higher priority overtakes what is still waiting.
@@ -76,7 +76,8 @@ class Network {
   struct Lane {  // to one receiver
     std::priority_queue<Waiting, std::vector<Waiting>, std::greater<>> waiting;
     std::uint32_t under_way = 0;
-    bool in_turn = false;  // stands in Egress::turn
+    bool in_turn = false;         // stands in Egress::turn
+    std::uint64_t turn_bytes = 0;  // sent in its turn so far
   };
   struct Egress {
     double bytes_per_second = 0;
@@ -86,7 +87,7 @@ class Network {
   };
 
   [[nodiscard]] std::uint32_t egress_of(Port port) const { return port.server ? port.index : servers_ + port.index; }
-  void queue_lane(Egress& egress, std::uint32_t index, std::uint64_t window);
+  static void queue_lane(Egress& egress, std::uint32_t index, std::uint64_t window);
   void start_next(Instant now, std::uint32_t index);
   [[nodiscard]] Instant through_pipes(Instant head, Instant tail, const Parcel& parcel);
   [[nodiscard]] std::uint64_t window(const Parcel& parcel) const;

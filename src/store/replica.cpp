@@ -20,8 +20,9 @@ Replica::Replica(const ReplicaOptions& options) : options_(options), optimizer_(
   check(options.parameters <= options.values, "parameters are among the values");
 }
 
-std::unique_ptr<Optimizer> Replica::fresh_optimizer() const {
-  return options_.local_steps ? std::make_unique<Optimizer>(options_.optimizer, options_.parameters) : nullptr;
+std::optional<Optimizer> Replica::fresh_optimizer() const {
+  if (!options_.local_steps) return std::nullopt;
+  return Optimizer(options_.optimizer, options_.parameters);
 }
 
 /// The mean over several pieces, made while the last one's gradient is: each value is final when its part of the last piece is. A piece

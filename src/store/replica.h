@@ -2,7 +2,7 @@
 // stays from round to round. The same code in both worlds, so that a simulated and a real worker send the same bits.
 #pragma once
 #include <cstdint>
-#include <memory>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -74,10 +74,10 @@ class Replica {
   class Mean;
   void run_in_pieces(GradientSource& source, const Task& task, std::span<float> out, Flow& flow, Pace& pace, Worth& worth);
   Loss run_local_steps(GradientSource& source, const Task& task, std::span<float> delta);
-  [[nodiscard]] std::unique_ptr<Optimizer> fresh_optimizer() const;  // none without local steps
+  [[nodiscard]] std::optional<Optimizer> fresh_optimizer() const;  // none without local steps
 
   ReplicaOptions options_;
-  std::unique_ptr<Optimizer> optimizer_;
+  std::optional<Optimizer> optimizer_;
   std::uint32_t most_samples_ = 0;       // of one piece; 0: no limit is known
   std::vector<float> ahead_, gradient_;  // scratch of local steps and of pieces
 };

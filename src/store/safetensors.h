@@ -31,8 +31,12 @@ struct TensorFile {
   Metadata metadata;
 };
 
-/// Writes beside `path`, then renames: whoever looks sees the old file or the whole new one. `tensors` cover `values` in order, without
-/// gaps, and their names differ (else our bug). A full disk or a missing folder gives up and leaves the old file as it was.
+/// Writes beside `path`, then renames: whoever looks sees the old file or the whole new one. `tensors` cover the values of all pieces, one
+/// behind the other, in order and without gaps, and their names differ (else our bug). A full disk or a missing folder gives up and leaves
+/// the old file as it was. Copies no value.
+Outcome write_safetensors(const std::filesystem::path& path, std::span<const NamedTensor> tensors,
+                          std::span<const std::span<const float>> pieces, const Metadata& metadata);
+/// The same of values that lie in one piece.
 Outcome write_safetensors(const std::filesystem::path& path, std::span<const NamedTensor> tensors, std::span<const float> values,
                           const Metadata& metadata);
 

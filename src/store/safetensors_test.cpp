@@ -56,6 +56,15 @@ TEST_F(Safetensors, WhatIsWrittenComesBack) {
   EXPECT_FALSE(std::filesystem::exists(path.string() + ".part"));
 }
 
+TEST_F(Safetensors, PiecesAreWrittenAsIfTheyLayInOne) {
+  ASSERT_TRUE(write_safetensors(path, tensors, values, {}).ok());
+  const std::string whole = bytes();
+  const std::span<const float> all = values;
+  const std::vector<std::span<const float>> pieces{all.first(4), {}, all.subspan(4)};
+  ASSERT_TRUE(write_safetensors(path, tensors, pieces, {}).ok());
+  EXPECT_EQ(bytes(), whole);
+}
+
 TEST_F(Safetensors, TheBytesAreThoseOfTheFormat) {
   ASSERT_TRUE(write_safetensors(path, std::vector<NamedTensor>{{"w", {1}, 0}}, std::vector<float>{1.0F}, {}).ok());
   const std::string header = R"({"__metadata__":{},"w":{"dtype":"F32","shape":[1],"data_offsets":[0,4]}})";

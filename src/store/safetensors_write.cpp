@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <bit>
 #include <boost/json.hpp>
 #include <cerrno>
@@ -53,12 +54,13 @@ bool write_bytes(std::FILE* file, std::span<const std::byte> bytes) {
 }
 
 /// On false errno says why.
-bool write_file(const std::filesystem::path& path, const std::string& header, std::span<const float> values) {
+bool write_file(const std::filesystem::path& path, const std::string& header, std::span<const std::span<const float>> pieces) {
   std::FILE* const file = std::fopen(path.c_str(), "wb");
   if (file == nullptr) return false;
   const std::uint64_t header_bytes = header.size();
   const bool written = write_bytes(file, std::as_bytes(std::span(&header_bytes, 1))) &&
-                       write_bytes(file, std::as_bytes(std::span(header))) && write_bytes(file, std::as_bytes(values)) &&
+                       write_bytes(file, std::as_bytes(std::span(header))) &&
+                       std::all_of(pieces.begin(), pieces.end(), [&](auto piece) { return write_bytes(file, std::as_bytes(piece)); }) &&
                        std::fflush(file) == 0 && fsync(fileno(file)) == 0;  // or a crash soon after could leave the new name on empty bytes
   const int reason = errno;
   const bool closed = std::fclose(file) == 0;
@@ -68,16 +70,23 @@ bool write_file(const std::filesystem::path& path, const std::string& header, st
 
 }  // namespace
 
-Outcome write_safetensors(const std::filesystem::path& path, std::span<const NamedTensor> tensors, std::span<const float> values,
-                          const Metadata& metadata) {
-  const std::string header = header_of(tensors, values.size(), metadata);
+Outcome write_safetensors(const std::filesystem::path& path, std::span<const NamedTensor> tensors,
+                          std::span<const std::span<const float>> pieces, const Metadata& metadata) {
+  std::uint64_t values = 0;
+  for (const std::span<const float> piece : pieces) values += piece.size();
+  const std::string header = header_of(tensors, values, metadata);
   std::filesystem::path beside = path;
   beside += ".part";
-  if (write_file(beside, header, values) && std::rename(beside.c_str(), path.c_str()) == 0) return Done{};
+  if (write_file(beside, header, pieces) && std::rename(beside.c_str(), path.c_str()) == 0) return Done{};
   const std::string reason = std::strerror(errno);
   std::error_code ignored;
   std::filesystem::remove(beside, ignored);
   return world_failed(fmt::format("writing {}: {}; is there space, and may this user write there?", path.string(), reason));
+}
+
+Outcome write_safetensors(const std::filesystem::path& path, std::span<const NamedTensor> tensors, std::span<const float> values,
+                          const Metadata& metadata) {
+  return write_safetensors(path, tensors, std::span(&values, 1), metadata);
 }
 
 }  // namespace motley::store
