@@ -10,9 +10,10 @@ void GateAll::joined(Instant, std::span<const WorkerId> workers, Decisions& out)
   for (const WorkerId worker : workers) {
     roster_.join(worker);
     if (owes_.size() <= worker.value) owes_.resize(worker.value + 1);
-    if (roster_.busy_count() > 0) out.hold.push_back({worker, Why::round_in_progress, roster_.busy_count()});
   }
   go_on(Why::first_order, out);
+  for (const WorkerId worker : workers)
+    if (idle(worker)) out.hold.push_back({worker, Why::round_in_progress, roster_.busy_count()});
 }
 
 void GateAll::left(Instant, WorkerId worker, Decisions& out) {
@@ -46,8 +47,8 @@ void GateAll::contributed(Instant, const Contribution& contribution, Decisions& 
   settle(number);
   round(number).arrived.push_back(contribution);
   if (owes.ordered.empty()) roster_.set_busy(worker, false);
-  hold_if_others_work(worker, out);
   go_on(Why::barrier_complete, out);
+  hold_if_idle(worker, out);
 }
 
 void GateAll::refused(Instant, WorkerId worker, Decisions& out) {
@@ -55,14 +56,16 @@ void GateAll::refused(Instant, WorkerId worker, Decisions& out) {
   settle(owes.ordered.front());
   owes.ordered.erase(owes.ordered.begin());
   if (owes.ordered.empty()) roster_.set_busy(worker, false);
-  hold_if_others_work(worker, out);
   const bool anything = !rounds_.front().arrived.empty();
   go_on(anything ? Why::barrier_complete : Why::work_returned, out);
+  hold_if_idle(worker, out);
 }
 
-void GateAll::hold_if_others_work(WorkerId worker, Decisions& out) const {
-  if (!roster_.busy(worker) && !rounds_.empty() && rounds_.front().missing > 0)
-    out.hold.push_back({worker, Why::others_computing, rounds_.front().missing});
+bool GateAll::idle(WorkerId worker) const { return owes_[worker.value].ordered.empty() && owes_[worker.value].released.empty(); }
+
+/// Said last: whether it goes on is known by then.
+void GateAll::hold_if_idle(WorkerId worker, Decisions& out) const {
+  if (idle(worker) && !rounds_.empty()) out.hold.push_back({worker, Why::others_computing, rounds_.front().missing});
 }
 
 /// Closes rounds that are complete, then opens as many as may be under way. While a round goes on there is no more work than when it

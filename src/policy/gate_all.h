@@ -40,7 +40,8 @@ class GateAll : public Gate {
   [[nodiscard]] Round& round(RoundNumber number) { return rounds_[number - oldest_]; }
   void settle(RoundNumber number) { --round(number).missing; }
   void go_on(Why why, Decisions& out);
-  void hold_if_others_work(WorkerId worker, Decisions& out) const;
+  [[nodiscard]] bool idle(WorkerId worker) const;
+  void hold_if_idle(WorkerId worker, Decisions& out) const;
 
   Roster roster_;
   std::uint32_t delay_ = 0;
