@@ -3,6 +3,8 @@
 
 #include <algorithm>
 #include <set>
+#include <utility>
+#include <vector>
 
 #include "base/check.h"
 #include "base/ids.h"
@@ -78,6 +80,58 @@ TEST(Rng, APermutationHoldsEveryNumberOnce) {
 TEST(Lease, ItsSizeIsTheSumOfItsRanges) {
   Lease lease{{{0, 10, 20}, {1, 0, 5}}};
   EXPECT_EQ(lease.size(), 15U);
+}
+
+TEST(Lease, ACutKeepsTheFirstPositionsWhateverRangesTheyLieIn) {
+  const Lease whole{{{0, 10, 20}, {0, 30, 33}, {1, 0, 5}}};
+  struct Case {
+    std::uint64_t samples;
+    Lease kept;
+    Lease rest;
+  };
+  const std::vector<Case> cases{
+      {0, {}, whole},
+      {4, {{{0, 10, 14}}}, {{{0, 14, 20}, {0, 30, 33}, {1, 0, 5}}}},
+      {10, {{{0, 10, 20}}}, {{{0, 30, 33}, {1, 0, 5}}}},
+      {12, {{{0, 10, 20}, {0, 30, 32}}}, {{{0, 32, 33}, {1, 0, 5}}}},
+      {17, {{{0, 10, 20}, {0, 30, 33}, {1, 0, 4}}}, {{{1, 4, 5}}}},
+      {18, whole, {}},
+      {19, whole, {}},
+  };
+  for (const auto& [samples, kept, rest] : cases) {
+    Lease lease = whole;
+    EXPECT_EQ(lease.cut(samples), rest) << "the rest of " << samples;
+    EXPECT_EQ(lease, kept) << "the first " << samples;
+  }
+}
+
+using Positions = std::vector<std::pair<std::uint32_t, std::uint64_t>>;  // epoch and place, one by one
+
+void append(Positions& positions, const Lease& lease) {
+  for (const Range& range : lease.ranges)
+    for (std::uint64_t place = range.first; place < range.last; ++place) positions.emplace_back(range.epoch, place);
+}
+
+TEST(Lease, WhatACutKeepsAndItsRestAreTheWholeInOrder) {
+  for (std::uint64_t seed = 0; seed < 2000; ++seed) {
+    Rng rng(seed, "lease");
+    Lease lease;
+    for (std::uint64_t ranges = rng.below(5); ranges > 0; --ranges) {
+      const std::uint64_t first = rng.below(1000);
+      lease.ranges.push_back({static_cast<std::uint32_t>(rng.below(3)), first, first + 1 + rng.below(20)});
+    }
+    Positions all;
+    append(all, lease);
+    const std::uint64_t samples = rng.below(all.size() + 3);
+    const Lease rest = lease.cut(samples);
+    EXPECT_EQ(lease.size(), std::min<std::uint64_t>(samples, all.size())) << "seed " << seed;
+    Positions joined;
+    append(joined, lease);
+    append(joined, rest);
+    EXPECT_EQ(joined, all) << "seed " << seed;
+    for (const Lease& part : {lease, rest})
+      for (const Range& range : part.ranges) EXPECT_GT(range.size(), 0U) << "seed " << seed;
+  }
 }
 
 }  // namespace

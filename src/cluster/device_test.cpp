@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <chrono>
 #include <cmath>
 
 namespace motley::cluster {
@@ -97,6 +99,115 @@ TEST(Device, OneDevicesLuckNeverMovesAnothers) {
     EXPECT_EQ(finish_s(alone, i, 10), finish_s(beside, i, 10));
   }
   EXPECT_NE(finish_s(busy_neighbour, 10, 10), finish_s(beside, 10, 10));
+}
+
+// Work with a limit: t(b) = 10 ms + b * 10 ms ----------------------------------------------------------------------------------------
+
+/// 40 samples from 5 s on, a look at the clock after every 4.
+Device::Stint forty(Device& device, double limit_s, std::uint32_t micro = 4) {
+  return device.work(at_seconds(5), 40, 1, from_seconds(limit_s), micro);
+}
+
+/// Jitter, random slowdowns, a slow spell and a pause.
+Spec unruly() {
+  Spec spec = plain();
+  spec.nodes[0].jitter = 0.2;
+  spec.nodes[0].slowdowns = Slowdowns{4, from_seconds(1), from_seconds(3)};
+  spec.faults = {fault(FaultKind::slow, 2, 3, 3), fault(FaultKind::pause, 9, 1)};
+  return spec;
+}
+
+TEST(DeviceWork, WithoutALimitIsTheWholeStep) {
+  Device limitless(unruly(), NodeId{0}, 7);
+  Device plainly(unruly(), NodeId{0}, 7);
+  Instant now{};
+  for (std::uint64_t samples = 1; samples < 100; ++samples) {
+    const Device::Stint stint = limitless.work(now, samples, 1, Duration{0}, 4);
+    EXPECT_EQ(stint.samples, samples);
+    EXPECT_EQ(stint.end, plainly.finish(now, samples, 1));
+    now = stint.end;
+  }
+}
+
+TEST(DeviceWork, StopsAtTheLookThatIsNearestToTheLimit) {
+  Device device(plain(), NodeId{0}, 7);
+  EXPECT_EQ(forty(device, 0.18).samples, 16U) << "0.17 s is nearer than 0.21 s";
+  EXPECT_EQ(forty(device, 0.18).end, at_seconds(5.17));
+  EXPECT_EQ(forty(device, 0.2).samples, 20U) << "0.21 s is nearer than 0.17 s";
+  EXPECT_EQ(forty(device, 0.2).end, at_seconds(5.21));
+  EXPECT_EQ(forty(device, 0.39).samples, 36U) << "halfway it stops";
+  EXPECT_EQ(forty(device, 0.41).samples, 40U) << "the limit itself is in time";
+  EXPECT_EQ(forty(device, 100).end, at_seconds(5.41)) << "done is done, whatever time is left";
+}
+
+TEST(DeviceWork, DoesOneLookAtLeastAndNeverMoreThanAsked) {
+  Device device(plain(), NodeId{0}, 7);
+  EXPECT_EQ(forty(device, 1e-9, 1).samples, 1U);
+  EXPECT_EQ(forty(device, 1e-9, 4).samples, 4U);
+  EXPECT_EQ(forty(device, 1e-9, 64).samples, 40U) << "the first look would come after it is done";
+  EXPECT_EQ(forty(device, 0.405, 16).samples, 40U) << "the last look comes when it is done";
+}
+
+TEST(DeviceWork, ASlowSpellTakesSamplesNotTime) {
+  Spec spec = plain();
+  spec.faults = {fault(FaultKind::slow, 5.11, 100, 4)};
+  Device device(spec, NodeId{0}, 7);
+  const Device::Stint stint = forty(device, 0.31, 1);
+  EXPECT_EQ(stint.samples, 15U) << "10 before it, and a fourth of the 20 that it would have done";
+  EXPECT_EQ(stint.end, at_seconds(5.31));
+}
+
+TEST(DeviceWork, JitterTakesSamplesNotTime) {
+  Spec spec = plain();
+  spec.nodes[0].jitter = 0.1;
+  Device device(spec, NodeId{0}, 7);
+  Device twin(spec, NodeId{0}, 7);
+  for (int step = 0; step < 1000; ++step) {
+    const double stretch = seconds(twin.finish(Instant{}, 99, 1));  // one second undisturbed
+    const Device::Stint stint = device.work(Instant{}, 200, 1, from_seconds(1), 1);
+    EXPECT_NEAR(seconds(stint.end), 1, 0.005 * stretch + 1e-8) << "half a sample";
+    EXPECT_NEAR(0.01 * static_cast<double>(stint.samples + 1) * stretch, seconds(stint.end), 1e-6);
+  }
+}
+
+TEST(DeviceWork, IsTheBestOfEveryLookTriedOneByOne) {
+  for (std::uint64_t seed = 0; seed < 500; ++seed) {
+    Rng rng(seed, "work");
+    const Instant start = at_seconds(10 * rng.uniform());
+    const std::uint64_t samples = 1 + rng.below(60);
+    const auto micro = static_cast<std::uint32_t>(1 + rng.below(9));
+    const Duration limit = from_seconds(1e-3 + 1.5 * rng.uniform());
+    Device device(unruly(), NodeId{0}, seed);
+    const Device::Stint stint = device.work(start, samples, 1, limit, micro);
+    Device::Stint nearest;
+    for (std::uint64_t looks = 1; nearest.samples < samples && looks <= samples; ++looks) {
+      const std::uint64_t done = std::min(looks * micro, samples);
+      const Instant end = Device(unruly(), NodeId{0}, seed).finish(start, done, 1);
+      const auto away = [&](Instant moment) { return std::chrono::abs(moment - (start + limit)); };
+      if (looks == 1 || away(end) < away(nearest.end)) nearest = {done, end};
+      if (done == samples) break;
+    }
+    EXPECT_EQ(stint.samples, nearest.samples) << "seed " << seed;
+    EXPECT_EQ(stint.end, nearest.end) << "seed " << seed;
+  }
+}
+
+TEST(DeviceWork, ALimitNeverMovesTheLuckOfLaterSteps) {
+  Device limited(unruly(), NodeId{0}, 7);
+  Device free(unruly(), NodeId{0}, 7);
+  Device again(unruly(), NodeId{0}, 7);
+  Rng rng(1, "limits");
+  for (int step = 0; step < 200; ++step) {
+    const Instant start = at_seconds(3.0 * step);
+    const Duration limit = from_seconds(0.5 * rng.uniform());
+    const Device::Stint stint = limited.work(start, 30, 1, limit, 2);
+    const Device::Stint same = again.work(start, 30, 1, limit, 2);
+    EXPECT_EQ(stint.samples, same.samples);
+    EXPECT_EQ(stint.end, same.end) << "the same seed, the same answer";
+    (void)free.finish(start, 30, 1);
+    EXPECT_EQ(limited.finish(at_seconds(3.0 * step + 2.5), 1, 1), free.finish(at_seconds(3.0 * step + 2.5), 1, 1)) << "step " << step;
+    (void)again.finish(at_seconds(3.0 * step + 2.5), 1, 1);
+  }
 }
 
 }  // namespace

@@ -2,6 +2,8 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
+#include <bit>
 #include <cmath>
 #include <limits>
 
@@ -109,6 +111,35 @@ TEST_P(CodecLaw, FiniteComesBackFiniteAndNonFiniteDoesNot) {
     EXPECT_TRUE(all_finite(std::span(y).subspan(2 * block))) << "the block after is not touched";
   }
   EXPECT_TRUE(all_finite(round_trip(Floats(600, largest))));
+}
+
+TEST_P(CodecLaw, RandomPoisonIsToldWhereItIsAndTheRestIsWithinTheBound) {
+  for (std::uint64_t seed = 0; seed < 4'000; ++seed) {
+    Rng rng(seed, "poison");
+    Floats x(1 + rng.below(2 * block + 40));
+    const double unit = std::pow(10.0, 30 * rng.uniform() - 20);
+    for (float& value : x) value = static_cast<float>(unit * rng.normal());
+    for (std::uint64_t poisons = 1 + rng.below(3); poisons > 0; --poisons) {
+      const auto anything = static_cast<std::uint32_t>(0x7f800000U | rng.below(1U << 23) | rng.below(2) << 31);
+      const std::array<float, 4> kinds{nan, infinity, -infinity, std::bit_cast<float>(anything)};
+      x[rng.below(x.size())] = kinds[rng.below(kinds.size())];
+    }
+    const Floats y = round_trip(x);
+    for (std::size_t begin = 0; begin < x.size(); begin += block) {
+      const std::span<const float> before = std::span(x).subspan(begin, std::min(block, x.size() - begin));
+      const std::span<const float> after = std::span(y).subspan(begin, before.size());
+      const bool clean = all_finite(before);
+      ASSERT_EQ(all_finite(after), clean) << "seed " << seed;
+      if (!clean && bits < 16) continue;  // it spreads within its block
+      float most = 0;
+      for (const float value : before) most = std::max(most, std::isfinite(value) ? std::abs(value) : 0);
+      for (std::size_t i = 0; i < before.size(); ++i) {
+        ASSERT_EQ(std::isfinite(after[i]), std::isfinite(before[i])) << "seed " << seed;
+        if (!std::isfinite(before[i])) continue;
+        ASSERT_LE(std::abs(static_cast<double>(before[i]) - static_cast<double>(after[i])), bound(before[i], most)) << "seed " << seed;
+      }
+    }
+  }
 }
 
 TEST_P(CodecLaw, EncodingAppends) {

@@ -13,7 +13,7 @@ void GateAll::joined(Instant, std::span<const WorkerId> workers, Decisions& out)
   }
   go_on(Why::first_order, out);
   for (const WorkerId worker : workers)
-    if (owes_[worker.value].released.empty()) out.hold.push_back({worker, Why::round_in_progress, roster_.busy_count()});
+    if (idle(worker)) out.hold.push_back({worker, Why::round_in_progress, roster_.busy_count()});
 }
 
 void GateAll::left(Instant, WorkerId worker, Decisions& out) {
@@ -61,10 +61,11 @@ void GateAll::refused(Instant, WorkerId worker, Decisions& out) {
   hold_if_idle(worker, out);
 }
 
-/// After go_on: it has nothing to do and was not released.
+bool GateAll::idle(WorkerId worker) const { return owes_[worker.value].ordered.empty() && owes_[worker.value].released.empty(); }
+
+/// Said last: whether it goes on is known by then.
 void GateAll::hold_if_idle(WorkerId worker, Decisions& out) const {
-  if (!roster_.busy(worker) && owes_[worker.value].released.empty() && !rounds_.empty())
-    out.hold.push_back({worker, Why::others_computing, rounds_.front().missing});
+  if (idle(worker) && !rounds_.empty()) out.hold.push_back({worker, Why::others_computing, rounds_.front().missing});
 }
 
 /// Closes rounds that are complete, then opens as many as may be under way. While a round goes on there is no more work than when it

@@ -40,6 +40,7 @@ class GateAll : public Gate {
   [[nodiscard]] Round& round(RoundNumber number) { return rounds_[number - oldest_]; }
   void settle(RoundNumber number) { --round(number).missing; }
   void go_on(Why why, Decisions& out);
+  [[nodiscard]] bool idle(WorkerId worker) const;
   void hold_if_idle(WorkerId worker, Decisions& out) const;
 
   Roster roster_;

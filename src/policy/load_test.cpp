@@ -231,5 +231,145 @@ TEST(LoadFinishTogether, NobodyIsPlannedToDoNothing) {
   for (const std::uint32_t batch : world.now()) EXPECT_GE(batch, 1U);
 }
 
+// Boxes ----------------------------------------------------------------------------------------------------------------------------------
+
+/// A world whose workers also stop when their box says so.
+struct Boxed : Measured {
+  explicit Boxed(std::uint32_t global_batch, bool counts_travel = false)
+      : Measured(global_batch, {.replan = 1, .boxed = true, .counts_travel = counts_travel}) {}
+
+  void update() {
+    for (const auto& [worker, device] : speeds) {
+      const Box box = load.box(worker);
+      const std::uint32_t ordered = load.batch(worker) + box.spare;
+      const double stretch = rng.log_normal(noise);
+      std::uint32_t done = ordered;
+      while (box.limit > Duration{0} && done > 1 && from_seconds(device.at(done) * stretch) > box.limit) --done;
+      Contribution made = contribution(worker, done, device.at(done) * stretch);
+      made.limited = box.spare > 0 || done < ordered;
+      monitor.observe(made);
+    }
+    load.updated(monitor, exposed);
+  }
+};
+
+TEST(LoadBoxes, ThereAreNoneBeforeEveryoneIsMeasured) {
+  Boxed world(128);
+  world.join(0, devices_of_speeds({4, 4, 2, 1}));
+  for (const std::uint32_t id : {0U, 1U, 3U}) world.monitor.observe(contribution({id}, 32, 0.1));
+  world.load.updated(world.monitor, world.exposed);
+  for (const WorkerId worker : workers(0, 4)) {
+    EXPECT_EQ(world.load.box(worker).limit, Duration{0});
+    EXPECT_EQ(world.load.box(worker).spare, 0U);
+  }
+  EXPECT_EQ(world.load.step_s(), 0);
+  world.update();
+  EXPECT_GT(world.load.box({2}).limit, Duration{0});
+  EXPECT_GT(world.load.step_s(), 0);
+  world.join(4, devices_of_speeds({1}));
+  EXPECT_EQ(world.load.box({2}).limit, Duration{0}) << "a newcomer is not measured yet";
+}
+
+TEST(LoadBoxes, AreNoneUnlessWanted) {
+  Measured world(128, 1);
+  world.join(0, devices_of_speeds({4, 1}));
+  for (int i = 0; i < 5; ++i) world.update();
+  EXPECT_EQ(world.load.box({0}).limit, Duration{0});
+  EXPECT_GT(world.load.step_s(), 0) << "the plan's time is known all the same";
+}
+
+TEST(LoadBoxes, OnASteadyClusterAreAFifthBeyondTheLastEndAndHaveNoSpare) {
+  Boxed world(128);
+  world.join(0, devices_of_speeds({4, 4, 2, 1}));
+  for (int i = 0; i < 12; ++i) world.update();
+  double last = 0;
+  for (const auto& [worker, device] : world.speeds) last = std::max(last, device.at(world.load.batch(worker)));
+  for (const WorkerId worker : workers(0, 4)) {
+    EXPECT_EQ(world.load.box(worker).spare, 0U);
+    EXPECT_NEAR(seconds(world.load.box(worker).limit), 1.2 * last, 1e-5);
+    EXPECT_EQ(world.load.box(worker).micro, std::max(1U, world.load.batch(worker) / 16));
+  }
+}
+
+TEST(LoadBoxes, OnAJitteryClusterHaveSpareAndEndTogether) {
+  Boxed world(128);
+  world.noise = 0.1;
+  world.join(0, devices_of_speeds({4, 4, 2, 1}));
+  for (int i = 0; i < 40; ++i) world.update();
+  const Duration end = world.load.box({0}).limit;
+  EXPECT_NEAR(seconds(end), 0.049, 0.2 * 0.049) << "the planned moment, not a fifth later";
+  EXPECT_NEAR(seconds(end), world.load.step_s(), 1e-9);
+  for (const WorkerId worker : workers(0, 4)) {
+    const Box box = world.load.box(worker);
+    EXPECT_EQ(box.limit, end);
+    EXPECT_GT(box.spare, 0U);
+    EXPECT_LE(box.spare, (world.load.batch(worker) + 1) / 2);
+  }
+}
+
+TEST(LoadBoxes, SpareNeverGoesBeyondMemory) {
+  for (std::uint64_t seed = 0; seed < 20; ++seed) {
+    Boxed world(128);
+    world.rng = Rng(seed, "noise");
+    world.noise = 0.3;
+    const std::vector<std::uint32_t> limits{20, 50, 0, 1};
+    world.join(0, devices_of_speeds({4, 4, 2, 1}), limits);
+    for (int i = 0; i < 30; ++i) {
+      world.update();
+      for (const std::uint32_t id : {0U, 1U, 3U})
+        ASSERT_LE(world.load.batch({id}) + world.load.box({id}).spare, limits[id]) << "worker " << id << ", seed " << seed;
+    }
+    EXPECT_EQ(world.load.box({0}).spare, 0U) << "it is full already";
+    EXPECT_GT(world.load.box({2}).spare, 0U);
+  }
+}
+
+TEST(LoadFinishTogether, WhoTurnsOutToHoldLessLeavesTheRestToTheOthers) {
+  Boxed world(128);
+  world.join(0, devices_of_speeds({4, 4, 2, 1}));
+  for (int i = 0; i < 12; ++i) world.update();
+  world.load.restricted({0}, 10);
+  EXPECT_EQ(world.now(), (Batches{10, 40, 39, 39})) << "at once, though by speed only with the next update";
+  EXPECT_EQ(world.load.box({1}).limit, Duration{0}) << "boxes of another plan are over";
+  world.update();
+  EXPECT_EQ(world.now()[0], 10U);
+  EXPECT_NEAR(world.now()[1], 67, 3) << "118 samples at 4:2:1";
+  const Batches settled = world.now();
+  EXPECT_EQ(std::accumulate(settled.begin(), settled.end(), 0U), 128U);
+  world.load.restricted({0}, 30);
+  EXPECT_EQ(world.now()[0], 10U) << "what it could not hold once it cannot hold";
+}
+
+TEST(LoadFinishTogether, ASlowLinkCountsAsPartOfTheStepWhereItIsWanted) {
+  for (const bool counts : {false, true}) {
+    Boxed world(120, counts);
+    world.join(0, devices_of_speeds({2, 2}));
+    world.exposed = [](WorkerId worker) { return worker == WorkerId{1} ? 0.04 : 0.0; };
+    for (int i = 0; i < 12; ++i) world.update();
+    EXPECT_EQ(world.now(), counts ? (Batches{70, 50}) : (Batches{60, 60})) << "0.04 s are 20 samples";
+    EXPECT_EQ(world.load.box({0}).limit - world.load.box({1}).limit, from_seconds(counts ? 0.04 : 0)) << "it computes for less time";
+  }
+}
+
+TEST(LoadFinishTogether, AWorkerSlowedFourfoldSettlesWithinThreePlans) {
+  for (const double noise : {0.0, 0.03})
+    for (std::uint32_t slowed = 0; slowed < 4; ++slowed) {
+      Boxed world(256);
+      world.noise = noise;
+      world.join(0, devices_of_speeds({4, 4, 2, 1}));
+      for (int i = 0; i < 30; ++i) world.update();
+      for (const double factor : {4.0, 0.25}) {
+        auto& device = world.speeds[slowed].second;
+        device = {device.fixed * factor, device.per_sample * factor};
+        for (int i = 0; i < 3; ++i) world.update();
+        std::vector<cluster::Affine> devices;
+        for (const auto& [worker, speed] : world.speeds) devices.push_back(speed);
+        const Batches ideal = cluster::finish_together(devices, 256, 1);
+        for (std::size_t i = 0; i < ideal.size(); ++i)
+          EXPECT_NEAR(world.now()[i], ideal[i], 0.1 * ideal[i] + 1) << "worker " << i << ", slowed " << slowed << ", noise " << noise;
+      }
+    }
+}
+
 }  // namespace
 }  // namespace motley::policy

@@ -97,5 +97,126 @@ TEST(Monitor, KeepsWorkersApart) {
   EXPECT_THROW((void)monitor.speed({3}), Bug);
 }
 
+// Steps whose time was given -------------------------------------------------------------------------------------------------------------
+
+/// A fit that has told overhead and speed apart.
+SpeedFit learned(const cluster::Affine& device) {
+  SpeedFit fit;
+  for (const std::uint32_t batch : {10U, 50U, 30U, 47U, 20U, 40U}) observe(fit, batch, device);
+  return fit;
+}
+
+TEST(SpeedFit, ALimitedStepScalesAndKeepsTheProportionOfOverheadAndSpeed) {
+  const cluster::Affine device{0.002, 0.001};
+  SpeedFit fit = learned(device);
+  for (int i = 0; i < 80; ++i) {
+    fit.observe_limited(40, from_seconds(1.1 * device.at(40)));
+    EXPECT_NEAR(fit.fit().fixed / fit.fit().per_sample, 2, 1e-3);
+  }
+  EXPECT_NEAR(fit.fit().fixed, 0.0022, 1e-5);
+  EXPECT_NEAR(fit.fit().per_sample, 0.0011, 1e-6);
+}
+
+TEST(SpeedFit, ALimitedStepThatDidAFourthIsBelievedAtOnceAndSoIsItsRecovery) {
+  const cluster::Affine device{0.002, 0.001};
+  SpeedFit fit = learned(device);
+  fit.observe_limited(10, from_seconds(4 * device.at(10)));
+  EXPECT_NEAR(fit.fit().fixed, 0.008, 1e-5) << "a batch quite unlike the last one says it as well";
+  EXPECT_NEAR(fit.fit().per_sample, 0.004, 1e-6);
+  fit.observe_limited(45, from_seconds(device.at(45)));
+  EXPECT_NEAR(fit.fit().fixed, 0.002, 1e-5);
+  EXPECT_NEAR(fit.fit().per_sample, 0.001, 1e-6);
+}
+
+TEST(SpeedFit, ALimitedStepMayBeTheFirstThatIsSeen) {
+  SpeedFit fit;
+  fit.observe_limited(10, from_seconds(0.02));
+  EXPECT_EQ(fit.observations(), 1U);
+  EXPECT_NEAR(fit.fit().at(10), 0.02, 1e-9);
+}
+
+TEST(SpeedFit, ASteadyDeviceHasNoJitter) {
+  const cluster::Affine device{0.002, 0.001};
+  SpeedFit fit = learned(device);
+  for (std::uint32_t i = 0; i < 60; ++i) {
+    if (i % 3 == 0)
+      fit.observe_limited(20 + i, from_seconds(device.at(20 + i)));
+    else
+      observe(fit, 20 + i, device);
+  }
+  EXPECT_LT(fit.jitter(), 1e-4);
+  for (const double factor : {4.0, 1.0}) observe(fit, 79, {factor * device.fixed, factor * device.per_sample});
+  EXPECT_LT(fit.jitter(), 1e-4) << "a slow spell is not jitter";
+}
+
+TEST(SpeedFit, JitterOfTenPercentIsFoundWhetherStepsAreLimitedOrNot) {
+  for (const bool limited : {false, true}) {
+    const cluster::Affine device{0.002, 0.001};
+    SpeedFit fit = learned(device);
+    Rng rng(4, "speed fit");
+    double mean = 0;
+    constexpr int steps = 2000;
+    for (int i = 0; i < steps; ++i) {
+      const auto samples = static_cast<std::uint32_t>(30 + rng.below(20));
+      const Duration took = from_seconds(device.at(samples) * rng.log_normal(0.1));
+      limited ? fit.observe_limited(samples, took) : fit.observe(samples, took);
+      mean += fit.jitter() / steps;
+    }
+    EXPECT_NEAR(mean, 0.1, 0.012) << (limited ? "limited" : "whole");
+  }
+}
+
+// Travelling
+// -------------------------------------------------------------------------------------------------------------------------------
+
+/// Of worker 0; what takes no time did not travel.
+Contribution travelled(double push_s, double pull_s, Bits bits) {
+  Contribution told{};
+  told.samples = 1;
+  told.local_steps = 1;
+  told.compute = from_seconds(1);
+  told.push = from_seconds(push_s);
+  told.pull = from_seconds(pull_s);
+  told.bits = bits;
+  return told;
+}
+
+TEST(Monitor, ScalesTravelByTheBytesThatBitsTake) {
+  Monitor monitor({.bytes_32 = 4000, .bytes_16 = 2000, .bytes_8 = 1200, .bytes_4 = 700, .bytes_2 = 400});
+  monitor.joined({0});
+  EXPECT_FALSE(monitor.travelled({0}));
+  EXPECT_EQ(monitor.push_s({0}, 32), 0) << "not known";
+  monitor.observe(travelled(0.07, 0.24, {4, 8}));
+  EXPECT_TRUE(monitor.travelled({0}));
+  EXPECT_NEAR(monitor.push_s({0}, 32), 0.4, 1e-9);
+  EXPECT_NEAR(monitor.push_s({0}, 16), 0.2, 1e-9);
+  EXPECT_NEAR(monitor.push_s({0}, 4), 0.07, 1e-9);
+  EXPECT_NEAR(monitor.push_s({0}, 2), 0.04, 1e-9);
+  EXPECT_NEAR(monitor.pull_s({0}, 8), 0.24, 1e-9);
+  EXPECT_NEAR(monitor.pull_s({0}, 32), 0.8, 1e-9);
+}
+
+TEST(Monitor, WhatTookNoTimeSaysNothingOfTheLink) {
+  Monitor monitor;
+  monitor.joined({0});
+  monitor.observe(travelled(0.4, 0, {32, 32}));
+  EXPECT_FALSE(monitor.travelled({0})) << "one way only";
+  monitor.observe(travelled(0.4, 0.8, {32, 32}));
+  monitor.observe(travelled(0.4, 0, {32, 32}));
+  EXPECT_NEAR(monitor.pull_s({0}, 32), 0.8, 1e-9) << "the parameters were there already";
+}
+
+TEST(Monitor, FollowsALinkThatChanges) {
+  Monitor monitor;
+  monitor.joined({0});
+  monitor.observe(travelled(0.4, 0.8, {32, 32}));
+  monitor.observe(travelled(0.8, 0.8, {32, 32}));
+  EXPECT_GT(monitor.push_s({0}, 32), 0.4);
+  EXPECT_LT(monitor.push_s({0}, 32), 0.6) << "one strange contribution says little";
+  for (int i = 0; i < 30; ++i) monitor.observe(travelled(0.2, 0.4, {8, 8}));
+  EXPECT_NEAR(monitor.push_s({0}, 32), 0.8, 0.01) << "whatever bits it is measured with";
+  EXPECT_NEAR(monitor.pull_s({0}, 32), 1.6, 0.01);
+}
+
 }  // namespace
 }  // namespace motley::policy

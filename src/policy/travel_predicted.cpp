@@ -68,7 +68,10 @@ void TravelPredicted::updated(const Monitor& monitor, const Standing& standing) 
   updates_ = standing.updates;
   if (unrest_.updated()) calm_from_ = updates_ + rest_after_unrest;
   const bool allowed = may_overlap(standing);
-  if (delay_ == 1 && !allowed) last_thought_.reset();
+  if (delay_ == 1 && !allowed) {
+    last_thought_.reset();
+    delay_ = 0;  // whether or not there is enough to think again
+  }
   if (last_thought_ && updates_ < *last_thought_ + think_every) return;
   if (standing.step_s <= 0 || roster_.workers().empty()) return;
   for (const WorkerId worker : roster_.workers())

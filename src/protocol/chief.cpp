@@ -161,7 +161,8 @@ void Chief::gathered(Instant now, const wire::Gathered& said, ChiefActions& out)
 void Chief::complete_if_whole(Instant now, WorkerId worker, const Outstanding& order, ChiefActions& out) {
   if (!order.said || order.gathered.size() < options_.servers) return;
   const wire::Contributed said = *order.said;
-  if (!said.finite || !std::isfinite(said.squared_norm) || said.squared_norm < 0) return refuse(now, worker, order, out);
+  const bool finite = said.finite && std::isfinite(said.squared_norm) && std::isfinite(said.loss_sum);
+  if (!finite || said.squared_norm < 0) return refuse(now, worker, order, out);
   refusals_ = 0;
   Lease lease = order.lease;
   const auto ordered = static_cast<std::uint32_t>(lease.size());

@@ -127,6 +127,114 @@ TEST_F(ShardTest, AReleaseTakesACopyAndStreamsItInOrder) {
             "snapshot for w1/5 rho 0, slice 2 v1 to w1/5, slice 5 v1 to w1/5, slice 7 v1 to w1/5");
 }
 
+// Pull classes -------------------------------------------------------------------------------------------------------------------------
+
+struct PullClassTest : ShardTest {
+  Version version;
+
+  void commit() {
+    push_all(WorkerId{9}, version.value);
+    step(update(version.value + 1, {{WorkerId{9}, Step{version.value}, 1}}));
+    version = version.next();
+  }
+  /// What this worker is sent: "moves" when its class does, then "whole" or "change" with the bits it travels with.
+  std::string pull(WorkerId worker, std::uint8_t bits = 8, std::uint32_t pull_class = 8, double rho = 0.9) {
+    ShardActions actions;
+    shard.step(wire::Release{worker, Step{}, rho, bits, pull_class}, actions);
+    const auto& snapshot = std::get<Snapshot>(actions.front());
+    EXPECT_EQ(snapshot.bits, bits);
+    EXPECT_EQ(snapshot.pull_class, pull_class);
+    std::string text = snapshot.first_of_class ? "moves, " : "";
+    text += snapshot.whole ? "whole" : "change";
+    EXPECT_EQ(actions.size(), 4U);
+    for (std::size_t i = 1; i < actions.size(); ++i) {
+      const auto& pulled = std::get<wire::Pulled>(std::get<Send>(actions[i]).message);
+      EXPECT_EQ(pulled.bits, snapshot.whole ? 32 : bits);
+      EXPECT_EQ(pulled.version, version);
+    }
+    return text;
+  }
+};
+
+TEST_F(PullClassTest, TheFirstIsWholeAndThenThereAreChanges) {
+  EXPECT_EQ(pull(ann), "moves, whole");
+  EXPECT_EQ(pull(bob), "whole") << "the class is there already";
+  for (int i = 0; i < 3; ++i) {
+    commit();
+    EXPECT_EQ(pull(bob), "moves, change");
+    EXPECT_EQ(pull(ann), "change") << "the same one";
+  }
+}
+
+TEST_F(PullClassTest, WhoMissedAMoveGetsItAllAgain) {
+  pull(ann);
+  pull(bob);
+  commit();
+  EXPECT_EQ(pull(ann), "moves, change");
+  commit();
+  EXPECT_EQ(pull(ann), "moves, change");
+  EXPECT_EQ(pull(bob), "whole") << "it never got the change between";
+  commit();
+  EXPECT_EQ(pull(bob), "moves, change");
+}
+
+TEST_F(PullClassTest, VersionsThatNobodyOfTheClassPulledAreNotMissed) {
+  pull(ann);
+  commit();
+  commit();
+  EXPECT_EQ(pull(ann), "moves, change");
+}
+
+TEST_F(PullClassTest, WhoPullsTheSameStateTwiceGetsItWhole) {
+  pull(ann);
+  commit();
+  EXPECT_EQ(pull(ann), "moves, change");
+  EXPECT_EQ(pull(ann), "whole") << "the change is in it already";
+  commit();
+  EXPECT_EQ(pull(ann), "moves, change");
+}
+
+TEST_F(PullClassTest, AnotherLookAheadMovesTheClassAtTheSameVersion) {
+  pull(ann);
+  pull(bob);
+  EXPECT_EQ(pull(ann, 8, 8, 1.71), "moves, change");
+  EXPECT_EQ(pull(bob, 8, 8, 1.71), "change");
+}
+
+TEST_F(PullClassTest, WhoChangesClassBeginsWhole) {
+  pull(ann);
+  pull(bob, 4, 4);
+  commit();
+  EXPECT_EQ(pull(bob, 4, 4), "moves, change");
+  EXPECT_EQ(pull(ann, 4, 4), "whole");
+  commit();
+  EXPECT_EQ(pull(ann, 4, 4), "moves, change");
+  EXPECT_EQ(pull(ann, 8, 8), "moves, whole") << "it has forgotten what it once held there";
+}
+
+TEST_F(PullClassTest, AfterAPullOfFloatsItBeginsWhole) {
+  pull(ann);
+  commit();
+  EXPECT_EQ(pull(ann, 32, 8), "moves, whole");
+  commit();
+  EXPECT_EQ(pull(ann), "moves, whole");
+  commit();
+  EXPECT_EQ(pull(ann), "moves, change");
+}
+
+TEST_F(PullClassTest, AForgottenWorkersPlaceHoldsNobodyUp) {
+  pull(ann);
+  pull(bob);
+  step(wire::Forget{ann});
+  commit();
+  EXPECT_EQ(pull(bob), "moves, change");
+  EXPECT_EQ(pull(WorkerId{2}), "whole") << "a newcomer";
+  commit();
+  EXPECT_EQ(pull(WorkerId{2}), "moves, change");
+}
+
+// ----------------------------------------------------------------------------------------------------------------------------------------
+
 TEST_F(ShardTest, ExportsTheNewestVersionAndNoOther) {
   EXPECT_EQ(step(wire::Export{Version{0}}), "export v0");
   EXPECT_THROW(step(wire::Export{Version{1}}), Bug);

@@ -1,0 +1,103 @@
+// Unrest: a loss that climbs by a fifth or gradients that double are noticed; noise, one strange batch and the first updates are not.
+#include "policy/unrest.h"
+
+#include <gtest/gtest.h>
+
+#include "base/rng.h"
+
+namespace motley::policy {
+namespace {
+
+/// One update of two contributions with this mean loss and norm.
+bool update(Unrest& unrest, double loss, double norm) {
+  Contribution small{};
+  small.samples = 10;
+  small.loss = 2 * loss;
+  small.norm = 2 * norm;
+  Contribution large{};
+  large.samples = 30;
+  large.loss = loss * 2 / 3;
+  large.norm = norm * 2 / 3;
+  unrest.contributed(small);
+  unrest.contributed(large);
+  return unrest.updated();
+}
+
+/// How many such updates it takes until it is noticed; none within 200: 0.
+int noticed_after(Unrest& unrest, double loss, double norm) {
+  for (int i = 1; i <= 200; ++i)
+    if (update(unrest, loss, norm)) return i;
+  return 0;
+}
+
+Unrest calm(int updates = 400) {
+  Unrest unrest;
+  for (int i = 0; i < updates; ++i) EXPECT_FALSE(update(unrest, 1, 1));
+  return unrest;
+}
+
+TEST(Unrest, ALossThatClimbsAFifthIsNoticedWithinTensOfUpdates) {
+  Unrest rising = calm();
+  const int after = noticed_after(rising, 1.3, 1);
+  EXPECT_GT(after, 5) << "one strange batch says nothing";
+  EXPECT_LT(after, 40);
+  Unrest steady = calm();
+  EXPECT_EQ(noticed_after(steady, 1.19, 1), 0);
+}
+
+TEST(Unrest, GradientsThatGrowBeyondTwiceAreNoticed) {
+  Unrest growing = calm();
+  EXPECT_NE(noticed_after(growing, 1, 4), 0);
+  Unrest steady = calm();
+  EXPECT_EQ(noticed_after(steady, 1, 1.9), 0);
+}
+
+TEST(Unrest, TheClimbCountsFromTheLowestLoss) {
+  Unrest unrest = calm();
+  for (int i = 0; i < 200; ++i) EXPECT_FALSE(update(unrest, 0.5, 1));
+  EXPECT_NE(noticed_after(unrest, 0.65, 1), 0);
+}
+
+TEST(Unrest, AfterUnrestTheMeasureIsTakenAnew) {
+  Unrest unrest = calm();
+  ASSERT_NE(noticed_after(unrest, 1.3, 1), 0);
+  EXPECT_EQ(noticed_after(unrest, 1.3, 1), 0) << "what is usual now is no unrest";
+  EXPECT_NE(noticed_after(unrest, 1.7, 1), 0);
+}
+
+TEST(Unrest, TheFirstUpdatesSayNothing) {
+  Unrest unrest;
+  for (int i = 0; i < 49; ++i) EXPECT_FALSE(update(unrest, 1 + 0.1 * i, 1 + 0.5 * i));
+}
+
+TEST(Unrest, NoiseIsNoUnrest) {
+  for (std::uint64_t seed = 0; seed < 20; ++seed) {
+    Rng rng(seed, "unrest");
+    Unrest unrest;
+    for (int i = 0; i < 2000; ++i)
+      ASSERT_FALSE(update(unrest, rng.log_normal(0.1), rng.log_normal(0.3))) << "update " << i << ", seed " << seed;
+  }
+}
+
+TEST(Unrest, AnUpdateWithoutContributionsChangesNothing) {
+  Unrest unrest = calm();
+  EXPECT_FALSE(unrest.updated());
+  EXPECT_EQ(noticed_after(unrest, 1.19, 1), 0);
+}
+
+TEST(Unrest, WhatWasSavedGoesOnAsIfNothingHadHappened) {
+  Unrest first = calm();
+  for (int i = 0; i < 10; ++i) EXPECT_FALSE(update(first, 1.3, 1));
+  std::vector<double> state;
+  first.save(state);
+  state.push_back(7);
+  Unrest second;
+  std::span<const double> rest = state;
+  second.restore(rest);
+  ASSERT_EQ(rest.size(), 1U) << "what belongs to others is left to them";
+  EXPECT_EQ(rest.front(), 7);
+  EXPECT_EQ(noticed_after(second, 1.3, 1), noticed_after(first, 1.3, 1));
+}
+
+}  // namespace
+}  // namespace motley::policy

@@ -1,0 +1,214 @@
+// The chief with steps that end when their time is up and rounds that overlap: what was not done goes back, parameters serve twice.
+#include <gtest/gtest.h>
+
+#include <limits>
+
+#include "base/rng.h"
+#include "protocol/chief_hands_for_tests.h"
+
+namespace motley::protocol {
+namespace {
+
+constexpr WorkerId ann{0};
+constexpr WorkerId bob{1};
+
+/// Two workers share batches of 20 out of 200 samples; two servers.
+ChiefHands hands(const policy::Knobs& knobs, std::uint64_t samples = 200) {
+  ChiefOptions options;
+  options.epoch_samples = 100;
+  options.total_samples = samples;
+  options.evaluate_every = 10'000;
+  options.servers = 2;
+  options.quorum = 2;
+  ChiefHands h(options, {"hps", knobs, {}}, 20);
+  h.hello(0);
+  h.hello(1);
+  return h;
+}
+
+policy::Knobs apart() {
+  policy::Knobs knobs;
+  knobs.delay = 0;
+  return knobs;
+}
+
+policy::Knobs overlapped() {
+  policy::Knobs knobs;
+  knobs.delay = 1;
+  knobs.box = false;
+  return knobs;
+}
+
+// Limits ---------------------------------------------------------------------------------------------------------------------------------
+
+TEST(Limits, ThereAreNoneBeforeEveryoneIsMeasured) {
+  ChiefHands h = hands(apart());
+  EXPECT_EQ(h.orders.at(ann).limit, Duration{0});
+  h.finish(ann);
+  h.finish(bob);
+  EXPECT_GT(h.orders.at(ann).limit, from_seconds(0.1));
+  EXPECT_GE(h.orders.at(ann).micro, 1U);
+}
+
+TEST(Limits, WhatWasNotDoneGoesBackAndTheRestCounts) {
+  ChiefHands h = hands(apart());
+  h.finish(ann);
+  h.finish(bob);
+  const wire::Order order = h.orders.at(ann);
+  ASSERT_EQ(order.lease.size(), 10U);
+  h.finish(ann, true, from_seconds(0.12), 6);
+  ASSERT_EQ(h.told<Completed>().size(), 1U);
+  EXPECT_EQ(h.told<Completed>()[0].samples, 6U);
+  EXPECT_NEAR(h.told<Completed>()[0].loss, 1.0 / 6, 1e-12) << "the mean over what was done";
+  ASSERT_EQ(h.told<Returned>().size(), 1U);
+  const Returned returned = h.told<Returned>()[0];
+  EXPECT_EQ(returned.worker, ann);
+  EXPECT_EQ(returned.step, order.step);
+  Lease done = order.lease;
+  EXPECT_EQ(returned.lease, done.cut(6)) << "the last four";
+  EXPECT_EQ(h.chief.ledger().leased(), 16U);
+  h.finish(bob);
+  EXPECT_EQ(h.chief.ledger().counted(), 20U + 16U);
+  const auto counted = h.told<Counted>();
+  ASSERT_EQ(counted.size(), 2U);
+  EXPECT_EQ(counted[0].samples, 6U);
+  EXPECT_DOUBLE_EQ(counted[0].weight, 6.0 / 20);
+  EXPECT_DOUBLE_EQ(h.sent<wire::Apply>()[0].share, 16.0 / 20);
+  EXPECT_EQ(h.orders.at(ann).lease.ranges[0].first, returned.lease.ranges[0].first) << "and is given out first";
+}
+
+TEST(Limits, NothingGoesBackOfWhatIsDone) {
+  ChiefHands h = hands(apart());
+  h.finish(ann);
+  h.finish(bob);
+  h.finish(ann);
+  EXPECT_TRUE(h.told<Returned>().empty());
+}
+
+TEST(Limits, WithoutOneItCountsWhatWasOrderedWhateverItsWorkerSays) {
+  ChiefHands h = hands(apart());
+  h.finish(ann, true, from_seconds(0.1), 6);
+  EXPECT_TRUE(h.told<Returned>().empty());
+  h.finish(bob);
+  EXPECT_EQ(h.chief.ledger().counted(), 20U);
+  policy::Knobs boxless = apart();
+  boxless.box = false;
+  ChiefHands other = hands(boxless);
+  for (int round = 1; round <= 3; ++round) {
+    EXPECT_EQ(other.orders.at(ann).limit, Duration{0});
+    other.finish(ann, true, from_seconds(0.1), 6);
+    other.finish(bob);
+    EXPECT_EQ(other.chief.ledger().counted(), 20U * static_cast<std::uint64_t>(round));
+  }
+}
+
+TEST(Limits, AClaimOfNoneOrOfTooManyIsCutToWhatCanBe) {
+  for (const std::uint32_t said : {0U, 5'000'000U}) {
+    ChiefHands h = hands(apart());
+    h.finish(ann);
+    h.finish(bob);
+    const wire::Order order = h.orders.at(ann);
+    h.say(ann, wire::Contributed{ann, order.step, order.version, said, 1, 1.0, 1.0, true, from_seconds(0.1)});
+    h.say_gathered(0, ann);
+    h.say_gathered(1, ann);
+    ASSERT_EQ(h.told<Completed>().size(), 1U);
+    EXPECT_EQ(h.told<Completed>()[0].samples, said == 0 ? 1U : 10U);
+    EXPECT_EQ(h.told<Returned>().size(), said == 0 ? 1U : 0U);
+  }
+}
+
+TEST(Limits, EverySampleCountsOnceHoweverLittleIsDone) {
+  for (std::uint64_t seed = 0; seed < 50; ++seed) {
+    Rng rng(seed, "limits");
+    ChiefHands h = hands(seed % 2 == 0 ? apart() : policy::Knobs{});
+    for (int step = 0; step < 2000 && !h.chief.finished(); ++step) {
+      std::vector<WorkerId> busy;
+      for (const auto& [worker, order] : h.orders) busy.push_back(worker);
+      ASSERT_FALSE(busy.empty()) << "seed " << seed;
+      const WorkerId worker = busy[rng.below(busy.size())];
+      const wire::Order order = h.orders.at(worker);
+      const auto done = static_cast<std::uint32_t>(1 + rng.below(order.lease.size()));
+      h.now += from_seconds(0.01);
+      h.finish(worker, true, from_seconds(0.1 * rng.log_normal(0.2)), order.limit > Duration{0} ? done : 0);
+    }
+    EXPECT_TRUE(h.chief.finished()) << "seed " << seed;
+    EXPECT_EQ(h.chief.ledger().counted(), 200U) << "seed " << seed;
+    EXPECT_EQ(h.chief.ledger().leased(), 0U) << "seed " << seed;
+  }
+}
+
+// Overlap
+// ----------------------------------------------------------------------------------------------------------------------------------
+
+TEST(Overlapping, ASecondOrderAtOneVersionUsesTheParametersOfTheFirst) {
+  ChiefHands h = hands(overlapped());
+  ASSERT_EQ(h.sent<wire::Order>().size(), 4U);
+  EXPECT_EQ(h.sent<wire::Release>().size(), 4U) << "two workers, two servers, once";
+  const wire::Order first = h.orders.at(ann);
+  const wire::Order second = h.later.at(ann).front();
+  EXPECT_EQ(first.parameters, first.step);
+  EXPECT_EQ(second.step, first.step.next());
+  EXPECT_EQ(second.parameters, first.step);
+  EXPECT_EQ(second.version, first.version);
+  h.finish(ann);
+  h.finish(bob);
+  const wire::Order third = h.later.at(ann).front();
+  EXPECT_EQ(third.parameters, third.step) << "the version has grown";
+  EXPECT_EQ(third.version, Version{1});
+}
+
+TEST(Overlapping, WhoDiesOwingTwoStepsReturnsBothLeases) {
+  ChiefHands h = hands(overlapped());
+  EXPECT_EQ(h.chief.ledger().leased(), 40U);
+  h.lose(ann);
+  EXPECT_EQ(h.chief.ledger().leased(), 20U);
+  EXPECT_EQ(h.sent<wire::Discard>().size(), 4U) << "two steps, two servers";
+  h.finish(bob);
+  EXPECT_EQ(h.chief.version(), Version{1});
+}
+
+TEST(Overlapping, AStepComputedOnTheLastVersionIsOneStale) {
+  ChiefHands h = hands(overlapped());
+  for (int round = 0; round < 4; ++round) {
+    h.finish(ann);
+    h.finish(bob);
+    ASSERT_EQ(h.told<Counted>().size(), 2U);
+    EXPECT_EQ(h.told<Counted>()[0].staleness, round == 0 ? 0U : 1U);
+  }
+}
+
+TEST(Overlapping, ALossThatIsNoNumberIsRefusedBeforeAnyAverageLearnsOfIt) {
+  for (const double loss : {std::numeric_limits<double>::quiet_NaN(), -std::numeric_limits<double>::infinity()}) {
+    ChiefHands h = hands(overlapped());
+    const wire::Order order = h.orders.at(ann);
+    h.say(ann, wire::Contributed{ann, order.step, order.version, 10, 1, loss, 1.0, true, from_seconds(0.1)});
+    h.say_gathered(0, ann);
+    h.say_gathered(1, ann);
+    ASSERT_EQ(h.told<Dropped>().size(), 1U);
+    EXPECT_EQ(h.told<Dropped>()[0].why, policy::Why::not_finite);
+  }
+}
+
+TEST(Overlapping, APoisonedContributionOfFewBitsIsRefusedByNameAndItsOtherStepCounts) {
+  policy::Knobs knobs = overlapped();
+  knobs.bits = policy::BitsWish{.dynamic = false, .fixed = {4, 8}};
+  ChiefHands h = hands(knobs);
+  const wire::Order poisoned = h.orders.at(ann);
+  EXPECT_EQ(poisoned.push_bits, 4);
+  h.finish(ann, false);
+  const auto dropped = h.told<Dropped>();
+  ASSERT_EQ(dropped.size(), 1U);
+  EXPECT_EQ(dropped[0].worker, ann);
+  EXPECT_EQ(dropped[0].step, poisoned.step);
+  EXPECT_EQ(dropped[0].why, policy::Why::not_finite);
+  ASSERT_EQ(h.sent<wire::Discard>().size(), 2U);
+  EXPECT_EQ(h.sent<wire::Discard>()[0].step, poisoned.step);
+  h.finish(bob);
+  EXPECT_EQ(h.sent<wire::Apply>()[0].parts.size(), 1U);
+  h.finish(ann);
+  h.finish(bob);
+  EXPECT_EQ(h.sent<wire::Apply>()[0].parts.size(), 2U);
+}
+
+}  // namespace
+}  // namespace motley::protocol
