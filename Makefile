@@ -59,6 +59,10 @@ soak: build setup-dev ## thousands of seeded worlds (WORLDS=5000), then noise fo
 netns: build ## root only: a chief and two workers in network namespaces with slow links; agrees with the simulator to 15 %
 	@sh tests/netns_test.sh build/motley
 
+.PHONY: containers
+containers: build ## root only: the job of containers/ in containers made by hand, with unlike shares and links; batches follow what was measured
+	@tests/containers_test.sh build/motley
+
 .PHONY: chaos
 chaos: build ## workers are killed every 5 s for 2 minutes under every strategy; every sample still counts once
 	@scripts/chaos.sh

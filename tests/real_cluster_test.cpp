@@ -77,7 +77,7 @@ TEST_F(RealCluster, TheModelIsAFileThatOthersCanRead) {
 }
 
 TEST_F(RealCluster, ReplayDecidesTheSameAgain) {
-  for (const char* strategy : {"bsp", "lb-bsp", "asp", "dssp", "local-sgd"}) {
+  for (const char* strategy : {"bsp", "lb-bsp", "asp", "dssp", "local-sgd", "hps"}) {
     Program program = train(strategy, {"--strategy", strategy, "--set", "job.max_epochs=1"});
     expect_good_end(program);
     const Ran replayed = run({"replay", strategy, "--json"});
@@ -85,6 +85,19 @@ TEST_F(RealCluster, ReplayDecidesTheSameAgain) {
     EXPECT_TRUE(json::parse(replayed.out).at("identical").as_bool());
     const Ran said = run({"replay", strategy});
     EXPECT_NE(said.out.find("identical"), std::string::npos) << said.out;
+  }
+}
+
+// Slices of few bits are changes of what came before, while forward begins with the first of them.
+TEST_F(RealCluster, FewBitsAndOverlapLoseNobodyAndNothing) {
+  int number = 0;
+  for (const char* strategy : {"hps:bits=8/8:delay=0", "hps:bits=4/8:delay=1", "hps", "asp:bits=8/8"}) {
+    const std::string name = "run" + std::to_string(number++);
+    Program program = train(name, {"--strategy", strategy, "--set", "wire.slice=\"1KiB\""});
+    expect_good_end(program);
+    expect_exact_ledger(name);
+    for (const Record& record : trace(name).records) EXPECT_NE(record.kind, Told::left) << strategy;
+    EXPECT_GT(json::parse(program.out()).at("final_accuracy").to_number<double>(), 0.5) << strategy;
   }
 }
 

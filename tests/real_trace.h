@@ -36,7 +36,8 @@ enum class Told : std::uint8_t {
   rested,
   evaluated,
   fault,
-  finished
+  finished,
+  returned
 };
 enum class WhyLeft : std::uint8_t { said_goodbye, connection_lost, silent_too_long, never_finite };
 
@@ -69,7 +70,7 @@ inline Trace read_trace(std::string_view bytes) {
     Record r;
     take(r.at_ns), take(r.kind), take(r.why), take(r.epoch), take(r.worker), take(r.step), take(r.version), take(r.first), take(r.last);
     take(r.value), take(r.second);
-    if (r.kind > Told::finished) trace.faults.push_back("record " + std::to_string(trace.records.size()) + " is of no known kind");
+    if (r.kind > Told::returned) trace.faults.push_back("record " + std::to_string(trace.records.size()) + " is of no known kind");
     trace.records.push_back(r);
   }
   return trace;
@@ -91,6 +92,7 @@ class LedgerChecker {
     if (r.kind != Told::counted && r.kind != Told::applied) parts_.clear();
     if (r.kind == Told::ordered) leases_[{r.worker, r.step}].clear();
     if (r.kind == Told::leased) leases_[{r.worker, r.step}].push_back({r.epoch, r.first, r.last});
+    if (r.kind == Told::returned) give_back(r);
     if (r.kind == Told::counted) parts_.push_back(r);
     if (r.kind == Told::applied) apply(r);
   }
@@ -122,6 +124,17 @@ class LedgerChecker {
   };
   static std::string text(const Range& range) {
     return "epoch " + std::to_string(range.epoch) + " [" + std::to_string(range.first) + ", " + std::to_string(range.last) + ")";
+  }
+
+  /// There was no time for the end of one of its ranges.
+  void give_back(const Record& r) {
+    for (Range& range : leases_[{r.worker, r.step}])
+      if (range.epoch == r.epoch && range.first <= r.first && range.last == r.last) {
+        range.last = r.first;
+        std::erase_if(leases_[{r.worker, r.step}], [](const Range& one) { return one.first == one.last; });
+        return;
+      }
+    faults_.push_back("worker " + std::to_string(r.worker) + " step " + std::to_string(r.step) + ": returned what it had not leased");
   }
 
   void apply(const Record& r) {

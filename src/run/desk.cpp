@@ -28,6 +28,11 @@ void Arrival::arrived(SliceId slice) {
   changed_.notify_one();
 }
 
+bool Arrival::complete() {
+  const std::lock_guard lock(mutex_);
+  return std::find(here_.begin(), here_.end(), false) == here_.end();
+}
+
 bool Arrival::await(std::uint64_t first, std::uint64_t last) {
   const auto [from, to] = slices_touching(layout_, first, last);
   std::unique_lock lock(mutex_);

@@ -29,6 +29,8 @@ class Arrival {
   [[nodiscard]] Buffer& buffer() { return *buffer_; }
   /// Its slice is in the buffer.
   void arrived(SliceId slice);
+  /// Every slice is there.
+  [[nodiscard]] bool complete();
   /// Returns when all slices that touch [first, last) are there; false: no longer wanted.
   bool await(std::uint64_t first, std::uint64_t last);
   void cancel();

@@ -252,7 +252,7 @@ void WorkerProcess::compute(const protocol::Compute& order) {
   computation->values = found->second;
   computation->out = make_buffer(desk_->layout().values);
   computation->began = training_->now();
-  life_->arrivals.erase(life_->arrivals.begin(), found);  // of earlier steps: too late
+  forget_arrivals_before(found);
   life_->computing = computation;
   desk_->compute(computation, *training_);
 }
@@ -317,7 +317,16 @@ void WorkerProcess::received(transport::Connection& from, const wire::Message& h
     if (const Outcome taken = take_in(pulled, landed.mapped().bytes); !taken.ok())
       return lose(fmt::format("a slice of {} bits cannot be used: {}", pulled.bits, taken.error().message));
   arrival->arrived(pulled.slice);
+  if (const auto on_desk = life_->arrivals.find({pulled.worker, pulled.step}); life_->computing && life_->computing->values == arrival)
+    forget_arrivals_before(on_desk);
   tell(protocol::Arrived{pulled});
+}
+
+/// What is still to come of this one may be changes of the one before it; when it is whole, nobody needs anything older.
+void WorkerProcess::forget_arrivals_before(std::map<std::pair<WorkerId, Step>, std::shared_ptr<Arrival>>::iterator arrival) {
+  auto end = arrival;
+  if (end != life_->arrivals.begin() && !arrival->second->complete()) --end;
+  life_->arrivals.erase(life_->arrivals.begin(), end);
 }
 
 /// A change, to be added to what came before it. Slices of one id arrive in order, so that is there.

@@ -99,6 +99,7 @@ class WorkerProcess final : private transport::Hears, private DeskOwner {
   void send(const protocol::Send& send);
   void compute(const protocol::Compute& order);
   [[nodiscard]] std::shared_ptr<std::vector<std::byte>> coded(const wire::Push& push);
+  void forget_arrivals_before(std::map<std::pair<WorkerId, Step>, std::shared_ptr<Arrival>>::iterator arrival);
   [[nodiscard]] Outcome take_in(const wire::Pulled& pulled, std::span<const std::byte> bytes);
   [[nodiscard]] transport::Connection* to_server(std::uint32_t server);
 
