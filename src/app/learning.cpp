@@ -18,8 +18,8 @@ auto at_border(Deed deed) {
   } catch (const std::exception& failure) {
     const std::string_view what = failure.what();
     // Torch has no exception of its own for this that both its versions share.
-    if (what.find("out of memory") != what.npos || what.find("not enough memory") != what.npos ||
-        what.find("can't allocate memory") != what.npos)
+    if (what.find("out of memory") != std::string_view::npos || what.find("not enough memory") != std::string_view::npos ||
+        what.find("can't allocate memory") != std::string_view::npos)
       throw store::OutOfMemory(failure.what());
     throw LearnerFailed(failure.what());
   }
