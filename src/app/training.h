@@ -34,6 +34,6 @@ struct Training {
 };
 
 /// Fails when strategy and model cannot be made, the model does not fit the servers, or a node cannot hold a single sample.
-Result<Training> make_training(const Job& job, const Material& material, const policy::StrategySpec& strategy);
+Result<Training> make_training(const Job& job, const Material& material, const policy::StrategySpec& spec);
 
 }  // namespace motley::app
