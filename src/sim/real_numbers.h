@@ -33,7 +33,7 @@ class RealNumbers : public Numbers {
  public:
   RealNumbers(RealNumbersOptions options, store::GradientSource& source);
 
-  void snapshot(ServerId server, const protocol::Snapshot& snapshot) override;
+  void snapshot(ServerId server, const protocol::Snapshot& wanted) override;
   Contributed compute(const wire::Order& order) override;
   void commit(ServerId server, const wire::Apply& update) override;
   void free(WorkerId worker, Step step) override;
