@@ -5,22 +5,31 @@
 
 namespace motley::codec {
 
-ErrorFeedback::ErrorFeedback(std::unique_ptr<Codec> inner, std::size_t values)
-    : inner_(std::move(inner)), residual_(values), wanted_(values), sent_(values) {}
-
-void ErrorFeedback::encode(std::span<const float> values, Bytes& out) {
-  const std::size_t n = residual_.size();
-  check(values.size() == n, "error feedback sees vectors of one size");
-  for (std::size_t i = 0; i < n; ++i) wanted_[i] = values[i] + residual_[i];
+Kept encode_with_feedback(Codec& codec, std::span<const float> x, std::span<float> residual, Bytes& out) {
+  const std::size_t n = x.size();
+  check(residual.size() == n, "error feedback sees vectors of one size");
+  std::vector<float> wanted(n);  // p
+  for (std::size_t i = 0; i < n; ++i) wanted[i] = x[i] + residual[i];
 
   const std::size_t start = out.size();
-  inner_->encode(wanted_, out);
-  if (!all_finite(wanted_)) return;
+  codec.encode(wanted, out);
+  Kept kept;
+  if (!all_finite(wanted)) return kept;
 
-  const bool decoded = inner_->decode(std::span(out).subspan(start), sent_).ok();
+  std::vector<float> sent(n);  // q
+  const bool decoded = codec.decode(std::span(out).subspan(start), sent).ok();
   check(decoded, "a codec decodes what it encoded");
-  for (std::size_t i = 0; i < n; ++i) residual_[i] = wanted_[i] - sent_[i];
+  for (std::size_t i = 0; i < n; ++i) {
+    residual[i] = wanted[i] - sent[i];
+    kept.squared_wanted += static_cast<double>(wanted[i]) * wanted[i];
+    kept.squared_residual += static_cast<double>(residual[i]) * residual[i];
+  }
+  return kept;
 }
+
+ErrorFeedback::ErrorFeedback(std::unique_ptr<Codec> inner, std::size_t values) : inner_(std::move(inner)), residual_(values) {}
+
+void ErrorFeedback::encode(std::span<const float> values, Bytes& out) { encode_with_feedback(*inner_, values, residual_, out); }
 
 void ErrorFeedback::scale_residual(double factor) {
   const auto by = static_cast<float>(factor);

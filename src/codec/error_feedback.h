@@ -5,6 +5,15 @@
 
 namespace motley::codec {
 
+/// What one encoding wanted to send and what it kept back, squared and summed; both 0 for a vector that is not finite.
+struct Kept {
+  double squared_wanted = 0;
+  double squared_residual = 0;
+};
+
+/// p = x + e;  appends encode(p) to `out`;  e = p - decode(encode(p)).   A vector that holds a NaN or an infinity leaves e as it was.
+Kept encode_with_feedback(Codec& codec, std::span<const float> x, std::span<float> residual, Bytes& out);
+
 /// For one stream of vectors of `values` values:   p = x + e;  q = decode(encode(p));  e = p - q
 /// A vector that holds a NaN or an infinity is encoded as the inner codec does it and leaves e as it was.
 class ErrorFeedback final : public Codec {
@@ -24,8 +33,6 @@ class ErrorFeedback final : public Codec {
  private:
   std::unique_ptr<Codec> inner_;
   std::vector<float> residual_;  // e
-  std::vector<float> wanted_;    // p of the current call
-  std::vector<float> sent_;      // q of the current call
 };
 
 }  // namespace motley::codec

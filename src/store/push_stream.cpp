@@ -3,7 +3,7 @@
 #include <cmath>
 
 #include "base/check.h"
-#include "codec/magnitude.h"
+#include "codec/error_feedback.h"
 
 namespace motley::store {
 
@@ -23,21 +23,10 @@ void PushStream::encode(SliceId id, std::uint8_t bits, std::span<const float> fl
   auto& codec = codecs_[slice.bits(bits)];
   if (!codec) codec = codec::make(slice.bits(bits)).value();
   residual_.resize(layout_.values);
-  wanted_.resize(slice.count);
-  sent_.resize(slice.count);
-  float* const kept = residual_.data() + slice.offset;
-  const float* const values = flat.data() + slice.offset;
-  for (std::size_t i = 0; i < slice.count; ++i) wanted_[i] = values[i] + kept[i];
-  const std::size_t start = out.size();
-  codec->encode(wanted_, out);
-  if (!codec::all_finite(wanted_)) return;  // it will be refused; what was kept back stays
-  const bool decoded = codec->decode(std::span(out).subspan(start), sent_).ok();
-  check(decoded, "a codec decodes what it encoded");
-  for (std::size_t i = 0; i < slice.count; ++i) {
-    kept[i] = wanted_[i] - sent_[i];
-    squared_wanted_ += static_cast<double>(wanted_[i]) * wanted_[i];
-    squared_residual_ += static_cast<double>(kept[i]) * kept[i];
-  }
+  const codec::Kept kept = codec::encode_with_feedback(*codec, flat.subspan(slice.offset, slice.count),
+                                                       std::span(residual_).subspan(slice.offset, slice.count), out);
+  squared_wanted_ += kept.squared_wanted;
+  squared_residual_ += kept.squared_residual;
 }
 
 double PushStream::residual_ratio() const { return squared_wanted_ > 0 ? std::sqrt(squared_residual_ / squared_wanted_) : 0; }

@@ -32,8 +32,7 @@ class PushStream {
   Layout layout_;
   std::map<int, std::unique_ptr<codec::Codec>> codecs_;
   std::vector<float> residual_;  // e; empty: nothing was coded yet
-  std::vector<float> wanted_, sent_;
-  double unit_ = 0;  // samples * rate of the contribution that e was left by
+  double unit_ = 0;              // samples * rate of the contribution that e was left by
   double squared_residual_ = 0;
   double squared_wanted_ = 0;
 };
