@@ -225,10 +225,8 @@ std::vector<BadJob> bad_jobs() {
 /// A folder that goes away with the test; each test process has its own, for they run side by side.
 class Refusal : public testing::Test {
  protected:
-  Refusal() : folder_(std::filesystem::path(testing::TempDir()) / fmt::format("motley_bad_jobs_{}", getpid())) {
-    std::filesystem::create_directories(folder_);
-  }
-  ~Refusal() override {
+  void SetUp() override { std::filesystem::create_directories(folder_); }
+  void TearDown() override {
     std::error_code ignored;
     std::filesystem::remove_all(folder_, ignored);
   }
@@ -257,7 +255,7 @@ class Refusal : public testing::Test {
       EXPECT_NE(message.find(needle), std::string::npos) << "no '" << needle << "' in:\n" << message;
   }
 
-  std::filesystem::path folder_;
+  std::filesystem::path folder_ = std::filesystem::path(testing::TempDir()) / fmt::format("motley_bad_jobs_{}", getpid());
 };
 
 class BadJobs : public Refusal, public testing::WithParamInterface<BadJob> {};

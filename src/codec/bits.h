@@ -1,5 +1,5 @@
 // A few bits per value: blocks of 256 values share a scale, each value becomes the nearest of 2*levels + 1 even steps in [-scale, scale].
-// Deterministic; what rounding loses is for ErrorFeedback to remember. After 1-bit SGD, QSGD and block quantization.
+// Deterministic; what rounding loses is for error feedback to remember. After 1-bit SGD, QSGD and block quantization.
 #pragma once
 #include "codec/codec.h"
 

@@ -27,13 +27,4 @@ Kept encode_with_feedback(Codec& codec, std::span<const float> x, std::span<floa
   return kept;
 }
 
-ErrorFeedback::ErrorFeedback(std::unique_ptr<Codec> inner, std::size_t values) : inner_(std::move(inner)), residual_(values) {}
-
-void ErrorFeedback::encode(std::span<const float> values, Bytes& out) { encode_with_feedback(*inner_, values, residual_, out); }
-
-void ErrorFeedback::scale_residual(double factor) {
-  const auto by = static_cast<float>(factor);
-  for (float& e : residual_) e *= by;
-}
-
 }  // namespace motley::codec

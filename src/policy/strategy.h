@@ -55,6 +55,10 @@ class Strategy {
   [[nodiscard]] double share(std::span<const Contribution> members) const { return m_.rule->share(members); }
   [[nodiscard]] Payload payload() const { return m_.rule->payload(); }
   [[nodiscard]] double momentum() const { return m_.momentum; }
+  /// Everyone is released at the same versions.
+  [[nodiscard]] bool in_step() const { return m_.gate->in_step(); }
+  /// So many steps a worker may be ahead of what has come back.
+  [[nodiscard]] std::uint32_t delay() const { return m_.travel->delay(); }
   /// What a checkpoint must keep. Members are new after it, so nothing of any one of them is in it.
   [[nodiscard]] std::vector<double> save() const;
   void restore(std::span<const double> state);

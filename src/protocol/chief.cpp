@@ -10,6 +10,12 @@
 
 namespace motley::protocol {
 
+namespace {
+
+constexpr std::uint8_t whole_bits = 32;
+
+}  // namespace
+
 Chief::Chief(const ChiefOptions& options, policy::Strategy strategy, const policy::Schedule& schedule)
     : options_(options),
       strategy_(std::move(strategy)),
@@ -252,16 +258,26 @@ bool Chief::serves_again(const Duty& duty) const {
          strategy_.payload() == policy::Payload::gradient;
 }
 
+/// An order given now may go into the version that is saved next. It then travels whole and takes along what rounding has kept back, so
+/// that the checkpoint lacks nothing: residuals live in workers, and workers are new after a restart.
+bool Chief::saves_next() const {
+  if (options_.checkpoint_every == 0) return false;
+  const std::uint64_t due = options_.checkpoint_every - version_.value % options_.checkpoint_every;
+  const std::uint64_t under_way = strategy_.in_step() ? 1U + strategy_.delay() : 2 * membership_.size();
+  return due <= under_way;
+}
+
 void Chief::order_next(Instant now, policy::Release release, ChiefActions& out) {
   const WorkerId worker = release.worker;
   Duty& duty = duties_.at(worker);
-  const policy::Plan plan = strategy_.plan(worker);
+  policy::Plan plan = strategy_.plan(worker);
   Lease lease = ledger_.grant(plan.samples + plan.box.spare);
   if (lease.empty()) {
     out.emplace_back(Rested{worker});
     strategy_.rested(now, worker, decisions_);
     return;
   }
+  if (saves_next()) plan.bits.push = whole_bits;
   const Step step = duty.next;
   duty.next = step.next();
   const std::uint32_t local_steps = std::min(plan.local_steps, static_cast<std::uint32_t>(lease.size()));

@@ -207,6 +207,7 @@ class Chief {
   void apply(Instant now, const policy::Apply& update, ChiefActions& out);
   void order_next(Instant now, policy::Release release, ChiefActions& out);
   [[nodiscard]] bool serves_again(const Duty& duty) const;
+  [[nodiscard]] bool saves_next() const;
   void evaluate(ChiefActions& out);
   void checkpoint(Instant now, ChiefActions& out);
   void finish(Instant now, Ended why, ChiefActions& out);

@@ -13,8 +13,9 @@ constexpr WorkerId ann{0};
 constexpr WorkerId bob{1};
 
 /// Two workers share batches of 20 out of 200 samples; two servers.
-ChiefHands hands(const policy::Knobs& knobs, std::uint64_t samples = 200) {
+ChiefHands hands(const policy::Knobs& knobs, std::uint64_t samples = 200, std::uint64_t checkpoint_every = 0) {
   ChiefOptions options;
+  options.checkpoint_every = checkpoint_every;
   options.epoch_samples = 100;
   options.total_samples = samples;
   options.evaluate_every = 10'000;
@@ -174,6 +175,23 @@ TEST(Overlapping, AStepComputedOnTheLastVersionIsOneStale) {
     h.finish(bob);
     ASSERT_EQ(h.told<Counted>().size(), 2U);
     EXPECT_EQ(h.told<Counted>()[0].staleness, round == 0 ? 0U : 1U);
+  }
+}
+
+TEST(Residuals, WhatGoesIntoACheckpointTravelsWhole) {
+  for (const std::uint32_t delay : {0U, 1U}) {
+    policy::Knobs knobs;
+    knobs.delay = delay;
+    knobs.box = false;
+    knobs.bits = policy::BitsWish{.dynamic = false, .fixed = {4, 8}};
+    ChiefHands h = hands(knobs, 400, 5);
+    for (std::uint64_t version = 1; version <= 12; ++version) {
+      const bool may_be_saved = version % 5 == 0 || (delay == 1 && version > 1 && version % 5 == 1);  // a round more when rounds overlap
+      EXPECT_EQ(int{h.orders.at(ann).push_bits}, may_be_saved ? 32 : 4) << "for version " << version;
+      h.finish(ann);
+      h.finish(bob);
+      EXPECT_EQ(h.told<Checkpoint>().size(), version % 5 == 0 ? 1U : 0U);
+    }
   }
 }
 

@@ -222,7 +222,7 @@ void WorkerProcess::send(const protocol::Send& send) {
   const store::Slice& slice = desk_->layout()[push->slice];
   Leaving leaving{life_->computing->out, nullptr};
   std::span<const std::byte> payload = std::as_const(*leaving.flat).bytes(slice.offset, slice.count);
-  if (slice.bits(push->bits) != plain) {
+  if (slice.bits(push->bits) != plain || (life_->push && life_->push->owes(push->slice))) {
     leaving.coded = coded(*push);
     payload = *leaving.coded;
   }

@@ -57,19 +57,19 @@ Contributed RealNumbers::compute(const wire::Order& order) {
   const store::Worth worth = held.replica->contribute(
       source_, {found->second, epochs_.samples_of(order.lease), order.local_steps, order.rate}, payload.values, still);
   const double residual = held.push->residual_ratio();
-  if (order.push_bits != plain) code(held, order, payload.values);
+  code(held, order, payload.values);
   payloads_.insert_or_assign({order.worker, order.step}, std::move(payload));
   return {worth.loss.sum, worth.squared_norm, worth.finite, residual};
 }
 
-/// What the servers will see of a contribution that travels in few bits.
+/// What the servers will see of a contribution that travels in few bits, or takes along what was kept back of earlier ones.
 void RealNumbers::code(Held& held, const wire::Order& order, std::vector<float>& values) {
   held.push->begin(order.lease.size(), order.rate);
   codec::Bytes bytes;
   for (std::uint32_t s = 0; s < options_.layout.slices.size(); ++s) {
     const store::Slice& slice = options_.layout.slices[s];
     const std::uint8_t bits = slice.bits(order.push_bits);
-    if (bits == plain) continue;
+    if (bits == plain && !held.push->owes(SliceId{s})) continue;
     bytes.clear();
     held.push->encode(SliceId{s}, order.push_bits, values, bytes);
     const Outcome decoded = codec::make(bits).value()->decode(bytes, std::span(values).subspan(slice.offset, slice.count));
