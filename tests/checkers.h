@@ -207,6 +207,7 @@ class RoundsDoNotOverlap : public Checker {
         ++waiting_;
         break;
       case Kind::dropped:
+      case Kind::cancelled:
       case Kind::left: working_.erase(e.worker); break;
       case Kind::counted: --waiting_; break;
       default: break;
@@ -230,7 +231,9 @@ class EverySampleOnce : public Checker {
       case Kind::leased: leased(e); break;
       case Kind::contributed: contributed(e); break;
       case Kind::returned: returned(e); break;
-      case Kind::dropped: dropped(e); break;
+      case Kind::dropped:
+      case Kind::cancelled: dropped(e, false); break;
+      case Kind::discarded: dropped(e, true); break;
       case Kind::left: left(e); break;
       case Kind::counted: counted(e); break;
       case Kind::finished: finished(e); break;
@@ -280,9 +283,12 @@ class EverySampleOnce : public Checker {
     }
     complain(e, fmt::format("positions {} to {} of epoch {} returned", e.first, e.last, e.epoch), "the end of a range that it was leased");
   }
-  void dropped(const Event& e) {
+  void dropped(const Event& e, bool whole) {
     const auto held = held_.find({e.worker, e.step});
     if (held == held_.end()) return complain(e, "a drop without a lease", "one that was leased and has not ended");
+    if (held->second.whole != whole)
+      complain(e, fmt::format("{} of what has {}come", name_of(e.kind), whole ? "not " : ""),
+               whole ? "a contribution" : "a step under way");
     end(held, State::free);
   }
   void left(const Event& e) {
@@ -347,6 +353,7 @@ class Liveness : public Checker {
       case Kind::compute_began: turn(e, "computing"); break;
       case Kind::compute_ended: turn(e, "sending"); break;
       case Kind::contributed:
+      case Kind::cancelled:
       case Kind::dropped: turn(e, std::nullopt); break;
       case Kind::finished: finished(e); break;
       default: break;
@@ -365,7 +372,8 @@ class Liveness : public Checker {
     const auto found = members_.find(e.worker);
     if (found == members_.end()) return;  // a fenced worker that does not know it yet
     Member& member = found->second;
-    if (member.doing == "computing" && e.kind != Kind::compute_ended && e.kind != Kind::left) return;  // what travels meanwhile is hidden
+    if (member.doing == "computing" && e.kind != Kind::compute_ended && e.kind != Kind::left && e.kind != Kind::cancelled)
+      return;  // what travels meanwhile is hidden
     if (member.doing) {
       --busy_;
       if (e.at - member.since > patience_.stage)
@@ -409,6 +417,7 @@ class WeightsSum : public Checker {
     Of of{};
     double global_batch = 1;
     bool clipped = false;
+    double most_gain = 1;  // strategies that share their momentum out among streams of updates scale what goes into it
   };
   explicit WeightsSum(Law law) : law_(law) {}
   [[nodiscard]] std::string_view name() const override { return "WeightsSum"; }
@@ -438,7 +447,7 @@ class WeightsSum : public Checker {
     }
   };
   void compare(const Event& e, const Sum& sum, std::string_view what) {
-    const double lawful = law_.of == Of::gradients ? sum.samples / law_.global_batch : 1.0;
+    const double lawful = law_.of == Of::gradients ? law_.most_gain * sum.samples / law_.global_batch : 1.0;
     const double tolerance = 1e-9 * std::max(1.0, lawful);
     if (sum.weight > lawful + tolerance || (!law_.clipped && sum.weight < lawful - tolerance))
       complain(e, fmt::format("{} sum to {}", what, sum.weight), fmt::format("{}{}", law_.clipped ? "at most " : "", lawful));
@@ -470,6 +479,7 @@ class NothingFromTheDead : public Checker {
       case Kind::released:
       case Kind::held:
       case Kind::rested:
+      case Kind::cancelled:
       case Kind::dropped: require_live(e); break;
       case Kind::contributed:
         require_live(e);

@@ -82,6 +82,11 @@ void assign(Struct& target, const std::string& name, const std::string& value) {
     if (name != member.name) return;
     known = true;
     using Value = typename std::decay_t<decltype(target.*member.pointer)>::value_type;
+    if constexpr (std::is_enum_v<Value>) {
+      Value chosen{};
+      if (!boost::describe::enum_from_string(value.c_str(), chosen)) throw BadScript(fmt::format("found {}={}", name, value));
+      target.*member.pointer = chosen;
+    }
     if constexpr (std::is_arithmetic_v<Value>) target.*member.pointer = static_cast<Value>(number(value));
   });
   if (!known) throw BadScript(fmt::format("found knob \"{}\", which there is not", name));
@@ -119,6 +124,8 @@ class Answers {
                             m.parameters != m.step ? fmt::format(" on the parameters of step {}", m.parameters.value) : "");
                      },
                      [&](const wire::Discard& m) { line("discard w{}/{}", m.worker.value, m.step.value); },
+                     [&](const wire::Judge& m) { line("judge w{}/{}", m.worker.value, m.step.value); },
+                     [](const wire::Cancel&) {},  // Cancelled says it
                      [&](const wire::Forget& m) { line("forget w{}", m.worker.value); },
                      [&](const wire::Fenced& m) { line("fence w{}", m.worker.value); },
                      [&](const wire::Stop&) { line("stop {}{}", send.to.role == protocol::Role::worker ? "w" : "guest ", send.to.id); },
@@ -139,6 +146,20 @@ class Answers {
   void operator()(const protocol::Held& fact) { line("hold w{} ({}, gap {})", fact.worker.value, name_of(fact.why), fact.gap); }
   void operator()(const protocol::Dropped& fact) { line("drop w{}/{} ({})", fact.worker.value, fact.step.value, name_of(fact.why)); }
   void operator()(const protocol::Rested& fact) { line("rest w{}", fact.worker.value); }
+  void operator()(const protocol::Cancelled& fact) { line("cancel w{}/{} ({})", fact.worker.value, fact.step.value, name_of(fact.why)); }
+  void operator()(const protocol::Discarded& fact) { line("waste w{}/{} ({})", fact.worker.value, fact.step.value, name_of(fact.why)); }
+  void operator()(const protocol::WakeAt&) {}  // the script says when time passes
+  void operator()(const protocol::Noted& fact) {
+    std::visit(match{[&](const policy::StateNow& n) {
+                       line("state: {} (gap {}, threshold {}, stragglers {})", name_of(n.state), n.gap, n.threshold, n.stragglers);
+                     },
+                     [&](const policy::Straggles& n) {
+                       line("w{} straggles{} ({})", n.worker.value, n.now ? fmt::format(": {:.1f} medians", n.times) : " no more",
+                            name_of(n.why));
+                     },
+                     [&](const policy::InGroup& n) { line("w{} in group {} of {}", n.worker.value, n.group, n.groups); }},
+               fact.note);
+  }
   void operator()(const protocol::Evaluate& fact) { line("evaluate v{} after {} samples", fact.version.value, fact.samples); }
   void operator()(const protocol::Checkpoint& fact) { line("checkpoint v{}", fact.state.version.value); }
   void operator()(const protocol::Finished& fact) { line("end ({})", name_of(fact.why)); }
@@ -154,6 +175,8 @@ class Answers {
       parts += fmt::format(" w{}/{}*{:.4g}", part.worker.value, part.step.value, part.weight);
       if (const std::uint64_t late = staleness_.at({part.worker, part.step}); late > 0) parts += fmt::format(" (stale {})", late);
     }
+    if (update.kind == wire::UpdateKind::apart) parts += " past the momentum";
+    if (update.compensation > 0) parts += ", compensated";
     line("apply v{}:{}", update.version.value, parts);
   }
 
@@ -185,6 +208,15 @@ class Stage {
     if (command == "gather") {
       const auto server = static_cast<std::uint32_t>(number(words.at(1)));
       return act(answers, [&](auto& hands) { hands.say_gathered(server, worker(words.at(0))); });
+    }
+    if (command == "judge") {
+      const Step step{static_cast<std::uint64_t>(number(words.at(1)))};
+      const double along = number(arguments.at("along"));
+      const WorkerId who = last_known(words.at(0));
+      return act(answers, [&](auto& hands) {
+        for (std::uint32_t s = 0; s < job_.servers; ++s)
+          hands.step(protocol::Received{protocol::peer(ServerId{s}), wire::Judged{ServerId{s}, who, step, along}});
+      });
     }
     const Duration took = arguments.contains("took") ? duration(arguments.at("took")) : from_seconds(0.1);
     const std::uint32_t done = arguments.contains("done") ? static_cast<std::uint32_t>(number(arguments.at("done"))) : 0;
@@ -264,6 +296,8 @@ class Stage {
   [[nodiscard]] bool is_guest(const std::string& name) {
     return connections_.contains(name) && !chief().members.contains(connections_.at(name));
   }
+  /// A member, or somebody who was.
+  [[nodiscard]] WorkerId last_known(const std::string& name) { return chief().members.at(connections_.at(name)); }
   [[nodiscard]] WorkerId worker(const std::string& name) {
     if (!connections_.contains(name) || is_guest(name)) throw BadScript(fmt::format("found worker \"{}\", who was not welcomed", name));
     return chief().members.at(connections_.at(name));

@@ -43,6 +43,7 @@ struct SmallJob {
   std::uint32_t batch = 2;
   std::uint64_t samples = 4;
   std::optional<std::uint32_t> delay{};  // of strategies that may overlap
+  std::uint32_t ticks = 0;               // so often the chief's clock may move on by a few steps, at any moment
 };
 
 enum class Misfortune : std::uint8_t { none, connection_breaks, breaks_in_mid_push, taken_for_dead, leaves, not_finite };
@@ -87,7 +88,7 @@ struct Lane {
 
 /// What may happen next.
 struct Choice {
-  enum class What : std::uint8_t { deliver, finish_computing, misfortune, time_passes } what{};
+  enum class What : std::uint8_t { deliver, finish_computing, misfortune, time_passes, clock_ticks } what{};
   std::uint32_t index{};  // of the lane or the process
   Misfortune misfortune{};
   auto operator<=>(const Choice&) const = default;
@@ -135,6 +136,7 @@ class SmallWorld {
     for (std::uint32_t p = 0; p < processes_.size(); ++p)
       if (processes_[p].computing) list.push_back({Choice::What::finish_computing, p, {}});
     if (chief_.finished()) return list;
+    if (ticks_ < job_.ticks && !members_.empty()) list.push_back({Choice::What::clock_ticks, 0, {}});
     if (list.empty() && waits_ < 2) list.push_back({Choice::What::time_passes, 0, {}});
     if (suffered_ == Misfortune::none)
       for (std::uint32_t p = 0; p < processes_.size(); ++p) add_misfortunes(p, list);
@@ -174,6 +176,7 @@ class SmallWorld {
       case Choice::What::misfortune:
         return fmt::format("process {}: {}", choice.index, misfortunes.at(static_cast<std::size_t>(choice.misfortune)));
       case Choice::What::time_passes: return "time passes";
+      case Choice::What::clock_ticks: return "the clock ticks";
     }
     return {};
   }
@@ -184,6 +187,7 @@ class SmallWorld {
       case Choice::What::finish_computing: return finish_computing(choice.index, true);
       case Choice::What::misfortune: suffered_ = choice.misfortune; return befall(choice.index, choice.misfortune);
       case Choice::What::time_passes: ++waits_; return let_time_pass(std::nullopt);
+      case Choice::What::clock_ticks: return tick();
     }
   }
 
@@ -194,6 +198,7 @@ class SmallWorld {
     for (const Memory& memory : servers_) {
       hasher.put(memory.version);
       for (const WorkerId worker : memory.forgotten) hasher.put(mix(1, worker.value));
+      for (const auto& [worker, step] : memory.discarded) hasher.put(mix(3, worker.value, step.value));
       for (const auto& [key, slices] : memory.gathered) hasher.put(mix(2, key.first.value, key.second.value, slices));
     }
     for (const Process& process : processes_)
@@ -202,7 +207,7 @@ class SmallWorld {
       hasher.put(lane.items.size());
       for (const Item& item : lane.items) hasher.put(item.hash);
     }
-    hasher.put(mix(suffered_, waits_));
+    hasher.put(mix(suffered_, waits_, ticks_));
     return hasher.hash;
   }
 
@@ -237,6 +242,7 @@ class SmallWorld {
   struct Memory {
     std::uint64_t version = 0;
     std::set<WorkerId> forgotten;
+    std::set<std::pair<WorkerId, Step>> discarded;
     std::map<std::pair<WorkerId, Step>, std::uint64_t> gathered;
   };
   /// Of a contribution that the chief does not know whole yet.
@@ -274,7 +280,7 @@ class SmallWorld {
   /// Where it happens.
   [[nodiscard]] Peer machine(const Choice& choice) const {
     if (choice.what == Choice::What::deliver) return lanes_[choice.index].to;
-    if (choice.misfortune == Misfortune::taken_for_dead) return protocol::the_chief;
+    if (choice.misfortune == Misfortune::taken_for_dead || choice.what == Choice::What::clock_ticks) return protocol::the_chief;
     return {Role::worker, choice.index};
   }
 
@@ -325,6 +331,14 @@ class SmallWorld {
         tell_chief(protocol::Received{protocol::peer(*processes_[p].member), wire::Heartbeat{*processes_[p].member}});
     tell_chief(protocol::Tick{});
     chief_history_ = mix(chief_history_, 2, silent.value_or(99));
+  }
+
+  /// Longer than any step should take, shorter than any deadline.
+  void tick() {
+    ++ticks_;
+    now_ += from_seconds(2);
+    tell_chief(protocol::Tick{});
+    chief_history_ = mix(chief_history_, 4);
   }
 
   // Delivery
@@ -397,7 +411,10 @@ class SmallWorld {
     if (const auto* push = std::get_if<wire::Push>(&message); push != nullptr && !memory.forgotten.contains(push->worker))
       ++memory.gathered[{push->worker, push->step}];
     if (const auto* gone = std::get_if<wire::Forget>(&message)) memory.forgotten.insert(gone->worker);
-    if (const auto* drop = std::get_if<wire::Discard>(&message)) memory.gathered.erase({drop->worker, drop->step});
+    if (const auto* drop = std::get_if<wire::Discard>(&message)) {
+      memory.gathered.erase({drop->worker, drop->step});
+      memory.discarded.emplace(drop->worker, drop->step);
+    }
     if (const auto* update = std::get_if<wire::Apply>(&message)) {
       ++memory.version;
       for (const wire::Part& part : update->parts) memory.gathered.erase({part.worker, part.step});
@@ -408,6 +425,9 @@ class SmallWorld {
       if (const auto* out = std::get_if<protocol::Send>(&action)) {
         const Peer to = out->to.role == Role::worker ? Peer{Role::worker, process_of_.at(WorkerId{out->to.id})} : out->to;
         send({Role::server, s}, to, {Role::server, s}, out->message);
+      } else if (const auto* compare = std::get_if<protocol::Compare>(&action)) {
+        const double along = compare->step.value % 2 == 0 ? 1 : -1;
+        send({Role::server, s}, protocol::the_chief, {Role::server, s}, wire::Judged{ServerId{s}, compare->worker, compare->step, along});
       }
   }
 
@@ -460,6 +480,9 @@ class SmallWorld {
                      [&](const protocol::Held& a) { tell({.kind = Kind::held, .worker = a.worker}); },
                      [&](const protocol::Dropped& a) { tell({.kind = Kind::dropped, .worker = a.worker, .step = a.step}); },
                      [&](const protocol::Rested& a) { tell({.kind = Kind::rested, .worker = a.worker}); },
+                     [&](const protocol::Cancelled& a) { tell({.kind = Kind::cancelled, .worker = a.worker, .step = a.step}); },
+                     [&](const protocol::Discarded& a) { tell({.kind = Kind::discarded, .worker = a.worker, .step = a.step}); },
+                     [&](const protocol::Noted& a) { tell(*protocol::narrated(a)); }, [&](const protocol::WakeAt&) {},
                      [&](const protocol::Evaluate&) {}, [&](const protocol::Checkpoint&) {},
                      [&](const protocol::Finished& a) {
                        ended_ = a.why;
@@ -510,6 +533,7 @@ class SmallWorld {
   std::optional<protocol::Ended> ended_;
   Misfortune suffered_ = Misfortune::none;
   std::uint32_t waits_ = 0;
+  std::uint32_t ticks_ = 0;
   // What the machines remember, for the fingerprint
   std::uint64_t chief_history_ = 0;
   std::map<std::pair<WorkerId, Step>, Parts> parts_;

@@ -210,6 +210,22 @@ TEST(SmallWorldsOverlapped, ThreeWorkersKeepEveryPromiseInManyOrders) {
   }
 }
 
+// The clock may tick at any moment: whoever computes then straggles, is applied late, over-stale, judged, dropped or cancelled; and may die
+// in each of these states.
+TEST(SmallWorldsOfStates, EverySampleCountsOnceInEveryStateAndOrder) {
+  const Explored explored = Search({.strategy = "adaptive", .samples = 3, .ticks = 1}).run();
+  EXPECT_EQ(explored.trouble, "");
+  EXPECT_GT(explored.ends, 100U);
+}
+
+TEST(SmallWorldsOfStates, ThreeWorkersKeepEveryPromiseInManyOrders) {
+  const SmallJob job{.strategy = "adaptive", .workers = 3, .servers = 2, .slices = 4, .quorum = 2, .batch = 3, .samples = 30, .ticks = 6};
+  for (std::uint64_t seed = 0; seed < 5 * worlds_wanted(); ++seed) {
+    const std::string trouble = walk(job, seed);
+    ASSERT_EQ(trouble, "") << "seed " << seed;
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(Every, SmallWorlds, testing::ValuesIn(policy::strategy_names().begin(), policy::strategy_names().end()),
                          [](const auto& strategy) {
                            std::string name(strategy.param);

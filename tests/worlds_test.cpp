@@ -56,11 +56,12 @@ StalenessBound::Allowed allowed_staleness(const MadeWorld& made) {
 
 WeightsSum::Law weight_law(const MadeWorld& made) {
   const std::string& kind = made.strategy.kind;
-  const bool guarded = kind == "asp" || kind == "asp-look" || kind == "ssp" || kind == "dssp" || kind == "hps";
+  const bool guarded = kind == "asp" || kind == "asp-look" || kind == "ssp" || kind == "dssp" || kind == "hps" || kind == "adaptive";
   const bool clips = made.strategy.knobs.clip.value_or(guarded ? 1.5 : 0) > 0;
   return {.of = kind == "local-sgd" ? WeightsSum::Of::models : WeightsSum::Of::gradients,
           .global_batch = static_cast<double>(made.setting.global_batch),
-          .clipped = clips && made.arithmetic != Arithmetic::none};  // without numbers there is no norm to clip
+          .clipped = kind == "adaptive" ||                             // what is late counts less
+                     (clips && made.arithmetic != Arithmetic::none)};  // without numbers there is no norm to clip
 }
 
 std::vector<std::unique_ptr<Checker>> every_checker(const MadeWorld& made) {

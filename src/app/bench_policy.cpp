@@ -25,12 +25,11 @@ double microseconds_per_contribution(const std::string& name, std::uint32_t work
   const auto carry_out = [&] {
     for (const policy::Apply& update : decisions.apply) {
       weights.resize(update.members.size());
-      strategy.weigh(update.members, weights);
+      strategy.weigh(update, weights);
       strategy.updated(0.5);
     }
     for (const policy::Release& release : decisions.release) {
-      (void)strategy.plan(release.worker);
-      strategy.ordered(now, release.worker);
+      strategy.ordered(now, release.worker, strategy.plan(release.worker).samples);
       busy.push_back(release.worker);
     }
     decisions.clear();

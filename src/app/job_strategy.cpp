@@ -23,10 +23,24 @@ constexpr std::array<Named<std::optional<policy::BitsWish>>, 8> bits_choices{{
 }};
 constexpr std::array<Named<std::optional<bool>>, 2> yes_or_no{{{"true", true}, {"false", false}}};
 
+constexpr std::array<Named<std::optional<policy::Off>>, 10> rules{{
+    {"apart", policy::Off::apart},
+    {"soften", policy::Off::soften},
+    {"compensate", policy::Off::compensate},
+    {"foresee", policy::Off::foresee},
+    {"hold", policy::Off::hold},
+    {"judge", policy::Off::judge},
+    {"cancel", policy::Off::cancel},
+    {"regroup", policy::Off::regroup},
+    {"rates", policy::Off::rates},
+    {"turns", policy::Off::turns},
+}};
+
 void read_knobs(Reader& section, policy::Knobs& knobs) {
   section.integer("steps", knobs.steps, at_least(1).no_more_than(1e6), "local steps of one round");
   section.integer("bound", knobs.bound, at_least(0).no_more_than(1e6), "steps a worker may be ahead of the slowest");
-  section.integer("bound_max", knobs.bound_max, at_least(0).no_more_than(1e6), "dssp: the upper end of the bound");
+  section.integer("bound_max", knobs.bound_max, at_least(0).no_more_than(1e6),
+                  "dssp: the upper end of the bound; adaptive: versions beyond which a worker is over-stale");
   section.integer("lookahead", knobs.lookahead, between(0, 64), "terms of the prediction: 0 heavy ball, 1 Nesterov, more for staleness");
   section.number("clip", knobs.clip, at_least(0).no_more_than(1e6), "multiple of the moving norm at which a gradient is clipped; 0 never");
   section.number("momentum", knobs.momentum, from_to_below(0, 1), "in place of the optimizer's");
@@ -35,6 +49,7 @@ void read_knobs(Reader& section, policy::Knobs& knobs) {
   section.choice("bits", knobs.bits, std::span<const Named<std::optional<policy::BitsWish>>>(bits_choices));
   section.integer("delay", knobs.delay, between(0, 1), "steps by which parameters may be late");
   section.choice("box", knobs.box, std::span<const Named<std::optional<bool>>>(yes_or_no));
+  section.choice("without", knobs.without, std::span<const Named<std::optional<policy::Off>>>(rules));
 }
 
 /// The pieces of "local-sgd:steps=16:lr=0.01", the kind first.

@@ -46,6 +46,7 @@ void Screen::told(const trace::Event& event) {
       break;
     case Kind::compute_began: turn(event.worker, "computing", event.at); break;
     case Kind::compute_ended: turn(event.worker, "sending", event.at); break;
+    case Kind::cancelled:
     case Kind::contributed: turn(event.worker, "waiting", event.at); break;
     case Kind::rested: turn(event.worker, "resting", event.at); break;
     case Kind::counted:
@@ -64,6 +65,10 @@ void Screen::told(const trace::Event& event) {
     case Kind::applied:
     case Kind::held:
     case Kind::dropped:
+    case Kind::discarded:
+    case Kind::state:
+    case Kind::straggles:
+    case Kind::grouped:
     case Kind::fault:
     case Kind::finished: break;
   }

@@ -19,12 +19,13 @@ void GateAll::joined(Instant, std::span<const WorkerId> workers, Decisions& out)
 void GateAll::left(Instant, WorkerId worker, Decisions& out) {
   roster_.leave(worker);
   for (const RoundNumber owed : owes_[worker.value].ordered) settle(owed);
+  for (const RoundNumber owed : owes_[worker.value].released) settle(owed);
   owes_[worker.value] = {};
   const bool anything = !rounds_.empty() && !rounds_.front().arrived.empty();
   go_on(anything ? Why::barrier_complete : Why::work_returned, out);
 }
 
-void GateAll::ordered(Instant, WorkerId worker) {
+void GateAll::ordered(Instant, WorkerId worker, Duration) {
   Owes& owes = owes_[worker.value];
   owes.ordered.push_back(owes.released.front());
   owes.released.erase(owes.released.begin());

@@ -20,12 +20,15 @@ class GateAll : public Gate {
  public:
   void joined(Instant now, std::span<const WorkerId> workers, Decisions& out) override;
   void left(Instant now, WorkerId worker, Decisions& out) override;
-  void ordered(Instant now, WorkerId worker) override;
+  void ordered(Instant now, WorkerId worker, Duration expected) override;
   void rested(Instant now, WorkerId worker, Decisions& out) override;
   void contributed(Instant now, const Contribution& contribution, Decisions& out) override;
   void refused(Instant now, WorkerId worker, Decisions& out) override;
   void overlap(std::uint32_t delay) override { delay_ = delay; }
+  /// Samples that somebody else had are back in the pool: whoever rests is called.
+  void work_returned(Decisions& out) { go_on(Why::work_returned, out); }
   [[nodiscard]] bool in_step() const override { return true; }
+  [[nodiscard]] std::optional<std::uint32_t> company(WorkerId) const override { return 0; }
 
  private:
   using RoundNumber = std::uint64_t;

@@ -31,7 +31,7 @@ void GateBound::left(Instant, WorkerId worker, Decisions& out) {
   wake(out);
 }
 
-void GateBound::ordered(Instant, WorkerId worker) {
+void GateBound::ordered(Instant, WorkerId worker, Duration) {
   Pace& pace = paces_.at(worker);
   if (!pace.resting) return;
   pace.resting = false;

@@ -23,7 +23,7 @@ class GateBound : public Gate {
   GateBound(std::uint32_t lower, std::uint32_t upper);
   void joined(Instant now, std::span<const WorkerId> workers, Decisions& out) override;
   void left(Instant now, WorkerId worker, Decisions& out) override;
-  void ordered(Instant now, WorkerId worker) override;
+  void ordered(Instant now, WorkerId worker, Duration expected) override;
   void rested(Instant now, WorkerId worker, Decisions& out) override;
   void contributed(Instant now, const Contribution& contribution, Decisions& out) override;
   void refused(Instant now, WorkerId worker, Decisions& out) override;

@@ -23,6 +23,7 @@ class GateDriver {
   /// While false, whoever is released finds nothing to do and rests.
   bool work = true;
   Instant now{};
+  Duration expected{};  // of every order
 
   // Answers: "apply 0 1; release 0 (why), 1 (why); hold 2 (why, gap)", parts that are empty left out.
   std::string join(std::initializer_list<std::uint32_t> ids) {
@@ -64,7 +65,7 @@ class GateDriver {
       released += fmt::format("{} {} ({})", released.empty() ? "release" : ",", worker.value, name_of(why));
       if (work) {
         steps_[worker.value] = steps_[worker.value].next();
-        gate_->ordered(now, worker);
+        gate_->ordered(now, worker, expected);
       } else {
         gate_->rested(now, worker, decisions_);
       }

@@ -11,7 +11,7 @@ void GateNone::left(Instant, WorkerId worker, Decisions& out) {
   for (const WorkerId idle : resting_) out.release.push_back({idle, Why::work_returned});
 }
 
-void GateNone::ordered(Instant, WorkerId worker) { resting_.erase(worker); }
+void GateNone::ordered(Instant, WorkerId worker, Duration) { resting_.erase(worker); }
 
 void GateNone::rested(Instant, WorkerId worker, Decisions&) { resting_.insert(worker); }
 

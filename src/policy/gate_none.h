@@ -14,7 +14,7 @@ class GateNone : public Gate {
  public:
   void joined(Instant now, std::span<const WorkerId> workers, Decisions& out) override;
   void left(Instant now, WorkerId worker, Decisions& out) override;
-  void ordered(Instant now, WorkerId worker) override;
+  void ordered(Instant now, WorkerId worker, Duration expected) override;
   void rested(Instant now, WorkerId worker, Decisions& out) override;
   void contributed(Instant now, const Contribution& contribution, Decisions& out) override;
   void refused(Instant now, WorkerId worker, Decisions& out) override;

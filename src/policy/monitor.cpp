@@ -45,6 +45,11 @@ void SpeedFit::observe_limited(std::uint32_t samples, Duration compute) {
   ++observations_;
 }
 
+void SpeedFit::observe_unfinished(std::uint32_t samples, Duration so_far) {
+  if (observations_ == 0) return observe(samples, so_far);
+  if (const double ratio = seconds(so_far) / fit_.at(samples); ratio > 1) rescale(ratio);
+}
+
 void SpeedFit::strayed(double ratio) {
   constexpr double deviation_of_mean = 1.25;  // of a bell: standard deviation over mean distance
   if (observations_ >= settled && !out_of_bounds(ratio)) jitter_ += (1 - forgetting) * (deviation_of_mean * std::abs(ratio - 1) - jitter_);
@@ -111,6 +116,16 @@ void Monitor::observe(const Contribution& c) {
   };
   move(measured.push, c.push, c.bits.push);
   move(measured.pull, c.pull, c.bits.pull);
+}
+
+void Monitor::ordered(WorkerId worker, std::uint32_t samples) {
+  check(worker.value < measured_.size(), "who is ordered something has joined");
+  measured_[worker.value].ordered = samples;
+}
+
+void Monitor::given_up(WorkerId worker, Duration so_far) {
+  Measured& measured = measured_[worker.value];
+  if (measured.ordered > 0) measured.speed.observe_unfinished(measured.ordered, so_far);
 }
 
 const Monitor::Measured& Monitor::of(WorkerId worker) const {

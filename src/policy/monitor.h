@@ -23,6 +23,8 @@ class SpeedFit {
   /// The same for a step whose time was given and whose samples are what was done by then. Such steps take all the same time, so they say
   /// nothing of the proportion of a and beta: everything seen so far is scaled.
   void observe_limited(std::uint32_t samples, Duration compute);
+  /// A step of so many samples was not done when it was given up after this time.
+  void observe_unfinished(std::uint32_t samples, Duration so_far);
   [[nodiscard]] std::uint64_t observations() const { return observations_; }
   /// How far a step's time strays from the fit, as a part of it (standard deviation, moving).
   [[nodiscard]] double jitter() const { return jitter_; }
@@ -58,6 +60,10 @@ class Monitor {
   explicit Monitor(const Traffic& traffic = {}) : traffic_(traffic) {}
   void joined(WorkerId worker);
   void observe(const Contribution& contribution);
+  /// This worker is to compute so many samples now.
+  void ordered(WorkerId worker, std::uint32_t samples);
+  /// What it was ordered last was given up after this time.
+  void given_up(WorkerId worker, Duration so_far);
   [[nodiscard]] const SpeedFit& speed(WorkerId worker) const { return of(worker).speed; }
 
   /// Something of this worker has travelled both ways.
@@ -71,6 +77,7 @@ class Monitor {
     SpeedFit speed;
     double push = 0;  // seconds per byte, moving
     double pull = 0;
+    std::uint32_t ordered = 0;  // samples
   };
   [[nodiscard]] const Measured& of(WorkerId worker) const;
 

@@ -8,6 +8,7 @@
 #include <deque>
 #include <iterator>
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
 #include <utility>
@@ -31,7 +32,15 @@ class SmallChief {
 
   SmallChief(Strategy strategy, std::uint64_t pool) : strategy_(std::move(strategy)), pool_(pool), all_(pool) {}
 
-  void pass(Duration duration) { now_ += duration; }
+  /// Servers answer what they were asked, and who wanted to be woken by then is.
+  void pass(Duration duration) {
+    now_ += duration;
+    answer();
+    if (!wake_ || now_ < *wake_) return;
+    wake_.reset();
+    strategy_.woken(now_, decisions_);
+    carry_out();
+  }
 
   /// `most_samples`: what one step of each of them may have; 0: no limit.
   void join(std::uint32_t count, std::uint32_t most_samples = 0) {
@@ -57,7 +66,7 @@ class SmallChief {
 
   void finish(WorkerId worker) {
     const Task task = take(worker);
-    contributed_.emplace(worker, task.step);
+    contributed_[{worker, task.step}] = task.samples - task.spare;
     pool_ += task.spare;
     Contribution contribution{worker, task.step, task.base, task.samples - task.spare, task.local_steps, 1.0, now_ - task.began};
     contribution.ordered = task.samples;
@@ -79,8 +88,12 @@ class SmallChief {
   [[nodiscard]] std::uint64_t applied_samples() const { return applied_samples_; }
   [[nodiscard]] std::uint64_t greatest_staleness() const { return greatest_staleness_; }
   [[nodiscard]] const std::string& log() const { return log_; }
-  /// Of every update so far: the sum of its weights, the sum of its samples.
-  [[nodiscard]] const std::vector<std::pair<double, std::uint64_t>>& updates() const { return updates_; }
+  /// Of every update so far: the sum of its weights before any treatment, and the part of a global batch that it is.
+  struct Update {
+    double weight{};
+    double share{};
+  };
+  [[nodiscard]] const std::vector<Update>& updates() const { return updates_; }
 
  private:
   Task take(WorkerId worker) {
@@ -91,8 +104,36 @@ class SmallChief {
     return task;
   }
 
+  void answer() {
+    while (!asked_.empty()) {
+      const Judge which = asked_.front();
+      asked_.pop_front();
+      strategy_.judged(now_, which, which.step.value % 2 == 0 ? 1 : -1, decisions_);
+      carry_out();
+    }
+  }
+
+  void drop(const Drop& which) {
+    const auto samples = contributed_.find({which.worker, which.step});
+    ASSERT_NE(samples, contributed_.end()) << "what is dropped was contributed, and is dropped once";
+    pool_ += samples->second;
+    contributed_.erase(samples);
+    log_ += fmt::format("drop w{}/{}\n", which.worker.value, which.step.value);
+  }
+
+  void cancel(const Cancel& which) {
+    ASSERT_TRUE(busy_.contains(which.worker)) << "who is cancelled has something to do";
+    for (const Task& task : busy_.at(which.worker)) pool_ += task.samples;
+    busy_.erase(which.worker);
+    log_ += fmt::format("cancel w{}\n", which.worker.value);
+  }
+
   void carry_out() {
     for (const Apply& update : decisions_.apply) apply(update);
+    for (const Judge& which : decisions_.judge) asked_.push_back(which);
+    for (const Drop& which : decisions_.drop) drop(which);
+    for (const Cancel& which : decisions_.cancel) cancel(which);
+    if (decisions_.wake) wake_ = decisions_.wake;
     // NOLINTNEXTLINE(modernize-loop-convert): the list may grow on the way
     for (std::size_t i = 0; i < decisions_.release.size(); ++i) order(decisions_.release[i]);
     for (const Hold& hold : decisions_.hold) {
@@ -101,6 +142,7 @@ class SmallChief {
       log_ += fmt::format("hold w{} {}\n", hold.worker.value, hold.gap);
     }
     decisions_.clear();
+    if (busy_.empty()) answer();
     if (!busy_.empty()) return;
     EXPECT_TRUE(present_.empty() || pool_ == 0) << "somebody works while there is work and somebody to do it";
     EXPECT_TRUE(contributed_.empty()) << "when nobody works, nothing that was contributed is left lying";
@@ -109,16 +151,18 @@ class SmallChief {
   void apply(const Apply& update) {
     EXPECT_FALSE(update.members.empty());
     std::vector<double> weights(update.members.size());
-    strategy_.weigh(update.members, weights);
-    auto& [weight, samples] = updates_.emplace_back();
+    strategy_.weigh(update, weights);
+    double weight = 0;
+    std::uint64_t samples = 0;
     for (std::size_t i = 0; i < update.members.size(); ++i) {
       const Contribution& member = update.members[i];
       EXPECT_EQ(contributed_.erase({member.worker, member.step}), 1U) << "what is applied was contributed, and is applied once";
-      weight += weights[i];
+      weight += weights[i] / update.treatment.scale;
       samples += member.samples;
       greatest_staleness_ = std::max(greatest_staleness_, version_.ahead_of(member.base));
       log_ += fmt::format("apply w{}/{} {}\n", member.worker.value, member.step.value, weights[i]);
     }
+    updates_.push_back({weight, strategy_.share(update)});
     applied_samples_ += samples;
     version_ = version_.next();
     strategy_.updated(static_cast<double>(applied_samples_) / static_cast<double>(all_));
@@ -141,7 +185,7 @@ class SmallChief {
     pool_ -= samples;
     steps_[worker] = steps_[worker].next();
     busy_[worker].push_back({steps_[worker], version_, samples, std::min(plan.local_steps, samples), now_, spare});
-    strategy_.ordered(now_, worker);
+    strategy_.ordered(now_, worker, samples);
   }
 
   Strategy strategy_;
@@ -151,11 +195,13 @@ class SmallChief {
   Version version_;
   std::uint32_t next_ = 0;
   std::set<WorkerId> present_;
-  std::map<WorkerId, std::uint32_t> limits_;         // of one step; 0: none
-  std::map<WorkerId, std::deque<Task>> busy_;        // in order; nobody in it has nothing to do
-  std::map<WorkerId, Step> steps_;                   // the last one ordered
-  std::set<std::pair<WorkerId, Step>> contributed_;  // and not yet applied
-  std::vector<std::pair<double, std::uint64_t>> updates_;
+  std::map<WorkerId, std::uint32_t> limits_;                        // of one step; 0: none
+  std::map<WorkerId, std::deque<Task>> busy_;                       // in order; nobody in it has nothing to do
+  std::map<WorkerId, Step> steps_;                                  // the last one ordered
+  std::map<std::pair<WorkerId, Step>, std::uint64_t> contributed_;  // and neither applied nor dropped: samples
+  std::vector<Update> updates_;
+  std::deque<Judge> asked_;
+  std::optional<Instant> wake_;
   std::uint64_t applied_samples_ = 0;
   std::uint64_t greatest_staleness_ = 0;
   std::string log_;

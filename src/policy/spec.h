@@ -22,11 +22,26 @@ struct BitsWish {
   bool operator==(const BitsWish&) const = default;
 };
 
+/// A rule of a strategy that can be switched off alone, to see what it is worth.
+enum class Off : std::uint8_t {
+  apart,       // adaptive: stragglers stay out of the momentum
+  soften,      // adaptive: and count less the later they are
+  compensate,  // adaptive: and are compensated for what has changed
+  foresee,     // adaptive, grouped: pulls look further ahead where staleness is expected
+  hold,        // adaptive: others wait for who is over-stale; grouped: a group far ahead waits
+  judge,       // adaptive: over-stale contributions must go the way of the momentum
+  cancel,      // adaptive: over-stale steps are begun again
+  regroup,     // grouped: workers change their group when their speed does
+  rates,       // grouped: rate and momentum are shared out among the groups
+  turns        // grouped: groups whose values travel at the same time are moved apart
+};
+BOOST_DESCRIBE_ENUM(Off, apart, soften, compensate, foresee, hold, judge, cancel, regroup, rates, turns)
+
 /// Every knob is optional: what is absent is what the strategy's preset says.
 struct Knobs {
   std::optional<std::uint32_t> steps;      // local steps per round (local-sgd)
   std::optional<std::uint32_t> bound;      // ssp: how many steps ahead of the slowest; dssp: the lower end
-  std::optional<std::uint32_t> bound_max;  // dssp: the upper end
+  std::optional<std::uint32_t> bound_max;  // dssp: the upper end; adaptive: the gap beyond which a worker is over-stale
   std::optional<std::uint32_t> lookahead;  // terms of rho: 0 heavy ball, 1 Nesterov, more for expected staleness
   std::optional<double> clip;              // clip a gradient at this multiple of its moving norm; 0: never
   std::optional<double> momentum;          // replaces the optimizer's
@@ -34,9 +49,10 @@ struct Knobs {
   std::optional<std::uint32_t> replan;     // updates between two load plans (lb-bsp, hps)
   std::optional<BitsWish> bits;            // on the wire
   std::optional<std::uint32_t> delay;      // hps: 0 or 1 steps of overlap; absent: whatever is predicted to be faster
-  std::optional<bool> box;                 // hps: steps end when planned, done or not; what is left goes to others
+  std::optional<bool> box;                 // steps end when planned, done or not; what is left goes to others
+  std::optional<Off> without;              // adaptive, grouped: this rule is switched off
 };
-BOOST_DESCRIBE_STRUCT(Knobs, (), (steps, bound, bound_max, lookahead, clip, momentum, lr, replan, bits, delay, box))
+BOOST_DESCRIBE_STRUCT(Knobs, (), (steps, bound, bound_max, lookahead, clip, momentum, lr, replan, bits, delay, box, without))
 
 struct StrategySpec {
   std::string kind = "bsp";

@@ -13,7 +13,9 @@
 
 #include "policy/gate_all.h"
 #include "policy/gate_bound.h"
+#include "policy/gate_groups.h"
 #include "policy/gate_none.h"
+#include "policy/gate_states.h"
 #include "policy/load_equal.h"
 #include "policy/load_finish_together.h"
 #include "policy/travel_predicted.h"
@@ -59,6 +61,20 @@ std::unique_ptr<Rule> clipped(const Wish& wish, std::unique_ptr<Rule> rule, doub
   const double multiple = wish.knobs().clip.value_or(preset);
   if (multiple > 0) return std::make_unique<RuleClipped>(std::move(rule), multiple);
   return rule;
+}
+
+GateStates::Rules rules(const Wish& wish) {
+  GateStates::Rules rules;
+  const auto off = wish.knobs().without;
+  rules.apart = off != Off::apart;
+  rules.soften = off != Off::soften;
+  rules.compensate = off != Off::compensate;
+  rules.foresee = off != Off::foresee;
+  rules.hold = off != Off::hold;
+  rules.judge = off != Off::judge;
+  rules.cancel = off != Off::cancel;
+  rules.over_stale_gap = wish.knobs().bound_max.value_or(static_cast<std::uint32_t>(rules.over_stale_gap));
+  return rules;
 }
 
 struct Guards {
@@ -139,6 +155,35 @@ const std::vector<Row>& table() {
          auto load = by_speed(wish, {.boxed = wish.knobs().box.value_or(true), .counts_travel = true});
          Mechanisms m = gradients(wish, std::move(load), std::make_unique<GateAll>(), {.clip = stale_clip});
          m.travel = travel(wish, {.dynamic = true, .fixed = {}}, wish.knobs().delay);
+         return m;
+       }},
+      {{"adaptive",
+        "batches by measured speed; a barrier from which stragglers are let go, and which rule their gradients meet depends on how "
+        "far apart the workers are",
+        "nobody waits long for a straggler, nothing fresh meets a stale direction in the momentum",
+        "a straggler's gradients count a little less than their samples"},
+       {"bound_max", "replan", "bits", "box", "without", "lookahead", "clip", "momentum", "lr"},
+       [](const Wish& wish) {
+         auto load = by_speed(wish, {.boxed = wish.knobs().box.value_or(true), .counts_travel = true});
+         Mechanisms m = gradients(wish, std::move(load), std::make_unique<GateStates>(rules(wish)), {.clip = stale_clip});
+         m.travel = travel(wish, {.dynamic = true, .fixed = {}}, 0);
+         return m;
+       }},
+      {{"grouped",
+        "workers of similar speed form groups: a barrier inside a group, nothing between groups; batches by measured speed, a rate "
+        "for each group",
+        "nobody waits for anybody much slower than itself", "staleness of about one version per other group"},
+       {"replan", "bits", "box", "without", "lookahead", "clip", "momentum", "lr"},
+       [](const Wish& wish) {
+         auto load = by_speed(wish, {.boxed = wish.knobs().box.value_or(true), .counts_travel = true});
+         const auto off = wish.knobs().without;
+         auto gate = std::make_unique<GateGroups>(GateGroups::Rules{.regroup = off != Off::regroup,
+                                                                    .hold = off != Off::hold,
+                                                                    .foresee = off != Off::foresee,
+                                                                    .rates = off != Off::rates,
+                                                                    .turns = off != Off::turns});
+         Mechanisms m = gradients(wish, std::move(load), std::move(gate), {.clip = stale_clip});
+         m.travel = travel(wish, {.dynamic = true, .fixed = {}}, 0);
          return m;
        }},
   };

@@ -91,11 +91,11 @@ TEST(Strategies, KnobsReplaceThePresets) {
   const Setting setting{128, 0.9};
   const auto bsp = make_strategy({"bsp", {}, {}}, setting);
   EXPECT_DOUBLE_EQ(bsp->momentum(), 0.9);
-  EXPECT_DOUBLE_EQ(bsp->rho(), 0.9) << "Nesterov's method looks one term ahead";
-  EXPECT_DOUBLE_EQ(make_strategy({"asp-look", {}, {}}, setting)->rho(), look_ahead(0.9, 4));
+  EXPECT_DOUBLE_EQ(bsp->rho(WorkerId{0}), 0.9) << "Nesterov's method looks one term ahead";
+  EXPECT_DOUBLE_EQ(make_strategy({"asp-look", {}, {}}, setting)->rho(WorkerId{0}), look_ahead(0.9, 4));
   const auto heavy_ball = make_strategy({"bsp", knobs([](Knobs& k) { k.lookahead = 0, k.momentum = 0.5; }), {}}, setting);
   EXPECT_DOUBLE_EQ(heavy_ball->momentum(), 0.5);
-  EXPECT_DOUBLE_EQ(heavy_ball->rho(), 0);
+  EXPECT_DOUBLE_EQ(heavy_ball->rho(WorkerId{0}), 0);
 }
 
 TEST(Strategies, OnlyLocalSgdSendsDeltasAndLooksAheadByItself) {
@@ -103,7 +103,7 @@ TEST(Strategies, OnlyLocalSgdSendsDeltasAndLooksAheadByItself) {
     const auto strategy = make_strategy({std::string(name), {}, {}}, {});
     const bool local = name == "local-sgd";
     EXPECT_EQ(strategy->payload(), local ? Payload::delta : Payload::gradient) << name;
-    EXPECT_EQ(strategy->rho() == 0, local) << name;
+    EXPECT_EQ(strategy->rho(WorkerId{0}) == 0, local) << name;
   }
 }
 

@@ -43,18 +43,23 @@ class Strategy {
   /// New workers, never seen before, that come in together. Ids ascend.
   void joined(Instant now, std::span<const Newcomer> newcomers, Decisions& out);
   void left(Instant now, WorkerId worker, Decisions& out);
-  void ordered(Instant now, WorkerId worker) { m_.gate->ordered(now, worker); }
+  void ordered(Instant now, WorkerId worker, std::uint32_t samples);
   void rested(Instant now, WorkerId worker, Decisions& out) { m_.gate->rested(now, worker, out); }
   void contributed(Instant now, const Contribution& contribution, Decisions& out);
   void refused(Instant now, WorkerId worker, Decisions& out) { m_.gate->refused(now, worker, out); }
+  void judged(Instant now, const Judge& which, double along, Decisions& out);
+  void woken(Instant now, Decisions& out);
   /// An Apply of this strategy was carried out; `progress` is the part of the training's samples that are counted.
   void updated(double progress);
 
   [[nodiscard]] Plan plan(WorkerId worker) const;
-  void weigh(std::span<const Contribution> members, std::span<double> weights) { m_.rule->weigh(members, weights); }
-  [[nodiscard]] double share(std::span<const Contribution> members) const { return m_.rule->share(members); }
+  void weigh(const Apply& update, std::span<double> weights);
+  [[nodiscard]] double share(const Apply& update) const;
   [[nodiscard]] Payload payload() const { return m_.rule->payload(); }
-  [[nodiscard]] double momentum() const { return m_.momentum; }
+  [[nodiscard]] double momentum() const;
+  /// lambda of the delay compensation that this update is to be made with; 0: none.
+  [[nodiscard]] double compensation(const Apply& update) const;
+  [[nodiscard]] bool compensates() const { return m_.gate->compensates(); }
   /// Everyone is released at the same versions.
   [[nodiscard]] bool in_step() const { return m_.gate->in_step(); }
   /// So many steps a worker may be ahead of what has come back.
@@ -62,17 +67,21 @@ class Strategy {
   /// What a checkpoint must keep. Members are new after it, so nothing of any one of them is in it.
   [[nodiscard]] std::vector<double> save() const;
   void restore(std::span<const double> state);
-  /// How far ahead of w a pull looks, in units of rate*v.
-  [[nodiscard]] double rho() const;
+  /// How far ahead of w this worker's pull looks, in units of rate*v.
+  [[nodiscard]] double rho(WorkerId worker) const;
   /// Workers of one class hold the same values: what is sent to one of them serves all.
   [[nodiscard]] std::uint32_t pull_class(WorkerId worker) const;
 
  private:
   [[nodiscard]] double exposed_s(WorkerId worker) const;
+  void learn_from_cancelled(const Decisions& out);
+  [[nodiscard]] Duration expected(WorkerId worker, std::uint32_t samples) const;
+  [[nodiscard]] double gain() const;
 
   Mechanisms m_;
   Monitor monitor_;
   std::uint64_t updates_ = 0;
+  double mean_square_ = 0;  // of a gradient's values, moving; 0: nothing seen yet
 };
 
 }  // namespace motley::policy

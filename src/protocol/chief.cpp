@@ -47,6 +47,10 @@ void Chief::hear(Instant now, const Received& received, ChiefActions& out) {
     if (received.from == peer(got->server)) gathered(now, *got, out);
     return;
   }
+  if (const auto* judgement = std::get_if<wire::Judged>(&received.message)) {
+    if (received.from == peer(judgement->server)) judged(now, *judgement, out);
+    return;
+  }
   // Everything else is a member's word, and for itself.
   if (received.from.role != Role::worker) return;
   const WorkerId worker{received.from.id};
@@ -137,6 +141,9 @@ void Chief::tick(Instant now, ChiefActions& out) {
   if (!guests_.empty() && now - *first_guest_ > options_.start_deadline) start(now, out);
   if (empty_since_ && now - *empty_since_ > options_.empty_deadline) finish(now, Ended::nobody_left, out);
   if (options_.max_time && started_ && trained(now) >= *options_.max_time) finish(now, Ended::time_is_up, out);
+  if (finished_) return;
+  strategy_.woken(now, decisions_);
+  carry_out(now, out);
 }
 
 // A contribution's way: said and gathered everywhere -> complete -> with the strategy -> applied ---------------------------------------
@@ -162,6 +169,17 @@ void Chief::gathered(Instant now, const wire::Gathered& said, ChiefActions& out)
   if (order == nullptr || finished_) return;
   if (!order->gathered.insert(said.server).second) return;
   complete_if_whole(now, said.worker, *order, out);
+}
+
+void Chief::judged(Instant now, const wire::Judged& said, ChiefActions& out) {
+  const auto found = judgements_.find({said.worker, said.step});
+  if (found == judgements_.end() || finished_ || !found->second.said.insert(said.server).second) return;
+  found->second.along += said.along;
+  if (found->second.said.size() < options_.servers) return;
+  const double along = found->second.along;
+  judgements_.erase(found);
+  strategy_.judged(now, {said.worker, said.step}, along, decisions_);
+  carry_out(now, out);
 }
 
 void Chief::complete_if_whole(Instant now, WorkerId worker, const Outstanding& order, ChiefActions& out) {
@@ -190,7 +208,7 @@ void Chief::complete_if_whole(Instant now, WorkerId worker, const Outstanding& o
                                     said.residual,
                                     said.most_samples};
   const Lease rest = lease.cut(done);
-  complete_.emplace(std::pair{worker, order.step}, std::move(lease));
+  complete_.emplace(std::pair{worker, order.step}, Complete{std::move(lease), order.parameters});
   Duty& duty = duties_.at(worker);
   duty.refusals = 0;
   duty.outstanding.erase(duty.outstanding.begin() + (&order - duty.outstanding.data()));
@@ -218,31 +236,33 @@ void Chief::refuse(Instant now, WorkerId worker, const Outstanding& order, Chief
 
 void Chief::carry_out(Instant now, ChiefActions& out) {
   for (const policy::Apply& update : decisions_.apply) apply(now, update, out);
+  for (const policy::Judge& which : decisions_.judge) judge(which, out);
+  for (const policy::Drop& which : decisions_.drop) drop(which, out);
+  for (const policy::Cancel& which : decisions_.cancel) cancel(which, out);
   // A worker that rests may let others go, which appends to the list.
   for (std::size_t next = 0; next < decisions_.release.size();) order_next(now, decisions_.release[next++], out);
   for (const policy::Hold& hold : decisions_.hold) out.emplace_back(Held{hold.worker, hold.why, hold.gap});
+  for (const policy::Note& note : decisions_.note) out.emplace_back(Noted{note});
+  if (decisions_.wake) out.emplace_back(WakeAt{*decisions_.wake});
   decisions_.clear();
   if (ledger_.complete()) finish(now, Ended::every_sample_counted, out);
 }
 
 void Chief::apply(Instant now, const policy::Apply& update, ChiefActions& out) {
   weights_.resize(update.members.size());
-  strategy_.weigh(update.members, weights_);
+  strategy_.weigh(update, weights_);
   const bool gradients = strategy_.payload() == policy::Payload::gradient;
-  wire::Apply message{version_.next(),
-                      gradients ? wire::UpdateKind::gradient : wire::UpdateKind::delta,
-                      schedule_.rate(ledger_.counted()),
-                      strategy_.momentum(),
-                      strategy_.share(update.members),
-                      {}};
+  const auto kind = !gradients ? wire::UpdateKind::delta : update.treatment.apart ? wire::UpdateKind::apart : wire::UpdateKind::gradient;
+  wire::Apply message{version_.next(),         kind, schedule_.rate(ledger_.counted()), strategy_.momentum(),
+                      strategy_.share(update), {},   strategy_.compensation(update)};
   message.parts.reserve(update.members.size());
   for (std::size_t i = 0; i < update.members.size(); ++i) {
     const policy::Contribution& member = update.members[i];
-    message.parts.push_back({member.worker, member.step, weights_[i]});
-    const auto lease = complete_.find({member.worker, member.step});
-    check(lease != complete_.end(), "a strategy applies what is complete, once");
-    ledger_.count(lease->second);
-    complete_.erase(lease);
+    const auto complete = complete_.find({member.worker, member.step});
+    check(complete != complete_.end(), "a strategy applies what is complete, once");
+    message.parts.push_back({member.worker, member.step, weights_[i], complete->second.parameters});
+    ledger_.count(complete->second.lease);
+    complete_.erase(complete);
     out.emplace_back(Counted{member.worker, member.step, message.version, member.samples, version_.ahead_of(member.base), weights_[i]});
   }
   version_ = message.version;
@@ -252,9 +272,35 @@ void Chief::apply(Instant now, const policy::Apply& update, ChiefActions& out) {
   if (options_.checkpoint_every > 0 && version_.value % options_.checkpoint_every == 0) checkpoint(now, out);
 }
 
+void Chief::judge(const policy::Judge& which, ChiefActions& out) {
+  judgements_.emplace(ContributionKey{which.worker, which.step}, Judgement{});
+  tell_servers(wire::Judge{which.worker, which.step}, out);
+}
+
+void Chief::drop(const policy::Drop& which, ChiefActions& out) {
+  const auto complete = complete_.find({which.worker, which.step});
+  check(complete != complete_.end(), "a strategy drops what is complete, once");
+  ledger_.give_back(complete->second.lease);
+  complete_.erase(complete);
+  tell_servers(wire::Discard{which.worker, which.step}, out);
+  out.emplace_back(Discarded{which.worker, which.step, which.why});
+}
+
+void Chief::cancel(const policy::Cancel& which, ChiefActions& out) {
+  auto& outstanding = duties_.at(which.worker).outstanding;
+  check(!outstanding.empty(), "who is cancelled has something to do");
+  for (const Outstanding& order : outstanding) {
+    ledger_.give_back(order.lease);
+    tell_servers(wire::Discard{which.worker, order.step}, out);
+    out.emplace_back(Send{peer(which.worker), wire::Cancel{which.worker, order.step}});
+    out.emplace_back(Cancelled{which.worker, order.step, which.why});
+  }
+  outstanding.clear();
+}
+
 /// The newest parameters went to this worker already, unchanged since.
-bool Chief::serves_again(const Duty& duty) const {
-  return duty.pull && duty.pull->version == version_ && duty.pull->rho == strategy_.rho() &&
+bool Chief::serves_again(WorkerId worker, const Duty& duty) const {
+  return duty.pull && duty.pull->version == version_ && duty.pull->rho == strategy_.rho(worker) &&
          strategy_.payload() == policy::Payload::gradient;
 }
 
@@ -280,18 +326,20 @@ void Chief::order_next(Instant now, policy::Release release, ChiefActions& out) 
   if (saves_next()) plan.bits.push = whole_bits;
   const Step step = duty.next;
   duty.next = step.next();
+  const auto ordered = static_cast<std::uint32_t>(lease.size());
   const std::uint32_t local_steps = std::min(plan.local_steps, static_cast<std::uint32_t>(lease.size()));
   out.emplace_back(Released{worker, step, version_, release.why, plan.bits});
-  if (!serves_again(duty)) {
-    duty.pull = {step, version_, strategy_.rho()};
-    tell_servers(wire::Release{worker, step, duty.pull->rho, plan.bits.pull, strategy_.pull_class(worker)}, out);
+  if (!serves_again(worker, duty)) {
+    duty.pull = {step, version_, strategy_.rho(worker)};
+    tell_servers(wire::Release{worker, step, duty.pull->rho, plan.bits.pull, strategy_.pull_class(worker), strategy_.compensates()}, out);
   }
   const bool limited = plan.box.limit > Duration{0} && plan.local_steps == 1;
   out.emplace_back(
       Send{peer(worker), wire::Order{worker, step, duty.pull->step, version_, local_steps, schedule_.rate(ledger_.counted()),
                                      plan.bits.push, trained(now), limited ? plan.box.limit : Duration{0}, plan.box.micro, lease}});
-  duty.outstanding.push_back({step, std::move(lease), local_steps, plan.bits, limited, plan.box.spare > 0, std::nullopt, {}, {}});
-  strategy_.ordered(now, worker);
+  duty.outstanding.push_back(
+      {step, duty.pull->step, std::move(lease), local_steps, plan.bits, limited, plan.box.spare > 0, std::nullopt, {}, {}});
+  strategy_.ordered(now, worker, ordered);
 }
 
 // Endings ----------------------------------------------------------------------------------------------------------------------------

@@ -122,6 +122,26 @@ struct Dropped {
 struct Rested {
   WorkerId worker;
 };
+/// What this worker was computing is no longer wanted; its lease is back in the pool.
+struct Cancelled {
+  WorkerId worker;
+  Step step;
+  policy::Why why{};
+};
+/// Contributed, but not used; its lease is back in the pool.
+struct Discarded {
+  WorkerId worker;
+  Step step;
+  policy::Why why{};
+};
+/// What the strategy has to tell of itself.
+struct Noted {
+  policy::Note note;
+};
+/// Say Tick at this time.
+struct WakeAt {
+  Instant when{};
+};
 /// Evaluate `version` when every server has exported it.
 struct Evaluate {
   Version version;
@@ -144,8 +164,8 @@ struct Checkpoint {
 struct Finished {
   Ended why{};
 };
-using ChiefAction =
-    std::variant<Send, Joined, Left, Completed, Returned, Counted, Released, Held, Dropped, Rested, Evaluate, Checkpoint, Finished>;
+using ChiefAction = std::variant<Send, Joined, Left, Completed, Returned, Counted, Released, Held, Dropped, Rested, Cancelled, Discarded,
+                                 Noted, WakeAt, Evaluate, Checkpoint, Finished>;
 using ChiefActions = std::vector<ChiefAction>;  // carry out in order
 
 class Chief {
@@ -167,6 +187,7 @@ class Chief {
   /// An order whose contribution is not complete yet.
   struct Outstanding {
     Step step;
+    Step parameters;  // the step whose pull it is computed on
     Lease lease;
     std::uint32_t local_steps{};
     policy::Bits bits;
@@ -193,6 +214,7 @@ class Chief {
   void hello(Instant now, const Received& received, const wire::Hello& hello, ChiefActions& out);
   void contributed(Instant now, const wire::Contributed& said, ChiefActions& out);
   void gathered(Instant now, const wire::Gathered& said, ChiefActions& out);
+  void judged(Instant now, const wire::Judged& said, ChiefActions& out);
   [[nodiscard]] policy::Newcomer welcome(Instant now, std::uint32_t connection, const wire::Hello& hello, ChiefActions& out);
   void admit(Instant now, std::span<const policy::Newcomer> newcomers, ChiefActions& out);
   void forget_guest(Instant now, std::uint32_t connection);
@@ -205,8 +227,11 @@ class Chief {
   void start(Instant now, ChiefActions& out);
   void carry_out(Instant now, ChiefActions& out);
   void apply(Instant now, const policy::Apply& update, ChiefActions& out);
+  void judge(const policy::Judge& which, ChiefActions& out);
+  void drop(const policy::Drop& which, ChiefActions& out);
+  void cancel(const policy::Cancel& which, ChiefActions& out);
   void order_next(Instant now, policy::Release release, ChiefActions& out);
-  [[nodiscard]] bool serves_again(const Duty& duty) const;
+  [[nodiscard]] bool serves_again(WorkerId worker, const Duty& duty) const;
   [[nodiscard]] bool saves_next() const;
   void evaluate(ChiefActions& out);
   void checkpoint(Instant now, ChiefActions& out);
@@ -220,9 +245,19 @@ class Chief {
   Membership membership_;
   Ledger ledger_;
   std::map<WorkerId, Duty> duties_;
-  std::map<std::pair<WorkerId, Step>, Lease> complete_;  // with the strategy, not yet applied; outlives its worker
-  std::map<std::uint32_t, wire::Hello> guests_;          // by connection; empty once training has started
-  std::map<std::uint32_t, WorkerId> by_connection_;      // a second Hello on one connection replaces the first
+  using ContributionKey = std::pair<WorkerId, Step>;
+  struct Complete {
+    Lease lease;
+    Step parameters;
+  };
+  std::map<ContributionKey, Complete> complete_;  // with the strategy, not yet applied; outlives its worker
+  struct Judgement {
+    double along = 0;
+    boost::container::flat_set<ServerId> said;
+  };
+  std::map<ContributionKey, Judgement> judgements_;  // asked for
+  std::map<std::uint32_t, wire::Hello> guests_;      // by connection; empty once training has started
+  std::map<std::uint32_t, WorkerId> by_connection_;  // a second Hello on one connection replaces the first
   bool started_ = false;
   bool finished_ = false;
   Version version_;

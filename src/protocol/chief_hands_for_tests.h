@@ -41,6 +41,10 @@ class ChiefHands {
         if (const auto* order = std::get_if<wire::Order>(&send->message)) ordered(*order);
         if (const auto* welcome = std::get_if<wire::Welcome>(&send->message)) members[send->to.id] = welcome->worker;
       }
+      if (const auto* cancelled = std::get_if<Cancelled>(&action)) {
+        orders.erase(cancelled->worker);
+        later.erase(cancelled->worker);
+      }
       if (const auto* left = std::get_if<Left>(&action)) {
         orders.erase(left->worker);
         later.erase(left->worker);

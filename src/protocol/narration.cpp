@@ -10,6 +10,26 @@ std::uint8_t number(Reason why) {
   return static_cast<std::uint8_t>(why);
 }
 
+trace::Event narrated(const policy::Note& note) {
+  using trace::Kind;
+  return std::visit(
+      match{[](const policy::StateNow& n) {
+              return trace::Event{.kind = Kind::state,
+                                  .first = number(n.state),
+                                  .last = n.gap,
+                                  .value = static_cast<double>(n.threshold),
+                                  .second = static_cast<double>(n.stragglers)};
+            },
+            [](const policy::Straggles& n) {
+              return trace::Event{
+                  .kind = Kind::straggles, .why = number(n.why), .worker = n.worker, .first = n.now ? 1U : 0U, .value = n.times};
+            },
+            [](const policy::InGroup& n) {
+              return trace::Event{.kind = Kind::grouped, .worker = n.worker, .first = n.group, .last = n.groups};
+            }},
+      note);
+}
+
 }  // namespace
 
 std::optional<trace::Event> narrated(const ChiefAction& action) {
@@ -50,6 +70,13 @@ std::optional<trace::Event> narrated(const ChiefAction& action) {
             [](const Held& a) -> Told { return Event{.kind = Kind::held, .why = number(a.why), .worker = a.worker, .first = a.gap}; },
             [](const Dropped& a) -> Told { return Event{.kind = Kind::dropped, .why = number(a.why), .worker = a.worker, .step = a.step}; },
             [](const Rested& a) -> Told { return Event{.kind = Kind::rested, .worker = a.worker}; },
+            [](const Cancelled& a) -> Told {
+              return Event{.kind = Kind::cancelled, .why = number(a.why), .worker = a.worker, .step = a.step};
+            },
+            [](const Discarded& a) -> Told {
+              return Event{.kind = Kind::discarded, .why = number(a.why), .worker = a.worker, .step = a.step};
+            },
+            [](const Noted& a) -> Told { return narrated(a.note); }, [](const WakeAt&) -> Told { return std::nullopt; },
             [](const Evaluate&) -> Told { return std::nullopt; }, [](const Checkpoint&) -> Told { return std::nullopt; },
             [](const Finished&) -> Told { return std::nullopt; }},
       action);

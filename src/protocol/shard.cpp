@@ -21,6 +21,11 @@ void Shard::step(const wire::Message& message, ShardActions& out) {
   if (const auto* update = std::get_if<wire::Apply>(&message)) return apply(*update, out);
   if (const auto* drop = std::get_if<wire::Discard>(&message)) return discard(drop->worker, drop->step, out);
   if (const auto* go = std::get_if<wire::Release>(&message)) return release(*go, out);
+  if (const auto* one = std::get_if<wire::Judge>(&message)) {
+    check(arrived_.contains({one->worker, one->step}), "what is judged is here");
+    out.emplace_back(Compare{one->worker, one->step});
+    return;
+  }
   if (const auto* gone = std::get_if<wire::Forget>(&message)) return forget(gone->worker, out);
   if (const auto* wanted = std::get_if<wire::Export>(&message)) {
     check(wanted->version == version_, "an export asks for the newest version");
@@ -31,6 +36,10 @@ void Shard::step(const wire::Message& message, ShardActions& out) {
 void Shard::pushed(const wire::Push& push, ShardActions& out) {
   const auto slice = std::lower_bound(slices_.begin(), slices_.end(), push.slice);
   if (forgotten_.contains(push.worker) || slice == slices_.end() || *slice != push.slice) return;
+  if (unwanted_.contains({push.worker, push.step})) {
+    out.emplace_back(Free{push.worker, push.step});
+    return;
+  }
   Arrival& arrival = arrived_[{push.worker, push.step}];
   arrival.here.resize(slices_.size());
   auto here = arrival.here[static_cast<std::size_t>(slice - slices_.begin())];
@@ -46,13 +55,20 @@ void Shard::apply(const wire::Apply& update, ShardActions& out) {
     const auto found = arrived_.find({part.worker, part.step});
     check(found != arrived_.end() && whole(found->second), "what is applied is here whole");
     arrived_.erase(found);
+    // Slices of an earlier step no longer come.
+    unwanted_.erase(unwanted_.lower_bound({part.worker, Step{}}), unwanted_.lower_bound({part.worker, part.step}));
   }
   version_ = update.version;
   out.emplace_back(Commit{update});
 }
 
 void Shard::discard(WorkerId worker, Step step, ShardActions& out) {
-  if (arrived_.erase({worker, step}) > 0) out.emplace_back(Free{worker, step});
+  const auto found = arrived_.find({worker, step});
+  const bool all_here = found != arrived_.end() && whole(found->second);
+  if (!all_here && !forgotten_.contains(worker)) unwanted_.emplace(worker, step);
+  if (found == arrived_.end()) return;
+  arrived_.erase(found);
+  out.emplace_back(Free{worker, step});
 }
 
 void Shard::release(const wire::Release& release, ShardActions& out) {
@@ -65,7 +81,7 @@ void Shard::release(const wire::Release& release, ShardActions& out) {
 
 /// A class moves on once per version. Who held its last state is sent the change; who comes from elsewhere the values themselves.
 Snapshot Shard::snapshot_for(const wire::Release& release) {
-  Snapshot snapshot{release.worker, release.step, release.rho, release.pull_bits, release.pull_class};
+  Snapshot snapshot{release.worker, release.step, release.rho, release.pull_bits, release.pull_class, true, true, release.keep};
   if (release.pull_bits >= whole_bits) {
     holds_.erase(release.worker);
     return snapshot;
@@ -83,6 +99,8 @@ Snapshot Shard::snapshot_for(const wire::Release& release) {
 void Shard::forget(WorkerId worker, ShardActions& out) {
   forgotten_.insert(worker);
   holds_.erase(worker);
+  unwanted_.erase(unwanted_.lower_bound({worker, Step{}}), unwanted_.lower_bound({WorkerId{worker.value + 1}, Step{}}));
+  out.emplace_back(ForgetSent{worker});
   for (auto it = arrived_.lower_bound({worker, Step{}}); it != arrived_.end() && it->first.first == worker;) {
     if (whole(it->second)) {
       ++it;

@@ -30,13 +30,23 @@ struct Snapshot {
   std::uint32_t pull_class{};  // whose members hold the same values; nothing when bits are 32
   bool first_of_class = true;  // nobody of the class has had this state yet: it moves on now
   bool whole = true;           // this worker gets the values as its class holds them, not the change
+  bool keep = false;           // what it gets is to be remembered
+};
+/// Work out how far this contribution, which is here whole, goes the way of the momentum; tell the chief by Judged.
+struct Compare {
+  WorkerId worker;
+  Step step;
+};
+/// Nothing that this worker was sent is needed any more.
+struct ForgetSent {
+  WorkerId worker;
 };
 /// Hand out the parameters as they are now.
 struct ExportNow {
   Version version;
   bool state{};  // with the optimizer's
 };
-using ShardAction = std::variant<Send, Commit, Free, Snapshot, ExportNow>;
+using ShardAction = std::variant<Send, Commit, Free, Snapshot, ExportNow, Compare, ForgetSent>;
 using ShardActions = std::vector<ShardAction>;  // carry out in order
 
 class Shard {
@@ -69,6 +79,7 @@ class Shard {
   };
   [[nodiscard]] bool whole(const Arrival& arrival) const { return arrival.count == slices_.size(); }
   std::map<std::pair<WorkerId, Step>, Arrival> arrived_;
+  std::set<std::pair<WorkerId, Step>> unwanted_;  // discarded before all of it was here
   /// What the members of a pull class hold: how often it has moved on, and to what.
   struct Class {
     std::uint64_t moves = 0;

@@ -36,7 +36,9 @@ struct ShardTest : testing::Test {
               [](const Commit& commit) { return fmt::format("commit v{}", commit.update.version.value); },
               [](const Free& free) { return fmt::format("free w{}/{}", free.worker.value, free.step.value); },
               [](const Snapshot& copy) { return fmt::format("snapshot for w{}/{} rho {}", copy.worker.value, copy.step.value, copy.rho); },
-              [](const ExportNow& out) { return fmt::format("export v{}", out.version.value); }},
+              [](const ExportNow& out) { return fmt::format("export v{}", out.version.value); },
+              [](const Compare& one) { return fmt::format("compare w{}/{}", one.worker.value, one.step.value); },
+              [](const ForgetSent& gone) { return fmt::format("forget what w{} was sent", gone.worker.value); }},
         action);
   }
   std::string push(WorkerId worker, std::uint64_t at, std::uint32_t slice) {
@@ -101,11 +103,37 @@ TEST_F(ShardTest, DiscardFreesWhatIsHereAndOnlyThat) {
   EXPECT_EQ(step(update(1, {{bob, Step{1}, 1}})), "commit v1");
 }
 
+TEST_F(ShardTest, WhatComesOfADiscardedStepIsFreedAtOnce) {
+  push(ann, 1, 5);
+  EXPECT_EQ(step(wire::Discard{ann, Step{1}}), "free w0/1");
+  EXPECT_EQ(step(wire::Discard{ann, Step{2}}), "") << "cancelled before anything of it was here";
+  EXPECT_EQ(push(ann, 1, 2), "free w0/1");
+  EXPECT_EQ(push(ann, 1, 7), "free w0/1");
+  EXPECT_EQ(push(ann, 2, 7), "free w0/2");
+  EXPECT_EQ(shard.contributions_held(), 0U);
+  EXPECT_EQ(push_all(ann, 3), "gathered w0/3") << "the next one counts";
+}
+
+TEST_F(ShardTest, ComparesWhatIsHereWithTheMomentum) {
+  push_all(ann, 1);
+  EXPECT_EQ(step(wire::Judge{ann, Step{1}}), "compare w0/1");
+  EXPECT_EQ(step(update(1, {{ann, Step{1}, 1}})), "commit v1") << "it is still here";
+}
+
+TEST_F(ShardTest, SaysWhoseParametersAreToBeKept) {
+  ShardActions actions;
+  shard.step(wire::Release{ann, Step{1}, 0.9, 32, 0, true}, actions);
+  EXPECT_TRUE(std::get<Snapshot>(actions.front()).keep);
+  actions.clear();
+  shard.step(wire::Release{ann, Step{2}, 0.9, 32, 0}, actions);
+  EXPECT_FALSE(std::get<Snapshot>(actions.front()).keep);
+}
+
 TEST_F(ShardTest, ForgettingFreesWhatIsInPiecesAndKeepsWhatIsWhole) {
   push_all(ann, 1);
   push(ann, 2, 5);
   push(bob, 1, 5);
-  EXPECT_EQ(step(wire::Forget{ann}), "free w0/2");
+  EXPECT_EQ(step(wire::Forget{ann}), "forget what w0 was sent, free w0/2");
   EXPECT_EQ(step(update(1, {{ann, Step{1}, 1}})), "commit v1") << "it was complete before its worker went";
   push(bob, 1, 2);
   EXPECT_EQ(push(bob, 1, 7), "gathered w1/1");

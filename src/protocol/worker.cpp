@@ -42,11 +42,23 @@ void Worker::arrived(Instant now, const wire::Message& message, WorkerActions& o
     if (fenced->worker != id_) return;
     out.emplace_back(Abandon{});
     say_hello(now, out);
+  } else if (const auto* cancel = std::get_if<wire::Cancel>(&message)) {
+    if (cancel->worker == id_) cancelled(now, cancel->step, out);
   } else if (std::holds_alternative<wire::Stop>(message)) {
     state_ = Over{};
     out.emplace_back(Abandon{});
     out.emplace_back(Quit{});
   }
+}
+
+/// What was computed already is on its way; nobody will take it.
+void Worker::cancelled(Instant now, Step step, WorkerActions& out) {
+  std::erase_if(orders_, [&](const Ordered& waiting) { return waiting.order.step == step; });
+  const auto* computing = std::get_if<Computing>(&state_);
+  if (computing == nullptr || computing->order.step != step) return;
+  state_ = Waiting{};
+  out.emplace_back(Abandon{});
+  compute_if_ready(now, out);
 }
 
 void Worker::pulled(Instant now, const wire::Pulled& slice, WorkerActions& out) {

@@ -100,6 +100,7 @@ class Worker {
 
   void say_hello(Instant now, WorkerActions& out);
   void arrived(Instant now, const wire::Message& message, WorkerActions& out);
+  void cancelled(Instant now, Step step, WorkerActions& out);
   void pulled(Instant now, const wire::Pulled& slice, WorkerActions& out);
   void compute_if_ready(Instant now, WorkerActions& out);
   [[nodiscard]] Duration pull_time(const Computing& computing) const;

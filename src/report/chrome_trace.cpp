@@ -93,7 +93,19 @@ void ChromeTrace::told(const trace::Event& e) {
       break;
     }
     case Kind::finished: finished(e); break;
+    case Kind::cancelled:
+      if (row != nullptr) turn(e.worker, *row, Doing::wait, e.at);
+      break;
+    case Kind::state: curve("gap", e.at, static_cast<double>(e.last)); break;
+    case Kind::straggles:
+      if (row != nullptr) mark(e.worker, e.first == 1 ? "straggles" : "straggles no more", e.at, JsonObject{}.number("medians", e.value));
+      break;
+    case Kind::grouped:
+      if (row != nullptr)
+        mark(e.worker, fmt::format("group {}", e.first), e.at, JsonObject{}.count("group", e.first).count("groups", e.last));
+      break;
     case Kind::leased:
+    case Kind::discarded:
     case Kind::returned: break;
   }
 }

@@ -76,6 +76,7 @@ void Metrics::told(const trace::Event& e) {
     case Kind::compute_ended: turn(e.worker, "sending"); break;
     case Kind::contributed:
     case Kind::dropped: turn(e.worker, "waiting"); break;
+    case Kind::cancelled: turn(e.worker, "cancelled"); break;
     case Kind::held: turn(e.worker, "held"); break;
     case Kind::rested: turn(e.worker, "resting"); break;
     case Kind::counted: counted(e); break;
@@ -85,6 +86,10 @@ void Metrics::told(const trace::Event& e) {
     case Kind::leased:
     case Kind::applied:
     case Kind::returned:
+    case Kind::discarded:
+    case Kind::state:
+    case Kind::straggles:
+    case Kind::grouped:
     case Kind::fault: break;
   }
 }
@@ -94,7 +99,7 @@ void Metrics::line(const JsonObject& object) { lines_(object.str() + "\n"); }
 void Metrics::turn(WorkerId worker, std::string_view state) {
   const auto member = members_.find(worker);
   if (member == members_.end()) return;
-  if (member->second.state == "computing" && state != "sending") return;  // what travels meanwhile is hidden
+  if (member->second.state == "computing" && state != "sending" && state != "cancelled") return;  // what travels meanwhile is hidden
   member->second.state = state;
 }
 

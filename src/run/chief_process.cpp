@@ -40,6 +40,7 @@ ChiefProcess::ChiefProcess(boost::asio::io_context& pump, ChiefProcessOptions op
       server_addresses_(options_.layout.servers),
       wanted_(options_.layout, options_.optimizer.kind),
       ticker_(pump),
+      alarm_(pump, clock_, [this] { tell(protocol::Tick{}); }),
       farewell_(pump),
       alive_(std::make_shared<bool>(true)) {
   if (hooks_.inputs) recorder_.emplace(hooks_.inputs);
@@ -104,6 +105,8 @@ void ChiefProcess::heard(transport::Connection& from, wire::Message message) {
   if (std::holds_alternative<wire::Hello>(message)) return tell(protocol::Received{protocol::guest(link->id), std::move(message)});
   if (const auto worker = speaker(message)) return said_by_worker(*link, *worker, message);
   if (const auto* serve = std::get_if<wire::Serve>(&message)) return serving(*link, *serve);
+  if (std::holds_alternative<wire::Judged>(message) && link->server)
+    return tell(protocol::Received{protocol::peer(*link->server), std::move(message)});
   if (const auto* gathered = std::get_if<wire::Gathered>(&message); gathered != nullptr && link->server) {
     if (const auto bits = push_bits_.find({gathered->worker, gathered->step}); bits != push_bits_.end())
       elsewhere_pushed_ += encoded_bytes(options_.layout, *link->server, bits->second);
@@ -239,6 +242,10 @@ void ChiefProcess::carry_out(const protocol::ChiefAction& action) {
             [&](const protocol::Completed& a) {
               push_bits_.erase({a.worker, a.step});
             },
+            [&](const protocol::Cancelled& a) {
+              push_bits_.erase({a.worker, a.step});
+            },
+            [&](const protocol::WakeAt& a) { alarm_.at(a.when); }, [&](const protocol::Discarded&) {}, [&](const protocol::Noted&) {},
             [&](const protocol::Returned& a) {
               for (const trace::Event& told : protocol::narrated(a)) narrate(told);
             },

@@ -16,6 +16,7 @@
 #include "cluster/spec.h"
 #include "protocol/chief.h"
 #include "protocol/ending.h"
+#include "run/alarm.h"
 #include "run/clock.h"
 #include "run/collection.h"
 #include "run/inputs.h"
@@ -155,6 +156,7 @@ class ChiefProcess final : private transport::Accepts, private transport::Hears,
   std::size_t judging_ = 0;  // handed to the clerk and not back yet
   SharedBuffer final_values_;
   boost::asio::steady_timer ticker_;
+  Alarm alarm_;  // what the strategy wants to be woken for
   boost::asio::steady_timer farewell_;
   std::optional<protocol::Ending> ending_;
   bool ended_ = false;

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "base/match.h"
+#include "protocol/narration.h"
 #include "wire/encode.h"
 #include "wire/frame.h"
 
@@ -34,7 +35,14 @@ void put(wire::Appender& out, const protocol::ChiefAction& action) {
             },
             [&](const protocol::Held& a) { put_all(a.worker, static_cast<std::uint8_t>(a.why), a.gap); },
             [&](const protocol::Dropped& a) { put_all(a.worker, a.step, static_cast<std::uint8_t>(a.why)); },
-            [&](const protocol::Rested& a) { put_all(a.worker); }, [&](const protocol::Evaluate& a) { put_all(a.version, a.samples); },
+            [&](const protocol::Cancelled& a) { put_all(a.worker, a.step, static_cast<std::uint8_t>(a.why)); },
+            [&](const protocol::Discarded& a) { put_all(a.worker, a.step, static_cast<std::uint8_t>(a.why)); },
+            [&](const protocol::Noted& a) {
+              const auto told = *protocol::narrated(a);
+              put_all(static_cast<std::uint8_t>(told.kind), told.why, told.worker, told.first, told.last, told.value, told.second);
+            },
+            [&](const protocol::WakeAt& a) { put_all(a.when - Instant{}); }, [&](const protocol::Rested& a) { put_all(a.worker); },
+            [&](const protocol::Evaluate& a) { put_all(a.version, a.samples); },
             [&](const protocol::Checkpoint& a) {
               put_all(a.state.version, a.state.next_evaluation, a.state.evaluated, a.state.next_worker, a.state.trained, a.state.strategy);
               for (const auto& [first, last] : a.state.counted) put_all(first, last);

@@ -17,11 +17,6 @@ std::unique_ptr<codec::Codec> codec_of(int bits) {
   return std::move(*made);
 }
 
-store::Update update_of(const wire::Apply& update) {
-  const bool gradient = update.kind == wire::UpdateKind::gradient;
-  return {gradient ? store::UpdateKind::gradient : store::UpdateKind::delta, update.rate, update.momentum, update.share};
-}
-
 }  // namespace
 
 std::span<const std::byte> ShardHost::Snapshot::payload(const store::Layout& layout, SliceId slice) const {
@@ -76,7 +71,13 @@ void ShardHost::carry_out(const protocol::ShardAction& action) {
                    [&](const protocol::Free& f) {
                      contributions_.erase({f.worker, f.step});
                    },
-                   [&](const protocol::Snapshot& s) { snapshotting_ = s; }, [&](const protocol::ExportNow& e) { export_now(e); }},
+                   [&](const protocol::Snapshot& s) {
+                     snapshotting_ = s;
+                     if (s.keep) store_thread_.post([store = store_, s] { store->keep({s.worker, s.step}, s.rho); });
+                   },
+                   [&](const protocol::Compare& c) { compare(c); },
+                   [&](const protocol::ForgetSent& f) { store_thread_.post([store = store_, f] { store->forget(f.worker); }); },
+                   [&](const protocol::ExportNow& e) { export_now(e); }},
              action);
 }
 
@@ -93,8 +94,20 @@ void ShardHost::commit(const wire::Apply& update) {
   snapshots_.clear();  // of an older version now
   store_thread_.post([store = store_, update, parts = std::move(parts)] {
     std::vector<store::WeightedPart> weighted;
-    for (std::size_t i = 0; i < parts.size(); ++i) weighted.push_back({parts[i]->floats(), update.parts[i].weight});
-    store->apply(update_of(update), weighted);
+    for (std::size_t i = 0; i < parts.size(); ++i)
+      weighted.push_back({parts[i]->floats(), update.parts[i].weight, {update.parts[i].worker, update.parts[i].parameters}});
+    store->apply({update.kind, update.rate, update.momentum, update.share, update.compensation}, weighted);
+  });
+}
+
+void ShardHost::compare(const protocol::Compare& which) {
+  const auto found = contributions_.find({which.worker, which.step});
+  check(found != contributions_.end(), "what is compared is here");
+  store_thread_.post([this, alive = alive_, store = store_, which, part = found->second] {
+    const double along = store->along(std::as_const(*part).floats());
+    boost::asio::post(pump_, [this, alive, which, along] {
+      if (*alive) owner_.to_chief(wire::Judged{server_, which.worker, which.step, along});
+    });
   });
 }
 

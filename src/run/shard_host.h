@@ -104,6 +104,7 @@ class ShardHost {
 
   void carry_out(const protocol::ShardAction& action);
   void commit(const wire::Apply& update);
+  void compare(const protocol::Compare& which);
   [[nodiscard]] static SnapshotKey key_of(const protocol::Snapshot& wanted, Version version);
   void make_snapshot(const protocol::Snapshot& wanted, const SnapshotKey& key);
   void snapshot_ready(const SnapshotKey& key, const SharedSnapshot& snapshot);

@@ -1,8 +1,9 @@
 // The simulated network. Each node has a link (up and down), each server a NIC, groups of nodes may share an uplink; all full duplex.
 //
 // Control messages take the path's latency and no bandwidth. A slice leaves its sender's egress, which sends one slice at a time, in turn
-// over the receivers that can take one (64 KiB each, so that small slices do not wait for as many turns), lowest slice id first; on its way it passes pipes (group uplink, the receiver's side), each of
-// which carries bytes_per_second and is first-in-first-out. A slice flows through all of them at once (cut-through):
+// over the receivers that can take one (64 KiB each, so that small slices do not wait for as many turns), lowest slice id first; on its way
+// it passes pipes (group uplink, the receiver's side), each of which carries bytes_per_second and is first-in-first-out. A slice flows
+// through all of them at once (cut-through):
 //   a pipe's free time f := max(f, head) + bytes/rate;   the slice is through when both f and its tail have passed.
 // At most a window of slices is under way between one pair, so that a later slice of higher priority overtakes what is still waiting.
 // Cost: three events per slice, O(log) of the slices waiting.
@@ -76,7 +77,7 @@ class Network {
   struct Lane {  // to one receiver
     std::priority_queue<Waiting, std::vector<Waiting>, std::greater<>> waiting;
     std::uint32_t under_way = 0;
-    bool in_turn = false;         // stands in Egress::turn
+    bool in_turn = false;          // stands in Egress::turn
     std::uint64_t turn_bytes = 0;  // sent in its turn so far
   };
   struct Egress {

@@ -33,6 +33,10 @@ class Numbers {
   virtual Contributed compute(const wire::Order& order) = 0;
   virtual void commit(ServerId server, const wire::Apply& update) = 0;
   virtual void free(WorkerId worker, Step step) = 0;
+  /// How far a contribution goes the way of this server's momentum.
+  virtual double along(ServerId server, WorkerId worker, Step step) = 0;
+  /// What this worker was sent is needed for nothing any more.
+  virtual void forget_sent(ServerId server, WorkerId worker) = 0;
   /// The contribution is complete: it outlives its worker.
   virtual void completed(WorkerId worker, Step step) = 0;
   /// The worker is gone: its parameters and whatever is not complete go too.
@@ -48,6 +52,8 @@ class NoNumbers : public Numbers {
   Contributed compute(const wire::Order&) override { return {}; }
   void commit(ServerId, const wire::Apply&) override {}
   void free(WorkerId, Step) override {}
+  double along(ServerId, WorkerId, Step step) override { return step.value % 2 == 0 ? 1 : -1; }  // both happen
+  void forget_sent(ServerId, WorkerId) override {}
   void completed(WorkerId, Step) override {}
   void forget(WorkerId) override {}
   std::optional<Evaluation> exported(ServerId server, Version) override {

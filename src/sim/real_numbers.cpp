@@ -30,6 +30,7 @@ void RealNumbers::snapshot(ServerId server, const protocol::Snapshot& wanted) {
   Held& held = held_[wanted.worker];
   if (held.forgotten) return;
   equip(held);
+  if (wanted.keep) servers_[server.value].keep({wanted.worker, wanted.step}, wanted.rho);
   auto& values = held.values.try_emplace(wanted.step).first->second;
   if (values.empty()) values = take_buffer();
   if (wanted.bits == plain) return servers_[server.value].snapshot(wanted.rho, values);
@@ -83,11 +84,9 @@ void RealNumbers::commit(ServerId server, const wire::Apply& update) {
   for (const wire::Part& part : update.parts) {
     const auto found = payloads_.find({part.worker, part.step});
     check(found != payloads_.end(), "what is committed has a payload");
-    parts.push_back({found->second.values, part.weight});
+    parts.push_back({found->second.values, part.weight, {part.worker, part.parameters}});
   }
-  const bool gradient = update.kind == wire::UpdateKind::gradient;
-  servers_[server.value].apply(
-      {gradient ? store::UpdateKind::gradient : store::UpdateKind::delta, update.rate, update.momentum, update.share}, parts);
+  servers_[server.value].apply({update.kind, update.rate, update.momentum, update.share, update.compensation}, parts);
   for (const wire::Part& part : update.parts)
     if (++payloads_.at({part.worker, part.step}).commits == options_.layout.servers) free(part.worker, part.step);
 }
@@ -97,6 +96,12 @@ void RealNumbers::free(WorkerId worker, Step step) {
   if (found == payloads_.end()) return;
   spare_.push_back(std::move(found->second.values));
   payloads_.erase(found);
+}
+
+double RealNumbers::along(ServerId server, WorkerId worker, Step step) {
+  const auto found = payloads_.find({worker, step});
+  check(found != payloads_.end(), "what is judged has a payload");
+  return servers_[server.value].along(found->second.values);
 }
 
 void RealNumbers::completed(WorkerId worker, Step step) { payloads_.at({worker, step}).complete = true; }

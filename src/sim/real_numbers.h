@@ -37,6 +37,8 @@ class RealNumbers : public Numbers {
   Contributed compute(const wire::Order& order) override;
   void commit(ServerId server, const wire::Apply& update) override;
   void free(WorkerId worker, Step step) override;
+  double along(ServerId server, WorkerId worker, Step step) override;
+  void forget_sent(ServerId server, WorkerId worker) override { servers_[server.value].forget(worker); }
   void completed(WorkerId worker, Step step) override;
   void forget(WorkerId worker) override;
   std::optional<Evaluation> exported(ServerId server, Version version) override;

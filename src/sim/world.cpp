@@ -74,7 +74,10 @@ void World::happen(const What& what) {
                      queue_.at(now_ + options_.cluster.heartbeat, e);
                      tell_chief(protocol::Tick{});
                    },
-                   [&](const TimeIsUp&) { tell_chief(protocol::Tick{}); }, [&](const FaultStrikes& e) { strike(e.index); },
+                   [&](const TimeIsUp&) {
+                     if (!ended_) tell_chief(protocol::Tick{});
+                   },
+                   [&](const FaultStrikes& e) { strike(e.index); },
                    [&](const PauseEnds& e) {
                      if (now_ < nodes_[e.node].paused_until) return;  // another pause goes on
                      nodes_[e.node].paused = false;
@@ -219,6 +222,8 @@ void World::carry_out(const protocol::ChiefAction& action) {
                      started_ = true;
                    },
                    [&](const protocol::Held&) {}, [&](const protocol::Dropped&) {}, [&](const protocol::Rested&) {},
+                   [&](const protocol::Cancelled&) {}, [&](const protocol::Discarded&) {}, [&](const protocol::Noted&) {},
+                   [&](const protocol::WakeAt& a) { queue_.at(a.when, TimeIsUp{}); },
                    [&](const protocol::Evaluate& a) { evaluations_.emplace(a.version, a.samples); },
                    [&](const protocol::Checkpoint&) {},  // nobody restarts a simulated chief
                    [&](const protocol::Finished& a) {
@@ -235,6 +240,11 @@ void World::carry_out(std::uint32_t server, const protocol::ShardAction& action)
                    [&](const protocol::Commit& a) { numbers_.commit(ServerId{server}, a.update); },
                    [&](const protocol::Free& a) { numbers_.free(a.worker, a.step); },
                    [&](const protocol::Snapshot& a) { numbers_.snapshot(ServerId{server}, a); },
+                   [&](const protocol::Compare& a) {
+                     send_from_server(server, {protocol::the_chief, wire::Judged{ServerId{server}, a.worker, a.step,
+                                                                                 numbers_.along(ServerId{server}, a.worker, a.step)}});
+                   },
+                   [&](const protocol::ForgetSent& a) { numbers_.forget_sent(ServerId{server}, a.worker); },
                    [&](const protocol::ExportNow& a) {
                      if (a.state) return;
                      if (const auto evaluation = numbers_.exported(ServerId{server}, a.version)) evaluated(a.version, *evaluation);

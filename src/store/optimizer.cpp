@@ -22,6 +22,11 @@ void sgd(const SgdConstants& c, std::size_t n, float* __restrict w, float* __res
   }
 }
 
+/// w -= reach*g + decay*w
+void sgd_apart(float reach, float decay, std::size_t n, float* __restrict w, const float* __restrict g) {
+  for (std::size_t i = 0; i < n; ++i) w[i] -= reach * g[i] + decay * w[i];
+}
+
 void sgd_ahead(float reach, std::size_t n, const float* w, const float* v, float* __restrict out) {
   for (std::size_t i = 0; i < n; ++i) out[i] = w[i] - reach * v[i];
 }
@@ -55,6 +60,12 @@ void adamw(const AdamConstants& constants, float rate, std::size_t n, float* __r
   }
 }
 
+void adam_apart(const AdamConstants& constants, float rate, float decay, std::size_t n, float* __restrict w, const float* __restrict u,
+                const float* __restrict g) {
+  const AdamConstants c = constants;
+  for (std::size_t i = 0; i < n; ++i) w[i] -= rate * (g[i] / (std::sqrt(u[i] * c.unbias2) + c.epsilon)) + decay * w[i];
+}
+
 void adam_ahead(const AdamConstants& constants, float reach, std::size_t n, const float* w, const float* m, const float* u,
                 float* __restrict out) {
   const AdamConstants c = constants;
@@ -84,6 +95,21 @@ void Optimizer::update_piece(std::size_t first, std::span<float> weights, std::s
     case OptimizerKind::adamw:
       return adamw(adam_constants(spec_, updates_), to_float(rate * share), n, weights.data(), first_.data() + first,
                    second_.data() + first, gradient.data());
+  }
+}
+
+void Optimizer::update_apart_piece(std::size_t first, std::span<float> weights, std::span<const float> gradient, double rate,
+                                   double momentum, double share) const {
+  const std::size_t n = gradient.size();
+  require_held(first, weights.size(), n);
+  check(updates_ > 0, "what goes past the momentum comes after something that went into it");
+  const double reach = spec_.kind == OptimizerKind::sgd ? rate / (1 - momentum) : rate;
+  const float decay = to_float(reach * spec_.weight_decay * share);
+  switch (spec_.kind) {
+    case OptimizerKind::sgd: return sgd_apart(to_float(reach), decay, n, weights.data(), gradient.data());
+    case OptimizerKind::adamw:
+      return adam_apart(adam_constants(spec_, updates_), to_float(reach), decay, n, weights.data(), second_.data() + first,
+                        gradient.data());
   }
 }
 

@@ -38,6 +38,11 @@ class Optimizer {
   void update_piece(std::size_t first, std::span<float> weights, std::span<const float> gradient, double rate, double momentum,
                     double share = 1);
 
+  /// An update past the momentum, which stays as it is: sgd: w -= rate/(1-mu) * (g + wd*share*w), as much as g would move w in time by way
+  /// of v; adamw: w -= rate * (g/(sqrt(u^)+eps) + wd*share*w). There must have been an update before.
+  void update_apart_piece(std::size_t first, std::span<float> weights, std::span<const float> gradient, double rate, double momentum,
+                          double share) const;
+
   /// out = w - rho*rate*d where d is the direction the next update would take without a new gradient (sgd: v; adamw: m^/(sqrt(u^)+eps)).
   /// Before the first update d is 0. Both spans cover values [first, first + out.size()).
   void look_ahead(std::span<const float> weights, double rho, double rate, std::span<float> out, std::size_t first = 0) const;

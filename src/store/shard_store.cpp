@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 
 #include "base/check.h"
 
@@ -57,9 +58,11 @@ ShardStore::ShardStore(const Layout& layout, ServerId server, const OptimizerSpe
   for (const Run& run : runs_) values_.insert(values_.end(), initial_flat.begin() + run.flat, initial_flat.begin() + run.flat + run.count);
 }
 
-void ShardStore::apply(const Update& update, std::span<const WeightedPart> parts) {
+void ShardStore::apply(const Update& wanted, std::span<const WeightedPart> parts) {
   check(!parts.empty(), "an update has at least one part");
   for (const WeightedPart& part : parts) check(part.flat.size() == flat_values_, "a part covers the whole flat buffer");
+  Update update = wanted;
+  if (update.kind == UpdateKind::apart && optimizer_.updates() == 0) update.kind = UpdateKind::gradient;  // there is no momentum to spare
   if (update.kind == UpdateKind::gradient) {
     optimizer_.begin_update();
     rate_ = update.rate;
@@ -69,17 +72,64 @@ void ShardStore::apply(const Update& update, std::span<const WeightedPart> parts
 }
 
 void ShardStore::apply(const Update& update, std::span<const WeightedPart> parts, const Run& run) {
-  const bool optimized = update.kind == UpdateKind::gradient && run.kind == SliceKind::parameter;
+  const bool optimized = update.kind != UpdateKind::delta && run.kind == SliceKind::parameter;
+  const bool compensated = optimized && update.compensation > 0;
   Block block;
   for (std::size_t done = 0; done < run.count; done += block_values) {
     const std::span<float> sum(block.data(), std::min(block_values, run.count - done));
     const std::span<float> held(values_.data() + run.local + done, sum.size());
-    reduce(parts, run.flat + done, sum);
-    if (optimized)
+    if (compensated)
+      compensate(update, parts, run, done, sum);
+    else
+      reduce(parts, run.flat + done, sum);
+    if (optimized && update.kind == UpdateKind::apart)
+      optimizer_.update_apart_piece(run.local + done, held, sum, update.rate, update.momentum, update.share);
+    else if (optimized)
       optimizer_.update_piece(run.local + done, held, sum, update.rate, update.momentum, update.share);
     else
       add_to(1.0F, sum.data(), held);
   }
+}
+
+void ShardStore::compensate(const Update& update, std::span<const WeightedPart> parts, const Run& run, std::size_t done,
+                            std::span<float> sum) const {
+  const auto lambda = static_cast<float>(update.compensation);
+  std::fill(sum.begin(), sum.end(), 0.0F);
+  for (const WeightedPart& part : parts) {
+    const std::span<const float> base = bases_.find(part.base);
+    const float* const g = part.flat.data() + run.flat + done;
+    const auto weight = static_cast<float>(part.weight);
+    if (base.empty()) {
+      add_to(weight, g, sum);
+      continue;
+    }
+    const float* const then = base.data() + run.local + done;
+    const float* const now = values_.data() + run.local + done;
+    for (std::size_t i = 0; i < sum.size(); ++i) {
+      const float bound = std::abs(g[i]);
+      sum[i] += weight * (g[i] + std::clamp(lambda * g[i] * g[i] * (now[i] - then[i]), -bound, bound));
+    }
+  }
+}
+
+void ShardStore::keep(const Sent& sent, double rho) {
+  if (bases_.keep_again(sent, version_, rho)) return;
+  std::vector<float> values(optimizer_.first().size());
+  for (const Run& run : runs_)
+    if (run.kind == SliceKind::parameter)
+      optimizer_.look_ahead({values_.data() + run.local, run.count}, rho, rate_, std::span(values).subspan(run.local, run.count),
+                            run.local);
+  bases_.keep(sent, version_, rho, std::move(values));
+}
+
+double ShardStore::along(std::span<const float> flat) const {
+  check(flat.size() == flat_values_, "a contribution covers the whole flat buffer");
+  double sum = 0;
+  for (const Run& run : runs_) {
+    if (run.kind != SliceKind::parameter) continue;
+    for (std::size_t i = 0; i < run.count; ++i) sum += static_cast<double>(flat[run.flat + i]) * optimizer_.first()[run.local + i];
+  }
+  return sum;
 }
 
 void ShardStore::snapshot(double rho, std::span<float> flat_out) const {

@@ -1,32 +1,35 @@
-// The numbers of one server: the values of its slices, their optimizer state, their version. Knows no worker, no message, no codec:
-// who contributes, how heavily and when was decided before it is called.
+// The numbers of one server: the values of its slices, their optimizer state, their version, and what it has sent to whom as far as that
+// may still be needed. Knows no message and no codec: who contributes, how heavily and when was decided before it is called.
 #pragma once
 #include <cstdint>
 #include <span>
 #include <vector>
 
 #include "base/ids.h"
+#include "base/update_kind.h"
+#include "store/bases.h"
 #include "store/layout.h"
 #include "store/optimizer.h"
 
 namespace motley::store {
 
-enum class UpdateKind : std::uint8_t {
-  gradient,  // parameters: g = sum weight*part, then the optimizer's rule; statistics: s += sum weight*part
-  delta      // everything: w += sum weight*part
-};
+using motley::UpdateKind;
 
 struct Update {
   UpdateKind kind{};
   double rate{};      // gradient only
   double momentum{};  // gradient only
   double share = 1;   // gradient only: of a global batch, see Optimizer
+  /// apart only: lambda. A part g whose base is kept counts as g + clip(lambda*g*g*(w - base), |g|): an estimate of what g would be at the
+  /// values of now (delay compensation, Zheng et al. 2017). 0: as it is.
+  double compensation = 0;
 };
 
 /// One contribution. `flat` covers the whole flat buffer; a server reads its own slices of it.
 struct WeightedPart {
   std::span<const float> flat;
   double weight{};
+  Sent base{};  // what it was computed on
 };
 
 /// What a server needs beside the values to go on where one has stopped. `first` and `second` cover the whole flat buffer like the values;
@@ -55,6 +58,14 @@ class ShardStore {
   /// Parameters and statistics as they are.
   void values(std::span<float> flat_out) const;
 
+  /// Remembers what was sent, w - rho*rate*v as it is now, for compensation; see Bases. One pass for the first at a version.
+  void keep(const Sent& sent, double rho);
+  void forget(WorkerId worker) { bases_.forget(worker); }
+  [[nodiscard]] std::size_t bytes_kept() const { return bases_.bytes(); }
+
+  /// Inner product of this server's slices of a contribution with the optimizer's first moment: above 0 it goes the way the model goes.
+  [[nodiscard]] double along(std::span<const float> flat) const;
+
   [[nodiscard]] Version version() const { return version_; }
 
   /// This server's slices of the optimizer's state, into `out`, whose spans are made large enough; the rest of them stays as it is.
@@ -74,6 +85,7 @@ class ShardStore {
   static std::vector<Run> runs_of(const Layout& layout, ServerId server);
   static std::size_t parameters_in(std::span<const Run> runs);
   void apply(const Update& update, std::span<const WeightedPart> parts, const Run& run);
+  void compensate(const Update& update, std::span<const WeightedPart> parts, const Run& run, std::size_t done, std::span<float> sum) const;
   void copy_out(const Run& run, std::span<float> flat_out) const;
 
   std::size_t flat_values_;
@@ -81,6 +93,7 @@ class ShardStore {
   std::vector<float> values_;
   Optimizer optimizer_;
   double rate_ = 0;  // of the last gradient update
+  Bases bases_;
   Version version_{};
 };
 

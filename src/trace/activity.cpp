@@ -17,10 +17,12 @@ std::span<const Activity::Ended> Activity::told(const Event& e) {
       settle(e.worker, e.at);
       break;
     case Kind::compute_began:
+      if (workers_[e.worker.value].cancelled == e.step) break;  // it does not know yet
       workers_[e.worker.value].computing = true;
       settle(e.worker, e.at);
       break;
     case Kind::compute_ended:
+      if (workers_[e.worker.value].cancelled == e.step) break;
       workers_[e.worker.value].computing = false;
       ++workers_[e.worker.value].computed;
       settle(e.worker, e.at);
@@ -30,6 +32,17 @@ std::span<const Activity::Ended> Activity::told(const Event& e) {
       Now& now = workers_[e.worker.value];
       ++now.delivered;
       now.computed = std::max(now.computed, now.delivered);
+      settle(e.worker, e.at);
+      break;
+    }
+    case Kind::cancelled: {
+      Now& now = workers_[e.worker.value];
+      now.cancelled = e.step;
+      if (now.computed > now.delivered && !now.computing)
+        ++now.delivered;  // what it sends is for nobody
+      else
+        --now.released;
+      now.computing = false;
       settle(e.worker, e.at);
       break;
     }
@@ -44,7 +57,11 @@ std::span<const Activity::Ended> Activity::told(const Event& e) {
     case Kind::rested:
     case Kind::evaluated:
     case Kind::fault:
-    case Kind::returned: break;
+    case Kind::returned:
+    case Kind::discarded:
+    case Kind::state:
+    case Kind::straggles:
+    case Kind::grouped: break;
   }
   return ended_;
 }

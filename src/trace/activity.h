@@ -1,10 +1,11 @@
 // What each worker is doing, read from the events: the one state machine behind shares of time and timelines.
 //
-//   joined -> wait;  released -> receive;  compute_began -> compute;  compute_ended -> send;  contributed, dropped -> wait
+//   joined -> wait;  released -> receive;  compute_began -> compute;  compute_ended -> send;  contributed, dropped, cancelled -> wait
 //   With several steps under way: it computes while it does, else it sends while something of it is under way, else it receives.
 //   left, and for everyone finished -> gone: whatever is told of it later is a fenced worker that does not know it yet
 #pragma once
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -36,9 +37,10 @@ class Activity {
     Instant since{};
     bool here = true;
     bool computing = false;
-    std::uint64_t released = 0;   // steps
-    std::uint64_t computed = 0;   // of them
-    std::uint64_t delivered = 0;  // of those, to every server, or dropped
+    std::optional<Step> cancelled{};  // the last one
+    std::uint64_t released = 0;       // steps
+    std::uint64_t computed = 0;       // of them
+    std::uint64_t delivered = 0;      // of those, to every server, or dropped
   };
   void settle(WorkerId worker, Instant now);
   void turn(WorkerId worker, Doing next, Instant now);

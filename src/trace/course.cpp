@@ -22,6 +22,8 @@ void Course::told(const Event& e) {
     case Kind::counted:
       if (const auto step = under_way_.extract(key)) ends_.push_back(step.mapped().ended);
       break;
+    case Kind::cancelled:
+    case Kind::discarded:
     case Kind::dropped: under_way_.erase(key); break;
     case Kind::applied:
       if (ends_.size() > 1) {

@@ -5,9 +5,10 @@
 namespace motley::trace {
 
 std::string_view name_of(Kind kind) {
-  static constexpr std::array<std::string_view, 17> names{
-      "joined",  "left", "ordered", "leased", "released",  "compute_began", "compute_ended", "contributed", "applied",
-      "counted", "held", "dropped", "rested", "evaluated", "fault",         "finished",      "returned"};
+  static constexpr std::array<std::string_view, 22> names{
+      "joined",   "left",      "ordered",   "leased",  "released",  "compute_began", "compute_ended", "contributed",
+      "applied",  "counted",   "held",      "dropped", "rested",    "evaluated",     "fault",         "finished",
+      "returned", "cancelled", "discarded", "state",   "straggles", "grouped"};
   return names.at(static_cast<std::size_t>(kind));
 }
 

@@ -27,7 +27,12 @@ enum class Kind : std::uint8_t {
   evaluated,      // version; first = samples counted; value = accuracy, second = loss
   fault,          // first = node, last = kind of fault
   finished,       // why; first = samples counted
-  returned        // worker step; first..last = positions of its lease that it had no time for, epoch
+  returned,       // worker step; first..last = positions of its lease that it had no time for, epoch
+  cancelled,      // worker step; why: what it was computing is no longer wanted, its lease is back in the pool
+  discarded,      // worker step; why: contributed, but not used; its lease is back in the pool
+  state,          // first = state (0 in step, 1 lagging, 2 over-stale), last = gap, value = threshold, second = stragglers
+  straggles,      // worker; why; first = 1 from now on, 0 no more; value = its step in medians
+  grouped         // worker; first = its group from now on, last = groups that there are
 };
 
 struct Event {

@@ -38,7 +38,9 @@ void Summary::told(const Event& e) {
         finishes_.insert(std::move(step));
       }
       break;
-    case Kind::dropped: computing_.erase({e.worker, e.step}); break;
+    case Kind::dropped:
+    case Kind::cancelled: computing_.erase({e.worker, e.step}); break;
+    case Kind::discarded: finishes_.erase({e.worker, e.step}); break;
     case Kind::counted: {
       lanes_[e.worker.value].sums.samples += e.first;
       if (staleness_.size() <= e.last) staleness_.resize(e.last + 1);
@@ -59,6 +61,9 @@ void Summary::told(const Event& e) {
     case Kind::released:
     case Kind::rested:
     case Kind::fault:
+    case Kind::state:
+    case Kind::straggles:
+    case Kind::grouped:
     case Kind::finished: break;
     case Kind::returned: returned_ += e.last - e.first; break;
   }

@@ -11,6 +11,7 @@
 #include "base/ids.h"
 #include "base/lease.h"
 #include "base/time.h"
+#include "base/update_kind.h"
 
 namespace motley::wire {
 
@@ -80,6 +81,11 @@ struct Fenced {
   WorkerId worker;
 };
 struct Stop {};
+/// This step is no longer wanted: its samples are somebody else's now. What was computed of it counts for nothing.
+struct Cancel {
+  WorkerId worker;
+  Step step;
+};
 
 // worker -> server -----------------------------------------------------------------------------------------------------------------
 
@@ -99,19 +105,23 @@ struct Gathered {
   WorkerId worker;
   Step step;
 };
+/// Answer to Judge, for the values that live here.
+struct Judged {
+  ServerId server;
+  WorkerId worker;
+  Step step;
+  double along{};  // inner product with the optimizer's momentum
+};
 
 // chief -> server, in order, nothing lost while both live ---------------------------------------------------------------------------
 
-enum class UpdateKind : std::uint8_t {
-  gradient,  // g = sum weight*part, then the optimizer's rule
-  delta      // w += sum weight*part
-};
-BOOST_DESCRIBE_ENUM(UpdateKind, gradient, delta)
+using motley::UpdateKind;
 
 struct Part {
   WorkerId worker;
   Step step;
   double weight{};
+  Step parameters{};  // the step whose pull it was computed on
 };
 /// Turns version-1 into version. All parts are gathered already; they are summed in this order, then forgotten.
 struct Apply {
@@ -121,8 +131,14 @@ struct Apply {
   double momentum{};
   double share{};  // of a global batch that the parts make up
   std::vector<Part> parts;
+  double compensation{};  // lambda: parts are corrected for what has changed since the values they were computed on; 0: they are not
 };
-/// Forget a gathered contribution unapplied.
+/// Is this gathered contribution one that goes the way of the momentum? Answered by Judged.
+struct Judge {
+  WorkerId worker;
+  Step step;
+};
+/// Forget this contribution unapplied, whatever is here of it and whatever still comes.
 struct Discard {
   WorkerId worker;
   Step step;
@@ -134,6 +150,7 @@ struct Release {
   double rho{};
   std::uint8_t pull_bits{};    // fewer than 32: only what has changed since the last time is sent
   std::uint32_t pull_class{};  // workers of one class get the same bits
+  bool keep = false;           // remember what this worker gets: what it computes on it may be compensated
 };
 /// Hand this version's parameters out for evaluation, or with the optimizer's state for a checkpoint. It is the newest when this arrives.
 struct Export {
@@ -215,16 +232,19 @@ BOOST_DESCRIBE_STRUCT(Fenced, (), (worker))
 BOOST_DESCRIBE_STRUCT(Stop, (), ())
 BOOST_DESCRIBE_STRUCT(Push, (), (worker, step, slice, bits))
 BOOST_DESCRIBE_STRUCT(Gathered, (), (server, worker, step))
-BOOST_DESCRIBE_STRUCT(Part, (), (worker, step, weight))
-BOOST_DESCRIBE_STRUCT(Apply, (), (version, kind, rate, momentum, share, parts))
+BOOST_DESCRIBE_STRUCT(Part, (), (worker, step, weight, parameters))
+BOOST_DESCRIBE_STRUCT(Apply, (), (version, kind, rate, momentum, share, parts, compensation))
 BOOST_DESCRIBE_STRUCT(Discard, (), (worker, step))
-BOOST_DESCRIBE_STRUCT(Release, (), (worker, step, rho, pull_bits, pull_class))
+BOOST_DESCRIBE_STRUCT(Release, (), (worker, step, rho, pull_bits, pull_class, keep))
+BOOST_DESCRIBE_STRUCT(Judge, (), (worker, step))
+BOOST_DESCRIBE_STRUCT(Judged, (), (server, worker, step, along))
+BOOST_DESCRIBE_STRUCT(Cancel, (), (worker, step))
 BOOST_DESCRIBE_STRUCT(Export, (), (version, state))
 BOOST_DESCRIBE_STRUCT(Forget, (), (worker))
 BOOST_DESCRIBE_STRUCT(Pulled, (), (worker, step, version, slice, bits))
 
 /// The closed set. A message's place in this list is its kind on the wire: append, never reorder.
 using Message = std::variant<Hello, Contributed, Heartbeat, Leaving, Welcome, Order, Fenced, Stop, Push, Gathered, Apply, Discard, Release,
-                             Forget, Pulled, Export, Enquire, Briefing, Attach, Serve, Carried, CarriedAll, Began>;
+                             Forget, Pulled, Export, Enquire, Briefing, Attach, Serve, Carried, CarriedAll, Began, Judge, Judged, Cancel>;
 
 }  // namespace motley::wire

@@ -1,0 +1,47 @@
+#include "store/bases.h"
+
+#include <utility>
+
+namespace motley::store {
+
+bool Bases::keep_again(const Sent& sent, Version version, double rho) {
+  const auto found = ring_.find({version, rho});
+  if (found == ring_.end()) return false;
+  held_[sent.worker] = {sent.step, found->second};
+  free_unused();
+  return true;
+}
+
+void Bases::keep(const Sent& sent, Version version, double rho, std::vector<float> values) {
+  auto kept = std::make_shared<const Values>(std::move(values));
+  ring_.insert_or_assign({version, rho}, kept);
+  held_[sent.worker] = {sent.step, std::move(kept)};
+  free_unused();
+}
+
+void Bases::forget(WorkerId worker) {
+  held_.erase(worker);
+  free_unused();
+}
+
+void Bases::free_unused() {
+  std::erase_if(ring_, [](const auto& entry) { return entry.second.use_count() == 1; });
+  while (ring_.size() > most_) {
+    std::erase_if(held_, [&](const auto& entry) { return entry.second.values == ring_.begin()->second; });
+    ring_.erase(ring_.begin());
+  }
+}
+
+std::span<const float> Bases::find(const Sent& sent) const {
+  const auto found = held_.find(sent.worker);
+  if (found == held_.end() || found->second.step != sent.step) return {};
+  return *found->second.values;
+}
+
+std::size_t Bases::bytes() const {
+  std::size_t values = 0;
+  for (const auto& [key, kept] : ring_) values += kept->size();
+  return values * sizeof(float);
+}
+
+}  // namespace motley::store

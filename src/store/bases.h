@@ -1,0 +1,56 @@
+// Bases: what workers were sent and compute on, kept at a server so that what comes back late can be compensated for what has changed
+// since.
+//
+// A ring of versions: those sent to several workers at once are kept once, those that nobody computes on any more are freed, and of the
+// rest the oldest goes when there are more than `most`. A worker has one base: the last it was sent.
+// Memory: at most `most` times this server's parameters; usually one, and one more for each straggler.
+#pragma once
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "base/ids.h"
+
+namespace motley::store {
+
+/// What one worker was sent for one step.
+struct Sent {
+  WorkerId worker;
+  Step step;
+};
+
+class Bases {
+ public:
+  static constexpr std::size_t usual_most = 18;  // versions: what is later than 16 is not compensated
+  explicit Bases(std::size_t most = usual_most) : most_(most) {}
+
+  /// True when these values are here already; then `sent` is noted. Versions only grow.
+  [[nodiscard]] bool keep_again(const Sent& sent, Version version, double rho);
+  void keep(const Sent& sent, Version version, double rho, std::vector<float> values);
+  void forget(WorkerId worker);
+  /// Empty: not here (any more).
+  [[nodiscard]] std::span<const float> find(const Sent& sent) const;
+  /// All that is kept.
+  [[nodiscard]] std::size_t bytes() const;
+
+ private:
+  struct Key {
+    Version version;
+    double rho{};
+    auto operator<=>(const Key&) const = default;
+  };
+  using Values = std::vector<float>;
+  struct Held {
+    Step step;
+    std::shared_ptr<const Values> values;
+  };
+  void free_unused();
+
+  std::size_t most_;
+  std::map<Key, std::shared_ptr<const Values>> ring_;
+  std::map<WorkerId, Held> held_;
+};
+
+}  // namespace motley::store
