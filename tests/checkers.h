@@ -417,7 +417,6 @@ class WeightsSum : public Checker {
     Of of{};
     double global_batch = 1;
     bool clipped = false;
-    double most_gain = 1;  // strategies that share their momentum out among streams of updates scale what goes into it
   };
   explicit WeightsSum(Law law) : law_(law) {}
   [[nodiscard]] std::string_view name() const override { return "WeightsSum"; }
@@ -447,7 +446,7 @@ class WeightsSum : public Checker {
     }
   };
   void compare(const Event& e, const Sum& sum, std::string_view what) {
-    const double lawful = law_.of == Of::gradients ? law_.most_gain * sum.samples / law_.global_batch : 1.0;
+    const double lawful = law_.of == Of::gradients ? sum.samples / law_.global_batch : 1.0;
     const double tolerance = 1e-9 * std::max(1.0, lawful);
     if (sum.weight > lawful + tolerance || (!law_.clipped && sum.weight < lawful - tolerance))
       complain(e, fmt::format("{} sum to {}", what, sum.weight), fmt::format("{}{}", law_.clipped ? "at most " : "", lawful));

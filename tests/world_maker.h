@@ -122,6 +122,7 @@ inline policy::StrategySpec make_strategy(Dice& dice, std::size_t nodes, const p
   perhaps(&policy::Knobs::replan, dice.whole(1, 10));
   perhaps(&policy::Knobs::delay, dice.whole(0, 1));
   perhaps(&policy::Knobs::box, dice.one_in(2));
+  if (dice.one_in(3)) perhaps(&policy::Knobs::without, static_cast<policy::Off>(dice.whole(0, 9)));
   static constexpr std::array<policy::BitsWish, 5> bits{{{false, {32, 32}}, {false, {8, 8}}, {false, {4, 8}}, {false, {2, 4}}, {true, {}}}};
   perhaps(&policy::Knobs::bits, dice.of(bits));
   if (dice.one_in(6))

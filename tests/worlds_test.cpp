@@ -56,11 +56,12 @@ StalenessBound::Allowed allowed_staleness(const MadeWorld& made) {
 
 WeightsSum::Law weight_law(const MadeWorld& made) {
   const std::string& kind = made.strategy.kind;
-  const bool guarded = kind == "asp" || kind == "asp-look" || kind == "ssp" || kind == "dssp" || kind == "hps" || kind == "adaptive";
+  const bool guarded =
+      kind == "asp" || kind == "asp-look" || kind == "ssp" || kind == "dssp" || kind == "hps" || kind == "adaptive" || kind == "grouped";
   const bool clips = made.strategy.knobs.clip.value_or(guarded ? 1.5 : 0) > 0;
   return {.of = kind == "local-sgd" ? WeightsSum::Of::models : WeightsSum::Of::gradients,
           .global_batch = static_cast<double>(made.setting.global_batch),
-          .clipped = kind == "adaptive" ||                             // what is late counts less
+          .clipped = kind == "adaptive" || kind == "grouped" ||        // what is late counts less; K groups share the momentum out
                      (clips && made.arithmetic != Arithmetic::none)};  // without numbers there is no norm to clip
 }
 

@@ -171,7 +171,7 @@ void GateGroups::let_go(Instant now, Decisions& out) {
 }
 
 std::uint32_t GateGroups::staleness(WorkerId worker) const {
-  if (!rules_.foresee) return 0;
+  if (!rules_.foresee || worker.value >= places_.size()) return 0;
   return static_cast<std::uint32_t>(std::lround(lanes_.at(places_[worker.value].group).staleness));
 }
 

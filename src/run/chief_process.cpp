@@ -38,6 +38,7 @@ ChiefProcess::ChiefProcess(boost::asio::io_context& pump, ChiefProcessOptions op
       beginning_(options_.layout.servers > 1 ? std::move(beginning) : Beginning{}),
       links_to_(pump.get_executor(), options_.cluster),
       server_addresses_(options_.layout.servers),
+      elsewhere_(options_.layout),
       wanted_(options_.layout, options_.optimizer.kind),
       ticker_(pump),
       alarm_(pump, clock_, [this] { tell(protocol::Tick{}); }),
@@ -105,11 +106,9 @@ void ChiefProcess::heard(transport::Connection& from, wire::Message message) {
   if (std::holds_alternative<wire::Hello>(message)) return tell(protocol::Received{protocol::guest(link->id), std::move(message)});
   if (const auto worker = speaker(message)) return said_by_worker(*link, *worker, message);
   if (const auto* serve = std::get_if<wire::Serve>(&message)) return serving(*link, *serve);
-  if (std::holds_alternative<wire::Judged>(message) && link->server)
-    return tell(protocol::Received{protocol::peer(*link->server), std::move(message)});
-  if (const auto* gathered = std::get_if<wire::Gathered>(&message); gathered != nullptr && link->server) {
-    if (const auto bits = push_bits_.find({gathered->worker, gathered->step}); bits != push_bits_.end())
-      elsewhere_pushed_ += encoded_bytes(options_.layout, *link->server, bits->second);
+  const auto* gathered = std::get_if<wire::Gathered>(&message);
+  if (link->server && (gathered != nullptr || std::holds_alternative<wire::Judged>(message))) {
+    if (gathered != nullptr && gathered->server == *link->server) elsewhere_.gathered(*gathered);
     return tell(protocol::Received{protocol::peer(*link->server), std::move(message)});
   }
   expel(*link, fmt::format("a chief is never sent a {}", wire::name_of(message)));
@@ -236,16 +235,10 @@ void ChiefProcess::carry_out(const protocol::ChiefAction& action) {
   if (const auto event = protocol::narrated(action)) narrate(*event);
   std::visit(
       match{[&](const protocol::Send& a) { send(a); }, [&](const protocol::Joined&) {},
-            [&](const protocol::Left& a) {
-              push_bits_.erase(push_bits_.lower_bound({a.worker, Step{}}), push_bits_.lower_bound({WorkerId{a.worker.value + 1}, Step{}}));
-            },
-            [&](const protocol::Completed& a) {
-              push_bits_.erase({a.worker, a.step});
-            },
-            [&](const protocol::Cancelled& a) {
-              push_bits_.erase({a.worker, a.step});
-            },
-            [&](const protocol::WakeAt& a) { alarm_.at(a.when); }, [&](const protocol::Discarded&) {}, [&](const protocol::Noted&) {},
+            [&](const protocol::Left& a) { elsewhere_.over(a.worker); },
+            [&](const protocol::Completed& a) { elsewhere_.over(a.worker, a.step); },
+            [&](const protocol::Cancelled& a) { elsewhere_.over(a.worker, a.step); }, [&](const protocol::WakeAt& a) { alarm_.at(a.when); },
+            [&](const protocol::Discarded&) {}, [&](const protocol::Noted&) {},
             [&](const protocol::Returned& a) {
               for (const trace::Event& told : protocol::narrated(a)) narrate(told);
             },
@@ -277,8 +270,7 @@ void ChiefProcess::send(const protocol::Send& send) {
       final_values_.reset();  // no longer the last: the end asks for its own
     }
     if (send.to.id == 0) return shard_->hear(send.message);
-    if (const auto* release = std::get_if<wire::Release>(&send.message))
-      elsewhere_pulled_ += encoded_bytes(options_.layout, ServerId{send.to.id}, release->pull_bits);
+    if (const auto* release = std::get_if<wire::Release>(&send.message)) elsewhere_.released(ServerId{send.to.id}, *release);
     const auto server = by_server_.find(ServerId{send.to.id});
     if (server != by_server_.end()) server->second->connection->send(send.message);
     return;
@@ -297,7 +289,7 @@ void ChiefProcess::send(const protocol::Send& send) {
     by_worker_[welcome->worker] = link;
   }
   if (const auto* order = std::get_if<wire::Order>(&send.message)) {
-    if (options_.layout.servers > 1) push_bits_[{order->worker, order->step}] = order->push_bits;
+    elsewhere_.ordered(*order);
     for (const trace::Event& event : protocol::narrated(*order)) narrate(event);
   }
   link->connection->send(send.message);
@@ -379,8 +371,8 @@ void ChiefProcess::finish_when_done() {
   }
   if (!by_server_.empty() && !said_farewell_) return;
   ending_->events = events_;
-  ending_->bytes_pushed = shard_->bytes_pushed() + elsewhere_pushed_;
-  ending_->bytes_pulled = shard_->bytes_pulled() + elsewhere_pulled_;
+  ending_->bytes_pushed = shard_->bytes_pushed() + elsewhere_.pushed();
+  ending_->bytes_pulled = shard_->bytes_pulled() + elsewhere_.pulled();
   end(*ending_);
 }
 

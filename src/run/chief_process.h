@@ -19,6 +19,7 @@
 #include "run/alarm.h"
 #include "run/clock.h"
 #include "run/collection.h"
+#include "run/elsewhere.h"
 #include "run/inputs.h"
 #include "run/shape.h"
 #include "run/shard_host.h"
@@ -148,9 +149,7 @@ class ChiefProcess final : private transport::Accepts, private transport::Hears,
   std::vector<std::string> server_addresses_;
   std::uint32_t next_link_ = 0;
   std::vector<std::string> node_names_;
-  std::map<std::pair<WorkerId, Step>, std::uint8_t>
-      push_bits_;                                              // of orders whose contribution is not complete, when there are other servers
-  std::uint64_t elsewhere_pushed_ = 0, elsewhere_pulled_ = 0;  // bytes to and from the other servers
+  Elsewhere elsewhere_;
 
   Collection wanted_;
   std::size_t judging_ = 0;  // handed to the clerk and not back yet

@@ -1,0 +1,41 @@
+// Bytes that go past the chief: between workers and the other servers, reckoned from what the chief orders and hears.
+#pragma once
+#include <cstdint>
+#include <map>
+#include <utility>
+
+#include "run/carry.h"
+#include "store/layout.h"
+#include "wire/message.h"
+
+namespace motley::run {
+
+class Elsewhere {
+ public:
+  explicit Elsewhere(const store::Layout& layout) : layout_(layout) {}
+
+  void ordered(const wire::Order& order) {
+    if (layout_.servers > 1) push_bits_[{order.worker, order.step}] = order.push_bits;
+  }
+  void gathered(const wire::Gathered& gathered) {
+    const auto bits = push_bits_.find({gathered.worker, gathered.step});
+    if (bits != push_bits_.end()) pushed_ += encoded_bytes(layout_, gathered.server, bits->second);
+  }
+  void released(ServerId server, const wire::Release& release) { pulled_ += encoded_bytes(layout_, server, release.pull_bits); }
+  /// Nothing more is gathered of this step.
+  void over(WorkerId worker, Step step) { push_bits_.erase({worker, step}); }
+  void over(WorkerId worker) {
+    push_bits_.erase(push_bits_.lower_bound({worker, Step{}}), push_bits_.lower_bound({WorkerId{worker.value + 1}, Step{}}));
+  }
+
+  [[nodiscard]] std::uint64_t pushed() const { return pushed_; }
+  [[nodiscard]] std::uint64_t pulled() const { return pulled_; }
+
+ private:
+  const store::Layout& layout_;
+  std::map<std::pair<WorkerId, Step>, std::uint8_t> push_bits_;  // of what is under way
+  std::uint64_t pushed_ = 0;
+  std::uint64_t pulled_ = 0;
+};
+
+}  // namespace motley::run

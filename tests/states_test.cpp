@@ -1,0 +1,117 @@
+// adaptive in worlds that are hard on it: few workers that become 32 times slower, stop for a while, and die. Every state is entered and
+// every rule used; a checker outside confirms each from the trace alone.
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <vector>
+
+#include "checkers.h"
+#include "policy/strategies.h"
+#include "sim/world.h"
+#include "state_checker.h"
+#include "trace/sinks.h"
+
+namespace motley {
+namespace {
+
+using checkers::StatesFollowFromVersions;
+
+constexpr std::uint32_t global_batch = 48;
+constexpr std::uint64_t samples = 60'000;
+
+/// Three workers, of which one becomes 32 times slower again and again. So large an overhead that even a step of one sample takes it
+/// longer than over-stale allows, when steps do not end by themselves.
+sim::WorldOptions hard_world(std::uint64_t seed, bool deadly) {
+  sim::WorldOptions world;
+  for (std::uint32_t n = 0; n < 3; ++n) {
+    cluster::Node node;
+    node.name = "node" + std::to_string(n);
+    node.samples_per_second = 1000;
+    node.overhead = from_seconds(0.025);
+    node.jitter = 0.05;
+    node.link = {from_seconds(1e-4), 1e8, 1e8};
+    if (n == 2) node.slowdowns = cluster::Slowdowns{32, from_seconds(2), from_seconds(2)};
+    world.cluster.nodes.push_back(node);
+  }
+  world.cluster.server_nic = {from_seconds(1e-4), 1e9, 1e9};
+  world.cluster.silence_deadline = from_seconds(60);
+  if (deadly) {
+    Rng rng(seed, "deaths");
+    double at = 0;
+    for (int i = 0; i < 12; ++i) {
+      at += 0.5 + 2 * rng.uniform();
+      world.cluster.faults.push_back({at_seconds(at), cluster::FaultKind::kill, NodeId{2}, {}, 1});
+      at += 0.2;
+      world.cluster.faults.push_back({at_seconds(at), cluster::FaultKind::join, NodeId{2}, {}, 1});
+    }
+  }
+  const std::vector<store::TensorPlace> tensors{{0, 1000, store::SliceKind::parameter}};
+  world.layout = store::cut(tensors, 600, 1);
+  world.seed = seed;
+  world.chief.epoch_samples = world.chief.total_samples = samples;
+  world.chief.evaluate_every = samples;
+  world.chief.quorum = 3;
+  world.chief.silence_deadline = world.cluster.silence_deadline;
+  world.max_events = 3'000'000;
+  return world;
+}
+
+struct Watched {
+  StatesFollowFromVersions states{{.global_batch = global_batch}};
+  checkers::EverySampleOnce once{samples, samples};
+  checkers::VersionsOnlyGrow versions;
+  checkers::NothingFromTheDead dead;
+  sim::Ending ending;
+
+  void run(const sim::WorldOptions& world) {
+    policy::StrategySpec spec;
+    spec.kind = "adaptive";
+    spec.knobs.box = false;  // else nobody's step takes long
+    auto strategy = policy::make_strategy(spec, {global_batch, 0.9});
+    trace::Tee tee({&states, &once, &versions, &dead});
+    sim::NoNumbers none;
+    const policy::Schedule schedule({}, global_batch, samples, samples);
+    ending = sim::World(world, std::move(*strategy), schedule, none, tee).run();
+    for (const checkers::Checker* checker : std::initializer_list<const checkers::Checker*>{&states, &once, &versions, &dead})
+      for (const checkers::Complaint& complaint : checker->complaints())
+        ADD_FAILURE() << "seed " << world.seed << ", " << checker->name() << ": " << complaint;
+    EXPECT_EQ(ending.why, protocol::Ended::every_sample_counted) << "seed " << world.seed;
+  }
+};
+
+TEST(States, AWorldOf32TimesSlowerWorkersEntersEveryStateAndUsesEveryRule) {
+  std::uint64_t softened = 0;
+  std::uint64_t accepted = 0;
+  std::uint64_t discarded = 0;
+  std::uint64_t cancelled = 0;
+  std::uint64_t recovered = 0;
+  std::array<std::uint64_t, 3> entered{};
+  for (std::uint64_t seed = 0; seed < 20; ++seed) {
+    Watched watched;
+    watched.run(hard_world(seed, false));
+    for (std::size_t state = 0; state < entered.size(); ++state) entered[state] += watched.states.entered(state);
+    softened += watched.states.softened();
+    accepted += watched.states.accepted_over_stale();
+    discarded += watched.states.discarded();
+    cancelled += watched.states.cancelled();
+    recovered += watched.states.recovered();
+  }
+  EXPECT_GT(entered[0], 20U);
+  EXPECT_GT(entered[1], 20U);
+  EXPECT_GT(entered[2], 20U);
+  EXPECT_GT(softened, 20U) << "stragglers that came late counted less";
+  EXPECT_GT(accepted, 5U) << "over-stale, with the momentum";
+  EXPECT_GT(discarded, 5U) << "over-stale, against the momentum";
+  EXPECT_GT(cancelled, 20U);
+  EXPECT_GT(recovered, 20U);
+}
+
+TEST(States, WhoeverDiesInWhateverStateEverySampleCountsOnce) {
+  for (std::uint64_t seed = 100; seed < 130; ++seed) {
+    Watched watched;
+    watched.run(hard_world(seed, true));
+  }
+}
+
+}  // namespace
+}  // namespace motley
