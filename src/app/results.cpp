@@ -9,6 +9,7 @@
 #include <limits>
 
 #include "app/describe_cluster.h"
+#include "app/run_ribbons.h"
 
 namespace motley::app {
 namespace {
@@ -116,6 +117,8 @@ report::Row row_of(const Job& job, std::span<const RunResult> runs) {
   for (const trace::Course::Finish& finish : runs.front().course.finishes()) row.finishes.push_back({finish.time_s, finish.spread_s});
   row.returned_samples = static_cast<double>(runs.front().summary.returned());
   row.samples = static_cast<double>(runs.front().ending.samples);
+  row.states = states_of(job, runs.front());
+  row.groups = groups_of(job, runs.front());
   return row;
 }
 

@@ -161,6 +161,7 @@ void RunFolder::relive(const std::vector<trace::Event>& events) {
     writer_.told(event);
     summary_.told(event);
     course_.told(event);
+    ribbons_.told(event);
     timeline_.told(event);
     chrome_.told(event);
   }
@@ -204,6 +205,7 @@ void RunFolder::told(const trace::Event& event) {
   writer_.told(event);
   summary_.told(event);
   course_.told(event);
+  ribbons_.told(event);
   timeline_.told(event);
   metrics_.told(event);
   chrome_.told(event);
@@ -224,6 +226,7 @@ Result<RunResult> RunFolder::finish(const Job& job, const std::vector<std::strin
   result.trace_sha256 = writer_.finish();
   result.summary = std::move(summary_);
   result.course = std::move(course_);
+  result.ribbons = std::move(ribbons_);
   result.timeline = timeline_.lanes();
   result.sum_of_parts = sum_of_parts;
   chrome_.finish();

@@ -20,9 +20,10 @@
 #include "report/chrome_trace.h"
 #include "report/metrics.h"
 #include "report/tensorboard.h"
+#include "trace/course.h"
+#include "trace/ribbons.h"
 #include "trace/sinks.h"
 #include "trace/summary.h"
-#include "trace/course.h"
 #include "trace/timeline.h"
 
 namespace motley::app {
@@ -69,6 +70,7 @@ class RunFolder : public trace::Sink {
   trace::Writer writer_;
   trace::Summary summary_;
   trace::Course course_;
+  trace::Ribbons ribbons_;
   trace::Timeline timeline_;
   report::Metrics metrics_;
   report::ChromeTrace chrome_;

@@ -6,6 +6,7 @@
 
 #include "protocol/ending.h"
 #include "trace/course.h"
+#include "trace/ribbons.h"
 #include "trace/summary.h"
 #include "trace/timeline.h"
 
@@ -17,6 +18,7 @@ struct RunResult {
   protocol::Ending ending;
   trace::Summary summary;
   trace::Course course;
+  trace::Ribbons ribbons;
   std::vector<trace::Timeline::Lane> timeline;  // a few steps from the middle
   std::string trace_sha256;
   double sum_of_parts = 0;

@@ -68,7 +68,7 @@ Result<RunResult> run_job(const Job& job, const Material& material, const Simula
   trace::Writer writer;
   trace::Timeline timeline = timeline_window(job, training->chief.total_samples);
   Progress progress(options.progress, training->chief.total_samples);
-  std::vector<trace::Sink*> sinks{&writer, &result.summary, &result.course, &timeline, &progress};
+  std::vector<trace::Sink*> sinks{&writer, &result.summary, &result.course, &result.ribbons, &timeline, &progress};
   if (options.also != nullptr) sinks.push_back(options.also);
   trace::Tee tee(std::move(sinks));
 

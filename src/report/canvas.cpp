@@ -78,6 +78,8 @@ void Canvas::begin_strategy(std::size_t row, std::string_view css) {
   body_ += fmt::format("<g class=\"{}{}{}\" data-s=\"{}\">\n", strategy_class(row), css.empty() ? "" : " ", css, row);
 }
 
+void Canvas::begin_colour(std::size_t number) { body_ += fmt::format("<g class=\"{}\">\n", strategy_class(number)); }
+
 void Canvas::end_group() { body_ += "</g>\n"; }
 
 std::string inline_svg(const Drawing& drawing, const Canvas& canvas) { return opening(drawing, "") + canvas.body() + "</svg>\n"; }

@@ -47,6 +47,13 @@ class Canvas {
     draw();
     end_group();
   }
+  /// In the colour of line number `number`, without belonging to a strategy.
+  template <class Draw>
+  void coloured(std::size_t number, Draw draw) {
+    begin_colour(number);
+    draw();
+    end_group();
+  }
   /// SVG written elsewhere, taken as it is.
   void raw(std::string_view svg) { body_ += svg; }
 
@@ -55,6 +62,7 @@ class Canvas {
  private:
   void begin_clip(Box box, std::string_view id);
   void begin_strategy(std::size_t row, std::string_view css);
+  void begin_colour(std::size_t number);
   void end_group();
   void finish(std::string_view element, std::string_view tip);
   std::string body_;

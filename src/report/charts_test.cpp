@@ -5,9 +5,12 @@
 
 #include "report/accuracy_chart.h"
 #include "report/course_chart.h"
+#include "report/groups_chart.h"
 #include "report/markup_for_tests.h"
 #include "report/sample_for_tests.h"
 #include "report/staleness_chart.h"
+#include "report/state_staleness_chart.h"
+#include "report/states_chart.h"
 #include "report/style.h"
 #include "report/target_chart.h"
 #include "report/timeline_chart.h"
@@ -52,11 +55,15 @@ Comparison all_nan() {
 
 /// All that a page draws of `comparison`, and the file for the README.
 std::vector<std::string> drawings(const Comparison& comparison) {
-  std::vector<std::string> all{accuracy_chart(comparison), accuracy_svg(comparison), target_chart(comparison), phase_legend()};
+  std::vector<std::string> all{accuracy_chart(comparison), accuracy_svg(comparison), target_chart(comparison), phase_legend(),
+                               states_legend()};
   for (std::size_t i = 0; i < comparison.rows.size(); ++i) {
     all.push_back(timeline_chart(comparison.rows[i], i, common_window_s(comparison)));
     all.push_back(staleness_chart(comparison.rows[i], i, staleness_bars(comparison)));
     all.push_back(course_chart(comparison.rows[i], i));
+    all.push_back(state_staleness_chart(comparison.rows[i], i));
+    all.push_back(groups_chart(comparison.rows[i], i));
+    if (has_states(comparison.rows[i])) all.push_back(states_chart(comparison.rows[i], i));
   }
   return all;
 }

@@ -5,6 +5,8 @@
 #include <string>
 #include <vector>
 
+#include "report/ribbons.h"
+
 namespace motley::report {
 
 /// What a worker is doing, as seen from itself.
@@ -71,6 +73,8 @@ struct Row {
   double returned_samples{};             // of the first seed: there was no time for them, others did them
   double samples{};                      // of the first seed
   std::vector<std::uint64_t> staleness;  // histogram of the first seed: [k] = contributions applied k versions late
+  States states;                         // of the first seed; empty: its strategy has none
+  Groups groups;                         // likewise
 };
 
 struct Comparison {

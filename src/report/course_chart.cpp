@@ -11,7 +11,6 @@
 #include "report/canvas.h"
 #include "report/number.h"
 #include "report/scale.h"
-#include "report/style.h"
 #include "report/text.h"
 
 namespace motley::report {
@@ -43,14 +42,6 @@ std::vector<At> stairs(const std::vector<Course::Share>& shares, const Scale& x,
   return points;
 }
 
-/// In the colour of line number `index`, without belonging to a strategy.
-template <class Draw>
-void coloured(Canvas& canvas, std::size_t index, Draw draw) {
-  canvas.raw(fmt::format("<g class=\"{}\">\n", strategy_class(index)));
-  draw();
-  canvas.raw("</g>\n");
-}
-
 void draw_batches(Canvas& canvas, const Row& row, Box plot, const Scale& x) {
   double most = 1;
   for (const Course& course : row.courses)
@@ -60,7 +51,7 @@ void draw_batches(Canvas& canvas, const Row& row, Box plot, const Scale& x) {
   axis_left(canvas, plot, y, ticks(extent, 4), plain_label, "samples per step");
   axis_below(canvas, plot, x, ticks(x.extent, 6), plain_label, "");
   for (std::size_t w = 0; w < std::min(row.courses.size(), most_workers); ++w)
-    coloured(canvas, w, [&] {
+    canvas.coloured(w, [&] {
       canvas.polyline(stairs(row.courses[w].shares, x, y, [](const Course::Share& s) { return s.samples; }), "mean", row.courses[w].worker);
     });
 }
@@ -75,7 +66,7 @@ void draw_bits(Canvas& canvas, const Row& row, Box plot, const Scale& x) {
   axis_below(canvas, plot, x, ticks(x.extent, 6), plain_label, "");
   const auto power = [](double bits) { return bits > 0 ? std::log2(bits) : 5.0; };
   for (std::size_t w = 0; w < std::min(row.courses.size(), most_workers); ++w)
-    coloured(canvas, w, [&] {
+    canvas.coloured(w, [&] {
       const auto& shares = row.courses[w].shares;
       canvas.polyline(stairs(shares, x, y, [&](const Course::Share& s) { return power(s.push_bits); }), "mean", row.courses[w].worker);
       canvas.polyline(stairs(shares, x, y, [&](const Course::Share& s) { return power(s.pull_bits); }), "seed", row.courses[w].worker);
@@ -103,7 +94,7 @@ void draw_names(Canvas& canvas, const Row& row, double y) {
     const std::string name = shorten(printable(row.courses[w].worker), name_width);
     const double room = 28 + 7 * static_cast<double>(width(name));
     if (x + room > chart_width) break;
-    coloured(canvas, w, [&] { canvas.polyline({{x, y - 4}, {x + 14, y - 4}}, "mean"); });
+    canvas.coloured(w, [&] { canvas.polyline({{x, y - 4}, {x + 14, y - 4}}, "mean"); });
     canvas.text({x + 19, y}, name, "small");
     x += room;
   }

@@ -5,11 +5,14 @@
 
 #include "report/columns.h"
 #include "report/course_chart.h"
+#include "report/groups_chart.h"
 #include "report/headline.h"
 #include "report/number.h"
 #include "report/page_assets.h"
 #include "report/ranking.h"
 #include "report/staleness_chart.h"
+#include "report/state_staleness_chart.h"
+#include "report/states_chart.h"
 #include "report/style.h"
 #include "report/target_chart.h"
 #include "report/text.h"
@@ -137,6 +140,38 @@ std::string staleness_section(const Comparison& comparison) {
       fmt::format("<div class=\"triple\">\n{}</div>\n", charts));
 }
 
+/// Only of strategies that tell how far apart the workers are.
+std::string states_section(const Comparison& comparison) {
+  std::string ribbons;
+  std::string delays;
+  for (std::size_t i = 0; i < comparison.rows.size(); ++i) {
+    if (!has_states(comparison.rows[i])) continue;
+    ribbons += states_chart(comparison.rows[i], i);
+    delays += state_staleness_chart(comparison.rows[i], i);
+  }
+  if (ribbons.empty()) return {};
+  return section("states", "Who straggled, and what became of it",
+                 "The first seed, over its whole training. Above: how far apart the workers were. A row per worker: where it straggled and "
+                 "went its own way; rest the pointer on it for the reason.",
+                 fmt::format("{}<div class=\"pair\">\n{}</div>\n", states_legend(), ribbons)) +
+         section("state-staleness", "Staleness by state",
+                 "How many versions late contributions were applied, by the state at that moment. Heights are scaled to each state's "
+                 "tallest bar.",
+                 fmt::format("<div class=\"triple\">\n{}</div>\n", delays));
+}
+
+/// Only of strategies that put workers into groups.
+std::string groups_section(const Comparison& comparison) {
+  std::string charts;
+  for (std::size_t i = 0; i < comparison.rows.size(); ++i)
+    if (has_groups(comparison.rows[i])) charts += groups_chart(comparison.rows[i], i);
+  if (charts.empty()) return {};
+  return section("groups", "Who worked in step with whom",
+                 "The first seed, over its whole training. Workers of one colour wait for each other; below, how far each group's updates "
+                 "moved the model.",
+                 fmt::format("<div class=\"pair\">\n{}</div>\n", charts));
+}
+
 std::string seeds_text(const Comparison& comparison) {
   std::string out;
   for (const std::uint64_t seed : comparison.seeds) out += fmt::format("{}{}", out.empty() ? "" : ", ", seed);
@@ -163,7 +198,8 @@ std::string cluster_section(const Comparison& comparison) {
 
 std::string charts_of_rows(const Comparison& comparison) {
   if (comparison.rows.empty()) return {};
-  return timeline_section(comparison) + course_section(comparison) + staleness_section(comparison);
+  return timeline_section(comparison) + course_section(comparison) + states_section(comparison) + groups_section(comparison) +
+         staleness_section(comparison);
 }
 
 }  // namespace

@@ -41,7 +41,9 @@ details dt{color:var(--ink)}
 details dd{margin:0}
 svg.chart{display:block;width:100%;height:auto}
 #accuracy,#target{min-width:720px}
-#phases{width:440px;max-width:100%;margin:0 0 14px}
+#phases,#states-legend{max-width:100%;margin:0 0 14px}
+#phases{width:440px}
+#states-legend{width:660px}
 .pair,.triple{display:grid;gap:20px 28px}
 .pair{grid-template-columns:repeat(auto-fill,minmax(min(100%,440px),1fr))}
 .triple{grid-template-columns:repeat(auto-fill,minmax(min(100%,280px),1fr))}

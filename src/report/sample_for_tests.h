@@ -115,6 +115,36 @@ inline std::vector<Course> sample_courses() {
   return courses;
 }
 
+/// As `adaptive` tells them: the last of four straggles in the middle, is cancelled and at last discarded.
+inline States sample_states() {
+  States states;
+  states.whole = {{0, 8, State::in_step}, {8, 14, State::lagging}, {14, 15, State::over_stale}, {15, 30, State::in_step}};
+  states.lasted_s = {23, 6, 1};
+  for (int w = 0; w < 4; ++w) states.workers.push_back({"node-" + std::to_string(w), {}, {}, 0});
+  states.workers[3].straggling = {{8, 15, "its step takes far longer than the others'"}};
+  states.workers[3].marks = {{14.2, true, "it would come too late to be of use"},
+                             {14.9, false, "it points against the way the model goes"}};
+  states.workers[3].straggled_s = 7;
+  states.cancelled = states.discarded = 1;
+  states.staleness = {{{400, 20}, {40, 5, 30, 12}, {}}};
+  return states;
+}
+
+/// As `grouped` tells them: one group, then two, then one worker goes over.
+inline Groups sample_groups() {
+  Groups groups;
+  groups.workers = {{"node-0", {{0, 4, 0}, {4, 30, 1}}},
+                    {"node-1", {{0, 4, 0}, {4, 18, 1}, {18, 30, 0}}},
+                    {"node-2", {{0, 30, 0}}},
+                    {"node-3", {{0, 30, 0}}}};
+  groups.rates.resize(2);
+  for (int i = 0; i < 60; ++i) {
+    groups.rates[0].push_back({0.5 * i, i < 8 ? 0.02 : 0.005});
+    if (i >= 8) groups.rates[1].push_back({0.5 * i, i < 36 ? 0.015 : 0.01});
+  }
+  return groups;
+}
+
 inline Row sample_row(const Character& one, std::uint64_t number, std::size_t seeds, double target) {
   Row row;
   row.strategy = one.name;
@@ -141,6 +171,8 @@ inline Row sample_row(const Character& one, std::uint64_t number, std::size_t se
   row.returned_samples = 1'800;
   row.timeline = sample_timeline(one, Rng(number, "timeline"));
   row.staleness = sample_staleness(one, Rng(number, "staleness"));
+  if (row.strategy.starts_with("adaptive")) row.states = sample_states();
+  if (row.strategy.starts_with("grouped")) row.groups = sample_groups();
   return row;
 }
 

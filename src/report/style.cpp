@@ -55,6 +55,11 @@ constexpr std::string_view shapes = R"(
 .chart .receive{fill:#3fbf9b}
 .chart .wait{fill:#e3d3d6}
 .chart .wait-edge{stroke:#b08089;stroke-width:1}
+.chart .in-step{fill:#8fcdb9}
+.chart .lagging,.chart .straggles{fill:#e69f00}
+.chart .over-stale{fill:#c4421a}
+.chart .cancelled{fill:none;stroke:#1c2126;stroke-width:1.6;stroke-linecap:round}
+.chart .discarded{fill:#ffffff;stroke:#1c2126;stroke-width:1.4}
 .chart .fades{transition:opacity .12s}
 .chart .faded{opacity:.12}
 .swatch line{stroke:currentColor;stroke-width:3;stroke-linecap:round}
@@ -75,6 +80,10 @@ constexpr std::string_view dark_shapes = R"(
 .chart .compute{fill:#3b7cae}
 .chart .wait{fill:#43343a}
 .chart .wait-edge{stroke:#8d6670}
+.chart .in-step{fill:#2f7d68}
+.chart .over-stale{fill:#e2603a}
+.chart .cancelled{stroke:#e8ebee}
+.chart .discarded{fill:#14181d;stroke:#e8ebee}
 )";
 
 }  // namespace

@@ -9,6 +9,7 @@
 
 #include "report/axes.h"
 #include "report/canvas.h"
+#include "report/lanes.h"
 #include "report/number.h"
 #include "report/scale.h"
 #include "report/style.h"
@@ -18,11 +19,8 @@ namespace motley::report {
 namespace {
 
 constexpr double chart_width = 530;
-constexpr std::size_t most_lanes = 32;
-constexpr double most_unlike = 6;       // windows that differ more get a scale each
-constexpr double too_thin = 0.05;       // pixels
-constexpr std::size_t name_width = 14;  // columns
-constexpr double letter_width = 6.6;
+constexpr double most_unlike = 6;  // windows that differ more get a scale each
+constexpr double too_thin = 0.05;  // pixels
 
 bool drawable(const Span& span) { return std::isfinite(span.begin_s) && std::isfinite(span.end_s) && span.end_s > span.begin_s; }
 
@@ -42,15 +40,6 @@ std::optional<Window> window_of(const Row& row) {
   return window;
 }
 
-/// Lanes grow thinner as they grow more.
-double lane_height(std::size_t lanes) { return lanes <= 8 ? 20 : lanes <= 16 ? 15 : 12; }
-
-double name_room(const Row& row) {
-  std::size_t longest = 2;
-  for (const Lane& lane : row.timeline) longest = std::max(longest, std::min(width(printable(lane.worker)), name_width));
-  return letter_width * static_cast<double>(longest) + 14;
-}
-
 void draw_span(Canvas& canvas, Box box, Phase phase, std::string_view tip) {
   if (phase != Phase::wait) return canvas.rect(box, phase_class(phase), tip);
   // Waiting is told by shape too, not by colour alone: a thin block with a line through it.
@@ -59,7 +48,7 @@ void draw_span(Canvas& canvas, Box box, Phase phase, std::string_view tip) {
 }
 
 void draw_lane(Canvas& canvas, const Lane& lane, Box box, const Scale& x) {
-  canvas.text({box.x - 8, box.y + box.height / 2 + 4}, shorten(printable(lane.worker), name_width), "small end", lane.worker);
+  lane_name(canvas, box, lane.worker);
   for (const Span& span : lane.spans) {
     if (!drawable(span)) continue;
     const double from = std::clamp(x(span.begin_s), box.x, box.right());
@@ -116,17 +105,16 @@ std::string timeline_chart(const Row& row, std::size_t index, std::optional<doub
     nothing_to_show(canvas, {2, 30, chart_width - 8, 60}, "No timeline was recorded.");
     return inline_svg(drawing(row, index, 100), canvas);
   }
-  const std::size_t lanes = std::min(row.timeline.size(), most_lanes);
-  const double pitch = lane_height(lanes);
-  const double names = name_room(row);
-  const Box plot{names, 30, chart_width - names - 6, pitch * static_cast<double>(lanes)};
+  std::vector<std::string> names;
+  for (const Lane& lane : row.timeline) names.push_back(lane.worker);
+  const Lanes rows = lanes(names, 30, chart_width - 6);
+  const Box plot = rows.plot;
   const double across = shown_s.value_or(window->end_s - window->begin_s);
   const Scale x{{window->begin_s, window->begin_s + across}, plot.x, plot.right()};
   const Scale from_zero{{0, across}, plot.x, plot.right()};
-  const std::string more = row.timeline.size() > lanes ? fmt::format("and {} more workers", row.timeline.size() - lanes) : "";
+  const std::string more = more_lanes(rows, row.timeline.size());
   axis_below(canvas, plot, from_zero, ticks(from_zero.extent, 6), seconds_label, more);
-  for (std::size_t i = 0; i < lanes; ++i)
-    draw_lane(canvas, row.timeline[i], {plot.x, plot.y + pitch * static_cast<double>(i) + 1.5, plot.width, pitch - 3}, x);
+  for (std::size_t i = 0; i < rows.shown; ++i) draw_lane(canvas, row.timeline[i], rows.row(i), x);
   return inline_svg(drawing(row, index, plot.bottom() + (more.empty() ? 24 : 42)), canvas);
 }
 

@@ -1,0 +1,111 @@
+#include "trace/ribbons.h"
+
+#include <algorithm>
+
+namespace motley::trace {
+
+void Ribbons::told(const Event& e) {
+  const double now_s = seconds(e.at);
+  last_s_ = std::max(last_s_, now_s);
+  switch (e.kind) {
+    case Kind::joined: joined(e); break;
+    case Kind::left: left(e); break;
+    case Kind::counted: counted(e); break;
+    case Kind::applied: applied(e); break;
+    case Kind::state:
+      has_states_ = true;
+      state_ = static_cast<std::uint32_t>(std::min<std::uint64_t>(e.first, states_known - 1));
+      states_.turn(now_s, state_);
+      break;
+    case Kind::straggles:
+      has_states_ = true;
+      lane(e.worker).straggling.turn(now_s, e.first == 1 ? Ribbon::Value(e.why) : std::nullopt);
+      break;
+    case Kind::cancelled:
+      has_states_ = true;
+      lane(e.worker).marks.add({now_s, true, e.why});
+      ++lane(e.worker).cancelled;
+      break;
+    case Kind::discarded:
+      has_states_ = true;
+      lane(e.worker).marks.add({now_s, false, e.why});
+      ++lane(e.worker).discarded;
+      break;
+    case Kind::grouped:
+      has_groups_ = true;
+      lane(e.worker).group = static_cast<std::uint32_t>(std::min(e.first, most_groups - 1));
+      lane(e.worker).groups.turn(now_s, lane(e.worker).group);
+      break;
+    default: break;  // the rest says nothing about this
+  }
+}
+
+Ribbons::Lane& Ribbons::lane(WorkerId worker) {
+  if (lanes_.size() <= worker.value) lanes_.resize(worker.value + 1);
+  return lanes_[worker.value];
+}
+
+void Ribbons::joined(const Event& e) {
+  Lane& joining = lane(e.worker);
+  joining.node = static_cast<std::uint32_t>(e.first);
+  if (!joining.here) ++here_;
+  joining.here = true;
+  if (here_ == 1) states_.turn(seconds(e.at), state_);
+}
+
+void Ribbons::left(const Event& e) {
+  Lane& leaving = lane(e.worker);
+  leaving.straggling.turn(seconds(e.at), std::nullopt);
+  leaving.groups.turn(seconds(e.at), std::nullopt);
+  leaving.group.reset();
+  if (leaving.here) --here_;
+  leaving.here = false;
+  if (here_ > 0) return;
+  state_ = 0;
+  states_.turn(seconds(e.at), std::nullopt);
+}
+
+void Ribbons::counted(const Event& e) {
+  Delays& delays = staleness_[state_];
+  const std::size_t late = std::min<std::uint64_t>(e.last, most_delays - 1);
+  if (delays.size() <= late) delays.resize(late + 1);
+  ++delays[late];
+  if (const auto group = lane(e.worker).group) weights_[*group] += e.value;
+}
+
+void Ribbons::applied(const Event& e) {
+  double whole = 0;
+  for (const auto& [group, weight] : weights_) whole += weight;
+  const auto most = std::max_element(weights_.begin(), weights_.end(), [](const auto& a, const auto& b) { return a.second < b.second; });
+  if (most != weights_.end()) rates_[most->first].add({seconds(e.at), e.value * whole});
+  weights_.clear();
+}
+
+std::array<double, Ribbons::states_known> Ribbons::state_lasted_s() const {
+  std::array<double, states_known> result{};
+  for (const auto& [state, lasted_s] : states_.lasted(last_s_)) result[state] = lasted_s;
+  return result;
+}
+
+std::vector<Ribbons::Worker> Ribbons::workers() const {
+  std::vector<Worker> result;
+  for (const Lane& lane : lanes_) {
+    Worker& worker = result.emplace_back();
+    worker.node = lane.node;
+    worker.straggling = lane.straggling.stretches(last_s_);
+    worker.groups = lane.groups.stretches(last_s_);
+    worker.marks = lane.marks.values();
+    for (const auto& [why, lasted_s] : lane.straggling.lasted(last_s_)) worker.straggled_s += lasted_s;
+    worker.cancelled = lane.cancelled;
+    worker.discarded = lane.discarded;
+  }
+  return result;
+}
+
+std::map<std::uint32_t, std::vector<Ribbons::Rate>> Ribbons::rates() const {
+  std::map<std::uint32_t, std::vector<Rate>> result;
+  for (const auto& [group, kept] : rates_) result[group] = kept.values();
+  return result;
+}
+
+}  // namespace motley::trace
