@@ -183,6 +183,7 @@ TEST(GateGroups, StalenessIsWhatTheOthersUsuallyMakeMeanwhile) {
   for (const bool foresee : {true, false}) {
     GateGroups::Rules rules = without_turns();
     rules.foresee = foresee;
+    rules.hold = false;
     GateDriver gate = parted(rules);
     for (int i = 0; i < 60; ++i) {  // four fast rounds to one slow one
       for (int fast = 0; fast < 4; ++fast) gate.finish(0), gate.finish(1);
