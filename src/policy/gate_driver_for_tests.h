@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/check.h"
 #include "policy/gate.h"
 
 namespace motley::policy {
@@ -40,6 +41,7 @@ class GateDriver {
     return carry_out();
   }
   std::string finish(std::uint32_t id) {
+    done_with_a_step(id);
     const Contribution contribution{WorkerId{id}, steps_[id], bases_[id], 1, 1, 1.0, expected_of(id)};
     monitor_.observe(contribution);
     gate_->contributed(now, contribution, decisions_);
@@ -62,15 +64,21 @@ class GateDriver {
   }
   [[nodiscard]] const Gate& gate() const { return *gate_; }
   std::string leave(std::uint32_t id) {
+    busy_.erase(id);
     gate_->left(now, WorkerId{id}, decisions_);
     return carry_out();
   }
   std::string refuse(std::uint32_t id) {
+    done_with_a_step(id);
     gate_->refused(now, WorkerId{id}, decisions_);
     return carry_out();
   }
 
  private:
+  void done_with_a_step(std::uint32_t id) {
+    check(busy_[id] > 0, "who is done was ordered something");
+    --busy_[id];
+  }
   [[nodiscard]] Duration expected_of(std::uint32_t id) const {
     const auto own = expects.find(id);
     return own == expects.end() ? expected : own->second;
@@ -102,8 +110,10 @@ class GateDriver {
     for (const Judge& which : decisions_.judge) judged += fmt::format("{} {}", judged.empty() ? "judge" : ",", which.worker.value);
     for (const Drop& which : decisions_.drop)
       dropped += fmt::format("{} {} ({})", dropped.empty() ? "drop" : ",", which.worker.value, name_of(which.why));
-    for (const Cancel& which : decisions_.cancel)
+    for (const Cancel& which : decisions_.cancel) {
+      busy_.erase(which.worker.value);
       cancelled += fmt::format("{} {} ({})", cancelled.empty() ? "cancel" : ",", which.worker.value, name_of(which.why));
+    }
     // NOLINTNEXTLINE(modernize-loop-convert): the list may grow on the way
     for (std::size_t i = 0; i < decisions_.release.size(); ++i) {
       const auto [worker, why] = decisions_.release[i];
@@ -111,6 +121,7 @@ class GateDriver {
       if (work) {
         steps_[worker.value] = steps_[worker.value].next();
         bases_[worker.value] = version_;
+        ++busy_[worker.value];
         gate_->ordered(now, worker, expected_of(worker.value));
       } else {
         gate_->rested(now, worker, decisions_);
@@ -131,6 +142,7 @@ class GateDriver {
   Version version_;  // as many as were applied
   std::map<std::uint32_t, Step> steps_;
   std::map<std::uint32_t, Version> bases_;
+  std::map<std::uint32_t, std::uint32_t> busy_;  // steps
   Decisions decisions_;
 };
 

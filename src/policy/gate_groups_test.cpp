@@ -196,15 +196,13 @@ TEST(GateGroups, StalenessIsWhatTheOthersUsuallyMakeMeanwhile) {
 
 // Turns ----------------------------------------------------------------------------------------------------------------------------------
 
-/// Both groups end their rounds at the same moment, over and over; how often the fast ones were sent away with nothing to do.
-int waits_in(GateDriver& gate, int rounds) {
+/// From this moment on both groups end their rounds together, every 400 ms; how often the fast ones had to wait.
+int waits_in(GateDriver& gate, int begin_ms, int rounds) {
   int waits = 0;
   for (int round = 1; round <= rounds; ++round) {
-    const int now = 400 * round;
-    gate.finish_at(now, 2), gate.finish(3);
+    gate.finish_at(begin_ms + 400 * round, 2), gate.finish(3);
     gate.finish(0);
-    const std::string answer = gate.finish(1);
-    if (answer.find("release") != std::string::npos) continue;
+    if (gate.finish(1).find("release") != std::string::npos) continue;
     ++waits;
     EXPECT_TRUE(gate.wake && *gate.wake > gate.now) << "it says when";
     if (!gate.wake) return waits;
@@ -215,26 +213,30 @@ int waits_in(GateDriver& gate, int rounds) {
   return waits;
 }
 
-TEST(GateGroups, GroupsThatBeginTogetherThreeTimesAreMovedApart) {
+/// Two groups whose rounds have never begun together, as of 13 s.
+GateDriver never_together(bool turns) {
   GateGroups::Rules rules;
   rules.hold = false;
-  // Parted without taking turns into account: time stands still until then.
+  rules.turns = turns;
   GateDriver gate(std::make_unique<GateGroups>(rules));
   gate.expected = milliseconds(400);
   gate.expects[0] = gate.expects[1] = milliseconds(100);
   gate.join({0, 1, 2, 3});
-  int now = 0;
-  for (std::uint64_t i = 0; i < Groups::profile_steps; ++i, now += 1000)
-    for (const std::uint32_t id : {0U, 1U, 2U, 3U}) gate.finish_at(now, id);
-  for (const std::uint32_t id : {0U, 1U}) gate.finish_at(now, id);
-  for (const std::uint32_t id : {2U, 3U}) gate.finish_at(now + 300, id);
-  gate.finish_at(now + 600, 0);
+  for (int round = 1; round <= 10; ++round)
+    for (const std::uint32_t id : {0U, 1U, 2U, 3U}) gate.finish_at(1000 * round, id);
+  for (const std::uint32_t id : {0U, 1U}) gate.finish_at(11'000, id);
+  for (const std::uint32_t id : {2U, 3U}) gate.finish_at(12'000, id);
+  gate.finish_at(13'000, 0);
   EXPECT_EQ(gate.gate().streams(), 2U);
-  gate.now = {};
-  EXPECT_EQ(waits_in(gate, 3), 1) << "the third time";
-  rules.turns = false;
-  GateDriver careless = parted(rules);
-  EXPECT_EQ(waits_in(careless, 20), 0);
+  return gate;
+}
+
+TEST(GateGroups, GroupsThatBeginTogetherThreeTimesAreMovedApart) {
+  GateDriver gate = never_together(true);
+  EXPECT_EQ(waits_in(gate, 13'000, 2), 0);
+  EXPECT_EQ(waits_in(gate, 14'000, 1), 1) << "the third time";
+  GateDriver careless = never_together(false);
+  EXPECT_EQ(waits_in(careless, 13'000, 20), 0);
 }
 
 // Momentum and weights -------------------------------------------------------------------------------------------------------------------
