@@ -120,13 +120,14 @@ TEST(Dssp, RunsAheadWhenTheSlowestIsNotDueSoon) {
 }
 
 TEST(Dssp, NeverBeginsAStepMoreThanTheUpperBoundAhead) {
-  GateDriver gate = bound(0, 2);
+  GateDriver gate = bound(1, 3);
   gate.join({0, 1});
   gate.finish_at(1000, 1), gate.finish_at(2000, 1);
   gate.finish_at(2001, 0), gate.finish_at(2002, 0);  // both at 2; the fast one takes 1 ms, so more steps are always better
-  EXPECT_EQ(gate.finish_at(2003, 0), "apply 0; release 0 (extra_steps)");
+  EXPECT_EQ(gate.finish_at(2003, 0), "apply 0; release 0 (within_bound)");
   EXPECT_EQ(gate.finish_at(2004, 0), "apply 0; release 0 (extra_steps)");
-  EXPECT_EQ(gate.finish_at(2005, 0), "apply 0; hold 0 (ahead_of_slowest, 3)");
+  EXPECT_EQ(gate.finish_at(2005, 0), "apply 0; release 0 (extra_steps)");
+  EXPECT_EQ(gate.finish_at(2006, 0), "apply 0; hold 0 (ahead_of_slowest, 4)");
 }
 
 TEST(Dssp, WaitsLikeSspWhileIntervalsAreUnknown) {

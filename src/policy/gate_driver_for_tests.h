@@ -5,10 +5,12 @@
 #include <initializer_list>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "base/check.h"
 #include "policy/gate.h"
 
 namespace motley::policy {
@@ -23,17 +25,26 @@ class GateDriver {
   /// While false, whoever is released finds nothing to do and rests.
   bool work = true;
   Instant now{};
-  Duration expected{};  // of every order
+  Duration expected{};                        // of every order
+  std::map<std::uint32_t, Duration> expects;  // of these workers' orders
+  std::optional<Instant> wake;                // asked for last
 
-  // Answers: "apply 0 1; release 0 (why), 1 (why); hold 2 (why, gap)", parts that are empty left out.
+  // Answers: "apply 0 1; judge 2; drop 2 (why); cancel 2 (why); release 0 (why), 1 (why); hold 2 (why, gap)", parts that are empty left
+  // out. What is applied in another way than by the rule says so: "apply 2 (apart, compensated, *0.8)".
   std::string join(std::initializer_list<std::uint32_t> ids) {
     std::vector<WorkerId> workers;
-    for (const std::uint32_t id : ids) workers.push_back({id});
+    for (const std::uint32_t id : ids) {
+      workers.push_back({id});
+      monitor_.joined({id});
+    }
     gate_->joined(now, workers, decisions_);
     return carry_out();
   }
   std::string finish(std::uint32_t id) {
-    gate_->contributed(now, {WorkerId{id}, steps_[id], {}, 1, 1, 1.0, {}}, decisions_);
+    done_with_a_step(id);
+    const Contribution contribution{WorkerId{id}, steps_[id], bases_[id], 1, 1, 1.0, expected_of(id)};
+    monitor_.observe(contribution);
+    gate_->contributed(now, contribution, decisions_);
     return carry_out();
   }
   /// At this moment, in milliseconds.
@@ -41,23 +52,67 @@ class GateDriver {
     now = Instant{std::chrono::milliseconds(ms)};
     return finish(id);
   }
+  std::string wake_at(int ms) {
+    now = Instant{std::chrono::milliseconds(ms)};
+    gate_->woken(now, decisions_);
+    return carry_out();
+  }
+  /// What servers say of the contribution that this worker has made last.
+  std::string judge(std::uint32_t id, double along) {
+    gate_->judged(now, {WorkerId{id}, steps_[id]}, along, decisions_);
+    return carry_out();
+  }
+  [[nodiscard]] const Gate& gate() const { return *gate_; }
   std::string leave(std::uint32_t id) {
+    busy_.erase(id);
     gate_->left(now, WorkerId{id}, decisions_);
     return carry_out();
   }
   std::string refuse(std::uint32_t id) {
+    done_with_a_step(id);
     gate_->refused(now, WorkerId{id}, decisions_);
     return carry_out();
   }
 
  private:
+  void done_with_a_step(std::uint32_t id) {
+    check(busy_[id] > 0, "who is done was ordered something");
+    --busy_[id];
+  }
+  [[nodiscard]] Duration expected_of(std::uint32_t id) const {
+    const auto own = expects.find(id);
+    return own == expects.end() ? expected : own->second;
+  }
+
+  static std::string describe(const Treatment& treatment) {
+    std::string text;
+    const auto add = [&](const std::string& word) { text += (text.empty() ? "" : ", ") + word; };
+    if (treatment.apart) add("apart");
+    if (treatment.compensate) add("compensated");
+    if (treatment.scale != 1) add(fmt::format("*{:.3g}", treatment.scale));
+    return text.empty() ? text : " (" + text + ")";
+  }
+
   std::string carry_out() {
     std::string applied;
+    std::string judged;
+    std::string dropped;
+    std::string cancelled;
     std::string released;
     std::string held;
     for (const Apply& update : decisions_.apply) {
       applied += applied.empty() ? "apply" : " |";
       for (const Contribution& member : update.members) applied += fmt::format(" {}", member.worker.value);
+      applied += describe(update.treatment);
+      version_ = version_.next();
+      gate_->updated(monitor_);
+    }
+    for (const Judge& which : decisions_.judge) judged += fmt::format("{} {}", judged.empty() ? "judge" : ",", which.worker.value);
+    for (const Drop& which : decisions_.drop)
+      dropped += fmt::format("{} {} ({})", dropped.empty() ? "drop" : ",", which.worker.value, name_of(which.why));
+    for (const Cancel& which : decisions_.cancel) {
+      busy_.erase(which.worker.value);
+      cancelled += fmt::format("{} {} ({})", cancelled.empty() ? "cancel" : ",", which.worker.value, name_of(which.why));
     }
     // NOLINTNEXTLINE(modernize-loop-convert): the list may grow on the way
     for (std::size_t i = 0; i < decisions_.release.size(); ++i) {
@@ -65,22 +120,29 @@ class GateDriver {
       released += fmt::format("{} {} ({})", released.empty() ? "release" : ",", worker.value, name_of(why));
       if (work) {
         steps_[worker.value] = steps_[worker.value].next();
-        gate_->ordered(now, worker, expected);
+        bases_[worker.value] = version_;
+        ++busy_[worker.value];
+        gate_->ordered(now, worker, expected_of(worker.value));
       } else {
         gate_->rested(now, worker, decisions_);
       }
     }
     for (const Hold& hold : decisions_.hold)
       held += fmt::format("{} {} ({}, {})", held.empty() ? "hold" : ",", hold.worker.value, name_of(hold.why), hold.gap);
+    wake = decisions_.wake;
     decisions_.clear();
     std::string answer;
-    for (const std::string& part : {applied, released, held})
+    for (const std::string& part : {applied, judged, dropped, cancelled, released, held})
       if (!part.empty()) answer += (answer.empty() ? "" : "; ") + part;
     return answer;
   }
 
   std::unique_ptr<Gate> gate_;
+  Monitor monitor_;
+  Version version_;  // as many as were applied
   std::map<std::uint32_t, Step> steps_;
+  std::map<std::uint32_t, Version> bases_;
+  std::map<std::uint32_t, std::uint32_t> busy_;  // steps
   Decisions decisions_;
 };
 

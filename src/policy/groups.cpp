@@ -28,7 +28,7 @@ void Groups::left(WorkerId worker) {
 
 void Groups::measured(WorkerId worker, const Monitor& monitor) {
   Member& member = members_[worker.value];
-  const double log_speed = -std::log(monitor.speed(worker).fit().per_sample);
+  const double log_speed = std::log(monitor.speed(worker).samples_per_second());
   if (member.placed) {
     sums_[member.group].drift += log_speed - member.log_speed;
     sums_[member.group].log_speed += log_speed - member.log_speed;

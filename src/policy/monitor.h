@@ -30,6 +30,8 @@ class SpeedFit {
   [[nodiscard]] double jitter() const { return jitter_; }
   /// Must have been observed. a >= 0, beta > 0.
   [[nodiscard]] cluster::Affine fit() const { return fit_; }
+  /// Samples a second at the batch it did last, which is known well however badly a and beta are told apart. Must have been observed.
+  [[nodiscard]] double samples_per_second() const { return last_samples_ / fit_.at(last_samples_); }
 
  private:
   [[nodiscard]] static bool out_of_bounds(double ratio);

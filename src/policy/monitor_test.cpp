@@ -166,6 +166,54 @@ TEST(SpeedFit, JitterOfTenPercentIsFoundWhetherStepsAreLimitedOrNot) {
   }
 }
 
+// Steps that were given up ---------------------------------------------------------------------------------------------------------------
+
+TEST(SpeedFit, AnUnfinishedStepSaysThatItTakesAtLeastSoLong) {
+  const cluster::Affine device{0.002, 0.001};
+  SpeedFit fit = learned(device);
+  fit.observe_unfinished(40, from_seconds(0.5 * device.at(40)));
+  EXPECT_NEAR(fit.fit().at(40), device.at(40), 1e-6) << "given up before it was due: nothing is learned";
+  fit.observe_unfinished(40, from_seconds(3 * device.at(40)));
+  EXPECT_NEAR(fit.fit().fixed, 0.006, 1e-5) << "everything is scaled";
+  EXPECT_NEAR(fit.fit().per_sample, 0.003, 1e-6);
+  EXPECT_LT(fit.jitter(), 1e-4) << "that is not jitter";
+}
+
+TEST(SpeedFit, AnUnfinishedStepMayBeTheFirstThatIsSeen) {
+  SpeedFit fit;
+  fit.observe_unfinished(10, from_seconds(0.02));
+  EXPECT_EQ(fit.observations(), 1U);
+  EXPECT_NEAR(fit.fit().at(10), 0.02, 1e-9);
+}
+
+TEST(SpeedFit, SamplesASecondAreThoseOfTheLastBatch) {
+  const cluster::Affine device{0.02, 0.001};
+  SpeedFit fit = learned(device);
+  observe(fit, 20, device);
+  EXPECT_NEAR(fit.samples_per_second(), 20 / device.at(20), 1e-3);
+  observe(fit, 80, device);
+  EXPECT_NEAR(fit.samples_per_second(), 80 / device.at(80), 1e-3);
+}
+
+TEST(Monitor, WhatWasGivenUpIsJudgedByWhatWasOrderedLast) {
+  Monitor monitor;
+  monitor.joined({0});
+  monitor.joined({1});
+  monitor.given_up({0}, from_seconds(1));
+  EXPECT_EQ(monitor.speed({0}).observations(), 0U) << "nothing was ordered";
+  Contribution told{};
+  told.samples = 10;
+  told.local_steps = 1;
+  told.compute = from_seconds(1);
+  monitor.observe(told);
+  monitor.ordered({0}, 10);
+  monitor.ordered({0}, 20);
+  monitor.given_up({0}, from_seconds(6));
+  EXPECT_NEAR(monitor.speed({0}).fit().at(20), 6, 1e-6);
+  EXPECT_EQ(monitor.speed({1}).observations(), 0U) << "and nobody else's";
+  EXPECT_THROW(monitor.ordered({2}, 10), Bug);
+}
+
 // Travelling
 // -------------------------------------------------------------------------------------------------------------------------------
 

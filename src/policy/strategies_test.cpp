@@ -100,7 +100,9 @@ TEST(Strategies, KnobsReplaceThePresets) {
 
 TEST(Strategies, OnlyLocalSgdSendsDeltasAndLooksAheadByItself) {
   for (const std::string_view name : strategy_names()) {
-    const auto strategy = make_strategy({std::string(name), {}, {}}, {});
+    auto strategy = make_strategy({std::string(name), {}, {}}, {});
+    Decisions decisions;
+    strategy->joined({}, std::vector<Newcomer>{{WorkerId{0}}}, decisions);
     const bool local = name == "local-sgd";
     EXPECT_EQ(strategy->payload(), local ? Payload::delta : Payload::gradient) << name;
     EXPECT_EQ(strategy->rho(WorkerId{0}) == 0, local) << name;

@@ -1,0 +1,186 @@
+// The chief of a strategy that judges and cancels: what it asks servers, whose word counts, and what becomes of samples.
+#include <gtest/gtest.h>
+
+#include "protocol/chief_hands_for_tests.h"
+
+namespace motley::protocol {
+namespace {
+
+constexpr WorkerId ann{0};
+constexpr WorkerId bob{1};
+constexpr WorkerId cid{2};
+constexpr std::uint64_t samples = 3000;
+
+/// Three workers share batches of 30; two servers; steps end by themselves; beyond a gap of 3 a worker is over-stale. Everyone has made one
+/// step of 100 ms, so the second ends for ann and bob at 200 ms.
+ChiefHands hands(std::optional<policy::Off> without = std::nullopt) {
+  ChiefOptions options;
+  options.epoch_samples = samples;
+  options.total_samples = samples;
+  options.evaluate_every = 10'000;
+  options.servers = 2;
+  options.quorum = 3;
+  options.silence_deadline = from_seconds(1000);
+  policy::Knobs knobs;
+  knobs.box = false;
+  knobs.bound_max = 3;
+  knobs.replan = 100'000;
+  knobs.without = without;
+  ChiefHands h(options, {"adaptive", knobs, {}}, 30);
+  for (std::uint32_t connection = 0; connection < 3; ++connection) h.hello(connection);
+  h.now = at_seconds(0.1);
+  for (const WorkerId worker : {ann, bob, cid}) h.finish(worker);
+  return h;
+}
+
+/// Ann and bob make a step of 100 ms, and their parameters travel for 5 ms. The first time they are held for cid, until that is found to
+/// straggle.
+void round_of_two(ChiefHands& h) {
+  h.now += from_seconds(0.1);
+  for (const WorkerId worker : {ann, bob})
+    if (h.orders.contains(worker)) h.finish(worker);
+  if (!h.orders.contains(ann)) h.tick_at(seconds(h.now) + 0.04);
+}
+
+/// `last` holds what the chief says when cid is cancelled.
+bool cancelled(ChiefHands& h) {
+  for (int round = 0; round < 10; ++round) {
+    round_of_two(h);
+    if (!h.told<Cancelled>().empty()) return true;
+  }
+  return false;
+}
+
+/// Cid's contribution has come over-stale; `last` holds the chief's answers. Its order, as it was. Nobody is cancelled here.
+wire::Order over_stale(ChiefHands& h) {
+  const wire::Order order = h.orders.at(cid);
+  for (int round = 0; round < 4; ++round) round_of_two(h);
+  h.finish(cid);
+  return order;
+}
+
+void say_judged(ChiefHands& h, std::uint32_t server, const wire::Order& order, double along, std::optional<Peer> from = std::nullopt) {
+  h.step(Received{from.value_or(peer(ServerId{server})), wire::Judged{ServerId{server}, cid, order.step, along}});
+}
+
+bool counted(const ChiefHands& h, WorkerId worker, Step step) {
+  for (const Counted& one : h.told<Counted>())
+    if (one.worker == worker && one.step == step) return true;
+  return false;
+}
+
+// Judging --------------------------------------------------------------------------------------------------------------------------------
+
+TEST(Judging, AsksEveryServerAndAppliesWhatGoesTheWayOfTheMomentumInSum) {
+  ChiefHands h = hands(policy::Off::cancel);
+  const wire::Order order = over_stale(h);
+  const auto asked = h.sent<wire::Judge>();
+  ASSERT_EQ(asked.size(), 2U) << "one for each server";
+  EXPECT_EQ(asked[0].worker, cid);
+  EXPECT_EQ(asked[0].step, order.step);
+  EXPECT_FALSE(counted(h, cid, order.step));
+  say_judged(h, 0, order, -1);
+  EXPECT_TRUE(h.last.empty()) << "the other half may weigh more";
+  say_judged(h, 1, order, 1.5);
+  EXPECT_TRUE(counted(h, cid, order.step));
+  ASSERT_EQ(h.sent<wire::Apply>().size(), 2U);
+  EXPECT_EQ(h.sent<wire::Apply>()[0].kind, wire::UpdateKind::apart);
+  EXPECT_EQ(h.ordered(), std::vector<WorkerId>{cid}) << "and its worker goes on";
+}
+
+TEST(Judging, WhatGoesAgainstTheMomentumIsDiscardedAndItsSamplesGoBack) {
+  ChiefHands h = hands(policy::Off::cancel);
+  const wire::Order order = over_stale(h);
+  const std::uint64_t counted_before = h.chief.ledger().counted();
+  const std::uint64_t leased_before = h.chief.ledger().leased();
+  say_judged(h, 1, order, 1);
+  say_judged(h, 0, order, -1.5);
+  ASSERT_EQ(h.told<Discarded>().size(), 1U);
+  EXPECT_EQ(h.told<Discarded>()[0].step, order.step);
+  EXPECT_EQ(h.told<Discarded>()[0].why, policy::Why::against_momentum);
+  EXPECT_EQ(h.sent<wire::Discard>().size(), 2U);
+  EXPECT_TRUE(h.sent<wire::Apply>().empty());
+  EXPECT_EQ(h.chief.ledger().counted(), counted_before);
+  ASSERT_EQ(h.ordered(), std::vector<WorkerId>{cid});
+  EXPECT_EQ(h.orders.at(cid).lease, order.lease) << "what came back is given out first";
+  EXPECT_EQ(h.chief.ledger().leased(), leased_before);
+}
+
+TEST(Judging, AWordSaidTwiceOrByAStrangerChangesNothing) {
+  ChiefHands h = hands(policy::Off::cancel);
+  const wire::Order order = over_stale(h);
+  say_judged(h, 0, order, 1);
+  say_judged(h, 0, order, 100);
+  EXPECT_TRUE(h.last.empty()) << "twice by one server";
+  say_judged(h, 1, order, 100, peer(ServerId{0}));
+  EXPECT_TRUE(h.last.empty()) << "by one server for the other";
+  say_judged(h, 1, order, 100, peer(ann));
+  EXPECT_TRUE(h.last.empty()) << "by a worker";
+  say_judged(h, 1, order, 100, guest(7));
+  EXPECT_TRUE(h.last.empty()) << "by a guest";
+  h.step(Received{peer(ServerId{1}), wire::Judged{ServerId{1}, ann, h.orders.at(ann).step, 100}});
+  EXPECT_TRUE(h.last.empty()) << "of what was not asked";
+  say_judged(h, 1, order, -2);
+  EXPECT_EQ(h.told<Discarded>().size(), 1U) << "1 - 2 < 0: nothing else was counted";
+  say_judged(h, 0, order, 5);
+  say_judged(h, 1, order, 5);
+  EXPECT_TRUE(h.last.empty()) << "it is decided";
+}
+
+TEST(Judging, OutlivesItsWorker) {
+  for (const double along : {1.0, -1.0}) {
+    ChiefHands h = hands(policy::Off::cancel);
+    const wire::Order order = over_stale(h);
+    h.lose(cid);
+    say_judged(h, 0, order, along);
+    say_judged(h, 1, order, along);
+    EXPECT_EQ(counted(h, cid, order.step), along > 0);
+    EXPECT_EQ(h.told<Discarded>().size(), along > 0 ? 0U : 1U);
+    for (const WorkerId worker : h.ordered()) EXPECT_NE(worker, cid);
+  }
+}
+
+// Cancelling -----------------------------------------------------------------------------------------------------------------------------
+
+TEST(Cancelling, ReturnsTheLeaseAndTellsWorkerAndServers) {
+  ChiefHands h = hands();
+  const wire::Order order = h.orders.at(cid);
+  ASSERT_TRUE(cancelled(h));
+  ASSERT_EQ(h.told<Cancelled>().size(), 1U);
+  EXPECT_EQ(h.told<Cancelled>()[0].worker, cid);
+  EXPECT_EQ(h.told<Cancelled>()[0].step, order.step);
+  EXPECT_EQ(h.told<Cancelled>()[0].why, policy::Why::over_stale);
+  ASSERT_EQ(h.sent<wire::Cancel>().size(), 1U);
+  EXPECT_EQ(h.sent<wire::Cancel>()[0].step, order.step);
+  EXPECT_EQ(h.sent<wire::Discard>().size(), 2U);
+  ASSERT_TRUE(h.orders.contains(cid)) << "it begins again";
+  EXPECT_GT(h.orders.at(cid).step, order.step);
+  EXPECT_EQ(h.orders.at(cid).version, h.chief.version()) << "on the newest version";
+  EXPECT_EQ(h.orders.at(cid).lease.ranges[0].first, order.lease.ranges[0].first) << "with samples that came back";
+  std::uint64_t leased = 0;
+  for (const auto& [worker, next] : h.orders) leased += next.lease.size();
+  EXPECT_EQ(h.chief.ledger().leased(), leased) << "nothing is leased twice, nothing is lost";
+}
+
+TEST(Cancelling, WhatComesOfACancelledStepIsIgnored) {
+  ChiefHands h = hands();
+  const wire::Order order = h.orders.at(cid);
+  ASSERT_TRUE(cancelled(h));
+  const wire::Order again = h.orders.at(cid);
+  const std::uint64_t counted_before = h.chief.ledger().counted();
+  const std::uint64_t leased_before = h.chief.ledger().leased();
+  h.say(cid, wire::Contributed{cid, order.step, order.version, 10, 1, 1.0, 1.0, true, from_seconds(1)});
+  EXPECT_TRUE(h.last.empty());
+  for (const std::uint32_t server : {0U, 1U}) {
+    h.step(Received{peer(ServerId{server}), wire::Gathered{ServerId{server}, cid, order.step}});
+    EXPECT_TRUE(h.last.empty());
+  }
+  EXPECT_EQ(h.chief.ledger().counted(), counted_before);
+  EXPECT_EQ(h.chief.ledger().leased(), leased_before);
+  h.finish(cid);
+  ASSERT_EQ(h.told<Completed>().size(), 1U);
+  EXPECT_EQ(h.told<Completed>()[0].step, again.step) << "the step that took its place counts";
+}
+
+}  // namespace
+}  // namespace motley::protocol

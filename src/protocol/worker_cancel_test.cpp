@@ -1,0 +1,122 @@
+// A worker that is told that a step is no longer wanted: before it has begun, while it computes, after it is done.
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include "base/match.h"
+#include "protocol/worker.h"
+
+namespace motley::protocol {
+namespace {
+
+constexpr WorkerId me{3};
+constexpr WorkerId somebody_else{9};
+
+/// A model of one slice; what it does in short words, heartbeats and beginnings left out.
+struct Harness {
+  Worker worker{{"node", {ServerId{0}}}};
+
+  Harness() {
+    step(Started{});
+    step(Arrived{wire::Welcome{me, 1}});
+  }
+  std::string step(const WorkerEvent& event) {
+    WorkerActions actions;
+    worker.step({}, event, actions);
+    std::string text;
+    const auto add = [&](const std::string& word) { text += (text.empty() ? "" : ", ") + word; };
+    for (const WorkerAction& action : actions)
+      std::visit(match{[&](const Send& send) {
+                         if (const auto* push = std::get_if<wire::Push>(&send.message)) add(fmt::format("push {}", push->step.value));
+                         if (const auto* done = std::get_if<wire::Contributed>(&send.message))
+                           add(fmt::format("contributed {}", done->step.value));
+                       },
+                       [&](const Compute& compute) { add(fmt::format("compute {}", compute.order.step.value)); },
+                       [&](const Abandon&) { add("abandon"); }, [&](const Quit&) { add("quit"); }},
+                 action);
+    return text;
+  }
+  std::string order(std::uint64_t number) {
+    Lease lease;
+    lease.ranges.push_back({0, 0, 20});
+    return step(Arrived{wire::Order{me, Step{number}, Step{number}, Version{number}, 1, 0.1, 32, {}, {}, 1, lease}});
+  }
+  std::string slice(std::uint64_t number) { return step(Arrived{wire::Pulled{me, Step{number}, Version{number}, SliceId{0}, 32}}); }
+  std::string cancel(std::uint64_t number, WorkerId whose = me) { return step(Arrived{wire::Cancel{whose, Step{number}}}); }
+  std::string computed(std::uint64_t number) { return step(Computed{Step{number}, 1, 1, true, from_seconds(1)}); }
+};
+
+TEST(CancelledWorker, ForgetsAnOrderThatItHasNotBegun) {
+  Harness h;
+  h.order(1);
+  EXPECT_EQ(h.cancel(1), "") << "it was not computing";
+  EXPECT_EQ(h.slice(1), "") << "the parameters come, and nothing is done with them";
+  h.order(2);
+  EXPECT_EQ(h.slice(2), "compute 2");
+}
+
+TEST(CancelledWorker, AbandonsWhatItComputesAndWaits) {
+  Harness h;
+  h.order(1);
+  ASSERT_EQ(h.slice(1), "compute 1");
+  EXPECT_EQ(h.cancel(1), "abandon");
+  EXPECT_EQ(h.computed(1), "") << "the device was faster; nobody wants it";
+  EXPECT_EQ(h.step(Produced{Step{1}, SliceId{0}}), "");
+  EXPECT_EQ(h.cancel(1), "") << "said twice";
+  h.order(2);
+  EXPECT_EQ(h.slice(2), "compute 2");
+  EXPECT_EQ(h.computed(2), "push 2, contributed 2") << "as ever";
+}
+
+TEST(CancelledWorker, GoesOnAtOnceWithTheNextOrderWhenThatIsHere) {
+  Harness h;
+  h.order(1);
+  h.slice(1);
+  h.order(2);
+  h.slice(2);
+  EXPECT_EQ(h.cancel(1), "abandon, compute 2");
+}
+
+TEST(CancelledWorker, KeepsWhatItComputesWhenALaterOrderIsCancelled) {
+  Harness h;
+  h.order(1);
+  h.slice(1);
+  h.order(2);
+  h.slice(2);
+  EXPECT_EQ(h.cancel(2), "");
+  EXPECT_EQ(h.computed(1), "push 1, contributed 1") << "and has nothing more to do";
+  h.order(3);
+  EXPECT_EQ(h.slice(3), "compute 3");
+}
+
+TEST(CancelledWorker, ChangesNothingAboutWhatIsDone) {
+  Harness h;
+  h.order(1);
+  h.slice(1);
+  h.computed(1);
+  EXPECT_EQ(h.cancel(1), "");
+  h.order(2);
+  ASSERT_EQ(h.slice(2), "compute 2");
+  EXPECT_EQ(h.cancel(1), "");
+  EXPECT_EQ(h.computed(2), "push 2, contributed 2");
+}
+
+TEST(CancelledWorker, DoesNotListenToWhatIsMeantForSomebodyElse) {
+  Harness h;
+  h.order(1);
+  h.slice(1);
+  EXPECT_EQ(h.cancel(1, somebody_else), "");
+  EXPECT_EQ(h.computed(1), "push 1, contributed 1");
+}
+
+TEST(CancelledWorker, IsToldNothingNewWhenItIsNoMemberOrOver) {
+  Worker guest({"node", {ServerId{0}}});
+  WorkerActions actions;
+  guest.step({}, Arrived{wire::Cancel{me, Step{1}}}, actions);
+  EXPECT_TRUE(actions.empty());
+  Harness h;
+  h.step(Arrived{wire::Stop{}});
+  EXPECT_EQ(h.cancel(1), "");
+}
+
+}  // namespace
+}  // namespace motley::protocol
