@@ -142,7 +142,7 @@ void GateGroups::keep_apart(Instant now, Lane& lane) {
   lane.released = now;
   if (!rules_.turns || lane.collisions < most_collisions) return;
   lane.collisions = 0;
-  lane.not_before = now + step_ / static_cast<int>(lanes_.size());
+  lane.not_before = now + step_ / static_cast<int>(at_work());
   lane.released = lane.not_before;
 }
 
@@ -152,7 +152,7 @@ bool GateGroups::too_far_ahead(const Lane& lane) const {
   std::optional<std::uint64_t> slowest;
   for (const auto& [group, other] : lanes_)
     if (&other != &lane && other.busy > 0) slowest = std::min(slowest.value_or(other.updates), other.updates);
-  return slowest && lane.updates > *slowest + lead_per_group * lanes_.size();
+  return slowest && lane.updates > *slowest + lead_per_group * at_work();
 }
 
 bool GateGroups::waits(Instant now, const Lane& lane, Decisions& out) const {
@@ -175,11 +175,12 @@ std::uint32_t GateGroups::staleness(WorkerId worker) const {
   return static_cast<std::uint32_t>(std::lround(lanes_.at(places_[worker.value].group).staleness));
 }
 
-std::uint32_t GateGroups::streams() const {
-  if (!rules_.rates) return 1;
-  std::uint32_t at_work = 0;
-  for (const auto& [group, lane] : lanes_) at_work += lane.members.empty() ? 0 : 1;
-  return std::max(at_work, 1U);
+std::uint32_t GateGroups::streams() const { return rules_.rates ? at_work() : 1; }
+
+std::uint32_t GateGroups::at_work() const {
+  std::uint32_t count = 0;
+  for (const auto& [group, lane] : lanes_) count += lane.members.empty() ? 0 : 1;
+  return std::max(count, 1U);
 }
 
 }  // namespace motley::policy

@@ -68,6 +68,7 @@ class GateGroups : public Gate {
   [[nodiscard]] bool waits(Instant now, const Lane& lane, Decisions& out) const;
   void let_go(Instant now, Decisions& out);
   void done_with_a_step(WorkerId worker);
+  [[nodiscard]] std::uint32_t at_work() const;  // groups with members
 
   Rules rules_;
   Groups groups_;

@@ -75,7 +75,7 @@ void GateStates::judged(Instant now, const Judge& which, double along, Decisions
     out.drop.push_back({which.worker, which.step, Why::against_momentum});
   const bool here = places_[which.worker.value] == Place::judged;
   if (here) go_on_alone(which.worker, out);
-  settle(now, good || here ? std::nullopt : std::optional(Why::work_returned), out);
+  settle(now, good ? std::nullopt : std::optional(Why::work_returned), out);
 }
 
 void GateStates::woken(Instant now, Decisions& out) { settle(now, std::nullopt, out); }
@@ -128,6 +128,7 @@ void GateStates::go_on_alone(WorkerId worker, Decisions& out) {
 void GateStates::settle(Instant now, std::optional<Why> reopen, Decisions& out) {
   look(now, out);
   cancel_over_stale(now, out);
+  if (!out.cancel.empty() && !reopen) reopen = Why::work_returned;
   turn_rounds(now, reopen, out);
   tell_state(out);
   ask_to_be_woken(out);

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <tuple>
 #include <utility>
 
 #include "policy/clustering.h"
@@ -54,12 +53,17 @@ bool Groups::everyone_measured() const {
                      [&](WorkerId worker) { return members_[worker.value].measured >= profile_steps; });
 }
 
-/// How its log speed has moved against that of the others of its group.
+/// How its log speed has moved against that of the others of its group; who is alone in it, against everybody else.
 double Groups::drift(const Member& member) const {
-  const Sums& sums = sums_[member.group];
-  if (sums.members < 2) return 0;  // it is its own group, however fast
   const double own = member.log_speed - member.log_then;
-  return own - (sums.drift - own) / (sums.members - 1);
+  Sums others = sums_[member.group];
+  if (others.members < 2)
+    for (Group group = 0; group < count_; ++group) {
+      if (group == member.group) continue;
+      others.drift += sums_[group].drift;
+      others.members += sums_[group].members;
+    }
+  return others.members < 2 ? 0 : own - (others.drift - own) / (others.members - 1);
 }
 
 void Groups::group_everyone(const Monitor& monitor) {
@@ -67,15 +71,16 @@ void Groups::group_everyone(const Monitor& monitor) {
   for (const WorkerId worker : roster_.workers()) speeds.push_back(members_[worker.value].log_speed);
   std::vector<Group> best;
   Group best_count = 1;
-  double best_worth = -1;
-  bool best_within = false;
+  std::pair<bool, double> best_merit{false, -std::numeric_limits<double>::infinity()};
   for (Group count = 1; count <= std::min<std::size_t>(most_groups, speeds.size()); ++count) {
     std::vector<Group> groups = cluster(speeds, count).of;
-    const bool within = within_spread(groups, count);
-    const double worth_now = worth(groups, count, monitor);
-    if (std::pair(within, worth_now) <= std::pair(best_within, best_worth)) continue;
+    const double spread = widest_spread(groups, count);
+    const bool within = spread <= std::log(most_spread);
+    const std::pair merit(within, within ? worth(groups, count, monitor) : -spread);
+    if (merit <= best_merit) continue;
     best = std::move(groups);
-    std::tie(best_count, best_worth, best_within) = std::tuple(count, worth_now, within);
+    best_count = count;
+    best_merit = merit;
   }
   count_ = best_count;
   sums_.assign(count_, {});
@@ -128,7 +133,8 @@ double Groups::worth(std::span<const Group> groups, Group count, const Monitor& 
   return throughput / (1 + price_of_a_group * (count - 1));
 }
 
-bool Groups::within_spread(std::span<const Group> groups, Group count) const {
+/// Log of fastest over slowest.
+double Groups::widest_spread(std::span<const Group> groups, Group count) const {
   std::vector<std::pair<double, double>> ends(count, {std::numeric_limits<double>::infinity(), -std::numeric_limits<double>::infinity()});
   for (std::size_t rank = 0; rank < groups.size(); ++rank) {
     const double log_speed = members_[roster_.workers()[rank].value].log_speed;
@@ -136,7 +142,9 @@ bool Groups::within_spread(std::span<const Group> groups, Group count) const {
     slowest = std::min(slowest, log_speed);
     fastest = std::max(fastest, log_speed);
   }
-  return std::all_of(ends.begin(), ends.end(), [](const auto& end) { return end.second - end.first <= std::log(most_spread); });
+  double widest = 0;
+  for (const auto& [slowest, fastest] : ends) widest = std::max(widest, fastest - slowest);
+  return widest;
 }
 
 }  // namespace motley::policy

@@ -1,9 +1,9 @@
 // Groups of equals: who synchronises with whom, from measured speed.
 //
 // All are one group until everyone has been measured 10 times. Then x_i = log speed is clustered exactly for K = 1..4. Where some K keep
-//   every group within a spread of 2.1 (fastest over slowest), only those are considered; of these the one with the highest
-//   throughput(K)/(1 + .1*(K-1)), throughput = sum of S_k/(1 + j_k*sqrt(2 ln n_k)): a group of n_k whose steps stray by j_k waits so much
-//   longer for its last one. S_k: sum of the members' speeds.
+//   every group within a spread of 2.1 (fastest over slowest), only those are considered (else the K with the least spread); of these the
+//   highest throughput(K)/(1 + .1*(K-1)), throughput = sum of S_k/(1 + j_k*sqrt(2 ln n_k)): a group of n_k whose steps stray by j_k waits
+//   so much longer for its last one. S_k: sum of the members' speeds.
 // A worker whose speed has changed against its group's since they were grouped, by less than .7 or more than 1.4 times for 20 steps of its
 //   own, makes everyone be grouped anew, at least 100 steps after the last time. Who joins is with the slowest until it is measured, then
 //   with those nearest.
@@ -60,7 +60,7 @@ class Groups {
   void group_everyone(const Monitor& monitor);
   void place(Member& member);
   [[nodiscard]] double worth(std::span<const Group> groups, Group count, const Monitor& monitor) const;
-  [[nodiscard]] bool within_spread(std::span<const Group> groups, Group count) const;
+  [[nodiscard]] double widest_spread(std::span<const Group> groups, Group count) const;
 
   bool regroup_;
   Roster roster_;
