@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Makes pages of docs/results and their pictures from scratch: one comparison per cell, each beside the command that makes it again.
-# usage: scripts/results.sh [baselines|hps]...        (all of them when none is named)
+# usage: scripts/results.sh [baselines|hps|adaptive|grouped]...        (all of them when none is named)
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 motley=${MOTLEY:-build/motley}
@@ -62,10 +62,43 @@ hps() {
   finish hps
 }
 
-(($#)) || set -- baselines hps
+# without STRATEGY RULE...: the strategy itself, and with each rule switched off alone.
+without() {
+  local strategy=$1 list=$1 rule
+  shift
+  for rule in "$@"; do list+=,$strategy:without=$rule; done
+  echo "$list"
+}
+
+adaptive() {
+  begin adaptive "adaptive: straggler states, and a rule for each"
+  compare adaptive adaptive-4421t-cheap 4421t-cheap 5 examples/4421t-cheap.toml \
+    bsp,lb-bsp,asp,asp-look,ssp,dssp,hps,adaptive,adaptive:bits=32
+  compare adaptive adaptive-8wt-cheap 8wt-cheap 5 examples/8wt-cheap.toml bsp,lb-bsp,asp-look,hps,adaptive
+  compare adaptive adaptive-3s-stalls "3s-stalls: a worker that stalls for seconds" 5 examples/3s-stalls.toml bsp,lb-bsp,asp-look,hps,adaptive
+  compare adaptive adaptive-parts "What each rule buys where steps do not end by the clock: 4421t-cheap" 5 examples/4421t-cheap.toml \
+    "adaptive,$(without adaptive:box=false apart soften compensate foresee)"
+  compare adaptive adaptive-parts-stalls "What each rule buys where somebody is over-stale (from 8 versions on): 3s-stalls" 5 \
+    examples/3s-stalls.toml "$(without adaptive:bound_max=8 apart soften compensate foresee hold judge cancel)"
+  finish adaptive
+}
+
+grouped() {
+  begin grouped "grouped: groups of equals"
+  compare grouped grouped-8w-heavy 8w-heavy 5 examples/8w-heavy.toml bsp,lb-bsp,asp,ssp,hps,grouped
+  compare grouped grouped-4421-cheap 4421-cheap 5 examples/4421-cheap.toml bsp,lb-bsp,asp,hps,grouped,grouped:bits=32
+  compare grouped grouped-4421t-cheap 4421t-cheap 5 examples/4421t-cheap.toml bsp,lb-bsp,hps,grouped
+  compare grouped grouped-parts "What each rule buys: 4421-cheap, 32 bits" 5 examples/4421-cheap.toml \
+    "$(without grouped:bits=32 foresee rates turns hold)"
+  compare grouped grouped-parts-transients "What each rule buys: 4421t-cheap" 5 examples/4421t-cheap.toml \
+    "$(without grouped foresee rates turns hold regroup),grouped:box=false"
+  finish grouped
+}
+
+(($#)) || set -- baselines hps adaptive grouped
 for page in "$@"; do
   case $page in
-    baselines | hps) "$page" ;;
-    *) echo "results: found \"$page\", expected baselines or hps" >&2; exit 2 ;;
+    baselines | hps | adaptive | grouped) "$page" ;;
+    *) echo "results: found \"$page\", expected baselines, hps, adaptive or grouped" >&2; exit 2 ;;
   esac
 done
