@@ -37,7 +37,12 @@ enum class Told : std::uint8_t {
   evaluated,
   fault,
   finished,
-  returned
+  returned,
+  cancelled,
+  discarded,
+  state,
+  straggles,
+  grouped
 };
 enum class WhyLeft : std::uint8_t { said_goodbye, connection_lost, silent_too_long, never_finite };
 
@@ -70,7 +75,7 @@ inline Trace read_trace(std::string_view bytes) {
     Record r;
     take(r.at_ns), take(r.kind), take(r.why), take(r.epoch), take(r.worker), take(r.step), take(r.version), take(r.first), take(r.last);
     take(r.value), take(r.second);
-    if (r.kind > Told::returned) trace.faults.push_back("record " + std::to_string(trace.records.size()) + " is of no known kind");
+    if (r.kind > Told::grouped) trace.faults.push_back("record " + std::to_string(trace.records.size()) + " is of no known kind");
     trace.records.push_back(r);
   }
   return trace;
@@ -93,6 +98,7 @@ class LedgerChecker {
     if (r.kind == Told::ordered) leases_[{r.worker, r.step}].clear();
     if (r.kind == Told::leased) leases_[{r.worker, r.step}].push_back({r.epoch, r.first, r.last});
     if (r.kind == Told::returned) give_back(r);
+    if (r.kind == Told::cancelled || r.kind == Told::discarded) leases_[{r.worker, r.step}].clear();
     if (r.kind == Told::counted) parts_.push_back(r);
     if (r.kind == Told::applied) apply(r);
   }

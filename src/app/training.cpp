@@ -83,7 +83,9 @@ Result<Training> make_training(const Job& job, const Material& material, const p
           fmt::format("{}: cluster.server.count: found {} servers for a model of {} slices; expected at most one server per slice (or a "
                       "smaller [wire] slice)",
                       job.file.string(), job.cluster.servers, layout.slices.size()));
-  auto strategy = policy::make_strategy(spec, {job.global_batch, job.optimizer.momentum, traffic_of(layout)});
+  const bool normalizes = std::any_of(layout.slices.begin(), layout.slices.end(),
+                                      [](const store::Slice& slice) { return slice.kind == store::SliceKind::statistic; });
+  auto strategy = policy::make_strategy(spec, {job.global_batch, job.optimizer.momentum, traffic_of(layout), normalizes});
   if (!strategy) return strategy.error();
   auto limits = limits_of_memory(job, layout.values * sizeof(float),
                                  learning ? learning->activation_bytes_per_sample() : job.timing_activation_bytes);

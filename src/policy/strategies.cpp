@@ -50,6 +50,9 @@ std::unique_ptr<Load> by_speed(const Wish& wish, LoadFinishTogether::How how = {
   return std::make_unique<LoadFinishTogether>(wish.setting.global_batch, how);
 }
 
+/// Steps end by the clock, unless they must be whole.
+bool boxed(const Wish& wish) { return wish.knobs().box.value_or(!wish.setting.whole_steps); }
+
 /// Fixed bits, or whatever is predicted to be best.
 std::unique_ptr<Travel> travel(const Wish& wish, const BitsWish& preset, std::optional<std::uint32_t> delay) {
   const BitsWish bits = wish.knobs().bits.value_or(preset);
@@ -152,7 +155,7 @@ const std::vector<Row>& table() {
         "staleness at most 1, every device busy, no wire waited for", "a little sample efficiency where it overlaps"},
        {"replan", "bits", "delay", "box", "lookahead", "clip", "momentum", "lr"},
        [](const Wish& wish) {
-         auto load = by_speed(wish, {.boxed = wish.knobs().box.value_or(true), .counts_travel = true});
+         auto load = by_speed(wish, {.boxed = boxed(wish), .counts_travel = true});
          Mechanisms m = gradients(wish, std::move(load), std::make_unique<GateAll>(), {.clip = stale_clip});
          m.travel = travel(wish, {.dynamic = true, .fixed = {}}, wish.knobs().delay);
          return m;
@@ -164,7 +167,7 @@ const std::vector<Row>& table() {
         "a straggler's gradients count a little less than their samples"},
        {"bound_max", "replan", "bits", "box", "without", "lookahead", "clip", "momentum", "lr"},
        [](const Wish& wish) {
-         auto load = by_speed(wish, {.boxed = wish.knobs().box.value_or(true), .counts_travel = true});
+         auto load = by_speed(wish, {.boxed = boxed(wish), .counts_travel = true});
          Mechanisms m = gradients(wish, std::move(load), std::make_unique<GateStates>(rules(wish)), {.clip = stale_clip});
          m.travel = travel(wish, {.dynamic = true, .fixed = {}}, 0);
          return m;
@@ -175,7 +178,7 @@ const std::vector<Row>& table() {
         "nobody waits for anybody much slower than itself", "staleness of about one version per other group"},
        {"replan", "bits", "box", "without", "lookahead", "clip", "momentum", "lr"},
        [](const Wish& wish) {
-         auto load = by_speed(wish, {.boxed = wish.knobs().box.value_or(true), .counts_travel = true});
+         auto load = by_speed(wish, {.boxed = boxed(wish), .counts_travel = true});
          const auto off = wish.knobs().without;
          auto gate = std::make_unique<GateGroups>(GateGroups::Rules{.regroup = off != Off::regroup,
                                                                     .hold = off != Off::hold,

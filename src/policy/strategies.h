@@ -17,6 +17,7 @@ struct Setting {
   std::uint32_t global_batch = 128;
   double momentum = 0.9;
   Traffic traffic{};
+  bool whole_steps = false;  // the model normalizes over its batch: a step in pieces would be another step
 };
 
 /// One strategy's name and what it promises, for help texts and reports.

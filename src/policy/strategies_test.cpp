@@ -8,6 +8,8 @@
 
 #include "policy/schedule.h"
 
+#include "policy/small_chief_for_tests.h"
+
 namespace motley::policy {
 namespace {
 
@@ -141,6 +143,21 @@ TEST(Strategies, FixedBatchesReplaceTheLoadOfAnyStrategy) {
 TEST(Why, EveryReasonHasASentence) {
   boost::mp11::mp_for_each<boost::describe::describe_enumerators<Why>>(
       [](auto reason) { EXPECT_FALSE(sentence(reason.value).empty()) << reason.name; });
+}
+
+TEST(Strategies, StepsOfModelsThatNormalizeOverTheirBatchAreWhole) {
+  for (const std::string kind : {"hps", "adaptive", "grouped"})
+    for (const bool whole : {false, true}) {
+      SmallChief chief(make_strategy({kind, {}, {}}, {.global_batch = 32, .whole_steps = whole}).value(), 10'000);
+      chief.join(2);
+      Rng rng(1, "whole steps");
+      for (int i = 0; i < 40; ++i) {
+        chief.pass(from_seconds(0.05 + 0.1 * rng.uniform()));
+        chief.finish(any_of(chief.busy(), rng).first);
+      }
+      const bool limited = chief.strategy().plan(WorkerId{0}).box.limit > Duration{0};
+      EXPECT_EQ(limited, !whole) << kind;
+    }
 }
 
 }  // namespace
