@@ -248,7 +248,7 @@ Strategy grouped(const Knobs& knobs) {
   std::map<WorkerId, Step> steps;
   const auto carry_out = [&] {
     for (std::size_t i = 0; i < decisions.apply.size(); ++i) strategy.updated(0.1);
-    for (std::size_t i = 0; i < decisions.release.size(); ++i) strategy.ordered({}, decisions.release[i].worker, 32);
+    for (const Release& release : decisions.release) strategy.ordered({}, release.worker, 32);
     decisions.clear();
   };
   strategy.joined({}, std::vector<Newcomer>{{{0}}, {{1}}, {{2}}, {{3}}}, decisions);
