@@ -1,6 +1,8 @@
 // The chief of a strategy that judges and cancels: what it asks servers, whose word counts, and what becomes of samples.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "protocol/chief_hands_for_tests.h"
 
 namespace motley::protocol {
@@ -64,9 +66,8 @@ void say_judged(ChiefHands& h, std::uint32_t server, const wire::Order& order, d
 }
 
 bool counted(const ChiefHands& h, WorkerId worker, Step step) {
-  for (const Counted& one : h.told<Counted>())
-    if (one.worker == worker && one.step == step) return true;
-  return false;
+  const auto all = h.told<Counted>();
+  return std::any_of(all.begin(), all.end(), [&](const Counted& one) { return one.worker == worker && one.step == step; });
 }
 
 // Judging --------------------------------------------------------------------------------------------------------------------------------

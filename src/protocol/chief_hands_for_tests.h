@@ -88,7 +88,7 @@ class ChiefHands {
   /// Contributed and gathered everywhere; `last` holds the answers to all of it.
   void finish(WorkerId worker, bool finite = true, Duration took = from_seconds(0.1), std::uint32_t done = 0) {
     say_contributed(worker, finite, took, done);
-    ChiefActions all = std::move(last);
+    ChiefActions all = std::exchange(last, {});
     const Step step = orders.at(worker).step;
     for (std::uint32_t s = 0; s < servers_; ++s) {
       say_gathered(s, worker);

@@ -50,7 +50,7 @@ class ShardStore {
 
   /// Version n becomes n+1. At least one part. Parts are summed in the order given.
   /// Cost: one pass over the parts and the state; the sum stays in cache.
-  void apply(const Update& update, std::span<const WeightedPart> parts);
+  void apply(const Update& wanted, std::span<const WeightedPart> parts);
 
   /// Parameters looking ahead, w - rho*rate*v with the rate of the last gradient update, and statistics as they are.
   void snapshot(double rho, std::span<float> flat_out) const;
