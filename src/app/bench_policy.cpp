@@ -19,7 +19,12 @@ double microseconds_per_contribution(const std::string& name, std::uint32_t work
   check(made.ok(), "benchmarks name strategies that exist");
   policy::Strategy strategy = std::move(*made);
   policy::Decisions decisions;
-  std::deque<WorkerId> busy;
+  struct Busy {
+    WorkerId worker;
+    std::uint32_t life{};  // how often it had been cancelled when it began
+  };
+  std::deque<Busy> busy;
+  std::vector<std::uint32_t> cancelled(workers);
   std::vector<double> weights;
   Instant now{};
   const auto carry_out = [&] {
@@ -28,9 +33,10 @@ double microseconds_per_contribution(const std::string& name, std::uint32_t work
       strategy.weigh(update, weights);
       strategy.updated(0.5);
     }
+    for (const policy::Cancel& cancel : decisions.cancel) ++cancelled[cancel.worker.value];
     for (const policy::Release& release : decisions.release) {
       strategy.ordered(now, release.worker, strategy.plan(release.worker).samples);
-      busy.push_back(release.worker);
+      busy.push_back({release.worker, cancelled[release.worker.value]});
     }
     decisions.clear();
   };
@@ -40,7 +46,9 @@ double microseconds_per_contribution(const std::string& name, std::uint32_t work
   carry_out();
   const Stopwatch watch;
   for (std::uint64_t i = 0; i < contributions; ++i) {
-    const WorkerId worker = busy.front();
+    while (!busy.empty() && busy.front().life != cancelled[busy.front().worker.value]) busy.pop_front();
+    if (busy.empty()) break;
+    const WorkerId worker = busy.front().worker;
     busy.pop_front();
     now += from_seconds(1e-4);
     const policy::Plan plan = strategy.plan(worker);

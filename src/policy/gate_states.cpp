@@ -78,7 +78,10 @@ void GateStates::judged(Instant now, const Judge& which, double along, Decisions
   settle(now, good ? std::nullopt : std::optional(Why::work_returned), out);
 }
 
-void GateStates::woken(Instant now, Decisions& out) { settle(now, std::nullopt, out); }
+void GateStates::woken(Instant now, Decisions& out) {
+  cancel_over_stale(now, out);
+  settle(now, std::nullopt, out);
+}
 
 std::optional<std::uint32_t> GateStates::company(WorkerId worker) const {
   return stragglers_.straggles(worker) ? std::nullopt : std::optional(0U);
@@ -126,18 +129,17 @@ void GateStates::go_on_alone(WorkerId worker, Decisions& out) {
 // After every event --------------------------------------------------------------------------------------------------------------------
 
 void GateStates::settle(Instant now, std::optional<Why> reopen, Decisions& out) {
-  look(now, out);
-  cancel_over_stale(now, out);
+  if (look(now, out)) cancel_over_stale(now, out);
   if (!out.cancel.empty() && !reopen) reopen = Why::work_returned;
   turn_rounds(now, reopen, out);
   tell_state(out);
   ask_to_be_woken(out);
 }
 
-void GateStates::look(Instant now, Decisions& out) {
+bool GateStates::look(Instant now, Decisions& out) {
   constexpr std::uint64_t part_of_everyone = 8;
   const bool due = (look_due_ && now >= *look_due_) || since_look_ > here_.size() / part_of_everyone;
-  if (!due) return;
+  if (!due) return false;
   since_look_ = 0;
   for (const Straggles& found : stragglers_.look(now, version_)) {
     out.note.emplace_back(found);
@@ -145,6 +147,7 @@ void GateStates::look(Instant now, Decisions& out) {
   }
   look_due_ = stragglers_.next_look(now);
   if (look_due_) look_due_ = std::max(*look_due_, now + stragglers_.median() / looks_per_step);
+  return true;
 }
 
 void GateStates::cancel_over_stale(Instant now, Decisions& out) {

@@ -71,7 +71,7 @@ class GateStates : public Gate {
   void go_on_alone(WorkerId worker, Decisions& out);
   /// After every event: look for stragglers, deal with the over-stale, close and open rounds, tell the state.
   void settle(Instant now, std::optional<Why> reopen, Decisions& out);
-  void look(Instant now, Decisions& out);
+  bool look(Instant now, Decisions& out);  // true when it was time to
   void cancel_over_stale(Instant now, Decisions& out);
   [[nodiscard]] bool waits_for_over_stale(Instant now, Decisions& out);
   void turn_rounds(Instant now, std::optional<Why> reopen, Decisions& out);

@@ -22,11 +22,13 @@ void Strategy::joined(Instant now, std::span<const Newcomer> newcomers, Decision
     monitor_.joined(newcomer.worker);
     m_.travel->joined(newcomer.worker);
   }
+  present_ += newcomers.size();
   m_.load->joined(newcomers);
   m_.gate->joined(now, workers, out);
 }
 
 void Strategy::left(Instant now, WorkerId worker, Decisions& out) {
+  --present_;
   m_.load->left(worker);
   m_.travel->left(worker);
   m_.gate->left(now, worker, out);
@@ -34,6 +36,7 @@ void Strategy::left(Instant now, WorkerId worker, Decisions& out) {
 
 void Strategy::contributed(Instant now, const Contribution& contribution, Decisions& out) {
   monitor_.observe(contribution);
+  ++since_plan_;
   m_.travel->contributed(contribution);
   const double square = contribution.norm * contribution.norm / (m_.traffic.bytes_32 / sizeof(float));
   mean_square_ = mean_square_ == 0 ? square : mean_square_ + square_forgetting * (square - mean_square_);
@@ -64,10 +67,14 @@ void Strategy::learn_from_cancelled(const Decisions& out) {
 }
 
 void Strategy::updated(double progress) {
+  constexpr std::uint64_t part_of_everyone = 8;
   ++updates_;
+  m_.gate->updated(monitor_);
+  // Plans cost O(P log P): where updates are of few contributions each, they are made after an eighth of everyone has contributed.
+  if (since_plan_ * part_of_everyone < present_) return;
+  since_plan_ = 0;
   m_.load->updated(monitor_, [this](WorkerId worker) { return exposed_s(worker); });
   m_.travel->updated(monitor_, {progress, m_.load->step_s(), updates_});
-  m_.gate->updated(monitor_);
   m_.gate->overlap(m_.travel->delay());
 }
 

@@ -81,7 +81,9 @@ class Strategy {
   Mechanisms m_;
   Monitor monitor_;
   std::uint64_t updates_ = 0;
-  double mean_square_ = 0;  // of a gradient's values, moving; 0: nothing seen yet
+  std::uint64_t present_ = 0;     // workers
+  std::uint64_t since_plan_ = 0;  // contributions
+  double mean_square_ = 0;        // of a gradient's values, moving; 0: nothing seen yet
 };
 
 }  // namespace motley::policy
