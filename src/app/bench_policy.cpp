@@ -1,7 +1,9 @@
 #include <algorithm>
 #include <cstdint>
 #include <deque>
+#include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "app/bench.h"
@@ -25,6 +27,8 @@ double microseconds_per_contribution(const std::string& name, std::uint32_t work
   };
   std::deque<Busy> busy;
   std::vector<std::uint32_t> cancelled(workers);
+  std::deque<policy::Judge> asked;
+  std::optional<Instant> wake;
   std::vector<double> weights;
   Instant now{};
   const auto carry_out = [&] {
@@ -33,6 +37,8 @@ double microseconds_per_contribution(const std::string& name, std::uint32_t work
       strategy.weigh(update, weights);
       strategy.updated(0.5);
     }
+    asked.insert(asked.end(), decisions.judge.begin(), decisions.judge.end());
+    if (decisions.wake) wake = decisions.wake;
     for (const policy::Cancel& cancel : decisions.cancel) ++cancelled[cancel.worker.value];
     for (const policy::Release& release : decisions.release) {
       strategy.ordered(now, release.worker, strategy.plan(release.worker).samples);
@@ -46,8 +52,16 @@ double microseconds_per_contribution(const std::string& name, std::uint32_t work
   carry_out();
   const Stopwatch watch;
   for (std::uint64_t i = 0; i < contributions; ++i) {
+    for (; !asked.empty(); asked.pop_front(), carry_out()) strategy.judged(now, asked.front(), 1, decisions);
     while (!busy.empty() && busy.front().life != cancelled[busy.front().worker.value]) busy.pop_front();
-    if (busy.empty()) break;
+    if (busy.empty()) {
+      check(wake.has_value(), "who has nobody at work waits for a time");
+      now = std::max(now, *std::exchange(wake, std::nullopt));
+      strategy.woken(now, decisions);
+      carry_out();
+      --i;
+      continue;
+    }
     const WorkerId worker = busy.front().worker;
     busy.pop_front();
     now += from_seconds(1e-4);

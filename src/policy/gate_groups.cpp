@@ -60,6 +60,7 @@ void GateGroups::leave_lane(Instant now, WorkerId worker, Decisions& out) {
 
 void GateGroups::ordered(Instant now, WorkerId worker, Duration expected) {
   if (expected > Duration{0}) step_ = expected;
+  places_[worker.value].base = version_;
   ++places_[worker.value].busy;
   ++lane_of(worker).busy;
   lane_of(worker).gate.ordered(now, worker, expected);
@@ -115,7 +116,7 @@ void GateGroups::take(Instant now, Lane& lane, Decisions& mine, Decisions& out) 
   for (Apply& update : mine.apply) {
     ++lane.updates;
     std::uint64_t made = 0;  // by others, since its oldest member was sent out
-    for (const Contribution& member : update.members) made = std::max(made, version_.ahead_of(member.base));
+    for (const Contribution& member : update.members) made = std::max(made, version_.ahead_of(places_[member.worker.value].base));
     lane.staleness += staleness_forgetting * (static_cast<double>(made) - lane.staleness);
     version_ = version_.next();
     out.apply.push_back(std::move(update));

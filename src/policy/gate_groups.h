@@ -56,6 +56,7 @@ class GateGroups : public Gate {
   struct Place {
     Group group = 0;       // that it works with
     std::size_t busy = 0;  // steps
+    Version base{};        // when it was ordered its last one, counted as version_ is
   };
   [[nodiscard]] Lane& lane_of(WorkerId worker) { return lanes_[places_[worker.value].group]; }
   /// Takes what a lane's gate has decided into `out`.
@@ -76,7 +77,7 @@ class GateGroups : public Gate {
   std::vector<Place> places_;           // by id
   std::vector<WorkerId> since_update_;  // who has contributed
   Duration step_{};                     // that an order is expected to take, the last one
-  Version version_;                     // as many as were applied
+  Version version_;                     // as many as were applied here: not those before a restart
 };
 
 }  // namespace motley::policy
