@@ -201,12 +201,12 @@ void GateStates::turn_rounds(Instant now, std::optional<Why> reopen, Decisions& 
 void GateStates::tell_state(Decisions& out) {
   const std::uint64_t gap = stragglers_.gap(version_);
   State now = State::in_step;
-  if (!stragglers_.all().empty() || gap > stragglers_.threshold()) now = State::lagging;
+  if (stragglers_.count() > 0 || gap > stragglers_.threshold()) now = State::lagging;
   if (gap > rules_.over_stale_gap) now = State::over_stale;
   if (now == state_ && told_threshold_ == stragglers_.threshold()) return;
   state_ = now;
   told_threshold_ = stragglers_.threshold();
-  out.note.emplace_back(StateNow{now, gap, told_threshold_, stragglers_.all().size()});
+  out.note.emplace_back(StateNow{now, gap, told_threshold_, stragglers_.count()});
 }
 
 void GateStates::ask_to_be_woken(Decisions& out) const {

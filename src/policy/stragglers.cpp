@@ -22,7 +22,7 @@ void Stragglers::joined(WorkerId worker) {
 void Stragglers::left(WorkerId worker) {
   let_go(members_[worker.value]);
   members_[worker.value].here = false;
-  straggling_.erase(worker);
+  mark(members_[worker.value], false);
 }
 
 void Stragglers::began(Instant now, WorkerId worker, Version newest, Duration expected) {
@@ -50,13 +50,18 @@ bool Stragglers::contributed(Instant now, WorkerId worker) {
   let_go(member);
   most_commits_ = std::max(most_commits_, ++member.commits);
   if (member.expected == Duration{0}) member.expected = took;
-  if (!straggles(worker)) return false;
+  if (!member.straggles) return false;
   member.in_time = took < times(late, median_) ? member.in_time + 1 : 0;
   if (member.in_time < enough_in_time) return false;
   member.in_time = 0;
   member.commits = most_commits_;
-  straggling_.erase(worker);
+  mark(member, false);
   return true;
+}
+
+void Stragglers::mark(Member& member, bool straggles) {
+  if (member.straggles != straggles) straggles ? ++straggling_ : --straggling_;
+  member.straggles = straggles;
 }
 
 void Stragglers::find_median() {
@@ -91,10 +96,10 @@ std::vector<Straggles> Stragglers::look(Instant now, Version newest) {
   move_threshold(now);
   for (std::uint32_t w = 0; w < members_.size(); ++w) {
     Member& member = members_[w];
-    if (!member.here || !member.under_way || straggles(WorkerId{w})) continue;
+    if (!member.here || !member.under_way || member.straggles) continue;
     const auto why = judge(now, member, newest);
     if (!why) continue;
-    straggling_.insert(WorkerId{w});
+    mark(member, true);
     member.in_time = 0;
     found.push_back({WorkerId{w}, true, *why, seconds(takes(now, member)) / seconds(median_)});
   }
@@ -115,7 +120,7 @@ std::optional<Instant> Stragglers::next_look(Instant now) const {
   std::optional<Instant> next;
   for (std::uint32_t w = 0; w < members_.size(); ++w) {
     const Member& member = members_[w];
-    if (!member.here || !member.under_way || straggles(WorkerId{w})) continue;
+    if (!member.here || !member.under_way || member.straggles) continue;
     for (const double factor : {late, very_late}) {
       const Instant when = member.began + times(factor, median_) + Duration{1};
       if (when > now && (!next || when < *next)) next = when;

@@ -12,7 +12,6 @@
 #include <cstdint>
 #include <map>
 #include <optional>
-#include <set>
 #include <vector>
 
 #include "policy/decisions.h"
@@ -40,8 +39,8 @@ class Stragglers {
   /// When somebody may be late who is not yet; never: nobody is under way, or nothing is known.
   [[nodiscard]] std::optional<Instant> next_look(Instant now) const;
 
-  [[nodiscard]] bool straggles(WorkerId worker) const { return straggling_.contains(worker); }
-  [[nodiscard]] const std::set<WorkerId>& all() const { return straggling_; }
+  [[nodiscard]] bool straggles(WorkerId worker) const { return worker.value < members_.size() && members_[worker.value].straggles; }
+  [[nodiscard]] std::size_t count() const { return straggling_; }
   [[nodiscard]] std::uint64_t gap(Version newest) const;
   [[nodiscard]] std::uint64_t threshold() const { return threshold_; }
   void threshold(std::uint64_t threshold) { threshold_ = threshold; }
@@ -61,6 +60,7 @@ class Stragglers {
   struct Member {
     bool here = false;
     bool under_way = false;
+    bool straggles = false;
     Version held;
     Instant began{};
     Duration expected{};
@@ -72,9 +72,10 @@ class Stragglers {
   [[nodiscard]] Duration takes(Instant now, const Member& member) const;
   [[nodiscard]] std::optional<Why> judge(Instant now, const Member& member, Version newest) const;
   void let_go(Member& member);
+  void mark(Member& member, bool straggles);
 
-  std::vector<Member> members_;  // by id
-  std::set<WorkerId> straggling_;
+  std::vector<Member> members_;            // by id
+  std::size_t straggling_ = 0;             // members
   std::map<Version, std::uint32_t> held_;  // by those under way: how many hold it
   std::uint64_t most_commits_ = 0;
   std::uint64_t threshold_ = least_threshold;
