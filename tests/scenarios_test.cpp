@@ -118,10 +118,13 @@ class Answers {
     if (send.to.role == protocol::Role::server && send.to.id > 0) return;  // told as server 0 is
     std::visit(match{[&](const wire::Apply& m) { apply(m); },
                      [&](const wire::Order& m) {
-                       line("  order w{} {}{}{}{}", m.worker.value, text(m.lease),
+                       line("  order w{} {}{}{}{}{}", m.worker.value, text(m.lease),
                             m.local_steps > 1 ? fmt::format(" in {} steps", m.local_steps) : "",
                             m.limit > Duration{0} ? fmt::format(" within {:.3g} ms", 1e3 * seconds(m.limit)) : "",
-                            m.parameters != m.step ? fmt::format(" on the parameters of step {}", m.parameters.value) : "");
+                            m.parameters != m.step ? fmt::format(" on the parameters of step {}", m.parameters.value) : "",
+                            m.missing < m.step && m.correction > 0
+                                ? fmt::format(", giving up {:.3g} of what it did since step {}", m.correction, m.missing.value)
+                                : "");
                      },
                      [&](const wire::Discard& m) { line("discard w{}/{}", m.worker.value, m.step.value); },
                      [&](const wire::Judge& m) { line("judge w{}/{}", m.worker.value, m.step.value); },
@@ -264,7 +267,7 @@ class Stage {
       else if (key == "epoch")
         job_.epoch_samples = static_cast<std::uint64_t>(number(value));
       else if (key == "batch")
-        batch_ = static_cast<std::uint32_t>(number(value));
+        batch_ = job_.global_batch = static_cast<std::uint32_t>(number(value));
       else if (key == "evaluate")
         job_.evaluate_every = static_cast<std::uint64_t>(number(value));
       else if (key == "quorum")

@@ -124,8 +124,9 @@ class SmallWorld {
       watch(std::make_unique<checkers::StalenessBound>(checkers::StalenessBound::Allowed{.staleness = 0, .ahead = {}}));
       watch(std::make_unique<checkers::RoundsDoNotOverlap>());
     }
-    if (job.strategy == "hps")
-      watch(std::make_unique<checkers::StalenessBound>(checkers::StalenessBound::Allowed{.staleness = job.delay.value_or(0), .ahead = {}}));
+    if (job.strategy == "hps" || job.strategy == "multistep")
+      watch(std::make_unique<checkers::StalenessBound>(
+          checkers::StalenessBound::Allowed{.staleness = job.delay.value_or(job.strategy == "hps" ? 0 : 1), .ahead = {}}));
     for (std::uint32_t p = 0; p < job.workers; ++p) tell_worker(p, protocol::Started{}, 0);
   }
 
@@ -254,6 +255,7 @@ class SmallWorld {
   static protocol::ChiefOptions chief_options(const SmallJob& job) {
     protocol::ChiefOptions options;
     options.epoch_samples = options.total_samples = job.samples;
+    options.global_batch = job.batch;
     options.evaluate_every = job.samples;
     options.servers = job.servers;
     options.quorum = job.quorum;

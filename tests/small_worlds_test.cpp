@@ -210,6 +210,21 @@ TEST(SmallWorldsOverlapped, ThreeWorkersKeepEveryPromiseInManyOrders) {
   }
 }
 
+// Local rounds that overlap: whoever dies in the middle of one, or while newer parameters come in, takes nothing with it that was counted.
+TEST(SmallWorldsOverlapped, RoundsOfLocalStepsCountOnceInEveryOrder) {
+  const Explored explored = Search({.strategy = "multistep", .batch = 2, .samples = 5, .delay = 1}).run();
+  EXPECT_EQ(explored.trouble, "");
+  EXPECT_GT(explored.ends, 100U);
+}
+
+TEST(SmallWorldsOverlapped, ThreeWorkersTakeLocalStepsInManyOrders) {
+  const SmallJob job{.strategy = "multistep", .workers = 3, .servers = 2, .slices = 4, .quorum = 2, .batch = 6, .samples = 300, .delay = 1};
+  for (std::uint64_t seed = 0; seed < 5 * worlds_wanted(); ++seed) {
+    const std::string trouble = walk(job, seed);
+    ASSERT_EQ(trouble, "") << "seed " << seed;
+  }
+}
+
 // The clock may tick at any moment: whoever computes then straggles, is applied late, over-stale, judged, dropped or cancelled; and may die
 // in each of these states.
 TEST(SmallWorldsOfStates, EverySampleCountsOnceInEveryStateAndOrder) {

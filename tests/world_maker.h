@@ -122,6 +122,8 @@ inline policy::StrategySpec make_strategy(Dice& dice, std::size_t nodes, const p
   perhaps(&policy::Knobs::replan, dice.whole(1, 10));
   perhaps(&policy::Knobs::delay, dice.whole(0, 1));
   perhaps(&policy::Knobs::box, dice.one_in(2));
+  perhaps(&policy::Knobs::correction, dice.real(0, 1));
+  perhaps(&policy::Knobs::variate, dice.one_in(2));
   if (dice.one_in(3)) perhaps(&policy::Knobs::without, static_cast<policy::Off>(dice.whole(0, 9)));
   static constexpr std::array<policy::BitsWish, 5> bits{{{false, {32, 32}}, {false, {8, 8}}, {false, {4, 8}}, {false, {2, 4}}, {true, {}}}};
   perhaps(&policy::Knobs::bits, dice.of(bits));
@@ -190,6 +192,7 @@ inline MadeWorld make_world(std::uint64_t seed) {
   protocol::ChiefOptions& chief = world.chief;
   const std::uint64_t batch = made.setting.global_batch;
   chief.epoch_samples = std::max<std::uint64_t>(1, dice.whole(1, 40) * batch - dice.whole(0, static_cast<std::uint32_t>(batch) - 1));
+  chief.global_batch = made.setting.global_batch;
   chief.total_samples =
       std::max<std::uint64_t>(1, static_cast<std::uint64_t>(dice.real(0.3, 3) * static_cast<double>(chief.epoch_samples)));
   chief.evaluate_every = dice.whole(1, static_cast<std::uint32_t>(chief.epoch_samples));

@@ -45,7 +45,7 @@ StalenessBound::Allowed allowed_staleness(const MadeWorld& made) {
   const std::string& kind = made.strategy.kind;
   const policy::Knobs& knobs = made.strategy.knobs;
   if (has_barrier(made)) return {.staleness = 0, .ahead = {}};
-  if (kind == "hps") return {.staleness = knobs.delay.value_or(1), .ahead = {}};
+  if (kind == "hps" || kind == "multistep") return {.staleness = knobs.delay.value_or(1), .ahead = {}};
   if (kind != "ssp" && kind != "dssp") return {};
   const std::uint64_t lower = knobs.bound.value_or(3);
   const std::uint64_t upper = kind == "ssp" ? lower : std::max<std::uint64_t>(lower, knobs.bound_max.value_or(15));
@@ -59,7 +59,7 @@ WeightsSum::Law weight_law(const MadeWorld& made) {
   const bool guarded =
       kind == "asp" || kind == "asp-look" || kind == "ssp" || kind == "dssp" || kind == "hps" || kind == "adaptive" || kind == "grouped";
   const bool clips = made.strategy.knobs.clip.value_or(guarded ? 1.5 : 0) > 0;
-  return {.of = kind == "local-sgd" ? WeightsSum::Of::models : WeightsSum::Of::gradients,
+  return {.of = kind == "local-sgd" || kind == "multistep" ? WeightsSum::Of::models : WeightsSum::Of::gradients,
           .global_batch = static_cast<double>(made.setting.global_batch),
           .clipped = kind == "adaptive" || kind == "grouped" ||        // what is late counts less; K groups share the momentum out
                      (clips && made.arithmetic != Arithmetic::none)};  // without numbers there is no norm to clip

@@ -30,12 +30,13 @@ double microseconds_per_contribution(const std::string& name, std::uint32_t work
   std::deque<policy::Judge> asked;
   std::optional<Instant> wake;
   std::vector<double> weights;
+  std::uint64_t versions = 0;
   Instant now{};
   const auto carry_out = [&] {
     for (const policy::Apply& update : decisions.apply) {
       weights.resize(update.members.size());
       strategy.weigh(update, weights);
-      strategy.updated(0.5);
+      strategy.updated(Version{++versions}, {0.5, 0.5, 1e-4, 0.02});
     }
     asked.insert(asked.end(), decisions.judge.begin(), decisions.judge.end());
     if (decisions.wake) wake = decisions.wake;

@@ -12,6 +12,7 @@ using Schedule = policy::ScheduleSpec::Kind;
 
 constexpr std::array model_kinds{"mlp"sv, "cnn"sv, "resnet20"sv, "vgg11"sv, "transformer"sv, "none"sv};
 constexpr std::array data_kinds{"fashion-mnist"sv, "mnist"sv, "cifar10"sv, "cifar100"sv, "text"sv, "synthetic"sv, "none"sv};
+constexpr std::array splits{"shuffled"sv, "by-label"sv};
 constexpr std::array evaluations{"test"sv, "validation"sv};
 constexpr std::array optimizers{Named{"sgd"sv, OptimizerKind::sgd}, Named{"adamw"sv, OptimizerKind::adamw}};
 constexpr std::array schedules{Named{"constant"sv, Schedule::constant}, Named{"step"sv, Schedule::step},
@@ -60,6 +61,7 @@ void read_data(Reader section, Job& job) {
   section.text("path", path, "the folder of the data set, or the file of a text");
   job.data.path = path;
   section.choice("evaluate", job.data.evaluate, evaluations);
+  section.choice("split", job.data.split, splits);
   section.integer("features", job.data.features, between(1, 1e6), "synthetic: inputs");
   section.integer("classes", job.data.classes, between(2, 1e6), "synthetic: classes");
   section.integer("context", job.data.context, between(1, 65536), "text: characters a model sees at once");

@@ -49,6 +49,8 @@ void read_knobs(Reader& section, policy::Knobs& knobs) {
   section.choice("bits", knobs.bits, std::span<const Named<std::optional<policy::BitsWish>>>(bits_choices));
   section.integer("delay", knobs.delay, between(0, 1), "steps by which parameters may be late");
   section.choice("box", knobs.box, std::span<const Named<std::optional<bool>>>(yes_or_no));
+  section.number("correction", knobs.correction, between(0, 1), "of its own way that a worker gives up when newer parameters come late");
+  section.choice("variate", knobs.variate, std::span<const Named<std::optional<bool>>>(yes_or_no));
   section.choice("without", knobs.without, std::span<const Named<std::optional<policy::Off>>>(rules));
 }
 

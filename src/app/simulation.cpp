@@ -58,9 +58,12 @@ Result<RunResult> run_job(const Job& job, const Material& material, const Simula
     numbers.optimizer = job.optimizer;
     numbers.parameters = training->replica.parameters;
     numbers.epoch_samples = material.epoch_samples;
+    numbers.shards = material.shards;
     numbers.seed = options.seed;
     numbers.local_steps = training->replica.local_steps;
     numbers.local_momentum = training->replica.local_momentum;
+    numbers.watches = training->replica.watches;
+    numbers.variate = training->replica.variate;
     real = std::make_unique<sim::RealNumbers>(std::move(numbers), *training->learning);
   }
 

@@ -47,10 +47,12 @@ protocol::ChiefOptions chief_options(const Job& job, const Material& material) {
   const double epoch = static_cast<double>(material.epoch_samples);
   protocol::ChiefOptions chief;
   chief.epoch_samples = material.epoch_samples;
+  chief.global_batch = job.global_batch;
   chief.total_samples = std::max<std::uint64_t>(1, std::llround(job.max_epochs * epoch));
   chief.evaluate_every = std::max<std::uint64_t>(1, std::llround(job.evaluate_every * epoch));
   if (job.max_seconds) chief.max_time = from_seconds(*job.max_seconds);
   chief.servers = job.cluster.servers;
+  if (material.shards) chief.shards = static_cast<std::uint32_t>(job.cluster.nodes.size());
   chief.silence_deadline = chief.start_deadline = job.cluster.silence_deadline;
   chief.quorum = 0;
   for (std::uint32_t n = 0; n < job.cluster.nodes.size(); ++n) chief.quorum += cluster::present_at_start(job.cluster, NodeId{n}) ? 1 : 0;
@@ -60,11 +62,19 @@ protocol::ChiefOptions chief_options(const Job& job, const Material& material) {
 }  // namespace
 
 Result<Material> load_material(const Job& job) {
-  if (job.timing_only) return Material{nullptr, job.timing_samples};
+  if (job.timing_only) return Material{nullptr, job.timing_samples, nullptr};
   auto data = learn::load(job.data);
   if (!data) return data.error();
-  const std::uint64_t samples = learn::training_samples(**data);
-  return Material{std::move(*data), samples};
+  Material material{std::move(*data), 0, nullptr};
+  material.epoch_samples = learn::training_samples(*material.data);
+  if (job.data.split == "by-label") {
+    auto labels = learn::training_labels(*material.data);
+    if (labels.empty())
+      return bad_input(fmt::format("{}: data.split: found \"by-label\", expected \"shuffled\": a sample of {} has no one label",
+                                   job.file.string(), job.data.kind));
+    material.shards = std::make_shared<const std::vector<std::uint32_t>>(store::shards_by(labels, job.cluster.nodes.size()));
+  }
+  return material;
 }
 
 Result<Training> make_training(const Job& job, const Material& material, const policy::StrategySpec& spec) {
@@ -94,8 +104,13 @@ Result<Training> make_training(const Job& job, const Material& material, const p
   const protocol::ChiefOptions chief = chief_options(job, material);
   policy::ScheduleSpec schedule = job.schedule;
   schedule.lr = spec.knobs.lr.value_or(schedule.lr);
-  const store::ReplicaOptions replica{job.optimizer, layout.values, learning ? learning->shape().parameters : layout.values,
-                                      strategy->payload() == policy::Payload::delta, strategy->momentum()};
+  const store::ReplicaOptions replica{job.optimizer,
+                                      layout.values,
+                                      learning ? learning->shape().parameters : layout.values,
+                                      strategy->payload() == policy::Payload::delta,
+                                      strategy->momentum(),
+                                      strategy->watches(),
+                                      strategy->variate()};
   return Training{std::move(learning),
                   std::move(*strategy),
                   policy::Schedule(schedule, job.global_batch, material.epoch_samples, chief.total_samples),

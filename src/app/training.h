@@ -10,6 +10,7 @@
 #include "policy/schedule.h"
 #include "policy/strategy.h"
 #include "protocol/chief.h"
+#include "store/epochs.h"
 #include "store/layout.h"
 #include "store/replica.h"
 
@@ -19,6 +20,7 @@ namespace motley::app {
 struct Material {
   std::shared_ptr<const learn::DataSet> data;  // none: timing only
   std::uint64_t epoch_samples = 0;
+  store::Shards shards;  // of the samples, when each node is to have its own classes
 };
 Result<Material> load_material(const Job& job);
 

@@ -111,6 +111,7 @@ Result<run::WorkerKit> prepare_worker(const std::string& job_text, const std::st
   kit.desk.replica = training->replica;
   kit.desk.layout = training->layout;
   kit.desk.epoch_samples = material->epoch_samples;
+  kit.desk.shards = material->shards;
   kit.desk.seed = job->seed;
   if (emulated) kit.desk.emulated.emplace(job->cluster, NodeId{index}, job->seed);
   kit.cluster = job->cluster;

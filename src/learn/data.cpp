@@ -51,4 +51,6 @@ Result<std::shared_ptr<const DataSet>> load(const DataSpec& spec) {
 
 std::uint64_t training_samples(const DataSet& data) { return data.size(Part::training); }
 
+std::vector<std::uint32_t> training_labels(const DataSet& data) { return data.labels(Part::training); }
+
 }  // namespace motley::learn

@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "base/result.h"
 
@@ -14,6 +15,7 @@ struct DataSpec {
   std::string kind = "fashion-mnist";  // fashion-mnist | mnist | cifar10 | cifar100 | text | synthetic
   std::filesystem::path path;  // folder (or file, for text); may be empty for fashion-mnist (Debian's package has its place) and synthetic
   std::string evaluate = "test";  // "test", or "validation": the last tenth of the training set, which is then not trained on
+  std::string split = "shuffled";  // who gets which samples: anybody any, or "by-label": each node some of the classes
   std::uint64_t samples = 4096;   // synthetic: training samples (a quarter as many test samples)
   std::uint64_t features = 16;    // synthetic: inputs of the teacher network
   std::uint64_t classes = 4;      // synthetic
@@ -29,5 +31,8 @@ Result<std::shared_ptr<const DataSet>> load(const DataSpec& spec);
 
 /// How many samples one epoch has. Those that `evaluate` takes for validation are not among them.
 std::uint64_t training_samples(const DataSet& data);
+
+/// The class of each training sample; empty where a sample has no one class (text).
+std::vector<std::uint32_t> training_labels(const DataSet& data);
 
 }  // namespace motley::learn

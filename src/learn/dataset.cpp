@@ -53,6 +53,14 @@ std::uint64_t DataSet::size(Part part) const {
                     content_);
 }
 
+std::vector<std::uint32_t> DataSet::labels(Part part) const {
+  const auto copied = [](const auto& labels) { return std::vector<std::uint32_t>(labels.begin(), labels.end()); };
+  return std::visit(match{[&](const Pictures& p) { return copied(part_of(p, part).labels); },
+                          [&](const Vectors& v) { return copied(part_of(v, part).labels); },
+                          [&](const Text&) { return std::vector<std::uint32_t>(); }},
+                    content_);
+}
+
 void DataSet::gather(Part part, std::span<const std::uint32_t> samples, std::span<float> inputs, std::span<std::int64_t> targets) const {
   std::visit(match{[&](const Pictures& p) { p.gather(part_of(p, part), samples, inputs, targets); },
                    [&](const Vectors& v) { v.gather(part_of(v, part), samples, inputs, targets); },

@@ -5,6 +5,7 @@
 #include <span>
 #include <string>
 #include <variant>
+#include <vector>
 
 #include "learn/data.h"
 #include "learn/pictures.h"
@@ -38,6 +39,8 @@ class DataSet {
 
   [[nodiscard]] const SampleShape& shape() const { return shape_; }
   [[nodiscard]] std::uint64_t size(Part part) const;
+  /// Of each sample; empty for text.
+  [[nodiscard]] std::vector<std::uint32_t> labels(Part part) const;
 
   /// Writes the samples one behind the other: inputs() numbers and targets() classes each; the spans have exactly that room.
   /// Pictures and features are normalised floats; only text has codes.

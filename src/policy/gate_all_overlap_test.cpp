@@ -124,7 +124,7 @@ TEST_F(Overlap, WhoJoinsOrIsRefusedWhereOverlapBeginsIsReleasedNotHeld) {
 /// Overlaps, or not, as a stream says at every update.
 struct Fickle : TravelFixed {
   Fickle(std::uint64_t seed, std::uint64_t highest) : rng(seed, "fickle"), most(highest) {}
-  void updated(const Monitor&, const Standing&) override { now = static_cast<std::uint32_t>(rng.below(most + 1)); }
+  void updated(const Monitor&, const Situation&) override { now = static_cast<std::uint32_t>(rng.below(most + 1)); }
   [[nodiscard]] std::uint32_t delay() const override { return now; }
   Rng rng;
   std::uint64_t most;

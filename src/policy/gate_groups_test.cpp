@@ -247,7 +247,7 @@ Strategy grouped(const Knobs& knobs) {
   Decisions decisions;
   std::map<WorkerId, Step> steps;
   const auto carry_out = [&] {
-    for (std::size_t i = 0; i < decisions.apply.size(); ++i) strategy.updated(0.1);
+    for (std::size_t i = 0; i < decisions.apply.size(); ++i) strategy.updated(Version{i + 1}, {0.1, 0.1, 1e-3, 0.02});
     for (const Release& release : decisions.release) strategy.ordered({}, release.worker, 32);
     decisions.clear();
   };

@@ -33,9 +33,21 @@ class Load {
   virtual void updated(const Monitor& monitor, const Exposed& exposed) = 0;
   /// Samples for this worker's next step: at least 1, at most what it said that it can hold. O(log P).
   [[nodiscard]] virtual std::uint32_t batch(WorkerId worker) const = 0;
+  /// Local steps of this worker's next round, each of batch() samples: everyone takes as many as the interval says, for loads that know no
+  /// better.
+  [[nodiscard]] virtual std::uint32_t steps(WorkerId) const { return interval_; }
+  /// The interval is so many steps from now on, each of a global batch in all.
+  virtual void interval(std::uint32_t steps) { interval_ = steps; }
+  /// Mean over the workers.
+  [[nodiscard]] virtual double mean_steps() const { return interval_; }
+  /// What the learning rate of local steps is to be multiplied by.
+  [[nodiscard]] virtual double rate_scale() const { return 1; }
   [[nodiscard]] virtual Box box(WorkerId) const { return {}; }
   /// How long a step of the plan computes; 0: there is no such plan.
   [[nodiscard]] virtual double step_s() const { return 0; }
+
+ private:
+  std::uint32_t interval_ = 1;
 };
 
 }  // namespace motley::policy

@@ -165,7 +165,8 @@ class SmallChief {
     updates_.push_back({weight, strategy_.share(update)});
     applied_samples_ += samples;
     version_ = version_.next();
-    strategy_.updated(static_cast<double>(applied_samples_) / static_cast<double>(all_));
+    const double progress = static_cast<double>(applied_samples_) / static_cast<double>(all_);
+    strategy_.updated(version_, {progress, progress, 1e-3, 0.02});
   }
 
   void order(const Release& release) {

@@ -51,8 +51,11 @@ struct Knobs {
   std::optional<std::uint32_t> delay;      // hps: 0 or 1 steps of overlap; absent: whatever is predicted to be faster
   std::optional<bool> box;                 // steps end when planned, done or not; what is left goes to others
   std::optional<Off> without;              // adaptive, grouped: this rule is switched off
+  std::optional<double> correction;        // multistep: what a worker gives up of its own way when newer parameters come late
+  std::optional<bool> variate;             // multistep: steps are corrected for shards that are unlike
 };
-BOOST_DESCRIBE_STRUCT(Knobs, (), (steps, bound, bound_max, lookahead, clip, momentum, lr, replan, bits, delay, box, without))
+BOOST_DESCRIBE_STRUCT(Knobs, (),
+                      (steps, bound, bound_max, lookahead, clip, momentum, lr, replan, bits, delay, box, without, correction, variate))
 
 struct StrategySpec {
   std::string kind = "bsp";

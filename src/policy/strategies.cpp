@@ -16,8 +16,10 @@
 #include "policy/gate_groups.h"
 #include "policy/gate_none.h"
 #include "policy/gate_states.h"
+#include "policy/interval_adaptive.h"
 #include "policy/load_equal.h"
 #include "policy/load_finish_together.h"
+#include "policy/load_rounds.h"
 #include "policy/travel_predicted.h"
 
 namespace motley::policy {
@@ -107,7 +109,7 @@ Mechanisms deltas(const Wish& wish, std::unique_ptr<Load> load, std::unique_ptr<
   m.load = std::move(load);
   m.gate = std::move(gate);
   m.rule = clipped(wish, std::make_unique<RuleModelMean>(), 0);
-  m.interval = Interval(steps);
+  m.interval = std::make_unique<IntervalFixed>(steps);
   m.momentum = wish.knobs().momentum.value_or(wish.setting.momentum);
   return m;
 }
@@ -187,6 +189,25 @@ const std::vector<Row>& table() {
                                                                     .turns = off != Off::turns});
          Mechanisms m = gradients(wish, std::move(load), std::move(gate), {.clip = stale_clip});
          m.travel = travel(wish, {.dynamic = true, .fixed = {}}, 0);
+         return m;
+       }},
+      {{"multistep",
+        "rounds of several local steps that end together; the next round goes on while the last one travels in few bits, and what comes "
+        "back "
+        "pulls the local models together",
+        "no wire waited for, a few percent of the bytes", "models drift apart within a round; one round of staleness"},
+       {"steps", "correction", "variate", "delay", "bits", "clip", "momentum", "lr"},
+       [](const Wish& wish) {
+         constexpr double preset_correction = 0.25;
+         std::unique_ptr<Load> load = std::make_unique<LoadRounds>(wish.setting.global_batch);
+         if (!wish.spec.batches.empty()) load = equal(wish);
+         Mechanisms m = deltas(wish, std::move(load), std::make_unique<GateAll>(), 1);
+         m.interval = std::make_unique<IntervalAdaptive>(wish.knobs().steps);
+         m.travel =
+             std::make_unique<TravelFixed>(wish.knobs().bits.value_or(BitsWish{false, {4, 4}}).fixed, wish.knobs().delay.value_or(1));
+         m.correction = wish.knobs().correction.value_or(preset_correction);
+         m.variate = wish.knobs().variate.value_or(false);
+         m.traffic = wish.setting.traffic;
          return m;
        }},
   };

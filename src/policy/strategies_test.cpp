@@ -100,12 +100,12 @@ TEST(Strategies, KnobsReplaceThePresets) {
   EXPECT_DOUBLE_EQ(heavy_ball->rho(WorkerId{0}), 0);
 }
 
-TEST(Strategies, OnlyLocalSgdSendsDeltasAndLooksAheadByItself) {
+TEST(Strategies, WhoTakesLocalStepsSendsDeltasAndLooksAheadByItself) {
   for (const std::string_view name : strategy_names()) {
     auto strategy = make_strategy({std::string(name), {}, {}}, {});
     Decisions decisions;
     strategy->joined({}, std::vector<Newcomer>{{WorkerId{0}}}, decisions);
-    const bool local = name == "local-sgd";
+    const bool local = name == "local-sgd" || name == "multistep";
     EXPECT_EQ(strategy->payload(), local ? Payload::delta : Payload::gradient) << name;
     EXPECT_EQ(strategy->rho(WorkerId{0}) == 0, local) << name;
   }

@@ -14,6 +14,11 @@ constexpr double square_forgetting = 0.05;
 
 }  // namespace
 
+Strategy::Strategy(Mechanisms mechanisms) : m_(std::move(mechanisms)), monitor_(m_.traffic) {
+  m_.load->interval(m_.interval->steps());
+  m_.gate->overlap(delay());
+}
+
 void Strategy::joined(Instant now, std::span<const Newcomer> newcomers, Decisions& out) {
   std::vector<WorkerId> workers;
   workers.reserve(newcomers.size());
@@ -22,13 +27,13 @@ void Strategy::joined(Instant now, std::span<const Newcomer> newcomers, Decision
     monitor_.joined(newcomer.worker);
     m_.travel->joined(newcomer.worker);
   }
-  present_ += newcomers.size();
+  for (const WorkerId worker : workers) roster_.join(worker);
   m_.load->joined(newcomers);
   m_.gate->joined(now, workers, out);
 }
 
 void Strategy::left(Instant now, WorkerId worker, Decisions& out) {
-  --present_;
+  roster_.leave(worker);
   m_.load->left(worker);
   m_.travel->left(worker);
   m_.gate->left(now, worker, out);
@@ -38,6 +43,7 @@ void Strategy::contributed(Instant now, const Contribution& contribution, Decisi
   monitor_.observe(contribution);
   ++since_plan_;
   m_.travel->contributed(contribution);
+  if (contribution.moved > 0) m_.interval->seen(contribution.base, contribution.moved);
   const double square = contribution.norm * contribution.norm / (m_.traffic.bytes_32 / sizeof(float));
   mean_square_ = mean_square_ == 0 ? square : mean_square_ + square_forgetting * (square - mean_square_);
   if (contribution.most_samples > 0) m_.load->restricted(contribution.worker, contribution.most_samples);
@@ -66,27 +72,45 @@ void Strategy::learn_from_cancelled(const Decisions& out) {
   if (!out.cancel.empty()) m_.load->updated(monitor_, [this](WorkerId worker) { return exposed_s(worker); });
 }
 
-void Strategy::updated(double progress) {
+void Strategy::updated(Version version, const Standing& now) {
   constexpr std::uint64_t part_of_everyone = 8;
   ++updates_;
   m_.gate->updated(monitor_);
   // Plans cost O(P log P): where updates are of few contributions each, they are made after an eighth of everyone has contributed.
-  if (since_plan_ * part_of_everyone < present_) return;
+  if (since_plan_ * part_of_everyone < roster_.workers().size()) return;
   since_plan_ = 0;
+  m_.interval->updated({version, last_.spread, last_.loss, now.progress, now.granted, now.batch, now.rate,
+                        m_.load->step_s() / m_.interval->steps(), longest_travel_s()});
+  m_.load->interval(m_.interval->steps());
   m_.load->updated(monitor_, [this](WorkerId worker) { return exposed_s(worker); });
-  m_.travel->updated(monitor_, {progress, m_.load->step_s(), updates_});
-  m_.gate->overlap(m_.travel->delay());
+  m_.travel->updated(monitor_, {now.progress, m_.load->step_s(), updates_});
+  m_.gate->overlap(delay());
 }
 
 double Strategy::exposed_s(WorkerId worker) const {
   const Bits bits = m_.travel->bits(worker);
   const double on_the_way = monitor_.push_s(worker, bits.push) + monitor_.pull_s(worker, bits.pull);
-  return m_.travel->delay() == 0 ? on_the_way : std::max(0.0, on_the_way - m_.load->step_s());
+  return delay() == 0 ? on_the_way : std::max(0.0, on_the_way - m_.load->step_s());
+}
+
+double Strategy::longest_travel_s() const {
+  double longest = 0;
+  for (const WorkerId worker : roster_.workers()) {
+    const Bits bits = m_.travel->bits(worker);
+    longest = std::max(longest, monitor_.push_s(worker, bits.push) + monitor_.pull_s(worker, bits.pull));
+  }
+  return longest;
+}
+
+/// The longer the rounds, the further models drift apart: short ones need less of it, and would lose their momentum by more.
+double Strategy::correction() const {
+  constexpr double long_round = 16;  // local steps
+  return m_.correction * std::min(1.0, m_.load->mean_steps() / long_round);
 }
 
 Plan Strategy::plan(WorkerId worker) const {
-  const std::uint32_t steps = m_.interval.steps(worker);
-  return {m_.load->batch(worker) * steps, steps, m_.travel->bits(worker), m_.load->box(worker)};
+  const std::uint32_t steps = m_.load->steps(worker);
+  return {m_.load->batch(worker) * steps, steps, m_.travel->bits(worker), m_.load->box(worker), m_.load->rate_scale()};
 }
 
 double Strategy::rho(WorkerId worker) const {
@@ -124,6 +148,13 @@ double Strategy::gain() const { return m_.gate->streams() == 1 || m_.momentum >=
 
 void Strategy::weigh(const Apply& update, std::span<double> weights) {
   m_.rule->weigh(update.members, weights);
+  last_ = {};
+  for (std::size_t i = 0; i < weights.size(); ++i) {
+    const Contribution& member = update.members[i];
+    last_.spread += weights[i] * member.norm * member.norm;
+    last_.loss += weights[i] * member.loss;
+    last_.steps += weights[i] * member.local_steps;
+  }
   for (double& weight : weights) weight *= update.treatment.scale * gain();
 }
 
@@ -138,6 +169,7 @@ std::vector<double> Strategy::save() const {
   std::vector<double> state;
   m_.rule->save(state);
   m_.travel->save(state);
+  m_.interval->save(state);
   m_.gate->save(state);
   state.push_back(mean_square_);
   state.push_back(static_cast<double>(updates_));
@@ -147,6 +179,9 @@ std::vector<double> Strategy::save() const {
 void Strategy::restore(std::span<const double> state) {
   m_.rule->restore(state);
   m_.travel->restore(state);
+  m_.interval->restore(state);
+  m_.load->interval(m_.interval->steps());
+  m_.gate->overlap(delay());
   m_.gate->restore(state);
   if (state.size() < 2) return;
   mean_square_ = state[0];

@@ -11,6 +11,7 @@
 #include "policy/interval.h"
 #include "policy/load.h"
 #include "policy/monitor.h"
+#include "policy/roster.h"
 #include "policy/rule.h"
 #include "policy/travel.h"
 
@@ -21,10 +22,12 @@ struct Mechanisms {
   std::unique_ptr<Load> load;
   std::unique_ptr<Gate> gate;
   std::unique_ptr<Rule> rule;
-  Interval interval;
+  std::unique_ptr<Interval> interval = std::make_unique<IntervalFixed>();
   std::unique_ptr<Travel> travel = std::make_unique<TravelFixed>();
   std::uint32_t lookahead_terms = 1;  // of rho at each pull, when nothing is late; one more for each step of overlap
   double momentum = 0.9;              // of the optimizer, for updates and for rho
+  double correction = 0;              // of local models by what comes late: see store/local_model.h
+  bool variate = false;               // the same
   Traffic traffic;
 };
 
@@ -34,11 +37,12 @@ struct Plan {
   std::uint32_t local_steps{};
   Bits bits;
   Box box;
+  double rate_scale = 1;  // of the learning rate of local steps
 };
 
 class Strategy {
  public:
-  explicit Strategy(Mechanisms mechanisms) : m_(std::move(mechanisms)), monitor_(m_.traffic) { m_.gate->overlap(m_.travel->delay()); }
+  explicit Strategy(Mechanisms mechanisms);
 
   /// New workers, never seen before, that come in together. Ids ascend.
   void joined(Instant now, std::span<const Newcomer> newcomers, Decisions& out);
@@ -49,8 +53,14 @@ class Strategy {
   void refused(Instant now, WorkerId worker, Decisions& out) { m_.gate->refused(now, worker, out); }
   void judged(Instant now, const Judge& which, double along, Decisions& out);
   void woken(Instant now, Decisions& out);
-  /// An Apply of this strategy was carried out; `progress` is the part of the training's samples that are counted.
-  void updated(double progress);
+  /// An Apply of this strategy was carried out and made `version`.
+  struct Standing {
+    double progress = 0;  // the part of the training's samples that are counted
+    double granted = 0;   // the same, with those under way
+    double batch = 0;     // a global batch, as such a part
+    double rate = 0;      // the learning rate
+  };
+  void updated(Version version, const Standing& standing);
 
   [[nodiscard]] Plan plan(WorkerId worker) const;
   void weigh(const Apply& update, std::span<double> weights);
@@ -63,7 +73,14 @@ class Strategy {
   /// Everyone is released at the same versions.
   [[nodiscard]] bool in_step() const { return m_.gate->in_step(); }
   /// So many steps a worker may be ahead of what has come back.
-  [[nodiscard]] std::uint32_t delay() const { return m_.travel->delay(); }
+  [[nodiscard]] std::uint32_t delay() const { return m_.interval->together() ? 0 : m_.travel->delay(); }
+  /// What a worker gives up of its own way when newer parameters come late.
+  [[nodiscard]] double correction() const;
+  [[nodiscard]] bool variate() const { return m_.variate; }
+  /// Workers tell how far the global model has moved.
+  [[nodiscard]] bool watches() const { return m_.correction > 0 || m_.variate || m_.travel->delay() > 0; }
+  /// Local steps of the last update, mean over its members by their weights.
+  [[nodiscard]] double mean_steps() const { return last_.steps; }
   /// What a checkpoint must keep. Members are new after it, so nothing of any one of them is in it.
   [[nodiscard]] std::vector<double> save() const;
   void restore(std::span<const double> state);
@@ -77,13 +94,20 @@ class Strategy {
   void learn_from_cancelled(const Decisions& out);
   [[nodiscard]] Duration expected(WorkerId worker, std::uint32_t samples) const;
   [[nodiscard]] double gain() const;
+  [[nodiscard]] double longest_travel_s() const;
 
   Mechanisms m_;
   Monitor monitor_;
   std::uint64_t updates_ = 0;
-  std::uint64_t present_ = 0;     // workers
+  Roster roster_;
   std::uint64_t since_plan_ = 0;  // contributions
   double mean_square_ = 0;        // of a gradient's values, moving; 0: nothing seen yet
+  struct Last {                   // update: means over its members by their weights
+    double spread = 0;
+    double loss = 0;
+    double steps = 0;
+  };
+  Last last_;
 };
 
 }  // namespace motley::policy

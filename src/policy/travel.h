@@ -11,7 +11,7 @@
 namespace motley::policy {
 
 /// Where training stands, for mechanisms that look at it after an update.
-struct Standing {
+struct Situation {
   double progress = 0;        // 0 at the beginning, 1 at the end
   double step_s = 0;          // that the plan's step computes for; 0: there is no such plan yet
   std::uint64_t updates = 0;  // so far
@@ -24,7 +24,7 @@ class Travel {
   virtual void left(WorkerId worker) = 0;
   virtual void contributed(const Contribution& contribution) = 0;
   /// An update was made: time to think again.
-  virtual void updated(const Monitor& monitor, const Standing& standing) = 0;
+  virtual void updated(const Monitor& monitor, const Situation& situation) = 0;
   [[nodiscard]] virtual Bits bits(WorkerId worker) const = 0;
   [[nodiscard]] virtual std::uint32_t delay() const = 0;
   /// What a checkpoint must keep of it, appended; and taken back from the front of `state` in the same order.
@@ -39,7 +39,7 @@ class TravelFixed : public Travel {
   void joined(WorkerId) override {}
   void left(WorkerId) override {}
   void contributed(const Contribution&) override {}
-  void updated(const Monitor&, const Standing&) override {}
+  void updated(const Monitor&, const Situation&) override {}
   [[nodiscard]] Bits bits(WorkerId) const override { return bits_; }
   [[nodiscard]] std::uint32_t delay() const override { return delay_; }
   void save(std::vector<double>&) const override {}

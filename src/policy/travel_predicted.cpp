@@ -58,29 +58,29 @@ TravelPredicted::Level TravelPredicted::lowest(WorkerId worker) const {
 
 Bits TravelPredicted::bits(WorkerId worker) const { return levels_[states_[worker.value].level]; }
 
-bool TravelPredicted::may_overlap(const Standing& standing) const {
+bool TravelPredicted::may_overlap(const Situation& situation) const {
   if (fixed_.delay) return *fixed_.delay == 1;
-  if (standing.updates < least_updates_apart || standing.progress < first_part) return false;
-  return standing.progress < last_part && standing.updates >= calm_from_;
+  if (situation.updates < least_updates_apart || situation.progress < first_part) return false;
+  return situation.progress < last_part && situation.updates >= calm_from_;
 }
 
-void TravelPredicted::updated(const Monitor& monitor, const Standing& standing) {
-  updates_ = standing.updates;
+void TravelPredicted::updated(const Monitor& monitor, const Situation& situation) {
+  updates_ = situation.updates;
   if (unrest_.updated()) calm_from_ = updates_ + rest_after_unrest;
-  const bool allowed = may_overlap(standing);
+  const bool allowed = may_overlap(situation);
   if (delay_ == 1 && !allowed) {
     last_thought_.reset();
     delay_ = 0;  // whether or not there is enough to think again
   }
   if (last_thought_ && updates_ < *last_thought_ + think_every) return;
-  if (standing.step_s <= 0 || roster_.workers().empty()) return;
+  if (situation.step_s <= 0 || roster_.workers().empty()) return;
   for (const WorkerId worker : roster_.workers())
     if (!monitor.travelled(worker)) return;  // somebody has not been measured yet
   last_thought_ = updates_;
 
-  const Choice without = apart(monitor, standing.step_s);
+  const Choice without = apart(monitor, situation.step_s);
   if (!allowed) return adopt(without);
-  const Choice with = overlapped(monitor, standing.step_s);
+  const Choice with = overlapped(monitor, situation.step_s);
   const double margin = delay_ == 1 ? better : 1 / better;  // it must be clearly better to change
   adopt(!fixed_.delay && without.score > with.score * margin ? without : with);
 }

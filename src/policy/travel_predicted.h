@@ -30,7 +30,7 @@ class TravelPredicted : public Travel {
   void joined(WorkerId worker) override;
   void left(WorkerId worker) override { roster_.leave(worker); }
   void contributed(const Contribution& contribution) override;
-  void updated(const Monitor& monitor, const Standing& standing) override;
+  void updated(const Monitor& monitor, const Situation& situation) override;
   [[nodiscard]] Bits bits(WorkerId worker) const override;
   [[nodiscard]] std::uint32_t delay() const override { return delay_; }
   void save(std::vector<double>& state) const override;
@@ -51,7 +51,7 @@ class TravelPredicted : public Travel {
   [[nodiscard]] Level lowest(WorkerId worker) const;
   [[nodiscard]] Choice apart(const Monitor& monitor, double step_s) const;
   [[nodiscard]] Choice overlapped(const Monitor& monitor, double step_s) const;
-  [[nodiscard]] bool may_overlap(const Standing& standing) const;
+  [[nodiscard]] bool may_overlap(const Situation& situation) const;
   void adopt(const Choice& choice);
 
   Fixed fixed_;

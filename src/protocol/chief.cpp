@@ -10,18 +10,12 @@
 
 namespace motley::protocol {
 
-namespace {
-
-constexpr std::uint8_t whole_bits = 32;
-
-}  // namespace
-
 Chief::Chief(const ChiefOptions& options, policy::Strategy strategy, const policy::Schedule& schedule)
     : options_(options),
       strategy_(std::move(strategy)),
       schedule_(schedule),
       membership_(options.silence_deadline),
-      ledger_(options.epoch_samples, options.total_samples),
+      ledger_(options.epoch_samples, options.total_samples, options.shards),
       next_evaluation_(options.evaluate_every) {
   check(options.servers >= 1 && options.evaluate_every >= 1, "there is a server, and evaluations are apart");
 }
@@ -87,7 +81,7 @@ void Chief::hello(Instant now, const Received& received, const wire::Hello& hell
 policy::Newcomer Chief::welcome(Instant now, std::uint32_t connection, const wire::Hello& hello, ChiefActions& out) {
   const WorkerId worker = membership_.join(now, hello.node);
   by_connection_[connection] = worker;
-  duties_.emplace(worker, Duty{});
+  duties_[worker].shard = hello.seat == wire::no_seat ? worker.value : hello.seat;
   empty_since_.reset();
   out.emplace_back(Send{guest(connection), wire::Welcome{worker, hello.attempt}});
   out.emplace_back(Joined{worker, hello.node});
@@ -206,7 +200,8 @@ void Chief::complete_if_whole(Instant now, WorkerId worker, const Outstanding& o
                                     order.bits,
                                     said.loss_sum / done,
                                     said.residual,
-                                    said.most_samples};
+                                    said.most_samples,
+                                    said.moved};
   const Lease rest = lease.cut(done);
   complete_.emplace(std::pair{worker, order.step}, Complete{std::move(lease), order.parameters});
   Duty& duty = duties_.at(worker);
@@ -267,7 +262,10 @@ void Chief::apply(Instant now, const policy::Apply& update, ChiefActions& out) {
   }
   version_ = message.version;
   tell_servers(message, out);
-  strategy_.updated(static_cast<double>(ledger_.counted()) / static_cast<double>(ledger_.total()));
+  const auto part = [&](double samples) { return samples / static_cast<double>(ledger_.total()); };
+  const auto counted = static_cast<double>(ledger_.counted());
+  strategy_.updated(version_,
+                    {part(counted), part(counted + static_cast<double>(ledger_.leased())), part(options_.global_batch), message.rate});
   if (ledger_.counted() >= next_evaluation_) evaluate(out);
   if (options_.checkpoint_every > 0 && version_.value % options_.checkpoint_every == 0) checkpoint(now, out);
 }
@@ -296,50 +294,6 @@ void Chief::cancel(const policy::Cancel& which, ChiefActions& out) {
     out.emplace_back(Cancelled{which.worker, order.step, which.why});
   }
   outstanding.clear();
-}
-
-/// The newest parameters went to this worker already, unchanged since.
-bool Chief::serves_again(WorkerId worker, const Duty& duty) const {
-  return duty.pull && duty.pull->version == version_ && duty.pull->rho == strategy_.rho(worker) &&
-         strategy_.payload() == policy::Payload::gradient;
-}
-
-/// An order given now may go into the version that is saved next. It then travels whole and takes along what rounding has kept back, so
-/// that the checkpoint lacks nothing: residuals live in workers, and workers are new after a restart.
-bool Chief::saves_next() const {
-  if (options_.checkpoint_every == 0) return false;
-  const std::uint64_t due = options_.checkpoint_every - version_.value % options_.checkpoint_every;
-  const std::uint64_t under_way = strategy_.in_step() ? 1U + strategy_.delay() : 2 * membership_.size();
-  return due <= under_way;
-}
-
-void Chief::order_next(Instant now, policy::Release release, ChiefActions& out) {
-  const WorkerId worker = release.worker;
-  Duty& duty = duties_.at(worker);
-  policy::Plan plan = strategy_.plan(worker);
-  Lease lease = ledger_.grant(plan.samples + plan.box.spare);
-  if (lease.empty()) {
-    out.emplace_back(Rested{worker});
-    strategy_.rested(now, worker, decisions_);
-    return;
-  }
-  if (saves_next()) plan.bits.push = whole_bits;
-  const Step step = duty.next;
-  duty.next = step.next();
-  const auto ordered = static_cast<std::uint32_t>(lease.size());
-  const std::uint32_t local_steps = std::min(plan.local_steps, static_cast<std::uint32_t>(lease.size()));
-  out.emplace_back(Released{worker, step, version_, release.why, plan.bits});
-  if (!serves_again(worker, duty)) {
-    duty.pull = {step, version_, strategy_.rho(worker)};
-    tell_servers(wire::Release{worker, step, duty.pull->rho, plan.bits.pull, strategy_.pull_class(worker), strategy_.compensates()}, out);
-  }
-  const bool limited = plan.box.limit > Duration{0} && plan.local_steps == 1;
-  out.emplace_back(
-      Send{peer(worker), wire::Order{worker, step, duty.pull->step, version_, local_steps, schedule_.rate(ledger_.counted()),
-                                     plan.bits.push, trained(now), limited ? plan.box.limit : Duration{0}, plan.box.micro, lease}});
-  duty.outstanding.push_back(
-      {step, duty.pull->step, std::move(lease), local_steps, plan.bits, limited, plan.box.spare > 0, std::nullopt, {}, {}});
-  strategy_.ordered(now, worker, ordered);
 }
 
 // Endings ----------------------------------------------------------------------------------------------------------------------------

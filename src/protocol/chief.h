@@ -29,7 +29,9 @@ namespace motley::protocol {
 
 struct ChiefOptions {
   std::uint64_t epoch_samples{};
-  std::uint64_t total_samples{};     // training ends when so many are counted
+  std::uint64_t total_samples{};  // training ends when so many are counted
+  std::uint32_t global_batch{};
+  std::uint32_t shards = 1;          // several: a worker gets the samples of its seat's shard
   std::uint64_t evaluate_every{};    // samples between two evaluations
   std::optional<Duration> max_time;  // training ends then, whatever is counted
   std::uint32_t servers = 1;
@@ -198,6 +200,7 @@ class Chief {
     boost::container::flat_set<ServerId> gathered;  // servers that have it whole
   };
   struct Duty {
+    std::uint32_t shard = 0;
     Step next;
     std::uint32_t refusals = 0;  // in a row
     /// The last parameters released to it.
@@ -232,6 +235,7 @@ class Chief {
   void cancel(const policy::Cancel& which, ChiefActions& out);
   void order_next(Instant now, policy::Release release, ChiefActions& out);
   [[nodiscard]] bool serves_again(WorkerId worker, const Duty& duty) const;
+  [[nodiscard]] Step first_missing(WorkerId worker, Step next) const;
   [[nodiscard]] bool saves_next() const;
   void evaluate(ChiefActions& out);
   void checkpoint(Instant now, ChiefActions& out);

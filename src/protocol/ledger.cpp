@@ -7,19 +7,22 @@
 
 namespace motley::protocol {
 
-Ledger::Ledger(std::uint64_t epoch_samples, std::uint64_t total) : epoch_samples_(epoch_samples), total_(total) {
-  check(epoch_samples > 0, "an epoch has samples");
+Ledger::Ledger(std::uint64_t epoch_samples, std::uint64_t total, std::uint32_t shards)
+    : epoch_samples_(epoch_samples), total_(total), shards_(shards) {
+  check(epoch_samples > 0 && shards > 0, "an epoch has samples, in at least one shard");
+  if (shards == 1) return;
+  if (total > 0) returned_.emplace(0, total);
+  frontier_ = total;
 }
 
-Lease Ledger::grant(std::uint64_t samples) {
+Lease Ledger::grant(std::uint64_t samples, std::uint32_t shard) {
   Lease lease;
-  std::uint64_t wanted = samples;
+  if (shards_ > 1) grant_own(lease, samples, shard % shards_);
+  std::uint64_t wanted = samples - lease.size();
   while (wanted > 0 && !returned_.empty()) {
-    const auto [first, last] = *returned_.begin();
-    const std::uint64_t taken = std::min(wanted, last - first);
-    returned_.erase(returned_.begin());
-    if (first + taken < last) returned_.emplace(first + taken, last);
-    append(lease, first, first + taken);
+    const auto from = returned_.begin();
+    const std::uint64_t taken = std::min(wanted, from->second - from->first);
+    take(lease, from, from->first, from->first + taken);
     wanted -= taken;
   }
   const std::uint64_t fresh = std::min(wanted, total_ - frontier_);
@@ -27,6 +30,34 @@ Lease Ledger::grant(std::uint64_t samples) {
   frontier_ += fresh;
   leased_ += lease.size();
   return lease;
+}
+
+/// Positions [first, last) of the free range `from`, into the lease.
+void Ledger::take(Lease& lease, Positions::iterator from, std::uint64_t first, std::uint64_t last) {
+  const auto [begin, end] = *from;
+  returned_.erase(from);
+  if (begin < first) returned_.emplace(begin, first);
+  if (last < end) returned_.emplace(last, end);
+  append(lease, first, last);
+}
+
+void Ledger::grant_own(Lease& lease, std::uint64_t samples, std::uint32_t shard) {
+  const std::uint64_t begins = epoch_samples_ * shard / shards_;
+  const std::uint64_t ends = epoch_samples_ * (shard + 1) / shards_;
+  for (std::uint64_t epoch = closed_epochs_; epoch * epoch_samples_ < total_; ++epoch) {
+    std::uint64_t next = epoch * epoch_samples_ + begins;
+    const std::uint64_t last = epoch * epoch_samples_ + ends;
+    while (next < last && lease.size() < samples) {
+      auto free = returned_.upper_bound(next);
+      if (free != returned_.begin() && std::prev(free)->second > next) --free;
+      if (free == returned_.end() || free->first >= last) break;
+      next = std::max(next, free->first);
+      const std::uint64_t end = std::min({last, free->second, next + samples - lease.size()});
+      take(lease, free, next, end);
+      next = end;
+    }
+    if (lease.size() == samples) return;
+  }
 }
 
 /// Absolute positions become ranges of their epochs.
@@ -75,7 +106,7 @@ void Ledger::insert(Positions& set, std::uint64_t first, std::uint64_t last) {
 }
 
 bool Ledger::restore(const Positions& counted) {
-  check(frontier_ == 0, "a ledger goes on before it has granted anything");
+  check(leased_ == 0 && counted_ == 0, "a ledger goes on before it has granted anything");
   std::uint64_t end = 0;
   Positions gaps;
   std::uint64_t sum = 0;
@@ -85,9 +116,10 @@ bool Ledger::restore(const Positions& counted) {
     sum += last - first;
     end = last;
   }
+  if (shards_ > 1 && end < total_) gaps.emplace(end, total_);
   done_ = counted;
   returned_ = std::move(gaps);
-  frontier_ = end;
+  frontier_ = shards_ > 1 ? total_ : end;
   counted_ = sum;
   if (!done_.empty() && done_.begin()->first == 0) closed_epochs_ = static_cast<std::uint32_t>(done_.begin()->second / epoch_samples_);
   return true;

@@ -13,11 +13,12 @@ namespace motley::protocol {
 
 class Ledger {
  public:
-  /// `total` positions in all, in epochs of `epoch_samples` (the last one may be cut short).
-  Ledger(std::uint64_t epoch_samples, std::uint64_t total);
+  /// `total` positions in all, in epochs of `epoch_samples` (the last one may be cut short). Each epoch is divided into `shards` equal parts.
+  Ledger(std::uint64_t epoch_samples, std::uint64_t total, std::uint32_t shards = 1);
 
-  /// Up to `samples` positions; fewer when fewer are free, empty when none is. O(log n) per range.
-  [[nodiscard]] Lease grant(std::uint64_t samples);
+  /// Up to `samples` positions; fewer when fewer are free, empty when none is. With several shards those of this one, epoch by epoch; when
+  /// none of them is free any more, others'. O(log n) per range.
+  [[nodiscard]] Lease grant(std::uint64_t samples, std::uint32_t shard = 0);
   /// The lease's positions are in the model now. Counting one twice is our bug.
   void count(const Lease& lease);
   /// The lease's positions are free again.
@@ -37,13 +38,16 @@ class Ledger {
   [[nodiscard]] bool restore(const Positions& counted);
 
  private:
+  void take(Lease& lease, Positions::iterator from, std::uint64_t first, std::uint64_t last);
+  void grant_own(Lease& lease, std::uint64_t samples, std::uint32_t shard);
   static void insert(Positions& set, std::uint64_t first, std::uint64_t last);
   void append(Lease& lease, std::uint64_t first, std::uint64_t last) const;
 
   std::uint64_t epoch_samples_;
   std::uint64_t total_;
+  std::uint32_t shards_;
   std::uint64_t frontier_ = 0;  // every position below it has been granted at least once
-  Positions returned_;
+  Positions returned_;          // with several shards: whatever is free
   Positions done_;  // counted
   std::uint64_t counted_ = 0;
   std::uint64_t leased_ = 0;

@@ -46,6 +46,7 @@ struct Computed {
   std::uint32_t samples{};       // that were done; 0: all of them
   double residual{};             // of what was pushed before
   std::uint32_t most_samples{};  // see wire::Contributed
+  double moved{};                // the same
 };
 struct TimePassed {};
 /// The user or the scheduler wants this worker gone.

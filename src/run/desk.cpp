@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <boost/asio/post.hpp>
 #include <exception>
+#include <utility>
 
 namespace motley::run {
 namespace {
@@ -46,6 +47,27 @@ void Arrival::cancel() {
     cancelled_ = true;
   }
   changed_.notify_one();
+}
+
+void Arrival::take(std::vector<bool>& taken, std::vector<store::News::Piece>& out) {
+  taken.resize(here_.size());
+  const std::lock_guard lock(mutex_);
+  for (std::size_t s = 0; s < here_.size(); ++s) {
+    if (taken[s] || !here_[s]) continue;
+    taken[s] = true;
+    const store::Slice& slice = layout_.slices[s];
+    out.push_back({slice.offset, buffer_->floats().subspan(slice.offset, slice.count)});
+  }
+}
+
+void Computation::comes(const std::shared_ptr<Arrival>& newer) {
+  const std::lock_guard lock(mutex_);
+  newer_ = newer;
+}
+
+std::shared_ptr<Arrival> Computation::newer() {
+  const std::lock_guard lock(mutex_);
+  return newer_;
 }
 
 /// What flows between the mathematics and the pump while one step is computed.
@@ -117,12 +139,41 @@ class Desk::ByClock final : public store::Pace {
   Time::time_point since_;
 };
 
+/// What comes in between local steps. An emulated device takes each step when its time has come, so that it hears what such a device would.
+class Desk::Newer final : public store::News {
+ public:
+  Newer(Desk& desk, Computation& computation, const std::optional<cluster::Device::Stint>& stint, const Clock& clock)
+      : desk_(desk), computation_(computation), stint_(stint), clock_(clock) {}
+
+  std::span<const Piece> since(std::uint32_t done) override {
+    if (stint_) {
+      const double part = static_cast<double>(done) / computation_.order.local_steps;
+      const Instant due = computation_.began + from_seconds(part * seconds(stint_->end - computation_.began));
+      std::unique_lock lock(desk_.mutex_);
+      desk_.cancelled_.wait_until(lock, clock_.real(due), [&] { return computation_.cancelled.load(); });
+    }
+    pieces_.clear();
+    held_ = computation_.newer();
+    if (held_) held_->take(taken_, pieces_);
+    return pieces_;
+  }
+
+ private:
+  Desk& desk_;
+  Computation& computation_;
+  const std::optional<cluster::Device::Stint>& stint_;
+  const Clock& clock_;
+  std::shared_ptr<Arrival> held_;  // whose values the pieces are
+  std::vector<bool> taken_;
+  std::vector<Piece> pieces_;
+};
+
 Desk::Desk(boost::asio::io_context& pump, DeskKit kit, DeskOwner& owner)
     : pump_(pump),
       kit_(std::move(kit)),
       owner_(owner),
       replica_(kit_.replica),
-      epochs_(kit_.epoch_samples, kit_.seed),
+      epochs_(kit_.epoch_samples, kit_.seed, kit_.shards),
       alive_(std::make_shared<bool>(true)) {}
 
 Desk::~Desk() {
@@ -147,13 +198,30 @@ void Desk::abandon() {
   current_.reset();
 }
 
+store::Worth Desk::contribute(Computation& computation, const Lease& lease, Stream& stream,
+                              const std::optional<cluster::Device::Stint>& stint, const Clock& clock) {
+  const wire::Order& order = computation.order;
+  const std::span<const float> values = computation.values->buffer().floats();
+  const std::vector<std::uint32_t>& samples = epochs_.samples_of(lease);
+  if (!replica_.local_steps()) {
+    ByClock by_clock(computation, stream);
+    store::AtOnce at_once;
+    return replica_.contribute(*kit_.source, {values, samples}, computation.out->floats(), stream,
+                               stint ? static_cast<store::Pace&>(at_once) : by_clock);
+  }
+  if (std::exchange(computed_for_, order.worker) != order.worker) replica_.start_over();
+  Newer news(*this, computation, stint, clock);
+  const store::Round round{
+      values,           order.version,   samples, order.local_steps, order.rate, order.parameters == order.step, order.missing < order.step,
+      order.correction, order.mean_steps};
+  return replica_.contribute(*kit_.source, round, news, computation.out->floats(), stream);
+}
+
 void Desk::work(const std::shared_ptr<Computation>& computation, const Clock& clock) {
   if (computation->cancelled) return;
   const wire::Order& order = computation->order;
   const auto since = std::chrono::steady_clock::now();
   Stream stream(*this, computation);
-  ByClock by_clock(*computation, stream);
-  store::AtOnce at_once;
   Lease lease = order.lease;
   std::optional<cluster::Device::Stint> stint;  // of an emulated device: how far it comes is known beforehand
   if (kit_.emulated) {
@@ -163,16 +231,17 @@ void Desk::work(const std::shared_ptr<Computation>& computation, const Clock& cl
   }
   store::Worth worth;
   try {
-    worth = replica_.contribute(*kit_.source,
-                                {computation->values->buffer().floats(), epochs_.samples_of(lease), order.local_steps, order.rate},
-                                computation->out->floats(), stream, stint ? static_cast<store::Pace&>(at_once) : by_clock);
+    worth = contribute(*computation, lease, stream, stint, clock);
   } catch (const std::exception& failure) {  // the border to torch's exceptions in a real cluster
     boost::asio::post(pump_, [&owner = owner_, alive = alive_, computation, what = std::string(failure.what())] {
       if (*alive && !computation->cancelled) owner.failed(what);
     });
     return;
   }
-  if (computation->cancelled) return;
+  if (computation->cancelled) {
+    replica_.start_over();  // its way leads nowhere
+    return;
+  }
   Duration compute = std::chrono::steady_clock::now() - since - stream.waited();
   if (stint) {
     std::unique_lock lock(mutex_);

@@ -34,6 +34,8 @@ class Arrival {
   /// Returns when all slices that touch [first, last) are there; false: no longer wanted.
   bool await(std::uint64_t first, std::uint64_t last);
   void cancel();
+  /// The slices that are there and not in `taken` (by SliceId; grows with them), as pieces of the flat buffer.
+  void take(std::vector<bool>& taken, std::vector<store::News::Piece>& out);
 
  private:
   const store::Layout& layout_;
@@ -52,6 +54,14 @@ struct Computation {
   Instant began{};          // on the clock of training
   std::uint64_t samples{};  // that it will have; known when its first slice is produced
   std::atomic<bool> cancelled = false;
+
+  /// Parameters of a later pull are coming in: local steps take them in as they are there.
+  void comes(const std::shared_ptr<Arrival>& newer);
+  [[nodiscard]] std::shared_ptr<Arrival> newer();
+
+ private:
+  std::mutex mutex_;
+  std::shared_ptr<Arrival> newer_;
 };
 
 struct DeskKit {
@@ -61,6 +71,7 @@ struct DeskKit {
   std::uint64_t epoch_samples{};
   std::uint64_t seed{};
   std::optional<cluster::Device> emulated;  // takes as long as this says, whatever the mathematics took
+  store::Shards shards{};  // of the samples, when they are not anybody's
 };
 
 /// Called on the pump thread; never for a computation that was cancelled.
@@ -84,6 +95,8 @@ class Desk {
   [[nodiscard]] const store::Layout& layout() const { return kit_.layout; }
   /// Gradients leave block by block unless the device is emulated: that one has them all at the end.
   [[nodiscard]] bool streams() const { return !kit_.emulated.has_value(); }
+  /// Contributions are changes of the model, not gradients.
+  [[nodiscard]] bool local_steps() const { return kit_.replica.local_steps; }
 
   /// Instead of what is on it now. `clock` is that of training, for emulated devices.
   void compute(const std::shared_ptr<Computation>& computation, const Clock& clock);
@@ -92,6 +105,9 @@ class Desk {
  private:
   class Stream;
   class ByClock;
+  class Newer;
+  store::Worth contribute(Computation& computation, const Lease& lease, Stream& stream, const std::optional<cluster::Device::Stint>& stint,
+                          const Clock& clock);
   void work(const std::shared_ptr<Computation>& computation, const Clock& clock);
 
   boost::asio::io_context& pump_;
@@ -99,6 +115,7 @@ class Desk {
   DeskOwner& owner_;
   store::Replica replica_;
   store::Epochs epochs_;
+  std::optional<WorkerId> computed_for_;  // who we were at the last step
   std::shared_ptr<Computation> current_;  // the pump's view
   std::mutex mutex_;
   std::condition_variable cancelled_;

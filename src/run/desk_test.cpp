@@ -47,7 +47,7 @@ std::vector<float> by_hand(const wire::Order& order, std::vector<float> values) 
   store::Epochs epochs(epoch_samples, seed);
   std::vector<float> out(linear_values);
   Still still;
-  replica.contribute(source, {values, epochs.samples_of(order.lease), order.local_steps, order.rate}, out, still);
+  replica.contribute(source, {values, epochs.samples_of(order.lease)}, out, still);
   return out;
 }
 

@@ -112,7 +112,7 @@ inline std::vector<float> train_by_hand(const SmallJob& job) {
       Still still;
       std::vector<float>& out = pushed[{worker, order.step}];
       out.resize(linear_values);
-      replica.contribute(source, {pulled.at(worker), epochs.samples_of(order.lease), order.local_steps, order.rate}, out, still);
+      replica.contribute(source, {pulled.at(worker), epochs.samples_of(order.lease)}, out, still);
       chief.finish(worker);
       serve();
     }

@@ -235,7 +235,7 @@ std::shared_ptr<std::vector<std::byte>> WorkerProcess::coded(const wire::Push& p
   if (!life_->push) life_->push = std::make_unique<store::PushStream>(desk_->layout());
   if (life_->pushing != push.step) {
     life_->pushing = push.step;
-    life_->push->begin(computation.samples, computation.order.rate);
+    life_->push->begin(desk_->local_steps() ? 0 : computation.samples, computation.order.rate);  // a delta does not scale with the rate
   }
   auto bytes = std::make_shared<std::vector<std::byte>>();
   life_->push->encode(push.slice, push.bits, std::as_const(*computation.out).floats(), *bytes);
@@ -265,7 +265,7 @@ void WorkerProcess::computed(const std::shared_ptr<Computation>& computation, co
   if (!life_ || life_->computing != computation) return;
   const double residual = life_->push ? life_->push->residual_ratio() : 0;
   tell(protocol::Computed{computation->order.step, worth.loss.sum, worth.squared_norm, worth.finite, compute,
-                          static_cast<std::uint32_t>(worth.samples), residual, worth.most_samples});
+                          static_cast<std::uint32_t>(worth.samples), residual, worth.most_samples, worth.moved});
   if (life_ && life_->computing == computation) life_->computing.reset();  // else the next step is on the desk already
 }
 
@@ -317,6 +317,7 @@ void WorkerProcess::received(transport::Connection& from, const wire::Message& h
     if (const Outcome taken = take_in(pulled, landed.mapped().bytes); !taken.ok())
       return lose(fmt::format("a slice of {} bits cannot be used: {}", pulled.bits, taken.error().message));
   arrival->arrived(pulled.slice);
+  if (desk_->local_steps() && life_->computing && life_->computing->order.step < pulled.step) life_->computing->comes(arrival);
   if (const auto on_desk = life_->arrivals.find({pulled.worker, pulled.step}); life_->computing && life_->computing->values == arrival)
     forget_arrivals_before(on_desk);
   tell(protocol::Arrived{pulled});

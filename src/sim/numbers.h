@@ -3,6 +3,7 @@
 #pragma once
 #include <cstdint>
 #include <optional>
+#include <span>
 
 #include "base/ids.h"
 #include "protocol/shard.h"
@@ -16,6 +17,13 @@ struct Contributed {
   double squared_norm = 0;
   bool finite = true;
   double residual = 0;  // of the one before
+  double moved = 0;     // see wire::Contributed
+};
+
+/// A slice of newer parameters that came while a round was computed, to be taken in when so many of its local steps are done.
+struct Landed {
+  SliceId slice;
+  std::uint32_t after = 0;
 };
 
 struct Evaluation {
@@ -28,9 +36,9 @@ class Numbers {
   virtual ~Numbers() = default;
   /// This server's slices, as they are now, become part of what the worker will compute on.
   virtual void snapshot(ServerId server, const protocol::Snapshot& snapshot) = 0;
-  /// Computes the order's lease on what was snapshotted for its worker; keeps the contribution until committed everywhere, freed or
-  /// forgotten.
-  virtual Contributed compute(const wire::Order& order) = 0;
+  /// Computes the order's lease on what was snapshotted for its worker, and on what landed meanwhile; keeps the contribution until
+  /// committed everywhere, freed or forgotten.
+  virtual Contributed compute(const wire::Order& order, std::span<const Landed> landed) = 0;
   virtual void commit(ServerId server, const wire::Apply& update) = 0;
   virtual void free(WorkerId worker, Step step) = 0;
   /// How far a contribution goes the way of this server's momentum.
@@ -49,7 +57,7 @@ class Numbers {
 class NoNumbers : public Numbers {
  public:
   void snapshot(ServerId, const protocol::Snapshot&) override {}
-  Contributed compute(const wire::Order&) override { return {}; }
+  Contributed compute(const wire::Order&, std::span<const Landed>) override { return {}; }
   void commit(ServerId, const wire::Apply&) override {}
   void free(WorkerId, Step) override {}
   double along(ServerId, WorkerId, Step step) override { return step.value % 2 == 0 ? 1 : -1; }  // both happen

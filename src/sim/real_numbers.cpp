@@ -12,7 +12,7 @@ constexpr std::uint8_t plain = 32;  // bits of a float
 }  // namespace
 
 RealNumbers::RealNumbers(RealNumbersOptions options, store::GradientSource& source)
-    : options_(std::move(options)), source_(source), epochs_(options_.epoch_samples, options_.seed) {
+    : options_(std::move(options)), source_(source), epochs_(options_.epoch_samples, options_.seed, options_.shards) {
   std::vector<float> initial(options_.layout.values);
   source_.initialize(options_.seed, initial);
   for (std::uint32_t s = 0; s < options_.layout.servers; ++s)
@@ -22,7 +22,8 @@ RealNumbers::RealNumbers(RealNumbersOptions options, store::GradientSource& sour
 void RealNumbers::equip(Held& held) const {
   if (held.replica) return;
   held.replica = std::make_unique<store::Replica>(store::ReplicaOptions{options_.optimizer, options_.layout.values, options_.parameters,
-                                                                        options_.local_steps, options_.local_momentum, false});
+                                                                        options_.local_steps, options_.local_momentum, options_.watches,
+                                                                        options_.variate, false});
   held.push = std::make_unique<store::PushStream>(options_.layout);
 }
 
@@ -43,7 +44,7 @@ void RealNumbers::snapshot(ServerId server, const protocol::Snapshot& wanted) {
   shadow.values(values);
 }
 
-Contributed RealNumbers::compute(const wire::Order& order) {
+Contributed RealNumbers::compute(const wire::Order& order, std::span<const Landed> landed) {
   Held& held = held_[order.worker];
   if (held.forgotten) return {};
   equip(held);
@@ -54,18 +55,52 @@ Contributed RealNumbers::compute(const wire::Order& order) {
     held.values.erase(held.values.begin());
   }
   Payload payload{take_buffer(), 0, false};
-  Still still;
-  const store::Worth worth = held.replica->contribute(
-      source_, {found->second, epochs_.samples_of(order.lease), order.local_steps, order.rate}, payload.values, still);
+  const store::Worth worth = contribute(held, order, landed, payload.values);
   const double residual = held.push->residual_ratio();
   code(held, order, payload.values);
   payloads_.insert_or_assign({order.worker, order.step}, std::move(payload));
-  return {worth.loss.sum, worth.squared_norm, worth.finite, residual};
+  return {worth.loss.sum, worth.squared_norm, worth.finite, residual, worth.moved};
+}
+
+/// What landed in the middle of a round, when its step has come.
+class RealNumbers::Landing final : public store::News {
+ public:
+  Landing(const store::Layout& layout, std::span<const Landed> landed, std::span<const float> values)
+      : layout_(layout), landed_(landed), values_(values) {}
+  std::span<const Piece> since(std::uint32_t done) override {
+    pieces_.clear();
+    for (; !landed_.empty() && landed_.front().after <= done; landed_ = landed_.subspan(1)) {
+      const store::Slice& slice = layout_[landed_.front().slice];
+      pieces_.push_back({slice.offset, values_.subspan(slice.offset, slice.count)});
+    }
+    return pieces_;
+  }
+
+ private:
+  const store::Layout& layout_;
+  std::span<const Landed> landed_;
+  std::span<const float> values_;
+  std::vector<Piece> pieces_;
+};
+
+store::Worth RealNumbers::contribute(Held& held, const wire::Order& order, std::span<const Landed> landed, std::span<float> out) {
+  const auto values = held.values.find(order.parameters);
+  const std::vector<std::uint32_t>& samples = epochs_.samples_of(order.lease);
+  Still still;
+  if (!options_.local_steps) return held.replica->contribute(source_, {values->second, samples}, out, still);
+  const auto next = std::next(values);
+  check(landed.empty() || next != held.values.end(), "what landed was sent");
+  Landing landing(options_.layout, landed, landed.empty() ? std::span<const float>() : std::span<const float>(next->second));
+  return held.replica->contribute(source_,
+                                  {values->second, order.version, samples, order.local_steps, order.rate, order.parameters == order.step,
+                                   order.missing < order.step, order.correction, order.mean_steps},
+                                  landing, out, still);
 }
 
 /// What the servers will see of a contribution that travels in few bits, or takes along what was kept back of earlier ones.
 void RealNumbers::code(Held& held, const wire::Order& order, std::vector<float>& values) {
-  held.push->begin(order.lease.size(), order.rate);
+  // A delta is a change of the model itself, whatever the rate that it was made with.
+  held.push->begin(options_.local_steps ? 0 : order.lease.size(), order.rate);
   codec::Bytes bytes;
   for (std::uint32_t s = 0; s < options_.layout.slices.size(); ++s) {
     const store::Slice& slice = options_.layout.slices[s];

@@ -46,8 +46,8 @@ wire::Order order(std::uint32_t worker, std::uint64_t step, std::uint64_t first,
   return made;
 }
 
-void snapshot_all(RealNumbers& numbers, std::uint32_t worker, double rho = 0) {
-  for (std::uint32_t s = 0; s < 2; ++s) numbers.snapshot(ServerId{s}, {WorkerId{worker}, Step{}, rho});
+void snapshot_all(RealNumbers& numbers, std::uint32_t worker, double rho = 0, std::uint64_t step = 0) {
+  for (std::uint32_t s = 0; s < 2; ++s) numbers.snapshot(ServerId{s}, {WorkerId{worker}, Step{step}, rho});
 }
 void commit_all(RealNumbers& numbers, const wire::Apply& update) {
   for (std::uint32_t s = 0; s < 2; ++s) numbers.commit(ServerId{s}, update);
@@ -62,8 +62,8 @@ TEST(RealNumbers, TwoWorkersOfOneRoundMakeTheJoinedBatchsUpdate) {
   ByHand source;
   RealNumbers numbers(options(), source);
   for (std::uint32_t w = 0; w < 2; ++w) snapshot_all(numbers, w);
-  EXPECT_TRUE(numbers.compute(order(0, 0, 0, 1)).finite);
-  EXPECT_TRUE(numbers.compute(order(1, 0, 1, 4)).finite);
+  EXPECT_TRUE(numbers.compute(order(0, 0, 0, 1), {}).finite);
+  EXPECT_TRUE(numbers.compute(order(1, 0, 1, 4), {}).finite);
   commit_all(numbers, {Version{1}, wire::UpdateKind::gradient, 0.25, 0.5, 1, {{WorkerId{0}, Step{0}, 0.25}, {WorkerId{1}, Step{0}, 0.75}}});
   // The mean gradient over samples 0..3 is 8 + 1.5; v = 9.5; w = 8 - 0.25 * 9.5. The statistic moves by the weighted mean of 1 and 1.
   EXPECT_EQ(model(numbers), (std::vector<float>{5.625F, 5.625F, 5.625F, 9.0F}));
@@ -79,9 +79,9 @@ TEST(RealNumbers, AWorkerComputesOnItsSnapshotWhateverHappensMeanwhile) {
   ByHand source;
   RealNumbers numbers(options(), source);
   for (std::uint32_t w = 0; w < 2; ++w) snapshot_all(numbers, w);
-  (void)numbers.compute(order(0, 0, 0, 4));
+  (void)numbers.compute(order(0, 0, 0, 4), {});
   commit_all(numbers, {Version{1}, wire::UpdateKind::gradient, 0.25, 0, 1, {{WorkerId{0}, Step{0}, 1}}});
-  const Contributed late = numbers.compute(order(1, 0, 0, 4));
+  const Contributed late = numbers.compute(order(1, 0, 0, 4), {});
   EXPECT_DOUBLE_EQ(late.squared_norm, 3 * 9.5 * 9.5) << "at the 8 it was given, not at what the model is by now";
 }
 
@@ -89,18 +89,18 @@ TEST(RealNumbers, ASnapshotLooksRhoAhead) {
   ByHand source;
   RealNumbers numbers(options(), source);
   snapshot_all(numbers, 0);
-  (void)numbers.compute(order(0, 0, 0, 4));
+  (void)numbers.compute(order(0, 0, 0, 4), {});
   commit_all(numbers, {Version{1}, wire::UpdateKind::gradient, 0.25, 0.5, 1, {{WorkerId{0}, Step{0}, 1}}});
   snapshot_all(numbers, 0, 0.5);
   // w = 5.625, v = 9.5, so it is shown 5.625 - 0.5 * 0.25 * 9.5 = 4.4375; plus the mean sample 1.5.
-  EXPECT_DOUBLE_EQ(numbers.compute(order(0, 1, 0, 4)).squared_norm, 3 * 5.9375 * 5.9375);
+  EXPECT_DOUBLE_EQ(numbers.compute(order(0, 1, 0, 4), {}).squared_norm, 3 * 5.9375 * 5.9375);
 }
 
 TEST(RealNumbers, LocalStepsSendTheChangeOfTheModelAndKeepTheirMomentum) {
   ByHand source;
   RealNumbers numbers(options(true), source);
   snapshot_all(numbers, 0);
-  const Contributed first = numbers.compute(order(0, 0, 0, 4, 2));
+  const Contributed first = numbers.compute(order(0, 0, 0, 4, 2), {});
   ASSERT_EQ(source.seen.size(), 2U);
   const double a = (source.seen[0][0] + source.seen[0][1]) / 2.0;
   const double b = (source.seen[1][0] + source.seen[1][1]) / 2.0;
@@ -114,8 +114,10 @@ TEST(RealNumbers, LocalStepsSendTheChangeOfTheModelAndKeepTheirMomentum) {
   EXPECT_NEAR(model(numbers)[0], w2, 1e-5);
   EXPECT_FLOAT_EQ(model(numbers)[parameters], 10) << "the statistic moved once per local step";
 
-  snapshot_all(numbers, 0);
-  (void)numbers.compute(order(0, 1, 0, 4, 1));
+  snapshot_all(numbers, 0, 0, 1);
+  wire::Order next = order(0, 1, 0, 4, 1);
+  next.parameters = next.missing = Step{1};
+  (void)numbers.compute(next, {});
   commit_all(numbers, {Version{2}, wire::UpdateKind::delta, 0, 0, 1, {{WorkerId{0}, Step{1}, 1}}});
   const double v3 = 0.5 * v2 + (w2 - v2 / 4 + 1.5);
   EXPECT_NEAR(model(numbers)[0], w2 - v3 / 2, 1e-4);
@@ -126,18 +128,18 @@ TEST(RealNumbers, AWorkerWhoseStepBrokeComputesNumbersAgain) {
   RealNumbers numbers(options(true), source);
   snapshot_all(numbers, 0);
   source.broken = true;
-  EXPECT_FALSE(numbers.compute(order(0, 0, 0, 4, 2)).finite);
+  EXPECT_FALSE(numbers.compute(order(0, 0, 0, 4, 2), {}).finite);
   numbers.free(WorkerId{0}, Step{0});
   source.broken = false;
   snapshot_all(numbers, 0);
-  EXPECT_TRUE(numbers.compute(order(0, 1, 0, 4, 2)).finite) << "what broke must not live on in its momentum";
+  EXPECT_TRUE(numbers.compute(order(0, 1, 0, 4, 2), {}).finite) << "what broke must not live on in its momentum";
 }
 
 TEST(RealNumbers, AContributionIsKeptUntilEveryServerHasCommittedIt) {
   ByHand source;
   RealNumbers numbers(options(), source);
   snapshot_all(numbers, 0);
-  (void)numbers.compute(order(0, 0, 0, 4));
+  (void)numbers.compute(order(0, 0, 0, 4), {});
   const wire::Apply update{Version{1}, wire::UpdateKind::gradient, 0.25, 0, 1, {{WorkerId{0}, Step{0}, 1}}};
   numbers.commit(ServerId{0}, update);
   EXPECT_EQ(numbers.contributions_held(), 1U);
@@ -150,7 +152,7 @@ TEST(RealNumbers, OnlyWhatIsCompleteOutlivesItsWorker) {
   RealNumbers numbers(options(), source);
   for (std::uint32_t w = 0; w < 2; ++w) {
     snapshot_all(numbers, w);
-    (void)numbers.compute(order(w, 0, 0, 4));
+    (void)numbers.compute(order(w, 0, 0, 4), {});
   }
   numbers.completed(WorkerId{0}, Step{0});
   numbers.forget(WorkerId{0});
@@ -166,7 +168,7 @@ TEST(RealNumbers, WhoIsForgottenComputesForNobody) {
   snapshot_all(numbers, 0);
   numbers.forget(WorkerId{0});
   snapshot_all(numbers, 0);
-  (void)numbers.compute(order(0, 0, 0, 4));
+  (void)numbers.compute(order(0, 0, 0, 4), {});
   EXPECT_TRUE(source.seen.empty());
   EXPECT_EQ(numbers.contributions_held(), 0U);
 }

@@ -1,6 +1,7 @@
 #include "sim/world.h"
 
 #include <algorithm>
+#include <cmath>
 #include <utility>
 
 #include "base/check.h"
@@ -199,7 +200,18 @@ void World::tell_shard(std::uint32_t server, const wire::Message& message) {
   for (const auto& action : shard_actions_) carry_out(server, action);
 }
 
+/// The first boundary between local steps that comes after it landed; the walk takes it in there.
+void World::land(std::uint32_t n, const wire::Pulled& slice) {
+  auto& running = nodes_[n].running;
+  if (!running || running->order.local_steps < 2 || slice.worker != running->order.worker || slice.step <= running->order.step) return;
+  const double done = seconds(now_ - running->began) / seconds(running->ends - running->began);
+  const auto after = static_cast<std::uint32_t>(std::max(1.0, std::ceil(done * running->order.local_steps)));
+  if (after < running->order.local_steps) running->landed.push_back({slice.slice, after});
+}
+
 void World::tell_worker(std::uint32_t node, const protocol::WorkerEvent& event) {
+  if (const auto* arrived = std::get_if<protocol::Arrived>(&event))
+    if (const auto* slice = std::get_if<wire::Pulled>(&arrived->message)) land(node, *slice);
   worker_actions_.clear();
   nodes_[node].machine->step(now_, event, worker_actions_);
   for (const auto& action : worker_actions_) carry_out(node, action);
@@ -261,10 +273,11 @@ void World::carry_out(std::uint32_t node, const protocol::WorkerAction& action) 
 
 void World::begin_compute(std::uint32_t n, const wire::Order& order) {
   Node& node = nodes_[n];
-  node.running = Running{order, now_};
+  node.running = Running{order, now_, {}, {}};
   ++node.serial;
   const auto stint = devices_[n].work(now_, order.lease.size(), order.local_steps, order.limit, order.micro);
   node.running->order.lease.cut(stint.samples);
+  node.running->ends = stint.end;
   queue_.at(stint.end, ComputeEnds{n, node.serial});
   tell({.kind = trace::Kind::compute_began, .worker = order.worker, .step = order.step});
 }
@@ -272,11 +285,11 @@ void World::begin_compute(std::uint32_t n, const wire::Order& order) {
 void World::end_compute(std::uint32_t n) {
   const Running done = std::move(*nodes_[n].running);
   nodes_[n].running.reset();
-  const Contributed result = numbers_.compute(done.order);
+  const Contributed result = numbers_.compute(done.order, done.landed);
   const auto samples = static_cast<std::uint32_t>(done.order.lease.size());
   tell({.kind = trace::Kind::compute_ended, .worker = done.order.worker, .step = done.order.step, .first = samples});
   tell_worker(n, protocol::Computed{done.order.step, result.loss_sum, result.squared_norm, result.finite, now_ - done.began, samples,
-                                    result.residual});
+                                    result.residual, 0, result.moved});
 }
 
 // Sending ------------------------------------------------------------------------------------------------------------------------------

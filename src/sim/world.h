@@ -88,6 +88,8 @@ class World {
   struct Running {  // what a node computes
     wire::Order order;
     Instant began;
+    Instant ends{};
+    std::vector<Landed> landed;  // of newer parameters, while it takes local steps
   };
   struct Node {
     std::optional<protocol::Worker> machine;  // absent: nobody home
@@ -118,6 +120,7 @@ class World {
   void carry_out(const protocol::ChiefAction& action);
   void carry_out(std::uint32_t server, const protocol::ShardAction& action);
   void carry_out(std::uint32_t node, const protocol::WorkerAction& action);
+  void land(std::uint32_t n, const wire::Pulled& slice);
   void begin_compute(std::uint32_t node, const wire::Order& order);
   void end_compute(std::uint32_t node);
 

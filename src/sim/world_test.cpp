@@ -126,7 +126,9 @@ TEST(World, MemoryLimitsWhatANodeIsOrdered) {
 
 TEST(World, TheTraceTellsTheMeanLossOfEveryContribution) {
   struct SameLoss : NoNumbers {
-    Contributed compute(const wire::Order& order) override { return {2.5 * static_cast<double>(order.lease.size()), 1, true}; }
+    Contributed compute(const wire::Order& order, std::span<const Landed>) override {
+      return {2.5 * static_cast<double>(order.lease.size()), 1, true};
+    }
   } numbers;
   const std::vector<trace::Event> contributed = run(cluster_of({2, 1}, 3), "bsp", numbers).of(Kind::contributed);
   EXPECT_EQ(contributed.size(), 6U);

@@ -134,6 +134,12 @@ void Optimizer::require_held(std::size_t first, std::size_t weights, std::size_t
   check(others <= first_.size() && first <= first_.size() - others, "a piece lies within the optimizer's values");
 }
 
+void Optimizer::damp(std::size_t first, std::size_t last, double factor) {
+  check(first <= last && last <= first_.size(), "what is damped is held");
+  const auto f = static_cast<float>(factor);
+  for (std::size_t i = first; i < last; ++i) first_[i] *= f;
+}
+
 void Optimizer::restore(std::span<const float> first, std::span<const float> second, std::uint64_t updates) {
   check(first.size() == first_.size() && second.size() == second_.size(), "a state to go on from is of the same optimizer");
   std::copy(first.begin(), first.end(), first_.begin());

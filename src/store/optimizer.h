@@ -47,6 +47,9 @@ class Optimizer {
   /// Before the first update d is 0. Both spans cover values [first, first + out.size()).
   void look_ahead(std::span<const float> weights, double rho, double rate, std::span<float> out, std::size_t first = 0) const;
 
+  /// The momentum of values [first, last) times `factor`.
+  void damp(std::size_t first, std::size_t last, double factor);
+
   [[nodiscard]] std::span<const float> first() const { return first_; }    // v or m
   [[nodiscard]] std::span<const float> second() const { return second_; }  // u; empty for sgd
   [[nodiscard]] std::uint64_t updates() const { return updates_; }

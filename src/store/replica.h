@@ -1,5 +1,5 @@
-// A worker's mathematics: samples at given values become a contribution. Strategies with local steps give it an optimizer of its own, which
-// stays from round to round. The same code in both worlds, so that a simulated and a real worker send the same bits.
+// A worker's mathematics: samples at given values become a contribution. Strategies with local steps give it a model of its own, which
+// stays from round to round (store/local_model.h). The same code in both worlds, so that a simulated and a real worker send the same bits.
 #pragma once
 #include <cstdint>
 #include <optional>
@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "store/gradient_source.h"
+#include "store/local_model.h"
 #include "store/optimizer.h"
 
 namespace motley::store {
@@ -17,6 +18,8 @@ struct ReplicaOptions {
   std::uint64_t parameters{};  // of the values; the rest are statistics
   bool local_steps = false;    // contributions are model deltas; workers run the optimizer themselves
   double local_momentum = 0.9;
+  bool watches = false;  // see LocalModelOptions
+  bool variate = false;
   bool cuts_to_fit = true;  // a step that does not fit into memory is done in pieces; else OutOfMemory passes through
 };
 
@@ -27,6 +30,7 @@ struct Worth {
   bool finite = true;
   std::uint64_t samples = 0;       // that were done; fewer than all when a pace said so
   std::uint32_t most_samples = 0;  // memory turned out not to hold more at once; 0: no such thing
+  double moved = 0;                // squared norm of the update that made the values it was computed on; 0: not known
 };
 
 /// How a step is cut into pieces, by somebody with a clock.
@@ -52,34 +56,36 @@ class Replica {
  public:
   explicit Replica(const ReplicaOptions& options);
 
-  /// What to do at which values (`values` floats; local steps move them along).
+  /// The mean gradient over `samples` at `values`, into `out` (as many values). `flow` hears of what is needed and made. `pace` may cut the
+  /// step into pieces and end it early: `out` is the mean over the samples that were done. A piece that does not fit into memory is cut in
+  /// two, and so are all after it, unless the options forbid it.
   struct Task {
-    std::span<float> values;
+    std::span<const float> values;
     std::span<const std::uint32_t> samples;
-    std::uint32_t local_steps = 1;
-    double rate = 0;  // of local steps
   };
-  /// The contribution of `task`, into `out` (as many values). With local steps the samples are dealt out to the steps in order, and `out`
-  /// is the whole change. `flow` hears of single steps; local steps need and make everything at once. `pace` may cut single steps into
-  /// pieces and end them early: `out` is the mean over the samples that were done.
-  /// A piece that does not fit into memory is cut in two, and so are all after it, unless the options forbid it; with local steps
-  /// OutOfMemory is thrown.
   Worth contribute(GradientSource& source, const Task& task, std::span<float> out, Flow& flow, Pace& pace);
   Worth contribute(GradientSource& source, const Task& task, std::span<float> out, Flow& flow) {
     AtOnce at_once;
     return contribute(source, task, out, flow, at_once);
   }
+  /// With local steps: the way that the local model goes in this round, into `out`. It needs and makes everything at once; OutOfMemory
+  /// passes through.
+  Worth contribute(GradientSource& source, const Round& round, News& news, std::span<float> out, Flow& flow);
+  [[nodiscard]] bool local_steps() const { return local_.has_value(); }
+  /// The last round counts for nothing, or it works for a new member now: the next round begins at the global values.
+  void start_over() {
+    if (local_) local_->forget();
+  }
 
  private:
   class Mean;
   void run_in_pieces(GradientSource& source, const Task& task, std::span<float> out, Flow& flow, Pace& pace, Worth& worth);
-  Loss run_local_steps(GradientSource& source, const Task& task, std::span<float> delta);
-  [[nodiscard]] std::optional<Optimizer> fresh_optimizer() const;  // none without local steps
+  void judge(std::span<const float> out, Worth& worth) const;
 
   ReplicaOptions options_;
-  std::optional<Optimizer> optimizer_;
-  std::uint32_t most_samples_ = 0;       // of one piece; 0: no limit is known
-  std::vector<float> ahead_, gradient_;  // scratch of local steps and of pieces
+  std::optional<LocalModel> local_;
+  std::uint32_t most_samples_ = 0;  // of one piece; 0: no limit is known
+  std::vector<float> gradient_;     // scratch of pieces
 };
 
 }  // namespace motley::store

@@ -250,7 +250,9 @@ TEST(Pieces, LocalStepsAreNotCutToFit) {
   local.local_steps = true;
   step.replica = Replica(local);
   step.source.memory = 19;
-  EXPECT_THROW(step.run(), OutOfMemory);
+  NoNews news;
+  EXPECT_THROW((void)step.replica.contribute(step.source, Round{.values = step.at, .samples = step.samples}, news, step.out, step.listener),
+               OutOfMemory);
 }
 
 TEST(Pieces, WhoIsToldToGiveUpStopsAfterThePieceAtHand) {

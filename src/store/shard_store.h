@@ -20,8 +20,8 @@ struct Update {
   double rate{};      // gradient only
   double momentum{};  // gradient only
   double share = 1;   // gradient only: of a global batch, see Optimizer
-  /// gradient, apart: lambda. A part g whose base is kept counts as g + clip(lambda*g*g*(w - base), |g|): an estimate of what g would be at the
-  /// values of now (delay compensation, Zheng et al. 2017). 0: as it is.
+  /// gradient, apart: lambda. A part g whose base is kept counts as g + clip(lambda*g*g*(w - base), |g|): an estimate of what g would be at
+  /// the values of now (delay compensation, Zheng et al. 2017). 0: as it is.
   double compensation = 0;
 };
 

@@ -46,6 +46,7 @@ struct Contributed {
   Duration pull{};               // from the order until the last slice of its parameters was here; 0: they were here before
   double residual{};             // what rounding kept back of the contribution before, as a part of it
   std::uint32_t most_samples{};  // one step cannot have more than this, as it turned out; 0: no news
+  double moved{};                // squared norm of the update that made `base`, as this worker has seen it; 0: it has not
 };
 /// Said when there was nothing else to say for a while.
 struct Heartbeat {
@@ -75,6 +76,9 @@ struct Order {
   Duration limit{};          // stop when it was computed for so long, whether or not all samples are done; 0: there is no limit
   std::uint32_t micro = 1;   // samples between two looks at the clock, when there is a limit
   Lease lease;
+  Step missing{};       // the first of this worker's own steps that is not in the parameters; this one: all are
+  double correction{};  // local steps: of the worker's own way that the parameters lack, so much is given up when they come
+  double mean_steps{};  // local steps: everyone's, in the update that made `version`
 };
 /// You are not a member (any more): forget everything and say Hello.
 struct Fenced {
@@ -222,12 +226,15 @@ BOOST_DESCRIBE_STRUCT(Carried, (), (server, version, slice, holding))
 BOOST_DESCRIBE_STRUCT(CarriedAll, (), (version, pieces, optimizer_updates, rate))
 BOOST_DESCRIBE_STRUCT(Hello, (), (node, attempt, most_samples, seat))
 BOOST_DESCRIBE_STRUCT(Contributed, (),
-                      (worker, step, base, samples, local_steps, loss_sum, squared_norm, finite, compute, pull, residual, most_samples))
+                      (worker, step, base, samples, local_steps, loss_sum, squared_norm, finite, compute, pull, residual, most_samples,
+                       moved))
 BOOST_DESCRIBE_STRUCT(Began, (), (worker, step))
 BOOST_DESCRIBE_STRUCT(Heartbeat, (), (worker))
 BOOST_DESCRIBE_STRUCT(Leaving, (), (worker))
 BOOST_DESCRIBE_STRUCT(Welcome, (), (worker, attempt))
-BOOST_DESCRIBE_STRUCT(Order, (), (worker, step, parameters, version, local_steps, rate, push_bits, training, limit, micro, lease))
+BOOST_DESCRIBE_STRUCT(Order, (),
+                      (worker, step, parameters, version, local_steps, rate, push_bits, training, limit, micro, lease, missing, correction,
+                       mean_steps))
 BOOST_DESCRIBE_STRUCT(Fenced, (), (worker))
 BOOST_DESCRIBE_STRUCT(Stop, (), ())
 BOOST_DESCRIBE_STRUCT(Push, (), (worker, step, slice, bits))

@@ -1,0 +1,91 @@
+#include "policy/interval_adaptive.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace motley::policy {
+namespace {
+
+constexpr double first_part = 0.05;
+constexpr double last_part = 0.98;
+constexpr double most_steps = 32;
+constexpr double nominal = 16;
+constexpr double jump = 1.5;
+constexpr double forgetting = 0.9;
+constexpr double slow_forgetting = 0.98;
+constexpr std::uint32_t rounds_to_grow = 8;
+constexpr std::size_t spreads_kept = 8;
+
+void move(double& mean, double value, double keep) { mean = mean == 0 ? value : keep * mean + (1 - keep) * value; }
+
+}  // namespace
+
+std::uint32_t IntervalAdaptive::steps() const {
+  if (together_) return 1;
+  const double base = fixed_ ? *fixed_ : std::min(std::max(base_, hide_), most_steps);
+  return static_cast<std::uint32_t>(std::max(1.0, std::round(std::min(base, room_))));
+}
+
+double IntervalAdaptive::most() const {
+  if (first_loss_ <= 0 || rate_ <= 0) return nominal;
+  return std::clamp(nominal * std::sqrt(loss_ / first_loss_) * first_rate_ / rate_, 1.0, most_steps);
+}
+
+void IntervalAdaptive::updated(const RoundMade& made) {
+  together_ = made.progress < first_part || made.granted >= last_part;
+  if (made.batch > 0) room_ = (last_part - made.granted) / made.batch;
+  move(loss_, made.loss, forgetting);
+  move(slow_loss_, made.loss, slow_forgetting);
+  rate_ = made.rate;
+  if (made.step_s > 0) hide_ = std::ceil(made.travel_s / made.step_s);
+  if (together_) return;
+  if (first_loss_ == 0) first_loss_ = loss_;
+  if (first_rate_ == 0) first_rate_ = rate_;
+  spreads_.push_back({made.version, made.spread});
+  if (spreads_.size() > spreads_kept) spreads_.pop_front();
+}
+
+/// Everybody tells of each update; the first word counts.
+void IntervalAdaptive::seen(Version version, double moved) {
+  const auto found = std::find_if(spreads_.begin(), spreads_.end(), [&](const Spread& made) { return made.version == version; });
+  if (found == spreads_.end() || moved <= 0) return;
+  const double agreement = found->spread / moved;
+  spreads_.erase(spreads_.begin(), found + 1);
+  judge(agreement);
+}
+
+void IntervalAdaptive::judge(double agreement) {
+  const bool parted = agreement_ > 0 && agreement > jump * agreement_;
+  move(agreement_, agreement, forgetting);
+  ++calm_;
+  if (parted) {
+    base_ = std::max(1.0, base_ / 2);
+    calm_ = 0;
+  } else if (calm_ >= rounds_to_grow && loss_ <= slow_loss_) {
+    base_ = base_ < most() ? std::min(base_ + 1, most()) : std::max(base_ - 1, most());
+    calm_ = 0;
+  }
+}
+
+void IntervalAdaptive::save(std::vector<double>& state) const {
+  for (const double value : {base_, hide_, agreement_, first_loss_, loss_, slow_loss_, first_rate_, rate_, room_, together_ ? 1.0 : 0.0})
+    state.push_back(value);
+}
+
+void IntervalAdaptive::restore(std::span<const double>& state) {
+  constexpr std::size_t saved = 10;
+  if (state.size() < saved) return;
+  base_ = state[0];
+  hide_ = state[1];
+  agreement_ = state[2];
+  first_loss_ = state[3];
+  loss_ = state[4];
+  slow_loss_ = state[5];
+  first_rate_ = state[6];
+  rate_ = state[7];
+  room_ = state[8];
+  together_ = state[9] != 0;
+  state = state.subspan(saved);
+}
+
+}  // namespace motley::policy

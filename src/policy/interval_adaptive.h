@@ -1,0 +1,49 @@
+// Interval `adaptive`: as many local steps as hide the wire, more while the workers agree and the loss falls, fewer when they part.
+//
+// Rule: H = clamp(max(H_base, H_hide), 1, 32), H_hide = how many steps a contribution and new parameters travel for. H_base begins at 16.
+//   Agreement psi = sum p_i|delta_i|^2 / |sum p_i delta_i|^2 of an update, against 1.5 times its own moving mean (0.9): never against the
+//   number of workers, since noise alone makes psi near that. A jump halves H_base. While there is none and the loss falls, H_base grows by
+//   one every 8 rounds, up to 16 * sqrt(loss / first loss) * first rate / rate: shorter as the loss flattens, longer as the rate decays.
+//   The first 5 % and the last 2 % of training go step by step, together: far from a minimum local models part fastest, and at the end the
+//   mean of models that are one step old is the best that can be had. The last rounds are cut so that there is an end.
+// A number of steps that the user has given takes the place of H_base; beginning and end stay.
+// Guarantee: between 1 and 32 steps. Cost: O(1) per update.
+#pragma once
+#include <deque>
+#include <optional>
+
+#include "policy/interval.h"
+
+namespace motley::policy {
+
+class IntervalAdaptive : public Interval {
+ public:
+  explicit IntervalAdaptive(std::optional<std::uint32_t> steps) : fixed_(steps) {}
+  [[nodiscard]] std::uint32_t steps() const override;
+  [[nodiscard]] bool together() const override { return together_; }
+  void updated(const RoundMade& made) override;
+  void seen(Version version, double moved) override;
+  void save(std::vector<double>& state) const override;
+  void restore(std::span<const double>& state) override;
+
+ private:
+  void judge(double agreement);
+  [[nodiscard]] double most() const;
+
+  std::optional<std::uint32_t> fixed_;
+  double base_ = 16;
+  double hide_ = 1;
+  double room_ = 1e9;  // steps until the end begins
+  bool together_ = true;
+  double agreement_ = 0;  // psi, moving mean; 0: none yet
+  double first_loss_ = 0, loss_ = 0, slow_loss_ = 0;
+  double first_rate_ = 0, rate_ = 0;
+  std::uint32_t calm_ = 0;  // rounds since it last changed
+  struct Spread {
+    Version version;
+    double spread;
+  };
+  std::deque<Spread> spreads_;  // of updates that nobody has told the norm of yet
+};
+
+}  // namespace motley::policy

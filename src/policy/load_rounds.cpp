@@ -1,0 +1,77 @@
+#include "policy/load_rounds.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace motley::policy {
+namespace {
+
+constexpr std::uint32_t least_local_batch = 64;
+constexpr double most_evening = 0.25;  // of a local batch
+
+}  // namespace
+
+void LoadRounds::joined(std::span<const Newcomer> newcomers) {
+  steps_apart_.joined(newcomers);
+  crew_.join(newcomers);
+  plan_.clear();
+}
+
+void LoadRounds::left(WorkerId worker) {
+  steps_apart_.left(worker);
+  crew_.leave(worker);
+  plan_.clear();
+}
+
+void LoadRounds::restricted(WorkerId worker, std::uint32_t most_samples) {
+  steps_apart_.restricted(worker, most_samples);
+  crew_.restrict(worker, most_samples);
+  plan_.clear();
+}
+
+void LoadRounds::updated(const Monitor& monitor, const Exposed& exposed) {
+  steps_apart_.updated(monitor, exposed);
+  plan_.clear();
+  const auto& workers = crew_.workers();
+  if (interval_ <= 1 || workers.empty()) return;
+  std::vector<cluster::Affine> times;
+  std::vector<double> batches;
+  double speeds = 0;
+  const auto equal = static_cast<std::uint32_t>((global_batch_ + workers.size() - 1) / workers.size());
+  const std::uint32_t local = std::max({equal, std::min(least_local_batch, global_batch_ / 2), 1U});
+  for (const WorkerId worker : workers) {
+    const SpeedFit& speed = monitor.speed(worker);
+    if (speed.observations() == 0) return;
+    times.push_back(speed.fit());
+    batches.push_back(std::min(local, crew_.limit(worker)));
+    speeds += batches.back() / times.back().at(batches.back());
+  }
+  const double all = static_cast<double>(interval_) * global_batch_;
+  mean_steps_ = 0;
+  plan_.resize(workers.size());
+  for (std::size_t i = 0; i < workers.size(); ++i) {
+    const double speed = batches[i] / times[i].at(batches[i]);
+    plan_[i].steps = static_cast<std::uint32_t>(std::max(1.0, std::round(all * speed / speeds / batches[i])));
+    mean_steps_ += plan_[i].steps / static_cast<double>(workers.size());
+  }
+  round_s_ = all / speeds;
+  double samples = 0;
+  double squares = 0;
+  for (std::size_t i = 0; i < workers.size(); ++i) {
+    const double even = (round_s_ / plan_[i].steps - times[i].fixed) / times[i].per_sample;
+    const double least = plan_[i].steps == 1 ? 1 : (1 - most_evening) * batches[i];  // a single step is as short as it must be
+    const double batch = std::clamp(even, least, (1 + most_evening) * batches[i]);
+    plan_[i].batch = std::min(static_cast<std::uint32_t>(std::max(1.0, std::round(batch))), crew_.limit(workers[i]));
+    samples += plan_[i].steps * plan_[i].batch;
+    squares += static_cast<double>(plan_[i].steps) * plan_[i].steps * plan_[i].batch;
+  }
+  rate_scale_ = samples * samples / (global_batch_ * squares);
+}
+
+std::uint32_t LoadRounds::batch(WorkerId worker) const {
+  return in_rounds() ? plan_[crew_.rank(worker)].batch : steps_apart_.batch(worker);
+}
+
+std::uint32_t LoadRounds::steps(WorkerId worker) const { return in_rounds() ? plan_[crew_.rank(worker)].steps : 1; }
+
+}  // namespace motley::policy

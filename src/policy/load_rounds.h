@@ -1,0 +1,48 @@
+// Load `rounds`: local rounds of unequal length that end together.
+//
+// Rule: with an interval of H all rounds together are H global batches. Worker i gets its share by its measured speed, in
+//   H_i = max(1, round(share / b)) local steps of about b = max(64, B/P) samples each (at most B/2, less where memory says so): smaller
+//   local batches cost accuracy, and time where a step has overhead. What rounding leaves is evened out by the batch, within a quarter of b
+//   (whoever takes a single step: as far down as need be), so that all rounds end at the same moment. With an interval of 1, and until
+//   everyone has been measured, it is load `finish together`.
+// One sample moves the model as far as it does under every other strategy: the local rate is scaled by (sum H_i b_i)^2 / (B sum H_i^2 b_i).
+// Guarantee: every batch is at least 1 and fits its worker's memory. Cost: O(P log P) per plan, O(log P) per order.
+#pragma once
+#include <vector>
+
+#include "policy/load_finish_together.h"
+
+namespace motley::policy {
+
+class LoadRounds : public Load {
+ public:
+  explicit LoadRounds(std::uint32_t global_batch) : global_batch_(global_batch), steps_apart_(global_batch, {.counts_travel = true}) {}
+  void joined(std::span<const Newcomer> newcomers) override;
+  void left(WorkerId worker) override;
+  void restricted(WorkerId worker, std::uint32_t most_samples) override;
+  void updated(const Monitor& monitor, const Exposed& exposed) override;
+  void interval(std::uint32_t steps) override { interval_ = steps; }
+  [[nodiscard]] std::uint32_t batch(WorkerId worker) const override;
+  [[nodiscard]] std::uint32_t steps(WorkerId worker) const override;
+  [[nodiscard]] double rate_scale() const override { return in_rounds() ? rate_scale_ : 1; }
+  [[nodiscard]] double mean_steps() const override { return in_rounds() ? mean_steps_ : 1; }
+  [[nodiscard]] double step_s() const override { return in_rounds() ? round_s_ : steps_apart_.step_s(); }
+
+ private:
+  struct Share {
+    std::uint32_t steps = 1;
+    std::uint32_t batch = 1;
+  };
+  [[nodiscard]] bool in_rounds() const { return interval_ > 1 && !plan_.empty(); }
+
+  std::uint32_t global_batch_;
+  LoadFinishTogether steps_apart_;
+  Crew crew_;
+  std::uint32_t interval_ = 1;
+  std::vector<Share> plan_;  // by rank; empty: somebody has not been measured, or the interval is 1
+  double rate_scale_ = 1;
+  double mean_steps_ = 1;
+  double round_s_ = 0;
+};
+
+}  // namespace motley::policy

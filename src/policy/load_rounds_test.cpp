@@ -1,0 +1,119 @@
+#include "policy/load_rounds.h"
+
+#include <gtest/gtest.h>
+
+#include <vector>
+
+namespace motley::policy {
+namespace {
+
+/// A cluster of devices whose speed is measured exactly, two batches each so that overhead is told from slope.
+struct Cluster {
+  Cluster(std::uint32_t global_batch, const std::vector<double>& per_second, double overhead_s = 0, std::vector<std::uint32_t> limits = {})
+      : load(global_batch) {
+    std::vector<Newcomer> all;
+    for (std::uint32_t w = 0; w < per_second.size(); ++w) {
+      monitor.joined({w});
+      all.push_back({{w}, limits.empty() ? 0 : limits[w]});
+      devices.push_back({overhead_s, 1 / per_second[w]});
+    }
+    load.joined(all);
+  }
+  void measure() {
+    for (std::uint32_t w = 0; w < devices.size(); ++w)
+      for (const std::uint32_t samples : {10U, 100U, 10U, 100U}) {
+        Contribution made{};
+        made.worker = {w};
+        made.samples = samples;
+        made.local_steps = 1;
+        made.compute = from_seconds(devices[w].at(samples));
+        monitor.observe(made);
+      }
+  }
+  void plan(std::uint32_t interval) {
+    load.interval(interval);
+    load.updated(monitor, [](WorkerId) { return 0.0; });
+  }
+  [[nodiscard]] double round_s(std::uint32_t w) const { return load.steps({w}) * devices[w].at(load.batch({w})); }
+  [[nodiscard]] std::vector<std::uint32_t> steps() const {
+    std::vector<std::uint32_t> made;
+    for (std::uint32_t w = 0; w < devices.size(); ++w) made.push_back(load.steps({w}));
+    return made;
+  }
+  [[nodiscard]] std::uint64_t samples() const {
+    std::uint64_t sum = 0;
+    for (std::uint32_t w = 0; w < devices.size(); ++w) sum += std::uint64_t{load.steps({w})} * load.batch({w});
+    return sum;
+  }
+  LoadRounds load;
+  Monitor monitor;
+  std::vector<cluster::Affine> devices;
+};
+
+TEST(LoadRounds, WhoIsFasterTakesMoreSteps) {
+  Cluster cluster(256, {400, 400, 200, 100});
+  cluster.measure();
+  cluster.plan(11);
+  EXPECT_EQ(cluster.steps(), (std::vector<std::uint32_t>{16, 16, 8, 4}));
+  EXPECT_EQ(cluster.samples(), 11U * 256U) << "all rounds together are so many global batches";
+  EXPECT_DOUBLE_EQ(cluster.load.mean_steps(), 11);
+}
+
+TEST(LoadRounds, AllRoundsEndTogether) {
+  for (const std::uint32_t interval : {2U, 3U, 5U, 8U, 16U, 31U}) {
+    Cluster cluster(128, {2000, 1000, 1000, 500, 250, 130}, 0.002);
+    cluster.measure();
+    cluster.plan(interval);
+    for (std::uint32_t w = 0; w < 6; ++w)
+      EXPECT_NEAR(cluster.round_s(w), cluster.load.step_s(), 0.03 * cluster.load.step_s() + 0.5 * cluster.devices[w].per_sample)
+          << "interval " << interval << ", worker " << w;
+  }
+}
+
+TEST(LoadRounds, StepByStepItIsFinishTogether) {
+  Cluster cluster(128, {400, 200, 200});
+  cluster.measure();
+  cluster.plan(1);
+  EXPECT_EQ(cluster.steps(), (std::vector<std::uint32_t>{1, 1, 1}));
+  EXPECT_EQ(cluster.samples(), 128U);
+  EXPECT_EQ(cluster.load.batch({0}), 64U);
+  EXPECT_EQ(cluster.load.rate_scale(), 1);
+}
+
+TEST(LoadRounds, UntilEveryoneIsMeasuredNobodyTakesLocalSteps) {
+  Cluster cluster(128, {400, 200});
+  cluster.plan(8);
+  EXPECT_EQ(cluster.steps(), (std::vector<std::uint32_t>{1, 1}));
+  cluster.measure();
+  cluster.plan(8);
+  EXPECT_GT(cluster.load.steps({0}), 1U);
+  cluster.monitor.joined({2});
+  cluster.devices.push_back({0, 0.01});
+  cluster.load.joined(std::vector<Newcomer>{{{2}, 0}});
+  EXPECT_EQ(cluster.steps(), (std::vector<std::uint32_t>{1, 1, 1})) << "somebody new";
+}
+
+TEST(LoadRounds, ABatchFitsTheMemoryOfItsWorker) {
+  Cluster cluster(128, {400, 400}, 0, {0, 20});
+  cluster.measure();
+  cluster.plan(8);
+  EXPECT_LE(cluster.load.batch({1}), 20U);
+  EXPECT_NEAR(cluster.round_s(1) / cluster.round_s(0), 1, 0.05) << "so it takes more steps";
+}
+
+// A sample moves the model by rate * H_i / sum(H_j b_j) in its worker's round; its mean over the samples is rate/B under other strategies.
+TEST(LoadRounds, ASampleMovesTheModelAsFarAsUnderOtherStrategies) {
+  Cluster cluster(128, {2000, 1000, 500, 500}, 0.002);
+  cluster.measure();
+  cluster.plan(16);
+  const auto all = static_cast<double>(cluster.samples());
+  double moved = 0;
+  for (std::uint32_t w = 0; w < 4; ++w) {
+    const double samples = cluster.load.steps({w}) * cluster.load.batch({w});
+    moved += samples / all * cluster.load.rate_scale() * cluster.load.steps({w}) / all;
+  }
+  EXPECT_NEAR(moved, 1.0 / 128, 1e-9);
+}
+
+}  // namespace
+}  // namespace motley::policy

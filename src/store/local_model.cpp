@@ -1,0 +1,145 @@
+#include "store/local_model.h"
+
+#include <algorithm>
+
+#include "base/check.h"
+
+namespace motley::store {
+namespace {
+
+constexpr double variate_memory = 0.5;  // of the difference before: one round's is noisy
+constexpr double variate_share = 0.9;   // of it that is used: what all have in common of it must not live on
+
+}  // namespace
+
+LocalModel::LocalModel(const LocalModelOptions& options) : options_(options), optimizer_(options.optimizer, options.parameters) {
+  check(options.parameters <= options.values, "parameters are among the values");
+}
+
+void LocalModel::forget() {
+  model_.clear();
+  last_way_.clear();
+  merged_.clear();
+  walked_.clear();
+  difference_.clear();
+  known_version_.reset();
+  optimizer_ = Optimizer(options_.optimizer, options_.parameters);
+}
+
+/// Nesterov's method on the worker's own copy: the gradient is taken one momentum step ahead. The momentum stays with the worker from round
+/// to round.
+Loss LocalModel::walk(GradientSource& source, const Round& round, News& news, std::span<float> way) {
+  check(round.values.size() == options_.values && way.size() == options_.values, "a way is as long as the model");
+  begin(round);
+  const std::size_t parameters = options_.parameters;
+  const std::span<float> weights = std::span(model_).first(parameters);
+  const std::span<float> start = way;  // becomes the way at the end
+  std::copy(model_.begin(), model_.end(), start.begin());
+  ahead_.resize(model_.size());
+  gradient_.resize(model_.size());
+  Still still;
+  Loss total;
+  for (std::uint32_t step = 0; step < round.steps; ++step) {
+    if (step > 0)
+      for (const News::Piece& piece : news.since(step)) merge(piece, round.correction, start);
+    const std::size_t first = round.samples.size() * step / round.steps;
+    const std::size_t last = round.samples.size() * (step + 1) / round.steps;
+    std::copy(model_.begin(), model_.end(), ahead_.begin());
+    optimizer_.look_ahead(weights, options_.momentum, round.rate, std::span<float>(ahead_).first(parameters));
+    const Loss loss = source.gradient(ahead_, round.samples.subspan(first, last - first), gradient_, still);
+    if (options_.variate) correct(round);
+    optimizer_.update(weights, std::span<const float>(gradient_).first(parameters), round.rate, options_.momentum);
+    for (std::size_t i = parameters; i < model_.size(); ++i) model_[i] += gradient_[i];
+    total.sum += loss.sum;
+    total.correct += loss.correct;
+    total.samples += loss.samples;
+  }
+  for (std::size_t i = 0; i < way.size(); ++i) way[i] = model_[i] - start[i];
+  last_way_.assign(way.begin(), way.end());
+  return total;
+}
+
+/// The gradient at hand becomes part of the round's mean, and then what everyone's would be.
+void LocalModel::correct(const Round& round) {
+  std::vector<float>& mean = walked_.back();
+  for (std::size_t i = 0; i < options_.parameters; ++i) mean[i] += gradient_[i] / static_cast<float>(round.steps);
+  if (difference_.empty() || round.steps < 2) return;
+  for (std::size_t i = 0; i < options_.parameters; ++i) gradient_[i] += static_cast<float>(variate_share) * difference_[i];
+}
+
+void LocalModel::begin(const Round& round) {
+  moved_ = 0;
+  if (options_.watches && round.fresh) watch(round);
+  if (model_.empty()) {
+    model_.assign(round.values.begin(), round.values.end());
+  } else if (round.fresh) {
+    std::sort(merged_.begin(), merged_.end());
+    std::uint64_t next = 0;
+    for (const auto& [first, last] : merged_) {
+      adopt(round, next, first);
+      next = last;
+    }
+    adopt(round, next, options_.values);
+  }
+  if (round.fresh) merged_.clear();
+  if (!options_.variate) return;
+  if (walked_.size() == 2) walked_.erase(walked_.begin());
+  walked_.emplace_back(options_.parameters);
+}
+
+/// Values that came too late to be merged in mid-walk.
+void LocalModel::adopt(const Round& round, std::uint64_t first, std::uint64_t last) {
+  if (!round.late || last_way_.empty()) {
+    std::copy(round.values.begin() + static_cast<std::ptrdiff_t>(first), round.values.begin() + static_cast<std::ptrdiff_t>(last),
+              model_.begin() + static_cast<std::ptrdiff_t>(first));
+    return;
+  }
+  const std::uint64_t parameters = std::clamp(options_.parameters, first, last);
+  const auto keeps = static_cast<float>(1 - round.correction);
+  for (std::uint64_t i = first; i < parameters; ++i) model_[i] = round.values[i] + keeps * last_way_[i];
+  for (std::uint64_t i = parameters; i < last; ++i) model_[i] = round.values[i] + last_way_[i];
+  optimizer_.damp(first, parameters, 1 - round.correction);
+}
+
+void LocalModel::merge(const News::Piece& piece, double correction, std::span<float> start) {
+  const std::uint64_t last = piece.first + piece.values.size();
+  const std::uint64_t parameters = std::clamp(options_.parameters, piece.first, last);
+  const auto keeps = static_cast<float>(1 - correction);
+  for (std::uint64_t i = piece.first; i < last; ++i) {
+    const float way = model_[i] - start[i];
+    model_[i] = piece.values[i - piece.first] + (i < parameters ? keeps * way : way);
+    start[i] = model_[i] - way;
+  }
+  optimizer_.damp(piece.first, parameters, 1 - correction);
+  merged_.emplace_back(piece.first, last);
+}
+
+void LocalModel::watch(const Round& round) {
+  if (known_version_ && known_version_->next() == round.version) {
+    for (std::size_t i = 0; i < options_.parameters; ++i) {
+      const double change = static_cast<double>(round.values[i]) - known_[i];
+      moved_ += change * change;
+    }
+    if (options_.variate) learn_difference(round);
+  }
+  known_.assign(round.values.begin(), round.values.end());
+  known_version_ = round.version;
+}
+
+/// Everyone's mean gradient, from how far the global values have moved: a steady way is rate*steps/(1-mu) times it. Less this worker's own,
+/// of the round that went into the same update.
+void LocalModel::learn_difference(const Round& round) {
+  const std::size_t back = round.late ? 2 : 1;
+  if (walked_.size() < back || round.mean_steps < 2 || round.rate <= 0) return;
+  const std::vector<float>& own = walked_[walked_.size() - back];
+  const auto per_gradient = static_cast<float>((1 - options_.momentum) / (round.rate * round.mean_steps));
+  const bool first = difference_.empty();
+  difference_.resize(options_.parameters);
+  const auto keeps = static_cast<float>(first ? 0 : variate_memory);
+  for (std::size_t i = 0; i < options_.parameters; ++i) {
+    const float everyone = -per_gradient * (round.values[i] - known_[i]);
+    difference_[i] = keeps * difference_[i] + (1 - keeps) * (everyone - own[i]);
+  }
+}
+
+}  // namespace motley::store

@@ -1,0 +1,95 @@
+// The model that a worker walks on by itself for several steps, between what it hears of the others. Its contribution is the way it went;
+// when newer global values come, in mid-walk and slice by slice, the walk goes on from there.
+//
+//   l = w - a, the way since the start a of this round;   newer values z that lack it:   w = z + (1 - alpha)*l;  a = w - l;  v *= 1 - alpha
+// The pull alpha keeps local models near the global one: alpha = 1 throws away what was done since, alpha = 0 lets them drift apart. What
+// is given up of the way still goes into the contribution: it is in z one round later, for everyone. Values that lack nothing of this
+// worker's are taken as they are, and the momentum stays: so local SGD is the same walk with nothing late.
+#pragma once
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "base/ids.h"
+#include "store/gradient_source.h"
+#include "store/optimizer.h"
+
+namespace motley::store {
+
+/// Newer values that come in while a round is under way.
+class News {
+ public:
+  virtual ~News() = default;
+  struct Piece {
+    std::uint64_t first = 0;  // place in the flat buffer
+    std::span<const float> values;
+  };
+  /// What has come since it was last asked, when `done` steps of the round are done. Good until the next call.
+  virtual std::span<const Piece> since(std::uint32_t done) = 0;
+};
+
+class NoNews final : public News {
+ public:
+  std::span<const Piece> since(std::uint32_t) override { return {}; }
+};
+
+struct LocalModelOptions {
+  OptimizerSpec optimizer;
+  std::uint64_t values{};
+  std::uint64_t parameters{};  // of the values; the rest are statistics: theirs is never given up
+  double momentum = 0.9;
+  bool watches = false;  // how the global values move: for moved() and the control variate
+  bool variate = false;  // steps are corrected by how this worker's way has differed from everyone's (SCAFFOLD)
+};
+
+/// One round: several steps on these samples, dealt out to the steps in order.
+struct Round {
+  std::span<const float> values;  // global, all of them
+  Version version{};              // of the values
+  std::span<const std::uint32_t> samples;
+  std::uint32_t steps = 1;
+  double rate = 0;
+  bool fresh = true;      // the values have come since the last round began; else the walk goes on where it is
+  bool late = false;      // and lack the last round of this model
+  double correction = 0;  // alpha
+  double mean_steps = 0;  // of everyone's rounds in the update that made `version`; for the control variate
+};
+
+/// One owner thread. Memory, in copies of the values: the model, its momentum, the gradient, a point ahead, the last way; one more to watch
+/// how the global values move, four more for the control variate.
+class LocalModel {
+ public:
+  explicit LocalModel(const LocalModelOptions& options);
+
+  /// Takes the steps; the whole way, without what others did meanwhile, goes into `way`.
+  Loss walk(GradientSource& source, const Round& round, News& news, std::span<float> way);
+  /// Squared norm of the update that made the last round's version; 0: not known.
+  [[nodiscard]] double moved() const { return moved_; }
+  /// After something that was not finite: the next round begins at the global values, with no momentum.
+  void forget();
+
+ private:
+  void begin(const Round& round);
+  void watch(const Round& round);
+  void adopt(const Round& round, std::uint64_t first, std::uint64_t last);
+  void merge(const News::Piece& piece, double correction, std::span<float> start);
+  void learn_difference(const Round& round);
+  void correct(const Round& round);
+
+  LocalModelOptions options_;
+  Optimizer optimizer_;
+  std::vector<float> model_;             // w; empty: not begun
+  std::vector<float> ahead_, gradient_;  // scratch
+  std::vector<float> last_way_;          // of the round before
+  std::vector<float> known_;             // the last global values
+  std::optional<Version> known_version_;
+  std::vector<std::pair<std::uint64_t, std::uint64_t>> merged_;  // ranges of the next values that are in the model already
+  double moved_ = 0;
+
+  std::vector<std::vector<float>> walked_;  // control variate: mean gradients of the last two rounds, newest last
+  std::vector<float> difference_;  // control variate: everyone's mean gradient less this worker's
+};
+
+}  // namespace motley::store

@@ -1,0 +1,201 @@
+#include "store/local_model.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+#include <numeric>
+#include <vector>
+
+namespace motley::store {
+namespace {
+
+constexpr std::size_t parameters = 4;
+constexpr std::size_t values = 5;  // and one statistic
+
+/// The gradient of a parabola around 1, the same for every sample; the statistic grows by one with each step.
+class Parabola : public GradientSource {
+ public:
+  void initialize(std::uint64_t, std::span<float> out) override { std::fill(out.begin(), out.end(), 0.0F); }
+  Loss gradient(std::span<const float> at, std::span<const std::uint32_t> samples, std::span<float> out, Flow&) override {
+    for (std::size_t i = 0; i < parameters; ++i) out[i] = at[i] - centre;
+    out[parameters] = 1;
+    ++steps;
+    return {1, 0, samples.size()};
+  }
+  Loss evaluate(std::span<const float>) override { return {}; }
+  float centre = 1;
+  int steps = 0;
+};
+
+/// Pieces that are there after so many steps.
+class Scripted : public News {
+ public:
+  void comes(std::uint32_t after, std::uint64_t first, std::vector<float> piece) { script_.push_back({after, first, std::move(piece)}); }
+  std::span<const Piece> since(std::uint32_t done) override {
+    pieces_.clear();
+    for (const Line& line : script_)
+      if (line.after == done) pieces_.push_back({line.first, line.piece});
+    return pieces_;
+  }
+
+ private:
+  struct Line {
+    std::uint32_t after;
+    std::uint64_t first;
+    std::vector<float> piece;
+  };
+  std::vector<Line> script_;
+  std::vector<Piece> pieces_;
+};
+
+LocalModelOptions options(double momentum = 0) {
+  LocalModelOptions made;
+  made.values = values;
+  made.parameters = parameters;
+  made.momentum = momentum;
+  return made;
+}
+
+/// One worker's rounds, by hand.
+struct Walk {
+  explicit Walk(const LocalModelOptions& made = options()) : model(made), global(values), samples(8), way(values) {
+    std::iota(samples.begin(), samples.end(), 0U);
+  }
+  void round(std::uint32_t steps, bool fresh = true, bool late = false, double correction = 0.25) {
+    (void)model.walk(source, {global, version, samples, steps, 0.5, fresh, late, correction, 1}, news, way);
+  }
+  Parabola source;
+  Scripted news;
+  LocalModel model;
+  std::vector<float> global;
+  Version version;
+  std::vector<std::uint32_t> samples;
+  std::vector<float> way;
+};
+
+TEST(LocalModel, TheWayIsWhatTheStepsChange) {
+  Walk walk;
+  walk.round(2);  // 0 -> .5 -> .75
+  for (std::size_t i = 0; i < parameters; ++i) EXPECT_FLOAT_EQ(walk.way[i], 0.75F);
+  EXPECT_FLOAT_EQ(walk.way[parameters], 2) << "the statistic";
+}
+
+TEST(LocalModel, ValuesThatLackNothingAreTakenAsTheyAre) {
+  Walk walk;
+  walk.round(2);
+  walk.global.assign(values, 0.5F);
+  walk.round(1);  // .5 -> .75
+  EXPECT_FLOAT_EQ(walk.way[0], 0.25F);
+}
+
+TEST(LocalModel, WhereNothingNewHasComeTheWalkGoesOn) {
+  Walk walk;
+  walk.round(2);
+  walk.round(1, false);  // .75 -> .875
+  EXPECT_FLOAT_EQ(walk.way[0], 0.125F);
+}
+
+TEST(LocalModel, ValuesThatLackTheLastRoundKeepAllButTheCorrectionOfIt) {
+  Walk walk;
+  walk.round(2);                   // the way .75 is not in what comes next
+  walk.global.assign(values, 0);   // nobody else has moved
+  walk.round(1, true, true, 0.2);  // from 0 + .8 * .75 = .6
+  EXPECT_FLOAT_EQ(walk.way[0], 0.2F) << "half of what was missing to 1";
+}
+
+TEST(LocalModel, StatisticsGiveNothingUp) {
+  Walk walk;
+  walk.round(2);
+  walk.round(1, true, true, 1);
+  walk.global.assign(values, 0);
+  // What it has now of the statistic is the last round's 2 and this round's 1; of the parameters only this round's.
+  walk.round(1, false);
+  EXPECT_FLOAT_EQ(walk.way[parameters], 1);
+  EXPECT_FLOAT_EQ(walk.way[0], 0.25F) << "0 -> .5 -> .75";
+}
+
+TEST(LocalModel, WhatComesInMidRoundIsMergedThereAndTheWayStaysWhole) {
+  Walk walk;
+  walk.news.comes(1, 0, {0.4F, 0.4F});  // the first two values, after one of two steps
+  walk.round(2, true, false, 0.5);
+  // 0 -> .5; then .4 + .5*.5 = .65 -> .825: the way is .5 + .175.
+  EXPECT_FLOAT_EQ(walk.way[0], 0.675F);
+  EXPECT_FLOAT_EQ(walk.way[2], 0.75F) << "nothing has come for this one";
+}
+
+TEST(LocalModel, WhatWasMergedInMidRoundIsNotMergedAgain) {
+  Walk walk;
+  walk.news.comes(1, 0, {0.4F, 0.4F});
+  walk.round(2, true, false, 0.5);  // ends at .825 and, where nothing came, at .75
+  walk.news = {};
+  walk.global = {0.4F, 0.4F, 0.4F, 0.4F, 0};
+  walk.round(1, true, true, 0.5);
+  EXPECT_FLOAT_EQ(walk.way[0], (1 - 0.825F) / 2);
+  EXPECT_FLOAT_EQ(walk.way[2], (1 - (0.4F + 0.375F)) / 2) << "came at the start of the next round";
+}
+
+TEST(LocalModel, MomentumIsDampedWhereValuesComeLateAndNowhereElse) {
+  for (const bool late : {false, true}) {
+    Walk walk(options(0.5));
+    walk.source.centre = 0;  // at rest: only the momentum moves it
+    walk.global.assign(values, 1);
+    walk.round(1);                                   // v = 1, 1 -> .5
+    walk.global.assign(values, late ? 0.4F : 0.0F);  // so that it stands at 0 either way
+    walk.round(1, true, late, 0.2);
+    // Standing at 0 the gradient is taken at -.25*v: v' = .5*v - .25*v = v/4, and the way is -v'/2.
+    EXPECT_NEAR(walk.way[0], -(late ? 0.8F : 1.0F) / 8, 1e-6F);
+  }
+}
+
+TEST(LocalModel, TellsHowFarTheGlobalValuesHaveMoved) {
+  LocalModelOptions watching = options();
+  watching.watches = true;
+  Walk walk(watching);
+  walk.round(1);
+  EXPECT_EQ(walk.model.moved(), 0) << "there was nothing before";
+  walk.global = {0.3F, 0.4F, 0, 0, 7};
+  walk.version = Version{1};
+  walk.round(1);
+  EXPECT_NEAR(walk.model.moved(), 0.25, 1e-6) << "parameters alone";
+  walk.version = Version{3};
+  walk.round(1);
+  EXPECT_EQ(walk.model.moved(), 0) << "that is more than one update";
+}
+
+TEST(LocalModel, AfterWhatIsNotFiniteItBeginsAtTheGlobalValuesWithoutMomentum) {
+  Walk walk(options(0.5));
+  walk.source.centre = std::numeric_limits<float>::quiet_NaN();
+  walk.round(2);
+  EXPECT_TRUE(std::isnan(walk.way[0]));
+  walk.model.forget();
+  walk.source.centre = 1;
+  walk.round(1, false);
+  EXPECT_FLOAT_EQ(walk.way[0], 0.5F);
+}
+
+// Two workers with unlike shards: one's parabola is around -1, the other's around 3. The mean of their minima is 1.
+TEST(LocalModel, WithTheControlVariateUnlikeShardsGoTheWayOfAll) {
+  LocalModelOptions with = options();
+  with.watches = with.variate = true;
+  Walk a(with);
+  Walk b(with);
+  a.source.centre = -1;
+  b.source.centre = 3;
+  std::vector<float> global(values, 5);
+  double apart = 0;
+  for (std::uint64_t round = 0; round < 40; ++round) {
+    for (Walk* walk : {&a, &b}) {
+      walk->global = global;
+      walk->version = Version{round};
+      (void)walk->model.walk(walk->source, {walk->global, walk->version, walk->samples, 4, 0.1, true, false, 0, 4}, walk->news, walk->way);
+    }
+    for (std::size_t i = 0; i < values; ++i) global[i] += (a.way[i] + b.way[i]) / 2;
+    apart = std::abs(a.way[0] - b.way[0]);
+  }
+  EXPECT_NEAR(global[0], 1, 0.01);
+  EXPECT_LT(apart, 0.05) << "without it they part by 1.4 in each round";
+}
+
+}  // namespace
+}  // namespace motley::store
