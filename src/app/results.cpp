@@ -111,7 +111,7 @@ report::Row row_of(const Job& job, std::span<const RunResult> runs) {
   for (const trace::Course::Worker& worker : runs.front().course.workers()) {
     report::Course course{job.cluster.nodes[worker.node].name, {}};
     for (const trace::Course::Share& s : worker.shares)
-      course.shares.push_back({s.time_s, static_cast<double>(s.samples), s.push_bits, s.pull_bits});
+      course.shares.push_back({s.time_s, static_cast<double>(s.samples), s.push_bits, s.pull_bits, static_cast<double>(s.local_steps)});
     row.courses.push_back(std::move(course));
   }
   for (const trace::Course::Finish& finish : runs.front().course.finishes()) row.finishes.push_back({finish.time_s, finish.spread_s});

@@ -131,6 +131,54 @@ TEST(Ledger, AnEpochCutShortIsNotClosed) {
   EXPECT_EQ(ledger.closed_epochs(), 1U);
 }
 
+TEST(LedgerOfShards, AWorkerGetsItsOwnPartOfEveryEpoch) {
+  Ledger ledger(100, 200, 4);
+  EXPECT_EQ(ledger.grant(10, 1), lease({{0, 25, 35}}));
+  EXPECT_EQ(ledger.grant(10, 0), lease({{0, 0, 10}}));
+  EXPECT_EQ(ledger.grant(20, 1), lease({{0, 35, 50}, {1, 25, 30}})) << "the next epoch follows at once";
+}
+
+TEST(LedgerOfShards, WhoseShardIsDoneHelpsTheOthers) {
+  Ledger ledger(100, 100, 2);
+  EXPECT_EQ(ledger.grant(50, 1), lease({{0, 50, 100}}));
+  EXPECT_EQ(ledger.grant(10, 1), lease({{0, 0, 10}}));
+}
+
+TEST(LedgerOfShards, WhatIsGivenBackIsItsShardsAgain) {
+  Ledger ledger(100, 100, 2);
+  const Lease mine = ledger.grant(10, 1);
+  (void)ledger.grant(10, 1);
+  ledger.give_back(mine);
+  EXPECT_EQ(ledger.grant(10, 0), lease({{0, 0, 10}}));
+  EXPECT_EQ(ledger.grant(10, 1), mine);
+}
+
+TEST(LedgerOfShards, EveryPositionIsGrantedOnceWhoeverAsksForHowMuch) {
+  Rng rng(5, "shards");
+  for (int trial = 0; trial < 50; ++trial) {
+    const std::uint64_t epoch = 1 + rng.below(40);
+    const std::uint64_t total = 1 + rng.below(100);
+    Ledger ledger(epoch, total, 1 + static_cast<std::uint32_t>(rng.below(5)));
+    std::vector<Lease> out;
+    while (!ledger.complete()) {
+      Lease granted = ledger.grant(1 + rng.below(9), static_cast<std::uint32_t>(rng.below(8)));
+      if (!granted.empty()) out.push_back(std::move(granted));
+      if (out.empty()) continue;
+      const std::size_t pick = rng.below(out.size());
+      rng.below(3) == 0 ? ledger.give_back(out[pick]) : ledger.count(out[pick]);  // counting twice would throw
+      out.erase(out.begin() + static_cast<std::ptrdiff_t>(pick));
+    }
+    EXPECT_EQ(ledger.counted(), total);
+  }
+}
+
+TEST(LedgerOfShards, GoesOnFromACheckpoint) {
+  Ledger ledger(100, 200, 2);
+  ASSERT_TRUE(ledger.restore({{0, 20}, {50, 60}}));
+  EXPECT_EQ(ledger.grant(5, 1), lease({{0, 60, 65}}));
+  EXPECT_EQ(ledger.grant(5, 0), lease({{0, 20, 25}}));
+}
+
 TEST(Ledger, CountingTwiceIsOurBug) {
   Ledger ledger(100, 100);
   const Lease first = ledger.grant(10);

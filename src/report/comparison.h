@@ -39,6 +39,7 @@ struct Course {
     double samples{};
     double push_bits{};
     double pull_bits{};
+    double local_steps = 1;
   };
   std::string worker;
   std::vector<Share> shares;

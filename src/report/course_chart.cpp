@@ -1,4 +1,5 @@
-// Three plots under each other on one axis of time; a line per worker in the first two.
+// Plots under each other on one axis of time: a line per worker for its batch, its local steps (where there are any) and its bits, then how
+// far apart the workers finish.
 #include "report/course_chart.h"
 
 #include <fmt/format.h>
@@ -42,18 +43,25 @@ std::vector<At> stairs(const std::vector<Course::Share>& shares, const Scale& x,
   return points;
 }
 
-void draw_batches(Canvas& canvas, const Row& row, Box plot, const Scale& x) {
+/// One number of each share, from 0 up.
+template <class Value>
+void draw_shares(Canvas& canvas, const Row& row, Box plot, const Scale& x, const char* name, Value value) {
   double most = 1;
   for (const Course& course : row.courses)
-    for (const Course::Share& share : course.shares) most = std::max(most, share.samples);
+    for (const Course::Share& share : course.shares) most = std::max(most, value(share));
   const Extent extent = rounded_out({0, most}, 4);
   const Scale y{extent, plot.bottom(), plot.y};
-  axis_left(canvas, plot, y, ticks(extent, 4), plain_label, "samples per step");
+  axis_left(canvas, plot, y, ticks(extent, 4), plain_label, name);
   axis_below(canvas, plot, x, ticks(x.extent, 6), plain_label, "");
   for (std::size_t w = 0; w < std::min(row.courses.size(), most_workers); ++w)
-    canvas.coloured(w, [&] {
-      canvas.polyline(stairs(row.courses[w].shares, x, y, [](const Course::Share& s) { return s.samples; }), "mean", row.courses[w].worker);
-    });
+    canvas.coloured(w, [&] { canvas.polyline(stairs(row.courses[w].shares, x, y, value), "mean", row.courses[w].worker); });
+}
+
+bool takes_local_steps(const Row& row) {
+  for (const Course& course : row.courses)
+    for (const Course::Share& share : course.shares)
+      if (share.local_steps > 1) return true;
+  return false;
 }
 
 /// Bits double from line to line, so their logarithm runs up.
@@ -102,8 +110,8 @@ void draw_names(Canvas& canvas, const Row& row, double y) {
 
 std::string summary(const Row& row) {
   const double share = row.samples > 0 ? row.returned_samples / row.samples : 0;
-  return fmt::format("{} of the samples went to others, {} of the time exposed to the wire", show_percent(share, 1),
-                     show_percent(row.exposed_comm_share, 1));
+  return fmt::format("{} of the samples went to others, {} of the time exposed to the wire, {} of the travel hidden under computing",
+                     show_percent(share, 1), show_percent(row.exposed_comm_share, 1), show_percent(std::max(row.overlap_ratio, 0.0), 1));
 }
 
 }  // namespace
@@ -112,7 +120,7 @@ bool has_course(const Row& row) {
   if (row.returned_samples > 0) return true;
   for (const Course& course : row.courses)
     for (const Course::Share& share : course.shares)
-      if (share.samples != course.shares.front().samples || share.push_bits != course.shares.front().push_bits) return true;
+      if (share.samples != course.shares.front().samples || share.local_steps > 1 || share.push_bits != course.shares.front().push_bits) return true;
   return false;
 }
 
@@ -126,10 +134,13 @@ std::string course_chart(const Row& row, std::size_t index) {
     canvas.text({36, 18}, shorten(printable(row.strategy), 24), "strong", row.strategy);
   });
   draw_names(canvas, row, 38);
-  draw_batches(canvas, row, first, x);
-  draw_bits(canvas, row, below(1), x);
-  canvas.strategy(index, "", [&] { draw_finishes(canvas, row, below(2), x); });
-  const double end = below(2).bottom() + 44;
+  int plots = 0;
+  draw_shares(canvas, row, below(plots++), x, "samples per step", [](const Course::Share& s) { return s.samples / s.local_steps; });
+  if (takes_local_steps(row))
+    draw_shares(canvas, row, below(plots++), x, "local steps per round", [](const Course::Share& s) { return s.local_steps; });
+  draw_bits(canvas, row, below(plots++), x);
+  canvas.strategy(index, "", [&] { draw_finishes(canvas, row, below(plots), x); });
+  const double end = below(plots).bottom() + 44;
   canvas.text({first.x, end + 12}, summary(row), "small");
   const Drawing drawing{.id = fmt::format("course-{}", index),
                         .title = fmt::format("{}: batches, bits and finishes over time", row.strategy),

@@ -7,8 +7,7 @@
 namespace motley::store {
 namespace {
 
-constexpr double variate_memory = 0.5;  // of the difference before: one round's is noisy
-constexpr double variate_share = 0.9;   // of it that is used: what all have in common of it must not live on
+constexpr double variate_gain = 0.1;  // of what a round has shown: it is noisy, and shows only two rounds later what came of the last
 
 }  // namespace
 
@@ -47,7 +46,8 @@ Loss LocalModel::walk(GradientSource& source, const Round& round, News& news, st
     std::copy(model_.begin(), model_.end(), ahead_.begin());
     optimizer_.look_ahead(weights, options_.momentum, round.rate, std::span<float>(ahead_).first(parameters));
     const Loss loss = source.gradient(ahead_, round.samples.subspan(first, last - first), gradient_, still);
-    if (options_.variate) correct(round);
+    if (!difference_.empty() && round.steps > 1)
+      for (std::size_t i = 0; i < parameters; ++i) gradient_[i] += difference_[i];
     optimizer_.update(weights, std::span<const float>(gradient_).first(parameters), round.rate, options_.momentum);
     for (std::size_t i = parameters; i < model_.size(); ++i) model_[i] += gradient_[i];
     total.sum += loss.sum;
@@ -56,15 +56,11 @@ Loss LocalModel::walk(GradientSource& source, const Round& round, News& news, st
   }
   for (std::size_t i = 0; i < way.size(); ++i) way[i] = model_[i] - start[i];
   last_way_.assign(way.begin(), way.end());
+  if (options_.variate) {
+    if (walked_.size() == 2) walked_.erase(walked_.begin());
+    walked_.push_back({last_way_, round.steps > 1 ? round.rate * round.steps : 0});
+  }
   return total;
-}
-
-/// The gradient at hand becomes part of the round's mean, and then what everyone's would be.
-void LocalModel::correct(const Round& round) {
-  std::vector<float>& mean = walked_.back();
-  for (std::size_t i = 0; i < options_.parameters; ++i) mean[i] += gradient_[i] / static_cast<float>(round.steps);
-  if (difference_.empty() || round.steps < 2) return;
-  for (std::size_t i = 0; i < options_.parameters; ++i) gradient_[i] += static_cast<float>(variate_share) * difference_[i];
 }
 
 void LocalModel::begin(const Round& round) {
@@ -82,9 +78,6 @@ void LocalModel::begin(const Round& round) {
     adopt(round, next, options_.values);
   }
   if (round.fresh) merged_.clear();
-  if (!options_.variate) return;
-  if (walked_.size() == 2) walked_.erase(walked_.begin());
-  walked_.emplace_back(options_.parameters);
 }
 
 /// Values that came too late to be merged in mid-walk.
@@ -126,20 +119,19 @@ void LocalModel::watch(const Round& round) {
   known_version_ = round.version;
 }
 
-/// Everyone's mean gradient, from how far the global values have moved: a steady way is rate*steps/(1-mu) times it. Less this worker's own,
-/// of the round that went into the same update.
+/// A steady way is rate*steps/(1-mu) times the mean gradient, everyone's as well as one's own. What is added to each own gradient is part of
+/// the own way, so that the difference grows until both go the same way; over all workers it sums to nothing.
 void LocalModel::learn_difference(const Round& round) {
-  const std::size_t back = round.late ? 2 : 1;
+  const std::size_t back = round.late ? 2 : 1;  // the own round that went into the same update
   if (walked_.size() < back || round.mean_steps < 2 || round.rate <= 0) return;
-  const std::vector<float>& own = walked_[walked_.size() - back];
-  const auto per_gradient = static_cast<float>((1 - options_.momentum) / (round.rate * round.mean_steps));
-  const bool first = difference_.empty();
+  const Walked& own = walked_[walked_.size() - back];
+  if (own.reach <= 0) return;
   difference_.resize(options_.parameters);
-  const auto keeps = static_cast<float>(first ? 0 : variate_memory);
-  for (std::size_t i = 0; i < options_.parameters; ++i) {
-    const float everyone = -per_gradient * (round.values[i] - known_[i]);
-    difference_[i] = keeps * difference_[i] + (1 - keeps) * (everyone - own[i]);
-  }
+  const double damped = variate_gain * (1 - options_.momentum);
+  const auto everyone = static_cast<float>(damped / (round.rate * round.mean_steps));
+  const auto alone = static_cast<float>(damped / own.reach);
+  for (std::size_t i = 0; i < options_.parameters; ++i)
+    difference_[i] += alone * own.way[i] - everyone * (round.values[i] - known_[i]);
 }
 
 }  // namespace motley::store

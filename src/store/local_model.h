@@ -58,7 +58,7 @@ struct Round {
 };
 
 /// One owner thread. Memory, in copies of the values: the model, its momentum, the gradient, a point ahead, the last way; one more to watch
-/// how the global values move, four more for the control variate.
+/// how the global values move, three more for the control variate.
 class LocalModel {
  public:
   explicit LocalModel(const LocalModelOptions& options);
@@ -76,7 +76,6 @@ class LocalModel {
   void adopt(const Round& round, std::uint64_t first, std::uint64_t last);
   void merge(const News::Piece& piece, double correction, std::span<float> start);
   void learn_difference(const Round& round);
-  void correct(const Round& round);
 
   LocalModelOptions options_;
   Optimizer optimizer_;
@@ -88,7 +87,11 @@ class LocalModel {
   std::vector<std::pair<std::uint64_t, std::uint64_t>> merged_;  // ranges of the next values that are in the model already
   double moved_ = 0;
 
-  std::vector<std::vector<float>> walked_;  // control variate: mean gradients of the last two rounds, newest last
+  struct Walked {
+    std::vector<float> way;
+    double reach = 0;  // rate * steps; 0: of a single step, which tells nothing
+  };
+  std::vector<Walked> walked_;                                     // control variate: the last two rounds, newest last
   std::vector<float> difference_;  // control variate: everyone's mean gradient less this worker's
 };
 

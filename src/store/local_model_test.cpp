@@ -184,7 +184,7 @@ TEST(LocalModel, WithTheControlVariateUnlikeShardsGoTheWayOfAll) {
   b.source.centre = 3;
   std::vector<float> global(values, 5);
   double apart = 0;
-  for (std::uint64_t round = 0; round < 40; ++round) {
+  for (std::uint64_t round = 0; round < 100; ++round) {
     for (Walk* walk : {&a, &b}) {
       walk->global = global;
       walk->version = Version{round};

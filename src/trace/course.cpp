@@ -12,12 +12,15 @@ void Course::told(const Event& e) {
       lanes_[e.worker.value].node = static_cast<std::uint32_t>(e.first);
       break;
     case Kind::released: under_way_[key] = {e.value, e.second, e.at}; break;
+    case Kind::ordered:
+      if (const auto step = under_way_.find(key); step != under_way_.end()) step->second.local_steps = std::max<std::uint64_t>(e.last, 1);
+      break;
     case Kind::compute_ended:
       if (const auto step = under_way_.find(key); step != under_way_.end()) step->second.ended = e.at;
       break;
     case Kind::contributed:
       if (const auto step = under_way_.find(key); step != under_way_.end())
-        lanes_[e.worker.value].shares.add({seconds(e.at), e.first, step->second.push_bits, step->second.pull_bits});
+        lanes_[e.worker.value].shares.add({seconds(e.at), e.first, step->second.push_bits, step->second.pull_bits, step->second.local_steps});
       break;
     case Kind::counted:
       if (const auto step = under_way_.extract(key)) ends_.push_back(step.mapped().ended);

@@ -39,6 +39,7 @@ class Course : public Sink {
     std::uint64_t samples = 0;  // done in this step
     double push_bits = 0;
     double pull_bits = 0;
+    std::uint64_t local_steps = 1;
   };
   struct Worker {
     std::uint32_t node = 0;
@@ -63,6 +64,7 @@ class Course : public Sink {
     double push_bits = 0;
     double pull_bits = 0;
     Instant ended{};
+    std::uint64_t local_steps = 1;
   };
   std::vector<Lane> lanes_;                                  // by WorkerId
   std::map<std::pair<WorkerId, Step>, UnderWay> under_way_;  // released, not yet counted
