@@ -8,7 +8,7 @@
 set -eu
 cd "$(dirname "$0")/.."
 
-strategies=${1:-bsp,lb-bsp,asp,asp-look,ssp,dssp,local-sgd,hps,adaptive,grouped}
+strategies=${1:-bsp,lb-bsp,asp,asp-look,ssp,dssp,local-sgd,hps,adaptive,grouped,multistep}
 seconds=${2:-120}
 build=${BUILD:-build}
 pause=${PAUSE:-5}

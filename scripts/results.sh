@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Makes pages of docs/results and their pictures from scratch: one comparison per cell, each beside the command that makes it again.
-# usage: scripts/results.sh [baselines|hps|adaptive|grouped]...        (all of them when none is named)
+# usage: scripts/results.sh [baselines|hps|adaptive|grouped|multistep]...        (all of them when none is named)
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 motley=${MOTLEY:-build/motley}
@@ -95,10 +95,38 @@ grouped() {
   finish grouped
 }
 
-(($#)) || set -- baselines hps adaptive grouped
+multistep() {
+  local cell
+  begin multistep "multistep: several local steps, a late and corrected merge, and a wire that is never waited for"
+  for cell in 4421-heavy 4421-heavy2 8w-heavy 8w-cheap; do
+    compare multistep multistep-$cell $cell 5 examples/$cell.toml \
+      bsp,lb-bsp,local-sgd:steps=4,local-sgd:steps=8,local-sgd:steps=16,hps,multistep
+  done
+  compare multistep multistep-interval "What adapting the interval buys: 4421-heavy" 5 examples/4421-heavy.toml \
+    multistep,multistep:steps=2,multistep:steps=4,multistep:steps=8,multistep:steps=16,multistep:steps=32
+  compare multistep multistep-correction "What the correction buys: 4421-heavy" 5 examples/4421-heavy.toml \
+    multistep:correction=0,multistep:correction=0.25,multistep:correction=0.5,multistep:correction=1
+  compare multistep multistep-correction-32 "The same with rounds of 32 steps" 5 examples/4421-heavy.toml \
+    multistep:steps=32:correction=0,multistep:steps=32,multistep:steps=32:correction=0.5,multistep:steps=32:correction=1
+  compare multistep multistep-parts "What overlap and few bits buy: 4421-heavy" 5 examples/4421-heavy.toml \
+    multistep,multistep:delay=0,multistep:bits=32,multistep:bits=4/8
+  compare multistep multistep-by-label "Shards by label, four equal workers: what the control variate buys" 5 examples/2211-cheap.toml \
+    bsp,local-sgd,multistep,multistep:variate=true --set 'data.split="by-label"' --set cluster.node.0.samples_per_second=250
+  # Small networks on small pictures, when their files are there: CIFAR10=folder, CIFAR100=folder.
+  for cell in cifar10 cifar100; do
+    local folder=${cell^^}
+    [[ -n ${!folder:-} ]] || continue
+    compare multistep multistep-$cell "resnet20 on $cell, a shortened schedule of 4 epochs: 4421-heavy" 3 examples/4421-heavy.toml \
+      bsp,lb-bsp,local-sgd,multistep --set 'model.kind="resnet20"' --set "data.kind=\"$cell\"" --set "data.path=\"${!folder}\"" \
+      --set optimizer.lr=0.05 --set job.max_epochs=4 --set job.target_accuracy=0.3
+  done
+  finish multistep
+}
+
+(($#)) || set -- baselines hps adaptive grouped multistep
 for page in "$@"; do
   case $page in
-    baselines | hps | adaptive | grouped) "$page" ;;
-    *) echo "results: found \"$page\", expected baselines, hps, adaptive or grouped" >&2; exit 2 ;;
+    baselines | hps | adaptive | grouped | multistep) "$page" ;;
+    *) echo "results: found \"$page\", expected baselines, hps, adaptive, grouped or multistep" >&2; exit 2 ;;
   esac
 done

@@ -55,10 +55,10 @@ std::uint64_t DataSet::size(Part part) const {
 
 std::vector<std::uint32_t> DataSet::labels(Part part) const {
   const auto copied = [](const auto& labels) { return std::vector<std::uint32_t>(labels.begin(), labels.end()); };
-  return std::visit(match{[&](const Pictures& p) { return copied(part_of(p, part).labels); },
-                          [&](const Vectors& v) { return copied(part_of(v, part).labels); },
-                          [&](const Text&) { return std::vector<std::uint32_t>(); }},
-                    content_);
+  return std::visit(
+      match{[&](const Pictures& p) { return copied(part_of(p, part).labels); },
+            [&](const Vectors& v) { return copied(part_of(v, part).labels); }, [&](const Text&) { return std::vector<std::uint32_t>(); }},
+      content_);
 }
 
 void DataSet::gather(Part part, std::span<const std::uint32_t> samples, std::span<float> inputs, std::span<std::int64_t> targets) const {

@@ -13,7 +13,8 @@ namespace motley::protocol {
 
 class Ledger {
  public:
-  /// `total` positions in all, in epochs of `epoch_samples` (the last one may be cut short). Each epoch is divided into `shards` equal parts.
+  /// `total` positions in all, in epochs of `epoch_samples` (the last one may be cut short). Each epoch is divided into `shards` equal
+  /// parts.
   Ledger(std::uint64_t epoch_samples, std::uint64_t total, std::uint32_t shards = 1);
 
   /// Up to `samples` positions; fewer when fewer are free, empty when none is. With several shards those of this one, epoch by epoch; when
@@ -48,7 +49,7 @@ class Ledger {
   std::uint32_t shards_;
   std::uint64_t frontier_ = 0;  // every position below it has been granted at least once
   Positions returned_;          // with several shards: whatever is free
-  Positions done_;  // counted
+  Positions done_;              // counted
   std::uint64_t counted_ = 0;
   std::uint64_t leased_ = 0;
   std::uint32_t closed_epochs_ = 0;

@@ -30,6 +30,8 @@ Cell throughput(const Row& row) {
   return {show_fixed(row.samples_per_second, 0), whole > 0 ? show_percent(row.samples_per_second / whole, 0) : ""};
 }
 
+constexpr double least_worth_telling = 0.005;
+
 }  // namespace
 
 std::vector<Column> columns(const Comparison& comparison) {
@@ -58,9 +60,13 @@ std::vector<Column> columns(const Comparison& comparison) {
        [](const Row& row) {
          return Cell{show_percent(row.wait_share), ""};
        }},
-      {"comm", "Share of the workers' time spent on communication that no computation hides.",
+      {"comm",
+       "Share of the workers' time spent on communication that no computation hides; beside it, where any is hidden, the share of all "
+       "travel "
+       "that is.",
        [](const Row& row) {
-         return Cell{show_percent(row.exposed_comm_share), ""};
+         return Cell{show_percent(row.exposed_comm_share),
+                     row.overlap_ratio >= least_worth_telling ? show_percent(row.overlap_ratio, 0) : ""};
        }},
       {"bytes", "Pushed and pulled over the whole run.",
        [](const Row& row) {

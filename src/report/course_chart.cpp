@@ -120,7 +120,8 @@ bool has_course(const Row& row) {
   if (row.returned_samples > 0) return true;
   for (const Course& course : row.courses)
     for (const Course::Share& share : course.shares)
-      if (share.samples != course.shares.front().samples || share.local_steps > 1 || share.push_bits != course.shares.front().push_bits) return true;
+      if (share.samples != course.shares.front().samples || share.local_steps > 1 || share.push_bits != course.shares.front().push_bits)
+        return true;
   return false;
 }
 

@@ -71,7 +71,7 @@ struct DeskKit {
   std::uint64_t epoch_samples{};
   std::uint64_t seed{};
   std::optional<cluster::Device> emulated;  // takes as long as this says, whatever the mathematics took
-  store::Shards shards{};  // of the samples, when they are not anybody's
+  store::Shards shards{};                   // of the samples, when they are not anybody's
 };
 
 /// Called on the pump thread; never for a computation that was cancelled.

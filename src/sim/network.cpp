@@ -1,7 +1,6 @@
 #include "sim/network.h"
 
 #include <algorithm>
-#include <cmath>
 
 #include "base/check.h"
 
@@ -40,26 +39,19 @@ Duration Network::latency(Port from, Port to) const {
 
 Instant Network::departure(Instant now, Port from, Port to) const { return std::max({now, cut_until(from), cut_until(to)}); }
 
-std::uint64_t Network::window(const Parcel& parcel) const {
-  const Pipe& into = parcel.to.server ? server_in_[parcel.to.index] : node_down_[parcel.to.index];
-  const double rate = std::min(egresses_[egress_of(parcel.from)].bytes_per_second, into.bytes_per_second);
-  const double round_trip = 2 * seconds(latency(parcel.from, parcel.to));
-  return std::max<std::uint64_t>(
-      2, 1 + static_cast<std::uint64_t>(std::ceil(rate * round_trip / static_cast<double>(std::max<std::uint64_t>(parcel.bytes, 1)))));
-}
-
 void Network::send(Instant now, const Parcel& parcel) {
   const std::uint32_t id = store(parcel);
   const std::uint32_t egress = egress_of(parcel.from);
   Lane& lane = egresses_[egress].lanes[parcel.to.index];
   lane.waiting.push({parcel.priority, order_++, id});
-  queue_lane(egresses_[egress], parcel.to.index, window(parcel));
+  queue_lane(egresses_[egress], parcel.to.index);
   start_next(now, egress);
 }
 
-void Network::queue_lane(Egress& egress, std::uint32_t index, std::uint64_t window) {
+void Network::queue_lane(Egress& egress, std::uint32_t index) {
   Lane& lane = egress.lanes[index];
-  if (lane.in_turn || lane.waiting.empty() || lane.under_way >= window) return;
+  if (lane.in_turn || lane.waiting.empty()) return;
+  if (lane.under_way >= 2 && lane.under_way_bytes + parcels_[lane.waiting.top().parcel].bytes > wire::window_bytes) return;
   lane.in_turn = true;
   if (lane.turn_bytes > 0)
     egress.turn.push_front(index);
@@ -84,6 +76,7 @@ void Network::start_next(Instant now, std::uint32_t index) {
   lane.in_turn = false;
   lane.waiting.pop();
   ++lane.under_way;
+  lane.under_way_bytes += parcel.bytes;
   lane.turn_bytes += parcel.bytes;
   if (lane.turn_bytes >= turn_bytes || lane.waiting.empty()) lane.turn_bytes = 0;  // its turn is over
   const Duration service = from_seconds(static_cast<double>(parcel.bytes) / egress.bytes_per_second);
@@ -91,7 +84,7 @@ void Network::start_next(Instant now, std::uint32_t index) {
   egress.busy = true;
   clock_.wake_egress(now + service, index);
   clock_.reach(open + travel, id);  // towards a node that is cut off, it lies in the network until then
-  queue_lane(egress, lane_index, window(parcel));
+  queue_lane(egress, lane_index);
 }
 
 void Network::reached(Instant now, std::uint32_t id) {
@@ -122,7 +115,8 @@ Parcel Network::arrived(Instant now, std::uint32_t id) {
   const std::uint32_t egress = egress_of(parcel.from);
   Lane& lane = egresses_[egress].lanes[parcel.to.index];
   --lane.under_way;
-  queue_lane(egresses_[egress], parcel.to.index, window(parcel));
+  lane.under_way_bytes -= parcel.bytes;
+  queue_lane(egresses_[egress], parcel.to.index);
   start_next(now, egress);
   return parcel;
 }

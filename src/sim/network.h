@@ -5,7 +5,8 @@
 // it passes pipes (group uplink, the receiver's side), each of which carries bytes_per_second and is first-in-first-out. A slice flows
 // through all of them at once (cut-through):
 //   a pipe's free time f := max(f, head) + bytes/rate;   the slice is through when both f and its tail have passed.
-// At most a window of slices is under way between one pair, so that a later slice of higher priority overtakes what is still waiting.
+// At most a window of them is under way between one pair (wire::window_bytes, as in a real cluster), so that a later slice of higher
+// priority overtakes what is still waiting.
 // Cost: three events per slice, O(log) of the slices waiting.
 #pragma once
 #include <cstdint>
@@ -77,6 +78,7 @@ class Network {
   struct Lane {  // to one receiver
     std::priority_queue<Waiting, std::vector<Waiting>, std::greater<>> waiting;
     std::uint32_t under_way = 0;
+    std::uint64_t under_way_bytes = 0;
     bool in_turn = false;          // stands in Egress::turn
     std::uint64_t turn_bytes = 0;  // sent in its turn so far
   };
@@ -88,10 +90,9 @@ class Network {
   };
 
   [[nodiscard]] std::uint32_t egress_of(Port port) const { return port.server ? port.index : servers_ + port.index; }
-  static void queue_lane(Egress& egress, std::uint32_t index, std::uint64_t window);
+  void queue_lane(Egress& egress, std::uint32_t index);
   void start_next(Instant now, std::uint32_t index);
   [[nodiscard]] Instant through_pipes(Instant head, Instant tail, const Parcel& parcel);
-  [[nodiscard]] std::uint64_t window(const Parcel& parcel) const;
   [[nodiscard]] Instant cut_until(Port port) const { return port.server ? Instant{} : cut_until_[port.index]; }
   std::uint32_t store(const Parcel& parcel);
 

@@ -28,20 +28,25 @@ void RealNumbers::equip(Held& held) const {
 }
 
 void RealNumbers::snapshot(ServerId server, const protocol::Snapshot& wanted) {
+  store::PullShadow* shadow = nullptr;
+  if (wanted.bits != plain) {
+    shadow = &shadows_.try_emplace({server, wanted.pull_class}, options_.layout, server).first->second;
+    if (wanted.first_of_class) {  // the class moves on, whether or not this one of it still lives
+      target_.resize(options_.layout.values);
+      servers_[server.value].snapshot(wanted.rho, target_);
+      shadow->move_to(target_, wanted.bits);
+    }
+  }
   Held& held = held_[wanted.worker];
   if (held.forgotten) return;
   equip(held);
   if (wanted.keep) servers_[server.value].keep({wanted.worker, wanted.step}, wanted.rho);
   auto& values = held.values.try_emplace(wanted.step).first->second;
   if (values.empty()) values = take_buffer();
-  if (wanted.bits == plain) return servers_[server.value].snapshot(wanted.rho, values);
-  store::PullShadow& shadow = shadows_.try_emplace({server, wanted.pull_class}, options_.layout, server).first->second;
-  if (wanted.first_of_class) {
-    target_.resize(options_.layout.values);
-    servers_[server.value].snapshot(wanted.rho, target_);
-    shadow.move_to(target_, wanted.bits);
-  }
-  shadow.values(values);
+  if (shadow == nullptr)
+    servers_[server.value].snapshot(wanted.rho, values);
+  else
+    shadow->values(values);
 }
 
 Contributed RealNumbers::compute(const wire::Order& order, std::span<const Landed> landed) {

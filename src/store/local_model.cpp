@@ -58,7 +58,7 @@ Loss LocalModel::walk(GradientSource& source, const Round& round, News& news, st
   last_way_.assign(way.begin(), way.end());
   if (options_.variate) {
     if (walked_.size() == 2) walked_.erase(walked_.begin());
-    walked_.push_back({last_way_, round.steps > 1 ? round.rate * round.steps : 0});
+    walked_.push_back({last_way_, round.rate, round.steps});
   }
   return total;
 }
@@ -91,7 +91,7 @@ void LocalModel::adopt(const Round& round, std::uint64_t first, std::uint64_t la
   const auto keeps = static_cast<float>(1 - round.correction);
   for (std::uint64_t i = first; i < parameters; ++i) model_[i] = round.values[i] + keeps * last_way_[i];
   for (std::uint64_t i = parameters; i < last; ++i) model_[i] = round.values[i] + last_way_[i];
-  optimizer_.damp(first, parameters, 1 - round.correction);
+  if (parameters > first) optimizer_.damp(first, parameters, 1 - round.correction);
 }
 
 void LocalModel::merge(const News::Piece& piece, double correction, std::span<float> start) {
@@ -103,7 +103,7 @@ void LocalModel::merge(const News::Piece& piece, double correction, std::span<fl
     model_[i] = piece.values[i - piece.first] + (i < parameters ? keeps * way : way);
     start[i] = model_[i] - way;
   }
-  optimizer_.damp(piece.first, parameters, 1 - correction);
+  if (parameters > piece.first) optimizer_.damp(piece.first, parameters, 1 - correction);
   merged_.emplace_back(piece.first, last);
 }
 
@@ -119,19 +119,18 @@ void LocalModel::watch(const Round& round) {
   known_version_ = round.version;
 }
 
-/// A steady way is rate*steps/(1-mu) times the mean gradient, everyone's as well as one's own. What is added to each own gradient is part of
-/// the own way, so that the difference grows until both go the same way; over all workers it sums to nothing.
+/// A steady way is rate*steps/(1-mu) times the mean gradient, everyone's as well as one's own. What is added to each own gradient is part
+/// of the own way, so that the difference grows until both go the same way; over all workers it sums to nothing.
 void LocalModel::learn_difference(const Round& round) {
   const std::size_t back = round.late ? 2 : 1;  // the own round that went into the same update
-  if (walked_.size() < back || round.mean_steps < 2 || round.rate <= 0) return;
+  if (walked_.size() < back || round.mean_steps < 2) return;
   const Walked& own = walked_[walked_.size() - back];
-  if (own.reach <= 0) return;
+  if (own.steps < 2 || own.rate <= 0) return;  // a single step tells nothing
   difference_.resize(options_.parameters);
-  const double damped = variate_gain * (1 - options_.momentum);
-  const auto everyone = static_cast<float>(damped / (round.rate * round.mean_steps));
-  const auto alone = static_cast<float>(damped / own.reach);
-  for (std::size_t i = 0; i < options_.parameters; ++i)
-    difference_[i] += alone * own.way[i] - everyone * (round.values[i] - known_[i]);
+  const double per_rate = variate_gain * (1 - options_.momentum) / own.rate;
+  const auto everyone = static_cast<float>(per_rate / round.mean_steps);
+  const auto alone = static_cast<float>(per_rate / own.steps);
+  for (std::size_t i = 0; i < options_.parameters; ++i) difference_[i] += alone * own.way[i] - everyone * (round.values[i] - known_[i]);
 }
 
 }  // namespace motley::store

@@ -89,9 +89,10 @@ class LocalModel {
 
   struct Walked {
     std::vector<float> way;
-    double reach = 0;  // rate * steps; 0: of a single step, which tells nothing
+    double rate = 0;
+    std::uint32_t steps = 0;
   };
-  std::vector<Walked> walked_;                                     // control variate: the last two rounds, newest last
+  std::vector<Walked> walked_;     // control variate: the last two rounds, newest last
   std::vector<float> difference_;  // control variate: everyone's mean gradient less this worker's
 };
 

@@ -124,6 +124,16 @@ TEST(LocalModel, WhatComesInMidRoundIsMergedThereAndTheWayStaysWhole) {
   EXPECT_FLOAT_EQ(walk.way[2], 0.75F) << "nothing has come for this one";
 }
 
+TEST(LocalModel, StatisticsAreMergedTooWithoutBeingDamped) {
+  Walk walk;
+  walk.news.comes(1, parameters, {7});
+  walk.round(2, true, false, 0.5);
+  EXPECT_FLOAT_EQ(walk.way[parameters], 2);
+  walk.news = {};
+  walk.round(1, false);
+  EXPECT_FLOAT_EQ(walk.way[parameters], 1);
+}
+
 TEST(LocalModel, WhatWasMergedInMidRoundIsNotMergedAgain) {
   Walk walk;
   walk.news.comes(1, 0, {0.4F, 0.4F});

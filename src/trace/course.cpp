@@ -20,7 +20,8 @@ void Course::told(const Event& e) {
       break;
     case Kind::contributed:
       if (const auto step = under_way_.find(key); step != under_way_.end())
-        lanes_[e.worker.value].shares.add({seconds(e.at), e.first, step->second.push_bits, step->second.pull_bits, step->second.local_steps});
+        lanes_[e.worker.value].shares.add(
+            {seconds(e.at), e.first, step->second.push_bits, step->second.pull_bits, step->second.local_steps});
       break;
     case Kind::counted:
       if (const auto step = under_way_.extract(key)) ends_.push_back(step.mapped().ended);

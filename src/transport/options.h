@@ -6,6 +6,8 @@
 #include <cstdint>
 #include <string>
 
+#include "wire/message.h"
+
 namespace motley::transport {
 
 using JobHash = std::array<std::byte, 32>;
@@ -17,8 +19,9 @@ struct Options {
   std::string token{};  // the job's shared secret; without one only this machine may connect
   JobHash job{};        // both ends must work on the same job, but for who connects with any_job; opaque here
 
-  std::size_t slice_bytes = 1 << 20;   // the usual payload: how much may wait unsent inside the operating system
-  std::size_t window_bytes = 4 << 20;  // payload that a peer may have under way to us; at least two slices, to overlap the returns
+  std::size_t slice_bytes = 1 << 20;  // the usual payload: how much may wait unsent inside the operating system
+  std::size_t window_bytes =
+      wire::window_bytes;  // payload that a peer may have under way to us; at least two slices, to overlap the returns
   std::size_t largest_payload_bytes = 256 << 20;  // an announced payload beyond it is a peer's lie
   std::size_t control_queue_bytes = 64 << 20;
   std::size_t parcels = 1 << 16;  // waiting on the bulk lane

@@ -2,6 +2,7 @@
 // Payloads (slices) are not here: Push and Pulled announce them, the bytes travel beside the message and are never serialised.
 #pragma once
 #include <boost/describe.hpp>
+#include <cstddef>
 #include <cstdint>
 #include <limits>
 #include <string>
@@ -14,6 +15,9 @@
 #include "base/update_kind.h"
 
 namespace motley::wire {
+
+/// Payload that one end may have under way to another before some of it has arrived; two slices at least, whatever their size.
+inline constexpr std::size_t window_bytes = std::size_t{4} << 20;
 
 // worker -> chief ------------------------------------------------------------------------------------------------------------------
 
