@@ -77,7 +77,7 @@ TEST_F(RealCluster, TheModelIsAFileThatOthersCanRead) {
 }
 
 TEST_F(RealCluster, ReplayDecidesTheSameAgain) {
-  for (const char* strategy : {"bsp", "lb-bsp", "asp", "dssp", "local-sgd", "hps"}) {
+  for (const char* strategy : {"bsp", "lb-bsp", "asp", "dssp", "local-sgd", "hps", "multistep"}) {
     Program program = train(strategy, {"--strategy", strategy, "--set", "job.max_epochs=1"});
     expect_good_end(program);
     const Ran replayed = run({"replay", strategy, "--json"});
@@ -91,7 +91,7 @@ TEST_F(RealCluster, ReplayDecidesTheSameAgain) {
 // Slices of few bits are changes of what came before, while forward begins with the first of them.
 TEST_F(RealCluster, FewBitsAndOverlapLoseNobodyAndNothing) {
   int number = 0;
-  for (const char* strategy : {"hps:bits=8/8:delay=0", "hps:bits=4/8:delay=1", "hps", "asp:bits=8/8"}) {
+  for (const char* strategy : {"hps:bits=8/8:delay=0", "hps:bits=4/8:delay=1", "hps", "asp:bits=8/8", "multistep:steps=4"}) {
     const std::string name = "run" + std::to_string(number++);
     Program program = train(name, {"--strategy", strategy, "--set", "wire.slice=\"1KiB\""});
     expect_good_end(program);

@@ -29,9 +29,9 @@ class RealDeaths : public RealCluster {
   }
 };
 
-/// All five ways to wait: for everyone, for nobody, for the slowest, for the round.
+/// All ways to wait: for everyone, for nobody, for the slowest, for the round, for the round before.
 class RealDeathsUnderEachStrategy : public RealDeaths, public testing::WithParamInterface<const char*> {};
-INSTANTIATE_TEST_SUITE_P(Strategies, RealDeathsUnderEachStrategy, testing::Values("bsp", "lb-bsp", "asp", "ssp", "local-sgd"),
+INSTANTIATE_TEST_SUITE_P(Strategies, RealDeathsUnderEachStrategy, testing::Values("bsp", "lb-bsp", "asp", "ssp", "local-sgd", "multistep"),
                          [](const auto& strategy) {
                            std::string name = strategy.param;
                            name.erase(std::remove(name.begin(), name.end(), '-'), name.end());

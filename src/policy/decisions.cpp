@@ -24,6 +24,8 @@ std::string_view sentence(Why why) {
     case Why::late_and_behind: return "its step takes longer than the others', and it has fallen behind";
     case Why::very_late: return "its step takes far longer than the others'";
     case Why::version_too_old: return "what it computes on is older than the threshold allows";
+    case Why::not_its_turn: return "another group's values travel now";
+    case Why::its_turn: return "the other group's values are through";
     case Why::caught_up: return "several steps in a row took it no longer than the others";
   }
   fail_check("every reason has a sentence");

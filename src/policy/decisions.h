@@ -52,11 +52,13 @@ enum class Why : std::uint8_t {
   late_and_behind,     // straggles: its step takes longer than the others', and it has fallen behind
   very_late,           // straggles: its step takes far longer than the others'
   version_too_old,     // straggles: what it computes on is older than the threshold allows
-  caught_up            // straggles no more: several steps in a row in the others' time
+  caught_up,           // straggles no more: several steps in a row in the others' time
+  not_its_turn,        // held: another group's values travel now
+  its_turn             // released: the other group's are through
 };
 BOOST_DESCRIBE_ENUM(Why, first_order, barrier_complete, on_arrival, within_bound, extra_steps, slowest_moved, work_returned,
                     round_in_progress, others_computing, ahead_of_slowest, not_finite, waited_long_enough, over_stale_ahead,
-                    against_momentum, over_stale, late_and_behind, very_late, version_too_old, caught_up)
+                    against_momentum, over_stale, late_and_behind, very_late, version_too_old, caught_up, not_its_turn, its_turn)
 [[nodiscard]] std::string_view sentence(Why why);
 
 /// How an update is made of its contributions.

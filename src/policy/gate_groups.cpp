@@ -128,7 +128,8 @@ void GateGroups::take(Instant now, Lane& lane, Decisions& mine, Decisions& out) 
     out.release.insert(out.release.end(), lane.waiting.begin(), lane.waiting.end());
     lane.waiting.clear();
   } else {
-    for (const Release& release : mine.release) out.hold.push_back({release.worker, Why::ahead_of_slowest, lane.updates});
+    lane.held = too_far_ahead(lane) ? Why::ahead_of_slowest : Why::not_its_turn;
+    for (const Release& release : mine.release) out.hold.push_back({release.worker, lane.held, lane.updates});
   }
 }
 
@@ -166,7 +167,8 @@ bool GateGroups::waits(Instant now, const Lane& lane, Decisions& out) const {
 void GateGroups::let_go(Instant now, Decisions& out) {
   for (auto& [group, lane] : lanes_) {
     if (lane.waiting.empty() || waits(now, lane, out)) continue;
-    for (const Release& release : lane.waiting) out.release.push_back({release.worker, Why::slowest_moved});
+    const Why why = lane.held == Why::not_its_turn ? Why::its_turn : Why::slowest_moved;
+    for (const Release& release : lane.waiting) out.release.push_back({release.worker, why});
     lane.waiting.clear();
   }
 }

@@ -46,12 +46,13 @@ class GateGroups : public Gate {
     GateAll gate;
     std::set<WorkerId> members;
     std::uint64_t updates = 0;
-    double staleness = 0;          // of its contributions, moving
-    std::size_t busy = 0;          // steps ordered and not contributed
-    std::vector<Release> waiting;  // for somebody else's update, or for its time
-    Instant not_before{};          // its next round
-    Instant released{};            // its last round
-    std::uint32_t collisions = 0;  // rounds in a row that began together with another group's
+    double staleness = 0;              // of its contributions, moving
+    std::size_t busy = 0;              // steps ordered and not contributed
+    std::vector<Release> waiting;      // for somebody else's update, or for its time
+    Why held = Why::ahead_of_slowest;  // why it waits, or did last
+    Instant not_before{};              // its next round
+    Instant released{};                // its last round
+    std::uint32_t collisions = 0;      // rounds in a row that began together with another group's
   };
   struct Place {
     Group group = 0;       // that it works with

@@ -74,6 +74,12 @@ std::size_t name_width(const Comparison& comparison, std::size_t taken) {
   return std::min(longest, std::max(room, narrowest_name));
 }
 
+void drop_aside(std::vector<std::vector<Cell>>& lines, std::string_view heading) {
+  for (std::size_t c = 0; c < lines[0].size(); ++c)
+    if (lines[0][c].figure == heading)
+      for (std::vector<Cell>& line : lines) line[c].aside.clear();
+}
+
 std::string legend(const Comparison& comparison) {
   if (!comparison.target_accuracy) return "samples/s (share of the sum of the parts).  comm: not hidden.\n";
   return fmt::format("* fastest.  time: of the mean curve{}.  samples/s (share of the sum of the parts).  comm: not hidden.\n",
@@ -83,8 +89,12 @@ std::string legend(const Comparison& comparison) {
 }  // namespace
 
 std::string text_table(const Comparison& comparison) {
-  const auto lines = cells(comparison);
-  const auto column_widths = widths(lines);
+  auto lines = cells(comparison);
+  auto column_widths = widths(lines);
+  if (mark.size() + width_of_all(column_widths) + narrowest_name > page_width) {
+    drop_aside(lines, "comm");  // the figure that is missed least
+    column_widths = widths(lines);
+  }
   const std::size_t figures = mark.size() + width_of_all(column_widths);
   const std::size_t names = name_width(comparison, figures);
   const auto first = fastest(comparison);
