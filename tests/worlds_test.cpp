@@ -113,6 +113,8 @@ Ran run(const MadeWorld& made, std::vector<trace::Sink*> sinks) {
     options.seed = made.seed;
     options.local_steps = strategy->payload() == policy::Payload::delta;
     options.local_momentum = strategy->momentum();
+    options.watches = strategy->watches();
+    options.variate = strategy->variate();
     sim::RealNumbers numbers(std::move(options), source);
     ran.ending = sim::World(made.options, std::move(*strategy), schedule, numbers, tee).run();
     ran.model.resize(made.options.layout.values);

@@ -72,6 +72,11 @@ Result<Material> load_material(const Job& job) {
     if (labels.empty())
       return bad_input(fmt::format("{}: data.split: found \"by-label\", expected \"shuffled\": a sample of {} has no one label",
                                    job.file.string(), job.data.kind));
+    if (job.max_epochs != std::floor(job.max_epochs))
+      return bad_input(
+          fmt::format("{}: job.max_epochs: found {}, expected whole epochs, because data.split is \"by-label\": of a part of one "
+                      "some nodes' classes would be missing",
+                      job.file.string(), job.max_epochs));
     material.shards = std::make_shared<const std::vector<std::uint32_t>>(store::shards_by(labels, job.cluster.nodes.size()));
   }
   return material;

@@ -29,6 +29,8 @@ class Interval {
   /// Nobody goes on before everyone's contributions have come back: rounds do not overlap now.
   [[nodiscard]] virtual bool together() const { return false; }
   virtual void updated(const RoundMade&) {}
+  /// Workers are to tell how far the global model has moved.
+  [[nodiscard]] virtual bool listens() const { return false; }
   /// A worker has seen the update that made `version`: its squared norm.
   virtual void seen(Version /*version*/, double /*moved*/) {}
   /// What a checkpoint must keep of it, appended; and taken back from the front of `state` in the same order.

@@ -2,12 +2,12 @@
 //
 // Rule: H = clamp(max(H_base, H_hide), 1, 32), H_hide = how many steps a contribution and new parameters travel for. H_base begins at 16.
 //   Agreement psi = sum p_i|delta_i|^2 / |sum p_i delta_i|^2 of an update, against 1.5 times its own moving mean (0.9): never against the
-//   number of workers, since noise alone makes psi near that. A jump halves H_base. While there is none and the loss falls, H_base grows by
-//   one every 8 rounds, up to 16 * sqrt(loss / first loss) * first rate / rate: shorter as the loss flattens, longer as the rate decays.
-//   The first 5 % and the last 2 % of training go step by step, together: far from a minimum local models part fastest, and at the end the
-//   mean of models that are one step old is the best that can be had. The last rounds are cut so that there is an end.
-// A number of steps that the user has given takes the place of H_base; beginning and end stay.
-// Guarantee: between 1 and 32 steps. Cost: O(1) per update.
+//   number of workers, since noise alone makes psi near that. A jump halves H_base. While there is none and the loss falls, H_base goes by
+//   one every 8 rounds, up or down, towards 16 * sqrt(loss / first loss) * first rate / rate: shorter as the loss flattens, longer as the
+//   rate decays. The first 5 % and the last 2 % of training go step by step, together: far from a minimum local models part fastest, and at
+//   the end the mean of models that are one step old is the best that can be had. The last rounds are cut so that there is an end.
+// A number of steps that the user has given takes the place of all that; beginning and end stay.
+// Guarantee: between 1 and 32 steps, or as many as the user has given. Cost: O(1) per update.
 #pragma once
 #include <deque>
 #include <optional>
@@ -22,6 +22,7 @@ class IntervalAdaptive : public Interval {
   [[nodiscard]] std::uint32_t steps() const override;
   [[nodiscard]] bool together() const override { return together_; }
   void updated(const RoundMade& made) override;
+  [[nodiscard]] bool listens() const override { return !fixed_; }
   void seen(Version version, double moved) override;
   void save(std::vector<double>& state) const override;
   void restore(std::span<const double>& state) override;

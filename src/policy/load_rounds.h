@@ -1,10 +1,10 @@
 // Load `rounds`: local rounds of unequal length that end together.
 //
 // Rule: with an interval of H all rounds together are H global batches. Worker i gets its share by its measured speed, in
-//   H_i = max(1, round(share / b)) local steps of about b = max(64, B/P) samples each (at most B/2, less where memory says so): smaller
-//   local batches cost accuracy, and time where a step has overhead. What rounding leaves is evened out by the batch, within a quarter of b
-//   (whoever takes a single step: as far down as need be), so that all rounds end at the same moment. With an interval of 1, and until
-//   everyone has been measured, it is load `finish together`.
+//   H_i = max(1, round(share / b)) local steps of about b = max(64, B/P) samples each (at most B/2 where several share it, less where
+//   memory says so): smaller local batches cost accuracy, and time where a step has overhead. What rounding leaves is evened out by the
+//   batch, within a quarter of b (whoever takes a single step: as far down as need be), so that all rounds end at the same moment. With an
+//   interval of 1, and until everyone has been measured, it is load `finish together`.
 // One sample moves the model as far as it does under every other strategy: the local rate is scaled by (sum H_i b_i)^2 / (B sum H_i^2 b_i).
 // Guarantee: every batch is at least 1 and fits its worker's memory. Cost: O(P log P) per plan, O(log P) per order.
 #pragma once

@@ -78,7 +78,7 @@ class Strategy {
   [[nodiscard]] double correction() const;
   [[nodiscard]] bool variate() const { return m_.variate; }
   /// Workers tell how far the global model has moved.
-  [[nodiscard]] bool watches() const { return m_.correction > 0 || m_.variate || m_.travel->delay() > 0; }
+  [[nodiscard]] bool watches() const { return m_.variate || m_.interval->listens(); }
   /// Local steps of the last update, mean over its members by their weights.
   [[nodiscard]] double mean_steps() const { return last_.steps; }
   /// What a checkpoint must keep. Members are new after it, so nothing of any one of them is in it.

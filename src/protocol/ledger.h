@@ -18,7 +18,7 @@ class Ledger {
   Ledger(std::uint64_t epoch_samples, std::uint64_t total, std::uint32_t shards = 1);
 
   /// Up to `samples` positions; fewer when fewer are free, empty when none is. With several shards those of this one, epoch by epoch; when
-  /// none of them is free any more, others'. O(log n) per range.
+  /// none of them is free any more, others'. O(log n) per range, with shards also per open epoch.
   [[nodiscard]] Lease grant(std::uint64_t samples, std::uint32_t shard = 0);
   /// The lease's positions are in the model now. Counting one twice is our bug.
   void count(const Lease& lease);

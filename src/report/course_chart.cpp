@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <vector>
 
@@ -108,10 +109,12 @@ void draw_names(Canvas& canvas, const Row& row, double y) {
   }
 }
 
-std::string summary(const Row& row) {
+/// Two lines: it must fit under the plots.
+std::array<std::string, 2> summary(const Row& row) {
   const double share = row.samples > 0 ? row.returned_samples / row.samples : 0;
-  return fmt::format("{} of the samples went to others, {} of the time exposed to the wire, {} of the travel hidden under computing",
-                     show_percent(share, 1), show_percent(row.exposed_comm_share, 1), show_percent(std::max(row.overlap_ratio, 0.0), 1));
+  return {fmt::format("{} of the samples went to others", show_percent(share, 1)),
+          fmt::format("{} of the time exposed to the wire, {} of the travel hidden under computing",
+                      show_percent(row.exposed_comm_share, 1), show_percent(std::max(row.overlap_ratio, 0.0), 1))};
 }
 
 }  // namespace
@@ -142,12 +145,14 @@ std::string course_chart(const Row& row, std::size_t index) {
   draw_bits(canvas, row, below(plots++), x);
   canvas.strategy(index, "", [&] { draw_finishes(canvas, row, below(plots), x); });
   const double end = below(plots).bottom() + 44;
-  canvas.text({first.x, end + 12}, summary(row), "small");
+  const auto [to_others, exposed] = summary(row);
+  canvas.text({first.x, end + 12}, to_others, "small");
+  canvas.text({first.x, end + 28}, exposed, "small");
   const Drawing drawing{.id = fmt::format("course-{}", index),
                         .title = fmt::format("{}: batches, bits and finishes over time", row.strategy),
-                        .description = summary(row) + ".",
+                        .description = fmt::format("{}; {}.", to_others, exposed),
                         .width = chart_width,
-                        .height = end + 20};
+                        .height = end + 36};
   return inline_svg(drawing, canvas);
 }
 

@@ -5,6 +5,8 @@
 #include <exception>
 #include <utility>
 
+#include "base/check.h"
+
 namespace motley::run {
 namespace {
 
@@ -153,6 +155,7 @@ class Desk::Newer final : public store::News {
       desk_.cancelled_.wait_until(lock, clock_.real(due), [&] { return computation_.cancelled.load(); });
     }
     pieces_.clear();
+    check(!held_ || held_ == computation_.newer(), "one pull at most is newer than a round");
     held_ = computation_.newer();
     if (held_) held_->take(taken_, pieces_);
     return pieces_;
@@ -196,6 +199,11 @@ void Desk::abandon() {
   cancelled_.notify_all();
   current_->values->cancel();
   current_.reset();
+}
+
+void Desk::start_over() {
+  abandon();
+  thread_.post([this] { replica_.start_over(); });
 }
 
 store::Worth Desk::contribute(Computation& computation, const Lease& lease, Stream& stream,
@@ -245,7 +253,10 @@ void Desk::work(const std::shared_ptr<Computation>& computation, const Clock& cl
   Duration compute = std::chrono::steady_clock::now() - since - stream.waited();
   if (stint) {
     std::unique_lock lock(mutex_);
-    if (cancelled_.wait_until(lock, clock.real(stint->end), [&] { return computation->cancelled.load(); })) return;
+    if (cancelled_.wait_until(lock, clock.real(stint->end), [&] { return computation->cancelled.load(); })) {
+      replica_.start_over();
+      return;
+    }
     compute = std::max(compute, stint->end - computation->began);
   }
   boost::asio::post(pump_, [this, alive = alive_, computation, worth, compute] {

@@ -101,6 +101,8 @@ class Desk {
   /// Instead of what is on it now. `clock` is that of training, for emulated devices.
   void compute(const std::shared_ptr<Computation>& computation, const Clock& clock);
   void abandon();
+  /// It works for somebody new from now on: what local steps have led to counts for nothing.
+  void start_over();
 
  private:
   class Stream;

@@ -169,6 +169,7 @@ void WorkerProcess::begin() {
   worker.patience = from_seconds(60);  // nothing is lost on a connection that stands; a chief may wait long for its quorum
   worker.start_early = desk_->streams();
   life_->machine.emplace(std::move(worker));
+  desk_->start_over();
   alone_since_.reset();
   next_pause_ = options_.first_pause;
   tell(protocol::Started{});

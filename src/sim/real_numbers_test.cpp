@@ -123,6 +123,45 @@ TEST(RealNumbers, LocalStepsSendTheChangeOfTheModelAndKeepTheirMomentum) {
   EXPECT_NEAR(model(numbers)[0], w2 - v3 / 2, 1e-4);
 }
 
+// What lands in mid-round is the next pull's slice, taken in at its boundary: as a walk by hand does it.
+TEST(RealNumbers, WhatLandsInTheMiddleOfARoundIsTakenInThere) {
+  ByHand source;
+  RealNumbers numbers(options(true), source);
+  snapshot_all(numbers, 0);
+  snapshot_all(numbers, 1);
+  (void)numbers.compute(order(1, 0, 0, 2), {});
+  commit_all(numbers, {Version{1}, wire::UpdateKind::delta, 0, 0, 1, {{WorkerId{1}, Step{0}, 1}}});
+  snapshot_all(numbers, 0, 0, 1);
+  wire::Order round = order(0, 0, 0, 4, 2);
+  round.correction = 0.25;
+  source.seen.clear();
+  const double squared = numbers.compute(round, std::vector<Landed>{{SliceId{0}, 1}}).squared_norm;
+
+  struct Script : store::News {
+    std::span<const Piece> since(std::uint32_t) override { return pieces; }
+    std::vector<Piece> pieces;
+  } script;
+  const store::Layout layout = options(true).layout;
+  const std::vector<float> newer = model(numbers);
+  script.pieces.push_back({layout.slices[0].offset, std::span(newer).subspan(layout.slices[0].offset, layout.slices[0].count)});
+  store::LocalModel by_hand({{}, values, parameters, 0.5, false, false});
+  const std::vector<float> start{8, 8, 8, 8};
+  std::vector<std::uint32_t> samples;
+  for (const auto& step : source.seen) samples.insert(samples.end(), step.begin(), step.end());
+  std::vector<float> way(values);
+  Still still;
+  (void)by_hand.walk(source, {start, {}, samples, 2, 0.5, true, false, 0.25, 0}, script, way, still);
+  double expected = 0;
+  for (std::size_t i = 0; i < parameters; ++i) expected += static_cast<double>(way[i]) * way[i];
+  EXPECT_DOUBLE_EQ(squared, expected);
+  script.pieces.clear();
+  store::LocalModel without({{}, values, parameters, 0.5, false, false});
+  (void)without.walk(source, {start, {}, samples, 2, 0.5, true, false, 0.25, 0}, script, way, still);
+  double alone = 0;
+  for (std::size_t i = 0; i < parameters; ++i) alone += static_cast<double>(way[i]) * way[i];
+  EXPECT_NE(squared, alone) << "it made a difference";
+}
+
 TEST(RealNumbers, AWorkerWhoseStepBrokeComputesNumbersAgain) {
   ByHand source;
   RealNumbers numbers(options(true), source);

@@ -7,7 +7,8 @@
 namespace motley::store {
 namespace {
 
-constexpr double variate_gain = 0.1;  // of what a round has shown: it is noisy, and shows only two rounds later what came of the last
+constexpr double variate_leak = 0.005;  // so that what was learned against somebody who has left fades
+constexpr double variate_gain = 0.1;    // of what a round has shown: it is noisy, and shows only two rounds later what came of the last
 
 }  // namespace
 
@@ -27,7 +28,7 @@ void LocalModel::forget() {
 
 /// Nesterov's method on the worker's own copy: the gradient is taken one momentum step ahead. The momentum stays with the worker from round
 /// to round.
-Loss LocalModel::walk(GradientSource& source, const Round& round, News& news, std::span<float> way) {
+Loss LocalModel::walk(GradientSource& source, const Round& round, News& news, std::span<float> way, Flow& flow) {
   check(round.values.size() == options_.values && way.size() == options_.values, "a way is as long as the model");
   begin(round);
   const std::size_t parameters = options_.parameters;
@@ -39,14 +40,16 @@ Loss LocalModel::walk(GradientSource& source, const Round& round, News& news, st
   Still still;
   Loss total;
   for (std::uint32_t step = 0; step < round.steps; ++step) {
-    if (step > 0)
+    if (step > 0) {
       for (const News::Piece& piece : news.since(step)) merge(piece, round.correction, start);
+      if (!flow.need(0, 0)) return total;
+    }
     const std::size_t first = round.samples.size() * step / round.steps;
     const std::size_t last = round.samples.size() * (step + 1) / round.steps;
     std::copy(model_.begin(), model_.end(), ahead_.begin());
     optimizer_.look_ahead(weights, options_.momentum, round.rate, std::span<float>(ahead_).first(parameters));
     const Loss loss = source.gradient(ahead_, round.samples.subspan(first, last - first), gradient_, still);
-    if (!difference_.empty() && round.steps > 1)
+    if (!difference_.empty() && round.mean_steps > 1)  // while everyone takes local steps, also who takes a single one
       for (std::size_t i = 0; i < parameters; ++i) gradient_[i] += difference_[i];
     optimizer_.update(weights, std::span<const float>(gradient_).first(parameters), round.rate, options_.momentum);
     for (std::size_t i = parameters; i < model_.size(); ++i) model_[i] += gradient_[i];
@@ -120,17 +123,19 @@ void LocalModel::watch(const Round& round) {
 }
 
 /// A steady way is rate*steps/(1-mu) times the mean gradient, everyone's as well as one's own. What is added to each own gradient is part
-/// of the own way, so that the difference grows until both go the same way; over all workers it sums to nothing.
+/// of the own way, so that the difference grows until both go the same way; weighted as the ways are, it sums to nothing over all workers.
 void LocalModel::learn_difference(const Round& round) {
-  const std::size_t back = round.late ? 2 : 1;  // the own round that went into the same update
-  if (walked_.size() < back || round.mean_steps < 2) return;
+  const std::size_t back = round.late ? 2 : 1;                 // the own round that went into the same update
+  if (walked_.size() < back || round.mean_steps <= 1) return;  // single steps of all tell nothing
   const Walked& own = walked_[walked_.size() - back];
-  if (own.steps < 2 || own.rate <= 0) return;  // a single step tells nothing
+  if (own.rate <= 0) return;
   difference_.resize(options_.parameters);
   const double per_rate = variate_gain * (1 - options_.momentum) / own.rate;
   const auto everyone = static_cast<float>(per_rate / round.mean_steps);
   const auto alone = static_cast<float>(per_rate / own.steps);
-  for (std::size_t i = 0; i < options_.parameters; ++i) difference_[i] += alone * own.way[i] - everyone * (round.values[i] - known_[i]);
+  const auto stays = static_cast<float>(1 - variate_leak);
+  for (std::size_t i = 0; i < options_.parameters; ++i)
+    difference_[i] = stays * difference_[i] + alone * own.way[i] - everyone * (round.values[i] - known_[i]);
 }
 
 }  // namespace motley::store

@@ -64,10 +64,12 @@ class LocalModel {
   explicit LocalModel(const LocalModelOptions& options);
 
   /// Takes the steps; the whole way, without what others did meanwhile, goes into `way`.
-  Loss walk(GradientSource& source, const Round& round, News& news, std::span<float> way);
+  /// When `flow` gives up, so does this, and nothing it leaves is worth anything.
+  Loss walk(GradientSource& source, const Round& round, News& news, std::span<float> way, Flow& flow);
   /// Squared norm of the update that made the last round's version; 0: not known.
   [[nodiscard]] double moved() const { return moved_; }
-  /// After something that was not finite: the next round begins at the global values, with no momentum.
+  /// The last round counts for nothing (it was given up, or not finite) or was somebody else's: the next one begins at the global values,
+  /// with no momentum.
   void forget();
 
  private:

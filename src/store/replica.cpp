@@ -94,7 +94,7 @@ Worth Replica::contribute(GradientSource& source, const Round& round, News& news
   check(local_.has_value(), "rounds are for who takes local steps");
   Worth worth;
   if (!flow.need(0, options_.values)) return worth;
-  worth.loss = local_->walk(source, round, news, out);
+  worth.loss = local_->walk(source, round, news, out, flow);
   worth.samples = round.samples.size();
   worth.moved = local_->moved();
   flow.made(0, options_.values);
