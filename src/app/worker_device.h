@@ -19,8 +19,9 @@ struct DeviceChoice {
 /// "cpu", "cpu:4", "cuda:0", "emulated:250".
 Result<DeviceChoice> parse_device(const std::string& text);
 
-/// Reads the job, loads its data, makes its model. `node` is a node of the job, or a stranger; `chosen` goes before what the job says.
-Result<run::WorkerKit> prepare_worker(const std::string& job_text, const std::string& node, const std::optional<DeviceChoice>& chosen);
+/// Reads the job, loads its data, makes its model. `name` is that of a node of the job, or a stranger's; `chosen` goes before what the job
+/// says.
+Result<run::WorkerKit> prepare_worker(const std::string& job_text, const std::string& name, const std::optional<DeviceChoice>& chosen);
 
 /// The same for a server of a cluster with several.
 Result<run::ServerKit> prepare_server(const std::string& job_text);
