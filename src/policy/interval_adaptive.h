@@ -42,7 +42,7 @@ class IntervalAdaptive : public Interval {
   std::uint32_t calm_ = 0;  // rounds since it last changed
   struct Spread {
     Version version;
-    double spread;
+    double spread = 0;
   };
   std::deque<Spread> spreads_;  // of updates that nobody has told the norm of yet
 };

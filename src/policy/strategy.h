@@ -60,7 +60,7 @@ class Strategy {
     double batch = 0;     // a global batch, as such a part
     double rate = 0;      // the learning rate
   };
-  void updated(Version version, const Standing& standing);
+  void updated(Version version, const Standing& now);
 
   [[nodiscard]] Plan plan(WorkerId worker) const;
   void weigh(const Apply& update, std::span<double> weights);
