@@ -112,6 +112,9 @@ multistep() {
     multistep,multistep:delay=0,multistep:bits=32,multistep:bits=4/8
   compare multistep multistep-by-label "Shards by label, four equal workers: what the control variate buys" 5 examples/2211-cheap.toml \
     bsp,local-sgd,multistep,multistep:variate=true --set 'data.split="by-label"' --set cluster.node.0.samples_per_second=250
+  compare multistep multistep-priority "Slices by priority, parameters coming in during forward: vgg11-heavy" 3 examples/vgg11-heavy.toml bsp,lb-bsp
+  compare multistep multistep-fifo "The same with whole tensors, first in, first out" 3 examples/vgg11-heavy.toml bsp,lb-bsp \
+    --set 'wire.unit="tensor"' --set 'wire.order="fifo"'
   # Small networks on small pictures, when their files are there: CIFAR10=folder, CIFAR100=folder.
   for cell in cifar10 cifar100; do
     local folder=${cell^^}

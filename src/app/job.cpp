@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <numeric>
 
 #include "app/job_sections.h"
@@ -55,6 +56,9 @@ void read_training(Reader section, Job& job) {
 void read_wire(Reader section, Job& job) {
   section.bytes("slice", job.slice_bytes, between(4, 64 << 20), "the unit of sending and applying");
   if (job.slice_bytes % sizeof(float) != 0) section.complain("slice", "a multiple of 4 bytes (the size of one value)");
+  section.choice<bool>("unit", job.cutting.whole_tensors, std::array<Named<bool>, 2>{{{"slice", false}, {"tensor", true}}});
+  section.choice<bool>("order", job.cutting.as_made, std::array<Named<bool>, 2>{{{"priority", false}, {"fifo", true}}});
+  section.choice<bool>("stream", job.streams, std::array<Named<bool>, 2>{{{"true", true}, {"false", false}}});
   section.finish();
 }
 

@@ -12,6 +12,7 @@
 #include "learn/data.h"
 #include "learn/learner.h"
 #include "policy/spec.h"
+#include "store/layout.h"
 #include "store/optimizer.h"
 
 namespace motley::app {
@@ -36,6 +37,8 @@ struct Job {
   std::uint32_t global_batch = 128;
   policy::StrategySpec strategy;
   std::uint64_t slice_bytes = 65536;  // [wire] slice
+  store::Cutting cutting;             // [wire] unit, order
+  bool streams = false;               // [wire] stream: devices that are only described read and make slices block by block too
   cluster::Spec cluster;
 };
 

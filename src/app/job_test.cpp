@@ -78,7 +78,7 @@ TEST(Examples, EveryFileIsTested) {
     files += entry.path().extension() == ".toml" ? 1 : 0;
     EXPECT_TRUE(read_job(entry.path(), {}).ok()) << entry.path();
   }
-  EXPECT_EQ(files, 13U);
+  EXPECT_EQ(files, 14U);
 }
 
 TEST(Job, AShortFileIsEnough) {
@@ -150,6 +150,12 @@ TEST(Job, DevicesGroupsAndSlowdownsAreUnderstood) {
   EXPECT_EQ(node.group, 0U);
   EXPECT_EQ(node.slowdowns->mean_gap, from_seconds(6));
   EXPECT_EQ(job.slice_bytes, 262'144U);
+  EXPECT_FALSE(job.streams || job.cutting.whole_tensors || job.cutting.as_made);
+}
+
+TEST(Job, TheWireMayBeAsOthersHaveIt) {
+  const Job job = good(four_workers, {"wire.unit=tensor", "wire.order=fifo", "wire.stream=true"});
+  EXPECT_TRUE(job.streams && job.cutting.whole_tensors && job.cutting.as_made);
 }
 
 TEST(Job, OverridesReplaceWhatTheFileSays) {

@@ -68,6 +68,14 @@ std::vector<store::TensorPlace> places(const learn::ModelShape& shape) {
   return result;
 }
 
+store::Cadence cadence(Learning& learning, const store::Layout& layout) {
+  std::vector<double> work;
+  for (const learn::BlockProfile& block : learning.profile()) work.push_back(block.work);
+  std::vector<std::uint32_t> blocks;
+  for (const learn::Tensor& tensor : learning.shape().tensors) blocks.push_back(tensor.block);
+  return store::cadence(layout, places(learning.shape()), blocks, work);
+}
+
 std::vector<store::NamedTensor> named(const learn::ModelShape& shape) {
   std::vector<store::NamedTensor> result;
   for (const learn::Tensor& tensor : shape.tensors) result.push_back({tensor.name, tensor.shape, tensor.offset});

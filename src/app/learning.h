@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "learn/learner.h"
+#include "store/cadence.h"
 #include "store/gradient_source.h"
 #include "store/layout.h"
 #include "store/safetensors.h"
@@ -22,6 +23,7 @@ class Learning : public store::GradientSource {
   explicit Learning(std::unique_ptr<learn::Learner> learner) : learner_(std::move(learner)) {}
   [[nodiscard]] const learn::ModelShape& shape() const { return learner_->shape(); }
   [[nodiscard]] std::uint64_t activation_bytes_per_sample() const { return learner_->activation_bytes_per_sample(); }
+  [[nodiscard]] std::vector<learn::BlockProfile> profile() { return learner_->profile(); }
   void initialize(std::uint64_t seed, std::span<float> values) override;
   store::Loss gradient(std::span<const float> values, std::span<const std::uint32_t> samples, std::span<float> out, Flow& flow) override;
   store::Loss evaluate(std::span<const float> values) override;
@@ -31,6 +33,8 @@ class Learning : public store::GradientSource {
 };
 
 [[nodiscard]] std::vector<store::TensorPlace> places(const learn::ModelShape& shape);
+/// When each slice is read and made in the course of a step.
+[[nodiscard]] store::Cadence cadence(Learning& learning, const store::Layout& layout);
 /// With their names, as a file has them.
 [[nodiscard]] std::vector<store::NamedTensor> named(const learn::ModelShape& shape);
 

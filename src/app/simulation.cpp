@@ -46,6 +46,7 @@ Result<RunResult> run_job(const Job& job, const Material& material, const Simula
   sim::WorldOptions world_options;
   world_options.cluster = job.cluster;
   world_options.layout = training->layout;
+  world_options.cadence = training->cadence;
   world_options.seed = options.seed;
   world_options.chief = training->chief;
   world_options.most_samples = training->most_samples;

@@ -91,7 +91,7 @@ Result<Training> make_training(const Job& job, const Material& material, const p
     learning = std::make_unique<Learning>(std::move(*learner));
     tensors = places(learning->shape());
   }
-  store::Layout layout = store::cut(tensors, std::max<std::uint64_t>(1, job.slice_bytes / sizeof(float)), job.cluster.servers);
+  store::Layout layout = store::cut(tensors, std::max<std::uint64_t>(1, job.slice_bytes / sizeof(float)), job.cluster.servers, job.cutting);
   for (std::uint32_t s = 0; s < job.cluster.servers; ++s)
     if (layout.of(ServerId{s}).empty())
       return bad_input(
@@ -116,11 +116,14 @@ Result<Training> make_training(const Job& job, const Material& material, const p
                                       strategy->momentum(),
                                       strategy->watches(),
                                       strategy->variate()};
+  store::Cadence cadence;
+  if (job.streams && learning && !replica.local_steps) cadence = app::cadence(*learning, layout);
   return Training{std::move(learning),
                   std::move(*strategy),
                   policy::Schedule(schedule, job.global_batch, material.epoch_samples, chief.total_samples),
                   chief,
                   std::move(layout),
+                  std::move(cadence),
                   replica,
                   *limits,
                   cluster::sum_of_parts(job.cluster, job.global_batch, *limits)};

@@ -30,6 +30,7 @@ struct Training {
   policy::Schedule schedule;
   protocol::ChiefOptions chief;
   store::Layout layout;
+  store::Cadence cadence;  // of devices that are only described; empty: they do not stream
   store::ReplicaOptions replica;
   std::vector<std::uint32_t> most_samples;  // by node, as its memory allows; 0: no limit
   double sum_of_parts = 0;                  // samples per second

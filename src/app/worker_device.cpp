@@ -113,6 +113,7 @@ Result<run::WorkerKit> prepare_worker(const std::string& job_text, const std::st
   kit.desk.epoch_samples = material->epoch_samples;
   kit.desk.shards = material->shards;
   kit.desk.seed = job->seed;
+  kit.desk.cadence = training->cadence;
   if (emulated) kit.desk.emulated.emplace(job->cluster, NodeId{index}, job->seed);
   kit.cluster = job->cluster;
   if (emulated && !stranger) kit.node = NodeId{index};

@@ -44,6 +44,15 @@ struct ModelShape {
   [[nodiscard]] std::uint64_t values() const { return parameters + statistics; }
 };
 
+/// What one block takes for one sample, counted from shapes: the same on every machine.
+struct BlockProfile {
+  std::string name;
+  double work{};                 // multiply-adds of its forward, and one for each value that any operation puts out
+  std::uint64_t parameters{};    // values
+  std::uint64_t output_bytes{};  // that the next block reads
+  std::uint64_t kept_bytes{};    // that its backward needs: an upper estimate
+};
+
 /// Text: gradient() counts sequences (loss_sum adds the mean over each one's characters, `correct` is the share of characters hit
 /// times sequences, rounded); evaluate() counts predicted characters.
 struct StepResult {
@@ -62,6 +71,9 @@ class Learner {
   /// Memory that each sample of a step takes beside the parameters: itself, and every layer's output with its gradient. An upper
   /// estimate, measured by one forward when the model was made.
   [[nodiscard]] virtual std::uint64_t activation_bytes_per_sample() const = 0;
+
+  /// One entry for each block, in forward order.
+  [[nodiscard]] virtual std::vector<BlockProfile> profile() = 0;
 
   /// Fills `values` (shape().values() floats) with the initial model of this seed: the same for every version of torch.
   virtual void initialize(std::uint64_t seed, std::span<float> values) = 0;

@@ -6,8 +6,10 @@
 namespace motley::policy {
 namespace {
 
-constexpr double first_part = 0.05;
-constexpr double last_part = 0.98;
+constexpr double first_part = 0.01;
+constexpr double last_part = 0.995;
+constexpr double growth = 4;      // in the first part: times what was walked so far
+constexpr double settled = 0.05;  // of training, before which nothing is judged
 constexpr double most_steps = 32;
 constexpr double nominal = 16;
 constexpr double jump = 1.5;
@@ -21,7 +23,6 @@ void move(double& mean, double value, double keep) { mean = mean == 0 ? value : 
 }  // namespace
 
 std::uint32_t IntervalAdaptive::steps() const {
-  if (together_) return 1;
   const double base = fixed_ ? *fixed_ : std::min(std::max(base_, hide_), most_steps);
   return static_cast<std::uint32_t>(std::max(1.0, std::round(std::min(base, room_))));
 }
@@ -31,14 +32,19 @@ double IntervalAdaptive::most() const {
   return std::clamp(nominal * std::sqrt(loss_ / first_loss_) * first_rate_ / rate_, 1.0, most_steps);
 }
 
+double IntervalAdaptive::room(const RoundMade& made) {
+  if (made.progress < first_part) return growth * made.progress / made.batch;
+  return ((made.granted < last_part ? last_part : 1) - made.granted) / made.batch;
+}
+
 void IntervalAdaptive::updated(const RoundMade& made) {
   together_ = made.progress < first_part || made.granted >= last_part;
-  if (made.batch > 0) room_ = (last_part - made.granted) / made.batch;
+  if (made.batch > 0) room_ = room(made);
   move(loss_, made.loss, forgetting);
   move(slow_loss_, made.loss, slow_forgetting);
   rate_ = made.rate;
   if (made.step_s > 0) hide_ = std::ceil(made.travel_s / made.step_s);
-  if (together_) return;
+  if (together_ || made.progress < settled) return;
   if (first_loss_ == 0) first_loss_ = loss_;
   if (first_rate_ == 0) first_rate_ = rate_;
   spreads_.push_back({made.version, made.spread});

@@ -4,8 +4,10 @@
 //   Agreement psi = sum p_i|delta_i|^2 / |sum p_i delta_i|^2 of an update, against 1.5 times its own moving mean (0.9): never against the
 //   number of workers, since noise alone makes psi near that. A jump halves H_base. While there is none and the loss falls, H_base goes by
 //   one every 8 rounds, up or down, towards 16 * sqrt(loss / first loss) * first rate / rate: shorter as the loss flattens, longer as the
-//   rate decays. The first 5 % and the last 2 % of training go step by step, together: far from a minimum local models part fastest, and at
-//   the end the mean of models that are one step old is the best that can be had. The last rounds are cut so that there is an end.
+//   rate decays. Nothing is judged in the first 5 % of training, where losses and agreement change faster than any mean of them. In the
+//   first 1 % and the last .5 % nobody goes on before everyone's contributions are back: the first round is a single step, since nobody's
+//   speed is known and far from a minimum models part fastest, the next are up to 4 times as long as what was walked so far; the last one
+//   is cut so that everything is in when training ends.
 // A number of steps that the user has given takes the place of all that; beginning and end stay.
 // Guarantee: between 1 and 32 steps, or as many as the user has given. Cost: O(1) per update.
 #pragma once
@@ -30,11 +32,12 @@ class IntervalAdaptive : public Interval {
  private:
   void judge(double agreement);
   [[nodiscard]] double most() const;
+  [[nodiscard]] static double room(const RoundMade& made);
 
   std::optional<std::uint32_t> fixed_;
   double base_ = 16;
   double hide_ = 1;
-  double room_ = 1e9;  // steps until the end begins
+  double room_ = 1;  // steps: what was walked so far allows no more, or the end comes
   bool together_ = true;
   double agreement_ = 0;  // psi, moving mean; 0: none yet
   double first_loss_ = 0, loss_ = 0, slow_loss_ = 0;

@@ -27,24 +27,34 @@ struct Training {
   double travel_s = 0.05;
 };
 
-TEST(IntervalAdaptive, BeginsAndEndsStepByStepTogether) {
+TEST(IntervalAdaptive, BeginsAndEndsTogether) {
   Training training;
   EXPECT_TRUE(training.interval.together());
   EXPECT_EQ(training.interval.steps(), 1U);
-  training.round(2, 0.049);
+  training.round(2, 0.001);
+  EXPECT_EQ(training.interval.steps(), 4U) << "four times what was walked";
+  training.round(2, 0.005);
   EXPECT_TRUE(training.interval.together());
-  training.round(2, 0.05);
+  EXPECT_EQ(training.interval.steps(), 16U);
+  training.round(2, 0.01);
   EXPECT_FALSE(training.interval.together());
-  EXPECT_GT(training.interval.steps(), 1U);
-  training.round(2, 0.98);
+  EXPECT_EQ(training.interval.steps(), 16U);
+  training.round(2, 0.995);
   EXPECT_TRUE(training.interval.together());
-  EXPECT_EQ(training.interval.steps(), 1U);
+  EXPECT_EQ(training.interval.steps(), 5U) << "all that is left";
 }
 
 TEST(IntervalAdaptive, TheLastRoundsLeaveRoomForTheEnd) {
   Training training;
-  training.round(2, 0.97);
-  EXPECT_EQ(training.interval.steps(), 10U) << "of a thousandth each, until 98 %";
+  training.round(2, 0.985);
+  EXPECT_EQ(training.interval.steps(), 10U) << "of a thousandth each, until 99.5 %";
+}
+
+TEST(IntervalAdaptive, NothingIsJudgedWhileTheLossFallsFromItsBeginning) {
+  Training training;
+  training.loss = 2.3;
+  for (int i = 0; i < 20; ++i) training.round(2 + i, 0.049);
+  EXPECT_EQ(training.interval.steps(), 16U) << "they part more each round";
 }
 
 TEST(IntervalAdaptive, HidesTheWire) {

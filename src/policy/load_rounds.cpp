@@ -7,7 +7,9 @@ namespace motley::policy {
 namespace {
 
 constexpr std::uint32_t least_local_batch = 64;
-constexpr double most_evening = 0.25;  // of a local batch
+constexpr double least_evened = 0.6;  // of a local batch; between them lies whatever rounding to whole steps can leave
+constexpr double most_evened = 1.5;
+constexpr double most_owed = 32;  // samples
 
 }  // namespace
 
@@ -15,12 +17,14 @@ void LoadRounds::joined(std::span<const Newcomer> newcomers) {
   steps_apart_.joined(newcomers);
   crew_.join(newcomers);
   plan_.clear();
+  owed_.clear();
 }
 
 void LoadRounds::left(WorkerId worker) {
   steps_apart_.left(worker);
   crew_.leave(worker);
   plan_.clear();
+  owed_.clear();
 }
 
 void LoadRounds::restricted(WorkerId worker, std::uint32_t most_samples) {
@@ -49,6 +53,7 @@ void LoadRounds::updated(const Monitor& monitor, const Exposed& exposed) {
   const double all = static_cast<double>(interval_) * global_batch_;
   mean_steps_ = 0;
   plan_.resize(workers.size());
+  owed_.resize(workers.size());
   for (std::size_t i = 0; i < workers.size(); ++i) {
     const double speed = batches[i] / times[i].at(batches[i]);
     plan_[i].steps = static_cast<std::uint32_t>(std::max(1.0, std::round(all * speed / speeds / batches[i])));
@@ -59,9 +64,10 @@ void LoadRounds::updated(const Monitor& monitor, const Exposed& exposed) {
   double squares = 0;
   for (std::size_t i = 0; i < workers.size(); ++i) {
     const double even = (round_s_ / plan_[i].steps - times[i].fixed) / times[i].per_sample;
-    const double least = plan_[i].steps == 1 ? 1 : (1 - most_evening) * batches[i];  // a single step is as short as it must be
-    const double batch = std::clamp(even, least, (1 + most_evening) * batches[i]);
+    const double least = plan_[i].steps == 1 ? 1 : least_evened * batches[i];  // a single step is as short as it must be
+    const double batch = std::clamp(even, least, most_evened * batches[i]) + owed_[i] / plan_[i].steps;
     plan_[i].batch = std::min(static_cast<std::uint32_t>(std::max(1.0, std::round(batch))), crew_.limit(workers[i]));
+    owed_[i] = std::clamp((batch - plan_[i].batch) * plan_[i].steps, -most_owed, most_owed);
     samples += plan_[i].steps * plan_[i].batch;
     squares += static_cast<double>(plan_[i].steps) * plan_[i].steps * plan_[i].batch;
   }

@@ -3,7 +3,7 @@
 // Rule: with an interval of H all rounds together are H global batches. Worker i gets its share by its measured speed, in
 //   H_i = max(1, round(share / b)) local steps of about b = max(64, B/P) samples each (at most B/2 where several share it, less where
 //   memory says so): smaller local batches cost accuracy, and time where a step has overhead. What rounding leaves is evened out by the
-//   batch, within a quarter of b (whoever takes a single step: as far down as need be), so that all rounds end at the same moment. With an
+//   batch (and what rounding to whole samples leaves, by the next one), so that all rounds end at the same moment. With an
 //   interval of 1, and until everyone has been measured, it is load `finish together`.
 // One sample moves the model as far as it does under every other strategy: the local rate is scaled by (sum H_i b_i)^2 / (B sum H_i^2 b_i).
 // Guarantee: every batch is at least 1 and fits its worker's memory. Cost: O(P log P) per plan, O(log P) per order.
@@ -39,7 +39,8 @@ class LoadRounds : public Load {
   LoadFinishTogether steps_apart_;
   Crew crew_;
   std::uint32_t interval_ = 1;
-  std::vector<Share> plan_;  // by rank; empty: somebody has not been measured, or the interval is 1
+  std::vector<Share> plan_;   // by rank; empty: somebody has not been measured, or the interval is 1
+  std::vector<double> owed_;  // by rank: samples that rounding has kept back so far
   double rate_scale_ = 1;
   double mean_steps_ = 1;
   double round_s_ = 0;

@@ -70,6 +70,22 @@ TEST(LoadRounds, AllRoundsEndTogether) {
   }
 }
 
+TEST(LoadRounds, NobodyRunsAheadRoundAfterRound) {
+  for (const std::uint32_t interval : {3U, 4U, 7U, 16U}) {
+    Cluster cluster(128, {2000, 1000, 1000, 500, 250, 130}, 0.002);
+    cluster.measure();
+    std::vector<double> walked(6);
+    double planned = 0;
+    for (int round = 0; round < 100; ++round) {
+      cluster.plan(interval);
+      planned += cluster.load.step_s();
+      for (std::uint32_t w = 0; w < 6; ++w) walked[w] += cluster.round_s(w);
+    }
+    for (std::uint32_t w = 0; w < 6; ++w)
+      EXPECT_NEAR(walked[w], planned, 0.2 * cluster.load.step_s()) << "interval " << interval << ", worker " << w << ", after 100 rounds";
+  }
+}
+
 TEST(LoadRounds, StepByStepItIsFinishTogether) {
   Cluster cluster(128, {400, 200, 200});
   cluster.measure();

@@ -117,7 +117,7 @@ void Worker::computed(Instant now, const Computed& result, WorkerActions& out) {
   send_to_chief(now,
                 wire::Contributed{*id_, order.step, computing->base, result.samples == 0 ? all : std::min(result.samples, all),
                                   order.local_steps, result.loss_sum, result.squared_norm, result.finite, result.compute,
-                                  pull_time(*computing), result.residual, result.most_samples, result.moved},
+                                  pull_time(*computing), result.residual, result.most_samples, result.moved, result.stood},
                 out);
   state_ = Waiting{};
   compute_if_ready(now, out);

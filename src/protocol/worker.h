@@ -47,6 +47,7 @@ struct Computed {
   double residual{};             // of what was pushed before
   std::uint32_t most_samples{};  // see wire::Contributed
   double moved{};                // the same
+  Duration stood{};              // the same
 };
 struct TimePassed {};
 /// The user or the scheduler wants this worker gone.

@@ -163,7 +163,8 @@ void ChiefProcess::said_by_worker(Link& link, WorkerId worker, const wire::Messa
   if (const auto* began = std::get_if<wire::Began>(&message))
     narrate({.kind = trace::Kind::compute_began, .worker = worker, .step = began->step});
   if (const auto* said = std::get_if<wire::Contributed>(&message))
-    narrate({.kind = trace::Kind::compute_ended, .worker = worker, .step = said->step, .first = said->samples});
+    narrate(
+        {.kind = trace::Kind::compute_ended, .worker = worker, .step = said->step, .first = said->samples, .value = seconds(said->stood)});
   tell(protocol::Received{protocol::peer(worker), message});
 }
 

@@ -21,14 +21,21 @@ std::pair<std::size_t, std::size_t> slices_touching(const store::Layout& layout,
 
 }  // namespace
 
-Arrival::Arrival(const store::Layout& layout) : layout_(layout), buffer_(make_buffer(layout.values)), here_(layout.slices.size()) {}
+Arrival::Arrival(const store::Layout& layout)
+    : layout_(layout), buffer_(make_buffer(layout.values)), here_(layout.slices.size()), when_(layout.slices.size()) {}
 
 void Arrival::arrived(SliceId slice) {
   {
     const std::lock_guard lock(mutex_);
     here_[slice.value] = true;
+    when_[slice.value] = std::chrono::steady_clock::now();
   }
   changed_.notify_one();
+}
+
+std::chrono::steady_clock::time_point Arrival::when(SliceId slice) {
+  const std::lock_guard lock(mutex_);
+  return when_[slice.value];
 }
 
 bool Arrival::complete() {
@@ -72,19 +79,24 @@ std::shared_ptr<Arrival> Computation::newer() {
   return newer_;
 }
 
-/// What flows between the mathematics and the pump while one step is computed.
+/// What flows between the mathematics and the pump while one step is computed. An emulated device with a cadence stands still where such a
+/// device would, and what it makes leaves when its time has come.
 class Desk::Stream final : public Flow {
  public:
-  Stream(Desk& desk, std::shared_ptr<Computation> computation)
-      : desk_(desk), computation_(std::move(computation)), missing_(desk.kit_.layout.slices.size()) {
+  Stream(Desk& desk, std::shared_ptr<Computation> computation, const std::optional<cluster::Device::Stint>& stint, const Clock& clock)
+      : desk_(desk), computation_(std::move(computation)), clock_(clock), missing_(desk.kit_.layout.slices.size()) {
+    if (stint && !desk.kit_.cadence.empty()) length_ = stint->end - computation_->began;
     for (std::size_t s = 0; s < missing_.size(); ++s) missing_[s] = desk.kit_.layout.slices[s].count;
   }
-  [[nodiscard]] std::chrono::steady_clock::duration waited() const { return waited_; }
+  /// How long it stood still, on the device that there is or the one that is emulated.
+  [[nodiscard]] Duration stood() const { return length_ ? stood_ : Duration(waited_); }
+  [[nodiscard]] Duration waited() const { return waited_; }
 
   bool need(std::uint64_t first, std::uint64_t last) override {
     const auto since = std::chrono::steady_clock::now();
     const bool there = computation_->values->await(first, last);
     waited_ += std::chrono::steady_clock::now() - since;
+    if (there && length_) stand(first, last);
     return there && !computation_->cancelled;
   }
 
@@ -95,6 +107,7 @@ class Desk::Stream final : public Flow {
       const store::Slice& slice = desk_.kit_.layout.slices[s];
       missing_[s] -= std::min(last, slice.offset + slice.count) - std::max(first, slice.offset);
       if (missing_[s] > 0) continue;
+      if (length_) await(desk_.kit_.cadence.made[s]);
       boost::asio::post(desk_.pump_, [&owner = desk_.owner_, alive = desk_.alive_, computation = computation_, s] {
         if (*alive && !computation->cancelled) owner.produced(computation, SliceId{static_cast<std::uint32_t>(s)});
       });
@@ -102,9 +115,28 @@ class Desk::Stream final : public Flow {
   }
 
  private:
+  [[nodiscard]] std::chrono::steady_clock::time_point at(double part) const {
+    return clock_.real(computation_->began + stood_ + from_seconds(part * seconds(*length_)));
+  }
+  /// The emulated device stood still if what it read came later than it.
+  void stand(std::uint64_t first, std::uint64_t last) {
+    const auto [from, to] = slices_touching(desk_.kit_.layout, first, last);
+    for (std::size_t s = from; s < to; ++s) {
+      const auto late = computation_->values->when(SliceId{static_cast<std::uint32_t>(s)}) - at(desk_.kit_.cadence.read[s]);
+      stood_ += std::max(Duration(late), Duration{0});
+    }
+  }
+  void await(double part) {
+    std::unique_lock lock(desk_.mutex_);
+    desk_.cancelled_.wait_until(lock, at(part), [&] { return computation_->cancelled.load(); });
+  }
+
   Desk& desk_;
   std::shared_ptr<Computation> computation_;
+  Clock clock_;
   std::vector<std::uint64_t> missing_;  // values, by slice
+  std::optional<Duration> length_;      // of an emulated step that goes by its cadence
+  Duration stood_{};                    // of it
   std::chrono::steady_clock::duration waited_{};
 };
 
@@ -229,7 +261,6 @@ void Desk::work(const std::shared_ptr<Computation>& computation, const Clock& cl
   if (computation->cancelled) return;
   const wire::Order& order = computation->order;
   const auto since = std::chrono::steady_clock::now();
-  Stream stream(*this, computation);
   Lease lease = order.lease;
   std::optional<cluster::Device::Stint> stint;  // of an emulated device: how far it comes is known beforehand
   if (kit_.emulated) {
@@ -237,6 +268,7 @@ void Desk::work(const std::shared_ptr<Computation>& computation, const Clock& cl
     lease.cut(stint->samples);
     computation->samples = stint->samples;
   }
+  Stream stream(*this, computation, stint, clock);
   store::Worth worth;
   try {
     worth = contribute(*computation, lease, stream, stint, clock);
@@ -250,19 +282,20 @@ void Desk::work(const std::shared_ptr<Computation>& computation, const Clock& cl
     replica_.start_over();  // its way leads nowhere
     return;
   }
-  Duration compute = std::chrono::steady_clock::now() - since - stream.waited();
+  DeskTime time{std::chrono::steady_clock::now() - since - stream.waited(), stream.stood()};
   if (stint) {
+    if (!streams()) time.stood = {};  // it had everything when it began
     std::unique_lock lock(mutex_);
-    if (cancelled_.wait_until(lock, clock.real(stint->end), [&] { return computation->cancelled.load(); })) {
+    if (cancelled_.wait_until(lock, clock.real(stint->end + time.stood), [&] { return computation->cancelled.load(); })) {
       replica_.start_over();
       return;
     }
-    compute = std::max(compute, stint->end - computation->began);
+    time.compute = std::max(time.compute, stint->end - computation->began);
   }
-  boost::asio::post(pump_, [this, alive = alive_, computation, worth, compute] {
+  boost::asio::post(pump_, [this, alive = alive_, computation, worth, time] {
     if (!*alive || computation->cancelled) return;
     if (current_ == computation) current_.reset();
-    owner_.computed(computation, worth, compute);
+    owner_.computed(computation, worth, time);
   });
 }
 

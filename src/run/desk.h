@@ -3,6 +3,7 @@
 #pragma once
 #include <atomic>
 #include <boost/asio/io_context.hpp>
+#include <chrono>
 #include <condition_variable>
 #include <cstdint>
 #include <memory>
@@ -15,6 +16,7 @@
 #include "run/buffer.h"
 #include "run/clock.h"
 #include "run/task_thread.h"
+#include "store/cadence.h"
 #include "store/epochs.h"
 #include "store/layout.h"
 #include "store/replica.h"
@@ -29,6 +31,8 @@ class Arrival {
   [[nodiscard]] Buffer& buffer() { return *buffer_; }
   /// Its slice is in the buffer.
   void arrived(SliceId slice);
+  /// When it did.
+  [[nodiscard]] std::chrono::steady_clock::time_point when(SliceId slice);
   /// Every slice is there.
   [[nodiscard]] bool complete();
   /// Returns when all slices that touch [first, last) are there; false: no longer wanted.
@@ -43,6 +47,7 @@ class Arrival {
   std::mutex mutex_;
   std::condition_variable changed_;
   std::vector<bool> here_;
+  std::vector<std::chrono::steady_clock::time_point> when_;
   bool cancelled_ = false;
 };
 
@@ -71,7 +76,14 @@ struct DeskKit {
   std::uint64_t epoch_samples{};
   std::uint64_t seed{};
   std::optional<cluster::Device> emulated;  // takes as long as this says, whatever the mathematics took
-  store::Shards shards{};                   // of the samples, when they are not anybody's
+  store::Cadence cadence{};  // of an emulated device; empty: it has read everything when it begins, and made nothing until it ends
+  store::Shards shards{};    // of the samples, when they are not anybody's
+};
+
+/// How a step's time was spent.
+struct DeskTime {
+  Duration compute{};
+  Duration stood{};  // still for parameters
 };
 
 /// Called on the pump thread; never for a computation that was cancelled.
@@ -80,7 +92,7 @@ class DeskOwner {
   virtual ~DeskOwner() = default;
   /// This slice of the contribution is final.
   virtual void produced(const std::shared_ptr<Computation>& computation, SliceId slice) = 0;
-  virtual void computed(const std::shared_ptr<Computation>& computation, const store::Worth& worth, Duration compute) = 0;
+  virtual void computed(const std::shared_ptr<Computation>& computation, const store::Worth& worth, const DeskTime& time) = 0;
   /// Torch gave up, for want of memory mostly.
   virtual void failed(const std::string& what) = 0;
 };
@@ -93,8 +105,8 @@ class Desk {
   Desk& operator=(const Desk&) = delete;
 
   [[nodiscard]] const store::Layout& layout() const { return kit_.layout; }
-  /// Gradients leave block by block unless the device is emulated: that one has them all at the end.
-  [[nodiscard]] bool streams() const { return !kit_.emulated.has_value(); }
+  /// Parameters come in and gradients leave block by block; not on an emulated device without a cadence.
+  [[nodiscard]] bool streams() const { return !kit_.emulated || !kit_.cadence.empty(); }
   /// Contributions are changes of the model, not gradients.
   [[nodiscard]] bool local_steps() const { return kit_.replica.local_steps; }
 

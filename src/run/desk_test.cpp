@@ -72,10 +72,10 @@ void await_asleep(pid_t thread) {
 
 class DeskTest : public testing::Test, private DeskOwner {
  protected:
-  void make(LinearTurns turns = {}, std::optional<cluster::Device> emulated = std::nullopt) {
+  void make(LinearTurns turns = {}, std::optional<cluster::Device> emulated = std::nullopt, store::Cadence cadence = {}) {
     desk.emplace(io,
                  DeskKit{std::make_unique<LinearSource>(std::move(turns)), replica_options(), linear_layout(), epoch_samples, seed,
-                         std::move(emulated)},
+                         std::move(emulated), std::move(cadence)},
                  static_cast<DeskOwner&>(*this));
   }
 
@@ -113,6 +113,7 @@ class DeskTest : public testing::Test, private DeskOwner {
   std::vector<std::uint64_t> steps;  // computed
   std::vector<store::Worth> worths;
   std::vector<Duration> times;
+  std::vector<Duration> stood;
   std::vector<std::string> failures;
   std::optional<Desk> desk;
 
@@ -122,10 +123,11 @@ class DeskTest : public testing::Test, private DeskOwner {
     const auto from = computation->out->floats().subspan(slice.offset, slice.count);
     slices.push_back({computation->order.step.value, id.value, {from.begin(), from.end()}});
   }
-  void computed(const std::shared_ptr<Computation>& computation, const store::Worth& worth, Duration compute) override {
+  void computed(const std::shared_ptr<Computation>& computation, const store::Worth& worth, const DeskTime& time) override {
     steps.push_back(computation->order.step.value);
     worths.push_back(worth);
-    times.push_back(compute);
+    times.push_back(time.compute);
+    stood.push_back(time.stood);
   }
   void failed(const std::string& what) override { failures.push_back(what); }
 };
@@ -192,6 +194,32 @@ TEST_F(DeskTest, AnEmulatedDeviceHasEverythingAtItsEnd) {
   ASSERT_TRUE(run_until(io, [&] { return !steps.empty(); }));
   EXPECT_TRUE(slices.empty());
   EXPECT_EQ(held(*computation->out), by_hand(computation->order, linear_start()));
+}
+
+TEST_F(DeskTest, AnEmulatedDeviceWithACadenceLetsSlicesGoWhenTheirTimeHasCome) {
+  constexpr double samples_per_second = 400;  // 8 samples: 20 ms
+  make({}, a_device(samples_per_second), {{0, 0.1, 0.2, 0}, {1, 0.8, 0.6, 1}});
+  const auto computation = begin(0);
+  lay_all(*computation);
+  ASSERT_TRUE(run_until(io, [&] { return !steps.empty(); }));
+  std::vector<std::uint32_t> order;
+  for (const Slice& slice : slices) order.push_back(slice.slice);
+  EXPECT_EQ(std::set<std::uint32_t>(order.begin(), order.end()).size(), layout.slices.size());
+  EXPECT_LT(std::find(order.begin(), order.end(), 2U), std::find(order.begin(), order.end(), 0U));
+  EXPECT_GE(seconds(times.at(0)), 8 / samples_per_second);
+  EXPECT_EQ(held(*computation->out), by_hand(computation->order, linear_start()));
+}
+
+TEST_F(DeskTest, AnEmulatedDeviceWithACadenceStandsStillForWhatComesLate) {
+  constexpr double late_s = 0.03;
+  make({}, a_device(400), {{0, 0.1, 0.2, 0}, {1, 0.8, 0.6, 1}});
+  const auto computation = begin(0);
+  for (const std::uint32_t s : {0U, 1U, 3U}) lay(*computation, s);
+  while (seconds(clock.now() - computation->began) < late_s) std::this_thread::yield();
+  lay(*computation, 2);
+  ASSERT_TRUE(run_until(io, [&] { return !steps.empty(); }));
+  EXPECT_GE(seconds(stood.at(0)), late_s - 0.2 * 8 / 400) << "it reads that slice after a fifth";
+  EXPECT_GE(seconds(clock.now() - computation->began), seconds(stood.at(0)) + 8.0 / 400) << "the rest comes so much later";
 }
 
 TEST_F(DeskTest, AnotherOrderTakesThePlaceOfOneThatStillWaitsForItsValues) {

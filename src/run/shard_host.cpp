@@ -191,7 +191,7 @@ void ShardHost::send_ready(WorkerId worker) {
     for (const wire::Pulled& slice : pulls.front().slices) {
       const std::span<const std::byte> payload = snapshot->payload(layout_, slice.slice);
       under_way_[next_ticket_] = {snapshot, connection->second};
-      connection->second->send(transport::Parcel{slice, payload, slice.slice.value, next_ticket_++});
+      connection->second->send(transport::Parcel{slice, payload, layout_[slice.slice].priority, next_ticket_++});
       bytes_pulled_ += payload.size();
     }
     pulls.erase(pulls.begin());

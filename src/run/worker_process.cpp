@@ -228,7 +228,7 @@ void WorkerProcess::send(const protocol::Send& send) {
     payload = *leaving.coded;
   }
   leaving_slices_[next_ticket_] = std::move(leaving);
-  to_server(send.to.id)->send(transport::Parcel{*push, payload, push->slice.value, next_ticket_++});
+  to_server(send.to.id)->send(transport::Parcel{*push, payload, desk_->layout()[push->slice].priority, next_ticket_++});
 }
 
 std::shared_ptr<std::vector<std::byte>> WorkerProcess::coded(const wire::Push& push) {
@@ -262,11 +262,11 @@ void WorkerProcess::produced(const std::shared_ptr<Computation>& computation, Sl
   if (life_ && life_->computing == computation) tell(protocol::Produced{computation->order.step, slice});
 }
 
-void WorkerProcess::computed(const std::shared_ptr<Computation>& computation, const store::Worth& worth, Duration compute) {
+void WorkerProcess::computed(const std::shared_ptr<Computation>& computation, const store::Worth& worth, const DeskTime& time) {
   if (!life_ || life_->computing != computation) return;
   const double residual = life_->push ? life_->push->residual_ratio() : 0;
-  tell(protocol::Computed{computation->order.step, worth.loss.sum, worth.squared_norm, worth.finite, compute,
-                          static_cast<std::uint32_t>(worth.samples), residual, worth.most_samples, worth.moved});
+  tell(protocol::Computed{computation->order.step, worth.loss.sum, worth.squared_norm, worth.finite, time.compute,
+                          static_cast<std::uint32_t>(worth.samples), residual, worth.most_samples, worth.moved, time.stood});
   if (life_ && life_->computing == computation) life_->computing.reset();  // else the next step is on the desk already
 }
 

@@ -110,7 +110,7 @@ class WorkerProcess final : private transport::Hears, private DeskOwner {
   void closed(transport::Connection& connection, const Error& why) override;
 
   void produced(const std::shared_ptr<Computation>& computation, SliceId slice) override;
-  void computed(const std::shared_ptr<Computation>& computation, const store::Worth& worth, Duration compute) override;
+  void computed(const std::shared_ptr<Computation>& computation, const store::Worth& worth, const DeskTime& time) override;
   void failed(const std::string& what) override;
 
   boost::asio::io_context& pump_;

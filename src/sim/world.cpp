@@ -1,7 +1,6 @@
 #include "sim/world.h"
 
 #include <algorithm>
-#include <cmath>
 #include <utility>
 
 #include "base/check.h"
@@ -30,6 +29,10 @@ World::World(const WorldOptions& options, policy::Strategy strategy, const polic
   const auto count = static_cast<std::uint32_t>(options_.cluster.nodes.size());
   check(options_.most_samples.empty() || options_.most_samples.size() == count, "each node has a limit, or none has");
   nodes_.resize(count);
+  if (!options_.cadence.empty()) {
+    check(options_.cadence.read.size() == options_.layout.slices.size(), "a cadence has each slice");
+    score_.emplace(options_.cadence);
+  }
   for (std::uint32_t n = 0; n < count; ++n) devices_.emplace_back(options_.cluster, NodeId{n}, options_.seed);
   for (std::uint32_t s = 0; s < options_.cluster.servers; ++s) shards_.emplace_back(ServerId{s}, options_.layout.of(ServerId{s}));
 }
@@ -63,6 +66,14 @@ void World::happen(const What& what) {
                    [&](const ParcelArrives& e) { deliver(network_.arrived(now_, e.parcel)); },
                    [&](const ComputeEnds& e) {
                      if (nodes_[e.node].running && nodes_[e.node].serial == e.serial) end_compute(e.node);
+                   },
+                   [&](const SlicesDue& e) {
+                     Node& node = nodes_[e.node];
+                     if (!node.running || node.serial != e.serial) return;
+                     if (node.paused)
+                       node.missed.emplace_back(e);
+                     else
+                       press_on(e.node);
                    },
                    [&](const WorkerTick& e) {
                      if (!alive(e.connection) || ended_) return;
@@ -107,6 +118,7 @@ void World::start_node(std::uint32_t n) {
   for (const store::Slice& slice : options_.layout.slices) worker.servers_of_slices.push_back(slice.server);
   worker.heartbeat = options_.cluster.heartbeat;
   worker.patience = options_.cluster.silence_deadline;
+  worker.start_early = score_.has_value();
   node.machine.emplace(std::move(worker));
   node.connection = static_cast<std::uint32_t>(connections_.size());
   connections_.push_back({n, std::nullopt});
@@ -122,6 +134,7 @@ void World::stop_node(std::uint32_t n) {
               LossNoticed{node.connection});
   node.machine.reset();
   node.running.reset();
+  node.here.clear();
   node.missed.clear();
   network_.drop_node(n);
 }
@@ -200,21 +213,15 @@ void World::tell_shard(std::uint32_t server, const wire::Message& message) {
   for (const auto& action : shard_actions_) carry_out(server, action);
 }
 
-/// The first boundary between local steps that comes after it landed; the walk takes it in there.
-void World::land(std::uint32_t n, const wire::Pulled& slice) {
-  auto& running = nodes_[n].running;
-  if (!running || running->order.local_steps < 2 || slice.worker != running->order.worker || slice.step <= running->order.step) return;
-  const double done = seconds(now_ - running->began) / seconds(running->ends - running->began);
-  const auto after = static_cast<std::uint32_t>(std::max(1.0, std::ceil(done * running->order.local_steps)));
-  if (after < running->order.local_steps) running->landed.push_back({slice.slice, after});
-}
-
 void World::tell_worker(std::uint32_t node, const protocol::WorkerEvent& event) {
-  if (const auto* arrived = std::get_if<protocol::Arrived>(&event))
-    if (const auto* slice = std::get_if<wire::Pulled>(&arrived->message)) land(node, *slice);
+  const auto* arrived = std::get_if<protocol::Arrived>(&event);
+  const auto* slice = arrived != nullptr ? std::get_if<wire::Pulled>(&arrived->message) : nullptr;
+  if (slice != nullptr) land(node, *slice);
   worker_actions_.clear();
   nodes_[node].machine->step(now_, event, worker_actions_);
   for (const auto& action : worker_actions_) carry_out(node, action);
+  const auto& running = nodes_[node].running;
+  if (slice != nullptr && running && running->streaming && running->streaming->stands()) press_on(node);
 }
 
 void World::carry_out(const protocol::ChiefAction& action) {
@@ -271,27 +278,6 @@ void World::carry_out(std::uint32_t node, const protocol::WorkerAction& action) 
       action);
 }
 
-void World::begin_compute(std::uint32_t n, const wire::Order& order) {
-  Node& node = nodes_[n];
-  node.running = Running{order, now_, {}, {}};
-  ++node.serial;
-  const auto stint = devices_[n].work(now_, order.lease.size(), order.local_steps, order.limit, order.micro);
-  node.running->order.lease.cut(stint.samples);
-  node.running->ends = stint.end;
-  queue_.at(stint.end, ComputeEnds{n, node.serial});
-  tell({.kind = trace::Kind::compute_began, .worker = order.worker, .step = order.step});
-}
-
-void World::end_compute(std::uint32_t n) {
-  const Running done = std::move(*nodes_[n].running);
-  nodes_[n].running.reset();
-  const Contributed result = numbers_.compute(done.order, done.landed);
-  const auto samples = static_cast<std::uint32_t>(done.order.lease.size());
-  tell({.kind = trace::Kind::compute_ended, .worker = done.order.worker, .step = done.order.step, .first = samples});
-  tell_worker(n, protocol::Computed{done.order.step, result.loss_sum, result.squared_norm, result.finite, now_ - done.began, samples,
-                                    result.residual, 0, result.moved});
-}
-
 // Sending ------------------------------------------------------------------------------------------------------------------------------
 
 void World::send_from_chief(const protocol::Send& send) {
@@ -319,12 +305,13 @@ void World::send_from_server(std::uint32_t server, const protocol::Send& send) {
     return post({protocol::peer(ServerId{server}), send.to, 0, send.message}, server_port(server), chief_port);
   const wire::Pulled& slice = std::get<wire::Pulled>(send.message);
   const std::uint32_t n = connections_[connection_of_worker_[slice.worker.value]].node;
-  network_.send(now_, {server_port(server), node_port(n), slice.slice.value, bytes_of(slice.slice, slice.bits), slice});
+  network_.send(now_, {server_port(server), node_port(n), options_.layout[slice.slice].priority, bytes_of(slice.slice, slice.bits), slice});
 }
 
 void World::send_from_worker(std::uint32_t n, const protocol::Send& send) {
   if (const auto* push = std::get_if<wire::Push>(&send.message))
-    return network_.send(now_, {node_port(n), server_port(send.to.id), push->slice.value, bytes_of(push->slice, push->bits), *push});
+    return network_.send(
+        now_, {node_port(n), server_port(send.to.id), options_.layout[push->slice].priority, bytes_of(push->slice, push->bits), *push});
   const auto id = nodes_[n].machine->id();
   const std::uint32_t connection = nodes_[n].connection;
   post({id ? protocol::peer(*id) : protocol::guest(connection), send.to, connection, send.message}, node_port(n), chief_port);

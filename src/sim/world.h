@@ -19,6 +19,8 @@
 #include "sim/event_queue.h"
 #include "sim/network.h"
 #include "sim/numbers.h"
+#include "sim/streaming.h"
+#include "store/cadence.h"
 #include "store/layout.h"
 #include "trace/event.h"
 
@@ -28,6 +30,7 @@ struct WorldOptions {
   cluster::Spec cluster;
   protocol::ChiefOptions chief;
   store::Layout layout;
+  store::Cadence cadence;                   // empty: devices begin when the last slice is here and push when they are done
   std::vector<std::uint32_t> most_samples;  // of one step, by node, 0 for no limit; empty: nobody has one
   std::uint64_t seed = 0;
   std::optional<std::uint64_t>
@@ -62,6 +65,10 @@ class World {
     std::uint32_t node;
     std::uint32_t serial;
   };
+  struct SlicesDue {  // a device that streams reads or makes some
+    std::uint32_t node;
+    std::uint32_t serial;
+  };
   struct WorkerTick {
     std::uint32_t connection;
   };
@@ -76,8 +83,8 @@ class World {
   struct LossNoticed {  // the chief's side of a connection has broken
     std::uint32_t connection;
   };
-  using What = std::variant<Control, EgressFree, ParcelReaches, ParcelArrives, ComputeEnds, WorkerTick, ChiefTick, TimeIsUp, FaultStrikes,
-                            PauseEnds, LossNoticed>;
+  using What = std::variant<Control, EgressFree, ParcelReaches, ParcelArrives, ComputeEnds, SlicesDue, WorkerTick, ChiefTick, TimeIsUp,
+                            FaultStrikes, PauseEnds, LossNoticed>;
 
   struct Letter {
     protocol::Peer from;
@@ -90,6 +97,7 @@ class World {
     Instant began;
     Instant ends{};
     std::vector<Landed> landed;  // of newer parameters, while it takes local steps
+    std::optional<Streaming> streaming;
   };
   struct Node {
     std::optional<protocol::Worker> machine;  // absent: nobody home
@@ -99,6 +107,8 @@ class World {
     bool paused = false;
     Instant paused_until{};
     std::deque<What> missed;  // what came in while paused
+    using PullKey = std::pair<WorkerId, Step>;
+    std::map<PullKey, std::vector<bool>> here;  // of the parameters that may still be needed, by slice; only when devices stream
   };
   /// One life of one node's machine. What is sent on it after that life reaches nobody.
   struct Connection {
@@ -123,6 +133,7 @@ class World {
   void land(std::uint32_t n, const wire::Pulled& slice);
   void begin_compute(std::uint32_t node, const wire::Order& order);
   void end_compute(std::uint32_t node);
+  void press_on(std::uint32_t node);
 
   void send_from_chief(const protocol::Send& send);
   void send_from_server(std::uint32_t server, const protocol::Send& send);
@@ -144,6 +155,7 @@ class World {
   std::vector<Node> nodes_;
   std::vector<Connection> connections_;
   std::vector<std::uint32_t> connection_of_worker_;  // by WorkerId
+  std::optional<Score> score_;                       // absent: nobody streams
   std::vector<Letter> letters_;
   std::vector<std::uint32_t> unused_letters_;
   std::map<Version, std::uint64_t> evaluations_;                    // asked for, not yet done: samples counted then

@@ -97,6 +97,48 @@ TEST(World, ABspStepOnUnequalWorkersTakesWhatItTakesByHand) {
   EXPECT_NEAR(ran.summary.time().wait_s / ran.summary.time().total(), waiting / (4 * step), 0.02 * waiting / (4 * step));
 }
 
+/// Two slices, the second read after a sixth and made after two thirds of a step.
+WorldOptions streaming_cluster(double speed, std::uint64_t updates) {
+  WorldOptions world = cluster_of({speed}, updates);
+  const std::vector<store::TensorPlace> tensors{{0, 1000, store::SliceKind::parameter}, {1000, 1000, store::SliceKind::parameter}};
+  world.layout = store::cut(tensors, 1000, 1);
+  world.cadence = store::cadence(world.layout, tensors, std::vector<std::uint32_t>{0, 1}, std::vector<double>{1, 1});
+  return world;
+}
+
+TEST(World, ADeviceThatStreamsBeginsWithTheFirstSliceAndEndsWithTheLastInItsHands) {
+  constexpr std::uint64_t updates = 10;
+  const double compute = 0.002 + batch / 250.0;  // so long that the second slice is here when it is read, and gone when the first is made
+  const Ran ran = run(streaming_cluster(1, updates));
+  const double step = latency_s + slice_s + compute + slice_s + latency_s;
+  EXPECT_NEAR(seconds(ran.ending.ended), latency_s + updates * step, 1e-6);
+  EXPECT_NEAR(ran.summary.time().compute_s, updates * compute, 1e-6);
+}
+
+TEST(World, ADeviceThatStreamsStandsStillForWhatItReads) {
+  constexpr std::uint64_t updates = 10;
+  const double compute = 0.002 + batch / 10000.0;
+  const double stood = slice_s - compute / 6;
+  const double second_is_out = 2 * compute / 3 + slice_s;  // the link is busy with it when the first is made
+  ASSERT_GT(stood, 0);
+  ASSERT_GT(second_is_out, compute);
+  const Ran ran = run(streaming_cluster(40, updates));
+  const double step = latency_s + slice_s + stood + second_is_out + slice_s + latency_s;
+  EXPECT_NEAR(seconds(ran.ending.ended), latency_s + updates * step, 1e-6);
+  EXPECT_NEAR(ran.summary.time().compute_s, updates * compute, 1e-6) << "standing still is not computing";
+  EXPECT_NEAR(ran.of(Kind::compute_ended).at(3).value, stood, 1e-8);
+}
+
+TEST(World, ADeviceThatStreamsLosesNothingWhenItIsKilledOrPaused) {
+  WorldOptions world = streaming_cluster(1, 20);
+  world.cluster.nodes.push_back(world.cluster.nodes.front());
+  world.chief.quorum = 2;
+  world.cluster.faults = {fault(FaultKind::pause, 1.1, 0.7), fault(FaultKind::kill, 3.3), fault(FaultKind::join, 4)};
+  const Ran ran = run(world);
+  EXPECT_EQ(ran.ending.samples, 20U * batch);
+  EXPECT_EQ(ran.of(Kind::joined).size(), 3U);
+}
+
 TEST(World, WithoutWaitingEveryWorkerGoesAtItsOwnPace) {
   const Ran ran = run(cluster_of({4, 1}, 1000), "asp");  // 64 samples each
   const std::vector<trace::WorkerSummary> workers = ran.summary.workers();

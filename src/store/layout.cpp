@@ -40,6 +40,16 @@ void append_pieces(std::vector<Slice>& slices, const TensorPlace& tensor, std::u
   }
 }
 
+void give_priorities(std::vector<Slice>& slices, bool as_made) {
+  const auto count = static_cast<std::uint32_t>(slices.size());
+  for (std::uint32_t id = 0; id < count; ++id) {
+    if (as_made)
+      slices[id].priority = count - 1 - id;
+    else
+      slices[id].priority = slices[id].kind == SliceKind::statistic ? 0 : id;
+  }
+}
+
 void spread(std::vector<Slice>& slices, std::uint32_t servers) {
   std::vector<std::uint64_t> load(servers);
   for (Slice& slice : slices) {
@@ -58,17 +68,21 @@ std::vector<SliceId> Layout::of(ServerId server) const {
   return ids;
 }
 
-Layout cut(std::span<const TensorPlace> tensors, std::uint64_t slice_values, std::uint32_t servers) {
+Layout cut(std::span<const TensorPlace> tensors, std::uint64_t slice_values, std::uint32_t servers, const Cutting& cutting) {
   check(slice_values >= 1, "a slice holds at least one value");
   check(servers >= 1, "there is at least one server");
   require_forward_order(tensors);
   Layout layout;
   layout.servers = servers;
   for (const TensorPlace& tensor : tensors) {
-    append_pieces(layout.slices, tensor, slice_values);
+    if (!cutting.whole_tensors)
+      append_pieces(layout.slices, tensor, slice_values);
+    else if (tensor.count > 0)
+      layout.slices.push_back({tensor.offset, tensor.count, tensor.kind, {}, tensor.least_bits});
     layout.values += tensor.count;
   }
   spread(layout.slices, servers);
+  give_priorities(layout.slices, cutting.as_made);
   return layout;
 }
 

@@ -24,14 +24,15 @@ struct TensorPlace {
   std::uint8_t least_bits = 2;  // that its values need on the wire
 };
 
-/// Values [offset, offset+count) of the flat buffer: the unit of sending, applying and priority. A lower id is needed earlier in the
-/// forward pass.
+/// Values [offset, offset+count) of the flat buffer: the unit of sending, applying and priority. A parameter slice of a lower id is needed
+/// earlier in the forward pass.
 struct Slice {
   std::uint64_t offset{};
   std::uint64_t count{};  // never 0
   SliceKind kind{};
   ServerId server;
   std::uint8_t least_bits = 2;
+  std::uint32_t priority = 0;  // on the wire: lower goes first
   /// How many bits a value takes when the order is for `bits`.
   [[nodiscard]] std::uint8_t bits(std::uint8_t ordered) const { return std::max(ordered, least_bits); }
 };
@@ -45,9 +46,16 @@ struct Layout {
   [[nodiscard]] std::vector<SliceId> of(ServerId server) const;
 };
 
+/// How slices are made and which go first, where it is not as usual: as most systems do it, to be compared with.
+struct Cutting {
+  bool whole_tensors = false;  // each tensor is one slice, whatever its size
+  bool as_made = false;        // both ways in the order in which backward makes them, the last layer first
+};
+
 /// Cuts at `slice_values` values (>= 1): a larger tensor is split into nearly equal pieces, neighbours of one kind and precision are merged
 /// up to it. Each slice, in order, goes to the server (>= 1 of them) that holds the fewest values so far. So the servers' loads differ by
-/// at most one slice, and the layers needed first are spread over all of them.
-Layout cut(std::span<const TensorPlace> tensors, std::uint64_t slice_values, std::uint32_t servers);
+/// at most one slice, and the layers needed first are spread over all of them. What forward needs first has the highest priority:
+/// statistics, then parameters by id.
+Layout cut(std::span<const TensorPlace> tensors, std::uint64_t slice_values, std::uint32_t servers, const Cutting& cutting = {});
 
 }  // namespace motley::store

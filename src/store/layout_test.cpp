@@ -54,6 +54,22 @@ TEST(Cut, TensorsOutOfOrderAreOurBug) {
   EXPECT_THROW(cut(statistics_first, 10, 1), Bug);
 }
 
+TEST(Cut, WholeTensorsAreNeitherSplitNorMerged) {
+  EXPECT_EQ(counts(cut(places({30, 250, 0, 1}, {2, 2}), 100, 1, {.whole_tensors = true})), (Counts{30, 250, 1, 2, 2}));
+}
+
+std::vector<std::uint32_t> priorities(const Layout& layout) {
+  std::vector<std::uint32_t> out;
+  for (const Slice& slice : layout.slices) out.push_back(slice.priority);
+  return out;
+}
+
+TEST(Cut, WhatForwardNeedsFirstGoesFirst) {
+  using Priorities = std::vector<std::uint32_t>;
+  EXPECT_EQ(priorities(cut(places({100, 100, 100}, {7}), 100, 2)), (Priorities{0, 1, 2, 0})) << "every block reads its statistics";
+  EXPECT_EQ(priorities(cut(places({100, 100, 100}, {7}), 100, 2, {.as_made = true})), (Priorities{3, 2, 1, 0}));
+}
+
 TEST(Layout, EveryServerKnowsItsSlicesInOrder) {
   const Layout layout = cut(places({100, 100, 100, 100}), 100, 2);
   EXPECT_EQ(layout.of(ServerId{0}), (std::vector<SliceId>{{0}, {2}}));

@@ -23,6 +23,7 @@ std::span<const Activity::Ended> Activity::told(const Event& e) {
       break;
     case Kind::compute_ended:
       if (workers_[e.worker.value].cancelled == e.step) break;
+      stood(e.worker, from_seconds(e.value), e.at);
       workers_[e.worker.value].computing = false;
       ++workers_[e.worker.value].computed;
       settle(e.worker, e.at);
@@ -77,6 +78,15 @@ void Activity::settle(WorkerId worker, Instant now) {
   else if (lane.released > lane.computed)
     next = Doing::receive;
   if (next != lane.doing) turn(worker, next, now);
+}
+
+/// Parameters came in while it computed, and it had to wait for some: told as one stretch at the beginning.
+void Activity::stood(WorkerId worker, Duration how_long, Instant now) {
+  Now& lane = workers_[worker.value];
+  if (how_long <= Duration{0} || !lane.here || lane.doing != Doing::compute) return;
+  const Instant until = std::min(now, lane.since + how_long);
+  ended_.push_back({worker, {lane.since, until, Doing::receive}});
+  lane.since = until;
 }
 
 void Activity::turn(WorkerId worker, Doing next, Instant now) {

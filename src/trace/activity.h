@@ -44,6 +44,7 @@ class Activity {
   };
   void settle(WorkerId worker, Instant now);
   void turn(WorkerId worker, Doing next, Instant now);
+  void stood(WorkerId worker, Duration how_long, Instant now);
   void go(WorkerId worker, Instant now);
 
   std::vector<Now> workers_;  // by WorkerId

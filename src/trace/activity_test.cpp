@@ -11,10 +11,10 @@ namespace motley::trace {
 namespace {
 
 /// "w0 compute 2-5", for each stretch that this event ends.
-std::string ended_by(Activity& activity, double at_s, Kind kind, std::uint32_t worker = 0) {
+std::string ended_by(Activity& activity, double at_s, Kind kind, std::uint32_t worker = 0, double value = 0) {
   constexpr std::array names{"compute", "send", "wait", "receive"};
   std::string out;
-  for (const auto& [who, stretch] : activity.told({.at = at_seconds(at_s), .kind = kind, .worker = {worker}}))
+  for (const auto& [who, stretch] : activity.told({.at = at_seconds(at_s), .kind = kind, .worker = {worker}, .value = value}))
     out += fmt::format("{}w{} {} {}-{}", out.empty() ? "" : ", ", who.value, names.at(static_cast<std::size_t>(stretch.doing)),
                        seconds(stretch.from), seconds(stretch.to));
   return out;
@@ -30,6 +30,17 @@ TEST(Activity, GoesThroughAStep) {
   EXPECT_EQ(ended_by(activity, 7, Kind::held), "");
   EXPECT_EQ(ended_by(activity, 8, Kind::released), "w0 wait 6-8");
   EXPECT_EQ(ended_by(activity, 9, Kind::dropped), "w0 receive 8-9");
+}
+
+TEST(Activity, StandingStillForParametersIsReceiving) {
+  Activity activity;
+  ended_by(activity, 1, Kind::joined);
+  ended_by(activity, 2, Kind::released);
+  ended_by(activity, 3, Kind::compute_began);
+  EXPECT_EQ(ended_by(activity, 8, Kind::compute_ended, 0, 2), "w0 receive 3-5, w0 compute 5-8");
+  ended_by(activity, 9, Kind::contributed);
+  ended_by(activity, 9, Kind::compute_began);
+  EXPECT_EQ(ended_by(activity, 10, Kind::compute_ended, 0, 7), "w0 receive 9-10, w0 compute 10-10") << "it says more than there was";
 }
 
 TEST(Activity, WhoLeftDoesNothingMore) {

@@ -15,8 +15,8 @@ enum class Kind : std::uint8_t {
   ordered,        // worker step version; first = samples, last = local steps
   leased,         // worker step; first..last = positions, epoch
   released,       // worker step version; why; value, second = bits of push and pull: the servers begin to send it parameters
-  compute_began,  // worker step: the order and the last slice have arrived
-  compute_ended,  // worker step; first = samples
+  compute_began,  // worker step: the order and the last slice have arrived, or the first where parameters come in while it computes
+  compute_ended,  // worker step; first = samples; value = seconds of it in which the device stood still for parameters
   contributed,    // worker step; version = base; first = samples; value = mean loss, second = seconds that its parameters travelled: every
                   // server has it all
   applied,        // version; first = parts; value = rate

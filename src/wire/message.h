@@ -51,6 +51,7 @@ struct Contributed {
   double residual{};             // what rounding kept back of the contribution before, as a part of it
   std::uint32_t most_samples{};  // one step cannot have more than this, as it turned out; 0: no news
   double moved{};                // squared norm of the update that made `base`, as this worker has seen it; 0: it has not
+  Duration stood{};              // still for parameters, after the first of them had come; not part of `compute`
 };
 /// Said when there was nothing else to say for a while.
 struct Heartbeat {
@@ -231,7 +232,7 @@ BOOST_DESCRIBE_STRUCT(CarriedAll, (), (version, pieces, optimizer_updates, rate)
 BOOST_DESCRIBE_STRUCT(Hello, (), (node, attempt, most_samples, seat))
 BOOST_DESCRIBE_STRUCT(Contributed, (),
                       (worker, step, base, samples, local_steps, loss_sum, squared_norm, finite, compute, pull, residual, most_samples,
-                       moved))
+                       moved, stood))
 BOOST_DESCRIBE_STRUCT(Began, (), (worker, step))
 BOOST_DESCRIBE_STRUCT(Heartbeat, (), (worker))
 BOOST_DESCRIBE_STRUCT(Leaving, (), (worker))

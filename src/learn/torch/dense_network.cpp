@@ -87,6 +87,17 @@ class DenseNetwork final : public Network {
     return bytes;
   }
 
+  std::vector<BlockProfile> profile(const at::Tensor&) override {
+    std::vector<BlockProfile> result;
+    for (std::size_t i = 0; i < layers_.size(); ++i) {
+      const auto to = static_cast<std::uint64_t>(layers_[i].to);
+      const std::uint64_t outputs = i + 1 < layers_.size() ? 2 : 1;  // the product, and what the rectifier lets through
+      const double products = static_cast<double>(layers_[i].from) * static_cast<double>(to);
+      result.push_back({"", products + static_cast<double>((outputs - 1) * to), 0, to * sizeof(float), outputs * to * sizeof(float)});
+    }
+    return result;
+  }
+
  private:
   [[nodiscard]] at::Tensor weight(std::size_t i) const { return read_only(values_ + layers_[i].weight, {layers_[i].to, layers_[i].from}); }
 

@@ -4,6 +4,7 @@
 
 #include "learn/torch/allocations.h"
 #include "learn/torch/network.h"
+#include "learn/torch/work.h"
 
 namespace motley::learn {
 
@@ -69,6 +70,19 @@ class GraphNetwork final : public Network {
     for (Cut& cut : cuts_) cut.forget();
     before_ = {};
     return 2 * allocations.bytes();
+  }
+
+  std::vector<BlockProfile> profile(const at::Tensor& sample) override {
+    const c10::AutoGradMode graph(false);
+    std::vector<BlockProfile> result;
+    at::Tensor x = sample;
+    for (const auto& block : blocks_) {
+      const Work work;
+      const Allocations allocations;
+      x = block->forward(x, Mode::training);
+      result.push_back({"", work.multiply_adds(), 0, x.nbytes(), allocations.bytes()});
+    }
+    return result;
   }
 
  private:

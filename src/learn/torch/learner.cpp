@@ -78,6 +78,14 @@ class TorchLearner final : public Learner {
   const ModelShape& shape() const override { return model_.shape; }
   std::uint64_t activation_bytes_per_sample() const override { return activation_bytes_; }
 
+  std::vector<BlockProfile> profile() override {
+    std::vector<BlockProfile> blocks = network_->profile(batch_.blank());
+    for (std::size_t b = 0; b < blocks.size(); ++b) blocks[b].name = model_.blocks[b]->name();
+    for (const Tensor& tensor : shape().tensors)
+      if (tensor.kind == TensorKind::parameter) blocks[tensor.block].parameters += tensor.count;
+    return blocks;
+  }
+
   void initialize(std::uint64_t seed, std::span<float> values) override {
     check(values.size() == shape().values(), "values has room for the whole model");
     fill_initial(model_, seed, values);

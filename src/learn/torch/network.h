@@ -26,6 +26,9 @@ class Network {
   /// Bytes between the layers for each sample of a training step: what each of them puts out and its gradient. An upper estimate, from
   /// one sample (its values do not matter). Not between forward and backward.
   virtual std::uint64_t activation_bytes_per_sample(const at::Tensor& sample) = 0;
+
+  /// Work, output and kept bytes of each block for one sample. Not between forward and backward.
+  virtual std::vector<BlockProfile> profile(const at::Tensor& sample) = 0;
 };
 
 /// Any model; binds its slots, so the model must outlive the network and have no other.

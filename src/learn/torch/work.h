@@ -1,0 +1,30 @@
+// Counts the arithmetic of torch's operations on this thread while it lives: torch's own door for profilers.
+//
+// Rule: an operation costs a multiply-add for each term of each value it puts out: the reduced width for matrix products and convolutions,
+//   one for all others. Counted from shapes, so it is the same on every machine.
+#pragma once
+#include <ATen/record_function.h>
+
+#include <memory>
+
+namespace motley::learn {
+
+/// One at a time on a thread.
+class Work {
+ public:
+  Work();
+  ~Work();
+  Work(const Work&) = delete;
+  Work& operator=(const Work&) = delete;
+  [[nodiscard]] double multiply_adds() const { return multiply_adds_; }
+
+ private:
+  static std::unique_ptr<at::ObserverContext> began(const at::RecordFunction& operation);
+  static void ended(const at::RecordFunction& operation, at::ObserverContext* context);
+
+  at::CallbackHandle handle_;
+  int depth_ = 0;  // operations under way: what others are made of does not count again
+  double multiply_adds_ = 0;
+};
+
+}  // namespace motley::learn
