@@ -115,13 +115,13 @@ multistep() {
   compare multistep multistep-priority "Slices by priority, parameters coming in during forward: vgg11-heavy" 3 examples/vgg11-heavy.toml bsp,lb-bsp
   compare multistep multistep-fifo "The same with whole tensors, first in, first out" 3 examples/vgg11-heavy.toml bsp,lb-bsp \
     --set 'wire.unit="tensor"' --set 'wire.order="fifo"'
-  # Small networks on small pictures, when their files are there: CIFAR10=folder, CIFAR100=folder.
+  # Small networks on small pictures, when their files are there: CIFAR10=folder, CIFAR100=folder, and CIFAR_NOTE if they are not whole.
   for cell in cifar10 cifar100; do
     local folder=${cell^^}
     [[ -n ${!folder:-} ]] || continue
-    compare multistep multistep-$cell "resnet20 on $cell, a shortened schedule of 4 epochs: 4421-heavy" 3 examples/4421-heavy.toml \
-      bsp,lb-bsp,local-sgd,multistep --set 'model.kind="resnet20"' --set "data.kind=\"$cell\"" --set "data.path=\"${!folder}\"" \
-      --set optimizer.lr=0.05 --set job.max_epochs=4 --set job.target_accuracy=0.3
+    compare multistep multistep-$cell "resnet20 of 8 channels on $cell${CIFAR_NOTE:+ ($CIFAR_NOTE)}, a shortened schedule of 6 epochs: 4421-heavy" 3 examples/4421-heavy.toml \
+      bsp,lb-bsp,local-sgd,multistep --set 'model.kind="resnet20"' --set model.width=8 --set "data.kind=\"$cell\"" --set "data.path=\"${!folder}\"" \
+      --set optimizer.lr=0.05 --set job.max_epochs=6 --set job.target_accuracy=0.3
   done
   finish multistep
 }

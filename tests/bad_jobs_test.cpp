@@ -39,7 +39,7 @@ std::vector<BadJob> bad_jobs_of_training() {
   return {
       {"UnknownKey", "[job]\nmax_epoch = 3" + workers, 2, "job.max_epoch", {"found an unknown key", "did you mean max_epochs?"}},
       {"UnknownSection", "[jobs]\nseed = 1" + workers, 1, "jobs", {"found an unknown key", "did you mean job?"}},
-      {"PipelineIsNotThereYet", "[pipeline]\nstages = 4" + workers, 1, "pipeline", {"found an unknown key"}},
+      {"ScheduleOfAPipelineUnknown", "[pipeline]\nschedule = \"gpip\"" + workers, 2, "pipeline.schedule", {"did you mean gpipe?"}},
       {"SectionIsNoTable", "job = 3" + workers, 1, "job", {"found an integer 3", "expected a table, [job]"}},
       {"SeedIsText", "[job]\nseed = \"x\"" + workers, 2, "job.seed", {"found a string \"x\"", "expected an integer of at least 0"}},
       {"SeedIsNegative", "[job]\nseed = -1" + workers, 2, "job.seed", {"found -1"}},
@@ -127,6 +127,13 @@ std::vector<BadJob> bad_jobs_of_training() {
        {"found a knob that bsp does not take"}},
       {"LookaheadTooFar", "[strategy]\nlookahead = 1000" + workers, 2, "strategy.lookahead", {"found 1000", "from 0 to 64"}},
       {"StepsZero", "[strategy]\nkind = \"local-sgd\"\nsteps = 0" + workers, 3, "strategy.steps", {"found 0"}},
+      {"MoreMicroBatchesThanSamples",
+       "[batch]\nglobal = 8\n[pipeline]\nmicro_batches = 9" + workers,
+       4,
+       "pipeline.micro_batches",
+       {"found 9", "expected at most 8"}},
+      {"BoundariesDescend", "[pipeline]\nboundaries = [3, 3]" + workers, 2, "pipeline.boundaries", {"expected numbers that ascend"}},
+      {"WireOrderUnknown", "[wire]\norder = \"lifo\"" + workers, 2, "wire.order", {"found \"lifo\"", "\"priority\", \"fifo\""}},
       {"SliceWithoutUnit", "[wire]\nslice = \"64 apples\"" + workers, 2, "wire.slice", {"found a string \"64 apples\"", "\"64KiB\""}},
       {"SliceOdd", "[wire]\nslice = 1001" + workers, 2, "wire.slice", {"found 1001", "a multiple of 4"}},
   };

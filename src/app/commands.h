@@ -25,6 +25,7 @@ void add_work(CLI::App& app, int& exit_code);
 void add_replay(CLI::App& app, int& exit_code);
 void add_simulate(CLI::App& app, int& exit_code);
 void add_compare(CLI::App& app, int& exit_code);
+void add_plan(CLI::App& app, int& exit_code);
 void add_doctor(CLI::App& app, int& exit_code);
 void add_bench(CLI::App& app, int& exit_code);
 

@@ -96,6 +96,7 @@ Result<Job> read_document(const Value& document, const std::filesystem::path& fi
   read_wire(root.section("wire"), job);
   read_cluster(root.section("cluster"), job);
   read_batch(root.section("batch"), job);
+  read_pipeline(root.section("pipeline"), job);
   read_strategy_section(root.section("strategy"), job.strategy);
   root.finish();
   if (!complaints.empty()) return complaints.error();

@@ -17,6 +17,16 @@
 
 namespace motley::app {
 
+/// [pipeline]: a model cut across the nodes.
+struct PipelineSpec {
+  std::string schedule = "adapipe";
+  std::string cut = "planned";            // or "uniform"
+  std::vector<std::uint32_t> boundaries;  // of a cut by hand: the first block of each stage after the first
+  std::uint32_t stages = 0;               // at most; 0: as many as there are nodes
+  std::uint32_t micro_batches = 0;        // 0: two for each stage
+  std::filesystem::path profile;          // empty: the model's arithmetic is counted
+};
+
 struct Job {
   std::string name;  // default: the file's name without its ending
   std::filesystem::path file;
@@ -39,6 +49,7 @@ struct Job {
   std::uint64_t slice_bytes = 65536;  // [wire] slice
   store::Cutting cutting;             // [wire] unit, order
   bool streams = false;               // [wire] stream: devices that are only described read and make slices block by block too
+  PipelineSpec pipeline;
   cluster::Spec cluster;
 };
 

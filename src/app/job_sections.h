@@ -13,6 +13,7 @@ void read_optimizer(Reader section, Job& job);                               // 
 void read_wire(Reader section, Job& job);                                    // [wire]
 void read_cluster(Reader section, Job& job);                                 // [cluster] and all below it
 void read_batch(Reader section, Job& job);                                   // [batch]; counts the cluster's nodes
+void read_pipeline(Reader section, Job& job);                                // [pipeline]; reads the batch
 void read_strategy_section(Reader section, policy::StrategySpec& strategy);  // [strategy]
 
 /// An entry of a strategy list as the table that [strategy] would be; `where` is what its errors call it.

@@ -18,6 +18,7 @@ int main(int argc, char** argv) {
     motley::app::add_train(app, exit_code);
     motley::app::add_simulate(app, exit_code);
     motley::app::add_compare(app, exit_code);
+    motley::app::add_plan(app, exit_code);
     motley::app::add_serve(app, exit_code);
     motley::app::add_hold(app, exit_code);
     motley::app::add_work(app, exit_code);

@@ -4,7 +4,7 @@
 //   values would travel at level L, progress per second is predicted as
 //     overlap 0, one level for all:        worth(L) / (T + max c_i(L))
 //     overlap 1, each the highest level    .92 * worth(lowest of them) / max(T, c_i)
-//       whose travel hides under .9 T:
+//       whose travel hides under .7 T:
 //   and the better one is taken when it is better by 3 %. At overlap 0 a worker with a good link takes the highest level that nobody waits
 //   for. A worker whose residual is more than half of what it pushes (error feedback falls behind) goes one level up for 100 updates.
 // Overlap 1, unless the user has decided, is only used in the middle: after the first hundredth of training (at least 20 updates), before

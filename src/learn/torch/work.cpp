@@ -26,6 +26,12 @@ double terms(const at::RecordFunction& operation) {
   return (product || sum_of_product) && left.defined() ? static_cast<double>(left.size(-1)) : 1;
 }
 
+/// What an operation reads can only be looked at when it begins.
+struct Read final : at::ObserverContext {
+  double terms = 1;
+  at::Tensor first;
+};
+
 }  // namespace
 
 Work::Work()
@@ -41,22 +47,25 @@ Work::~Work() {
   at::removeCallback(handle_);
 }
 
-std::unique_ptr<at::ObserverContext> Work::began(const at::RecordFunction&) {
-  if (counting != nullptr) ++counting->depth_;
-  return nullptr;
+std::unique_ptr<at::ObserverContext> Work::began(const at::RecordFunction& operation) {
+  if (counting == nullptr || ++counting->depth_ > 1) return nullptr;
+  const auto inputs = operation.inputs();
+  auto read = std::make_unique<Read>();
+  read->terms = terms(operation);
+  if (!inputs.empty() && inputs[0].isTensor()) read->first = inputs[0].toTensor();
+  return read;
 }
 
-void Work::ended(const at::RecordFunction& operation, at::ObserverContext*) {
-  if (counting == nullptr || --counting->depth_ > 0) return;
-  const auto inputs = operation.inputs();
-  const at::Tensor first = !inputs.empty() && inputs[0].isTensor() ? inputs[0].toTensor() : at::Tensor();
+void Work::ended(const at::RecordFunction& operation, at::ObserverContext* context) {
+  if (counting == nullptr || --counting->depth_ > 0 || context == nullptr) return;
+  const Read& read = *static_cast<const Read*>(context);
   double values = 0;
   for (const c10::IValue& output : operation.outputs()) {
     const at::Tensor tensor = output.isTensor() ? output.toTensor() : at::Tensor();
-    const bool view = tensor.defined() && first.defined() && tensor.is_alias_of(first);
+    const bool view = tensor.defined() && read.first.defined() && tensor.is_alias_of(read.first);
     if (tensor.defined() && !view) values += static_cast<double>(tensor.numel());
   }
-  counting->multiply_adds_ += values * terms(operation);
+  counting->multiply_adds_ += values * read.terms;
 }
 
 }  // namespace motley::learn

@@ -1,0 +1,173 @@
+#include "app/pipeline.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <numeric>
+
+#include "app/toml_reader.h"
+
+namespace motley::app {
+namespace {
+
+/// One sample on a device that does one sample of the whole model a second.
+struct Profiled {
+  std::vector<plan::Block> blocks;
+};
+
+Result<Profiled> read_profile(const std::filesystem::path& file) {
+  const auto document = load_toml(file);
+  if (!document) return document.error();
+  Complaints complaints;
+  Reader root(*document, "", complaints);
+  Profiled profile;
+  const Bounds some = at_least(0).no_more_than(1e15);
+  for (Reader& section : root.sections("block", required)) {
+    plan::Block block;
+    section.name("name", block.name, "what plans call it", required);
+    section.number("forward_s", block.forward_s, some, "seconds of its forward, for one sample", required);
+    section.number("input_s", block.input_s, some, "seconds of the gradient of its inputs", required);
+    section.number("weight_s", block.weight_s, some, "seconds of the gradient of its weights", required);
+    section.number("output_bytes", block.output_bytes, some, "that the next block reads", required);
+    section.number("kept_bytes", block.kept_bytes, some, "that its backward needs", required);
+    section.number("parameter_bytes", block.parameter_bytes, some, "of its parameters", required);
+    section.finish();
+    profile.blocks.push_back(std::move(block));
+  }
+  root.finish();
+  if (!complaints.empty()) return complaints.error();
+  double work = 0;
+  for (const plan::Block& block : profile.blocks) work += block.work_s();
+  if (work <= 0)
+    return bad_input(fmt::format("{}: block: found blocks that take no time at all, expected some forward_s, input_s or weight_s above 0",
+                                 file.string()));
+  for (plan::Block& block : profile.blocks)  // a node's speed is that of the whole model
+    for (double* part : {&block.forward_s, &block.input_s, &block.weight_s}) *part /= work;
+  return profile;
+}
+
+/// By the arithmetic of each block: forward, gradient of inputs and gradient of weights take a third each.
+Result<Profiled> count_profile(const Job& job, const Material& material) {
+  if (job.timing_only)
+    return bad_input(
+        fmt::format("{}: pipeline.profile: found none, expected a file of blocks, because model.kind is \"none\"", job.file.string()));
+  auto learner = learn::make_learner(job.model, material.data);
+  if (!learner) return learner.error();
+  const std::vector<learn::BlockProfile> blocks = (*learner)->profile();
+  const double all = std::accumulate(blocks.begin(), blocks.end(), 0.0, [](double sum, const auto& block) { return sum + block.work; });
+  Profiled profile;
+  for (const learn::BlockProfile& block : blocks) {
+    const double third = block.work / all / 3;
+    profile.blocks.push_back({block.name, third, third, third, static_cast<double>(block.output_bytes),
+                              static_cast<double>(block.kept_bytes), static_cast<double>(block.parameters * sizeof(float))});
+  }
+  return profile;
+}
+
+plan::Between between_nodes(const cluster::Spec& spec, const cluster::Node& from, const cluster::Node& to) {
+  plan::Between link{std::min(from.link.up_bytes_per_second, to.link.down_bytes_per_second),
+                     seconds(from.link.latency) + seconds(to.link.latency)};
+  if (from.group == to.group) return link;
+  if (from.group) {
+    const cluster::Link& up = spec.groups[*from.group].uplink;
+    link.bytes_per_second = std::min(link.bytes_per_second, up.up_bytes_per_second);
+    link.latency_s += seconds(up.latency);
+  }
+  if (to.group) {
+    const cluster::Link& down = spec.groups[*to.group].uplink;
+    link.bytes_per_second = std::min(link.bytes_per_second, down.down_bytes_per_second);
+    link.latency_s += seconds(down.latency);
+  }
+  return link;
+}
+
+Result<plan::Cut> manual(const Job& job, const plan::Problem& problem) {
+  plan::Cut cut;
+  std::uint32_t first = 0;
+  for (const std::uint32_t boundary : job.pipeline.boundaries) {
+    cut.push_back({first, boundary, static_cast<std::uint32_t>(cut.size())});
+    first = boundary;
+  }
+  cut.push_back({first, static_cast<std::uint32_t>(problem.blocks.size()), static_cast<std::uint32_t>(cut.size())});
+  if (!plan::sound(problem, cut))
+    return bad_input(
+        fmt::format("{}: pipeline.boundaries: found {} stages up to block {}, expected at most {} (one for each node), and "
+                    "boundaries below {} (the model's blocks)",
+                    job.file.string(), cut.size(), first, problem.devices.size(), problem.blocks.size()));
+  return cut;
+}
+
+Error does_not_fit(const Job& job, const plan::Problem& problem, const plan::Stage& stage, std::uint32_t number, double bytes) {
+  return bad_input(fmt::format(
+      "{}: cluster.node.memory: found {:.0f} bytes on node \"{}\", expected at least {:.0f} for stage {} (blocks {} to {}: {} to {}); "
+      "take more or larger devices, more micro-batches, or a smaller model",
+      job.file.string(), problem.devices[stage.device].memory_bytes, problem.devices[stage.device].name, bytes, number + 1, stage.first,
+      stage.last - 1, problem.blocks[stage.first].name, problem.blocks[stage.last - 1].name));
+}
+
+void weigh(PipelinePlan& made, std::string what, const std::optional<plan::Cut>& cut) {
+  if (!cut) {
+    made.rejected.push_back({std::move(what), 0, "no such cut fits the memory"});
+    return;
+  }
+  if (*cut == made.cut) return;
+  const plan::Cost cost = plan::cost_of(made.problem, *cut);
+  made.rejected.push_back({std::move(what), cost.slot_s, cost.full.empty() ? "" : fmt::format("{} stages do not fit", cost.full.size())});
+}
+
+}  // namespace
+
+Result<plan::Problem> pipeline_problem(const Job& job, const Material& material, double samples) {
+  auto profile = job.pipeline.profile.empty() ? count_profile(job, material) : read_profile(job.pipeline.profile);
+  if (!profile) return profile.error();
+  plan::Problem problem;
+  problem.most_stages = job.pipeline.stages;
+  problem.blocks = std::move(profile->blocks);
+  for (plan::Block& block : problem.blocks)
+    for (double* part : {&block.forward_s, &block.input_s, &block.weight_s, &block.output_bytes, &block.kept_bytes}) *part *= samples;
+  for (const cluster::Node& node : job.cluster.nodes) {
+    problem.devices.push_back({node.name, node.samples_per_second, static_cast<double>(node.memory_bytes)});
+    std::vector<plan::Between>& row = problem.links.emplace_back();
+    for (const cluster::Node& other : job.cluster.nodes) row.push_back(between_nodes(job.cluster, node, other));
+  }
+  return problem;
+}
+
+Result<PipelinePlan> plan_pipeline(const Job& job, const Material& material) {
+  PipelinePlan made;
+  const auto nodes = static_cast<std::uint32_t>(job.cluster.nodes.size());
+  made.micro_batches = job.pipeline.micro_batches > 0 ? job.pipeline.micro_batches : std::min(2 * nodes, job.global_batch);
+  made.micro_batch = static_cast<double>(job.global_batch) / made.micro_batches;
+  auto problem = pipeline_problem(job, material, made.micro_batch);
+  if (!problem) return problem.error();
+  made.problem = std::move(*problem);
+
+  if (!job.pipeline.boundaries.empty()) {
+    auto cut = manual(job, made.problem);
+    if (!cut) return cut.error();
+    made.cut = std::move(*cut);
+  } else if (job.pipeline.cut == "uniform") {
+    made.cut = plan::uniform(made.problem);
+  } else {
+    const plan::Found found = plan::find(made.problem);
+    if (!found.cut) return does_not_fit(job, made.problem, found.why.nearest[found.why.stage], found.why.stage, found.why.bytes);
+    made.cut = *found.cut;
+  }
+  const plan::Cost cost = plan::cost_of(made.problem, made.cut);
+  if (!cost.full.empty())
+    return does_not_fit(job, made.problem, made.cut[cost.full.front()], cost.full.front(), cost.bytes[cost.full.front()]);
+
+  std::vector<std::uint32_t> in_order(made.problem.stages());
+  std::iota(in_order.begin(), in_order.end(), 0U);
+  weigh(made, "equal numbers of blocks, nodes in their order", plan::uniform(made.problem));
+  weigh(made, "the best cut with nodes in their order", plan::best_for_order(made.problem, in_order));
+  const auto fastest =
+      static_cast<std::uint32_t>(std::max_element(made.problem.devices.begin(), made.problem.devices.end(),
+                                                  [](const plan::Device& a, const plan::Device& b) { return a.speed < b.speed; }) -
+                                 made.problem.devices.begin());
+  weigh(made, "everything on the fastest node", plan::Cut{{0, static_cast<std::uint32_t>(made.problem.blocks.size()), fastest}});
+  if (!job.pipeline.boundaries.empty() || job.pipeline.cut == "uniform") weigh(made, "the planned cut", plan::find(made.problem).cut);
+  return made;
+}
+
+}  // namespace motley::app

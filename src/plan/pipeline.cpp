@@ -1,0 +1,52 @@
+#include "plan/pipeline.h"
+
+#include <algorithm>
+
+#include "base/check.h"
+
+namespace motley::plan {
+
+Sums::Sums(std::span<const Block> blocks) : work_{0}, parameters_{0}, kept_{0} {
+  for (const Block& block : blocks) {
+    work_.push_back(work_.back() + block.work_s());
+    parameters_.push_back(parameters_.back() + block.parameter_bytes);
+    kept_.push_back(kept_.back() + block.kept_bytes);
+  }
+}
+
+double stage_bytes(double parameter_bytes, double kept_bytes, std::uint32_t held) { return 4 * parameter_bytes + held * kept_bytes; }
+
+double link_s(const Problem& problem, std::uint32_t last, std::uint32_t from, std::uint32_t to) {
+  return problem.blocks[last - 1].output_bytes / problem.links[from][to].bytes_per_second;
+}
+
+Cost cost_of(const Problem& problem, const Cut& cut) {
+  check(sound(problem, cut), "a cut holds every block once");
+  const Sums sums(problem.blocks);
+  Cost cost;
+  const auto count = static_cast<std::uint32_t>(cut.size());
+  for (std::uint32_t s = 0; s < count; ++s) {
+    const auto& [first, last, device] = cut[s];
+    cost.stage_s.push_back(sums.work_s(first, last) / problem.devices[device].speed);
+    cost.bytes.push_back(stage_bytes(sums.parameter_bytes(first, last), sums.kept_bytes(first, last), count - s));
+    const double memory = problem.devices[device].memory_bytes;
+    if (memory > 0 && cost.bytes.back() > memory) cost.full.push_back(s);
+    if (s + 1 < count) cost.link_s.push_back(link_s(problem, last, device, cut[s + 1].device));
+  }
+  for (const auto* times : {&cost.stage_s, &cost.link_s})
+    for (const double time : *times) cost.slot_s = std::max(cost.slot_s, time);
+  return cost;
+}
+
+bool sound(const Problem& problem, const Cut& cut) {
+  std::uint32_t next = 0;
+  std::vector<bool> used(problem.devices.size());
+  for (const Stage& stage : cut) {
+    if (stage.first != next || stage.last <= stage.first || stage.device >= used.size() || used[stage.device]) return false;
+    used[stage.device] = true;
+    next = stage.last;
+  }
+  return next == problem.blocks.size();
+}
+
+}  // namespace motley::plan
