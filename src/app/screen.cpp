@@ -69,6 +69,9 @@ void Screen::told(const trace::Event& event) {
     case Kind::state:
     case Kind::straggles:
     case Kind::grouped:
+    case Kind::part_began:
+    case Kind::part_ended:
+    case Kind::committed:
     case Kind::fault:
     case Kind::finished: break;
   }

@@ -21,6 +21,12 @@ Instant Device::finish(Instant start, std::uint64_t samples, std::uint32_t steps
   return work(start, samples, steps, Duration{0}, 1).end;
 }
 
+Instant Device::spend(Instant start, Duration undisturbed) {
+  std::erase_if(spells_, [&](const Spell& spell) { return spell.to <= start; });
+  const double stretch = node_.jitter > 0 ? jitter_.log_normal(node_.jitter) : 1;
+  return finish(start, seconds(undisturbed) * stretch);
+}
+
 Device::Stint Device::work(Instant start, std::uint64_t samples, std::uint32_t steps, Duration limit, std::uint32_t micro) {
   std::erase_if(spells_, [&](const Spell& spell) { return spell.to <= start; });
   const double stretch = node_.jitter > 0 ? jitter_.log_normal(node_.jitter) : 1;

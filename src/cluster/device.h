@@ -18,6 +18,9 @@ class Device {
   /// When a step of `samples` samples in `steps` local steps that begins at `start` is done. Starts must not go back in time.
   [[nodiscard]] Instant finish(Instant start, std::uint64_t samples, std::uint32_t steps);
 
+  /// When work that would take `undisturbed` is done, with this node's jitter and spells.
+  [[nodiscard]] Instant spend(Instant start, Duration undisturbed);
+
   /// What a device does that looks at its clock after every `micro` samples and stops where that is nearest to `limit`.
   struct Stint {
     std::uint64_t samples = 0;  // done, at least one

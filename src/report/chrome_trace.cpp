@@ -104,8 +104,15 @@ void ChromeTrace::told(const trace::Event& e) {
       if (row != nullptr)
         mark(e.worker, fmt::format("group {}", e.first), e.at, JsonObject{}.count("group", e.first).count("groups", e.last));
       break;
+    case Kind::part_began:
+      if (row != nullptr) turn(e.worker, *row, Doing::compute, e.at);
+      break;
+    case Kind::part_ended:
+      if (row != nullptr) turn(e.worker, *row, Doing::wait, e.at);
+      break;
     case Kind::leased:
     case Kind::discarded:
+    case Kind::committed:
     case Kind::returned: break;
   }
 }

@@ -90,6 +90,9 @@ void Metrics::told(const trace::Event& e) {
     case Kind::state:
     case Kind::straggles:
     case Kind::grouped:
+    case Kind::part_began:
+    case Kind::part_ended:
+    case Kind::committed:
     case Kind::fault: break;
   }
 }

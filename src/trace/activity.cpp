@@ -47,6 +47,14 @@ std::span<const Activity::Ended> Activity::told(const Event& e) {
       settle(e.worker, e.at);
       break;
     }
+    case Kind::part_began:
+      workers_[e.worker.value].computing = true;
+      settle(e.worker, e.at);
+      break;
+    case Kind::part_ended:
+      workers_[e.worker.value].computing = false;
+      settle(e.worker, e.at);
+      break;
     case Kind::finished:
       for (std::uint32_t w = 0; w < workers_.size(); ++w) go(WorkerId{w}, e.at);
       break;
@@ -62,7 +70,8 @@ std::span<const Activity::Ended> Activity::told(const Event& e) {
     case Kind::discarded:
     case Kind::state:
     case Kind::straggles:
-    case Kind::grouped: break;
+    case Kind::grouped:
+    case Kind::committed: break;
   }
   return ended_;
 }

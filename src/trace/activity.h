@@ -2,6 +2,7 @@
 //
 //   joined -> wait;  released -> receive;  compute_began -> compute;  compute_ended -> send;  contributed, dropped, cancelled -> wait
 //   With several steps under way: it computes while it does, else it sends while something of it is under way, else it receives.
+//   part_began -> compute, part_ended -> wait: a stage of a pipeline has nothing between them
 //   left, and for everyone finished -> gone: whatever is told of it later is a fenced worker that does not know it yet
 #pragma once
 #include <cstdint>

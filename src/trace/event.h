@@ -32,7 +32,11 @@ enum class Kind : std::uint8_t {
   discarded,      // worker step; why: contributed, but not used; its lease is back in the pool
   state,          // first = state (0 in step, 1 lagging, 2 over-stale), last = gap, value = threshold, second = stragglers
   straggles,      // worker; why; first = 1 from now on, 0 no more; value = its step in medians
-  grouped         // worker; first = its group from now on, last = groups that there are
+  grouped,        // worker; first = its group from now on, last = groups that there are
+  part_began,     // worker = stage, step = micro-batch; version = its parameters'; first = part (0 forward, 1 input, 2 weight gradient),
+                  // last = updates that they lack
+  part_ended,     // worker = stage, step = micro-batch; first = part
+  committed       // worker = stage; version = that it has now
 };
 
 struct Event {

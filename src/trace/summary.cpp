@@ -64,6 +64,9 @@ void Summary::told(const Event& e) {
     case Kind::state:
     case Kind::straggles:
     case Kind::grouped:
+    case Kind::part_began:
+    case Kind::part_ended:
+    case Kind::committed:
     case Kind::finished: break;
     case Kind::returned: returned_ += e.last - e.first; break;
   }

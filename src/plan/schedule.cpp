@@ -1,0 +1,55 @@
+#include "plan/schedule.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+#include "base/check.h"
+
+namespace motley::plan {
+namespace {
+
+constexpr std::array<std::string_view, 5> names{"naive-mp", "gpipe", "1f1b", "pipedream", "adapipe"};
+constexpr double uncertain = 0.1;  // jitter
+
+/// From where a micro-batch's forward begins on stage s until its gradient is back there and used, when nothing is in its way.
+double round_trip_s(const Problem& problem, const Cut& cut, const Cost& cost, std::size_t s) {
+  double time = 0;
+  for (std::size_t k = s; k < cut.size(); ++k) {
+    double work = 0;
+    for (std::uint32_t b = cut[k].first; b < cut[k].last; ++b) work += problem.blocks[b].forward_s + problem.blocks[b].input_s;
+    time += work / problem.devices[cut[k].device].speed;
+    if (k + 1 < cut.size()) time += 2 * (cost.link_s[k] + problem.links[cut[k].device][cut[k + 1].device].latency_s);
+  }
+  return time;
+}
+
+}  // namespace
+
+std::span<const std::string_view> schedule_names() { return names; }
+
+Schedule make_schedule(const ScheduleOptions& options, const Problem& problem, const Cut& cut) {
+  check(std::find(names.begin(), names.end(), options.name) != names.end(), "a schedule has a name that is known");
+  const auto stages = static_cast<std::uint32_t>(cut.size());
+  Schedule made;
+  made.name = options.name;
+  const bool whole = options.name == "naive-mp" || options.name == "pipedream";
+  made.micro_batches = whole ? 1 : options.micro_batches;
+  made.forwards_first = options.name == "gpipe";
+  if (options.name == "pipedream") made.ahead = stages;
+  for (std::uint32_t s = 0; s < stages; ++s) made.most_held.push_back(options.name == "gpipe" ? made.micro_batches : stages - s);
+  if (options.name != "adapipe") return made;
+
+  made.ahead = 1;
+  made.weights_apart = made.predicts = made.clips = made.softens = true;
+  const Cost cost = cost_of(problem, cut);
+  const double spare = options.jitter > uncertain ? 1.5 : 0.5;
+  for (std::uint32_t s = 0; s < stages; ++s) {
+    const double wanted = std::ceil(round_trip_s(problem, cut, cost, s) / cost.slot_s + spare);
+    const std::uint32_t most = made.micro_batches + 1;
+    made.most_held[s] = static_cast<std::uint32_t>(std::clamp<double>(wanted, std::min(stages - s, most), most));
+  }
+  return made;
+}
+
+}  // namespace motley::plan

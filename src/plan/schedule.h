@@ -1,0 +1,47 @@
+// Schedules of a pipeline as data: how many micro-batches a stage may hold, how far forward may run ahead of the updates, what goes first.
+// One stage machine (protocol/stage.h) runs them all.
+//
+//   naive-mp   one mini-batch, whole, goes through all stages and back before the next begins
+//   gpipe      M micro-batches, all forwards before the first backward, an update after the last, nobody ahead of it
+//   1f1b       the same updates; backward as soon as it can be, so that stage s of P holds at most P - s
+//   pipedream  every mini-batch (or micro-batch, as unit) is an update of its own; stage s runs up to P - 1 - s updates ahead
+//   adapipe    M micro-batches, at most one mini-batch ahead of the updates (so a delay of at most 1), backward first, the gradient of the
+//              weights when there is nothing better to do, and as many micro-batches held as a round trip takes
+#pragma once
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "plan/pipeline.h"
+
+namespace motley::plan {
+
+/// What a stage does with one micro-batch: its forward, the gradient of its inputs, the gradient of its weights.
+enum class Part : std::uint8_t { forward, input, weight };
+
+struct Schedule {
+  std::string name;
+  std::uint32_t micro_batches = 1;       // of one mini-batch, which is one update
+  std::vector<std::uint32_t> most_held;  // by stage: micro-batches whose forward has begun and whose input gradient is not done
+  std::uint32_t ahead = 0;               // forward of mini-batch n needs that at most so many before it are not committed here
+  bool forwards_first = false;           // no backward before the last forward of its mini-batch
+  bool weights_apart = false;            // the gradient of the weights waits until there is nothing better to do, 2 of them at most
+  bool predicts = false;                 // forward that runs ahead uses where momentum will have led
+  bool clips = false;                    // each stage clips its gradient at 1.5 times its moving norm
+  bool softens = false;                  // the rate is less where updates come late, in the first quarter
+};
+
+struct ScheduleOptions {
+  std::string_view name = "adapipe";
+  std::uint32_t micro_batches = 8;  // asked for; naive-mp and pipedream have one
+  double jitter = 0;                // of the devices, the largest: a stage holds one more when times are uncertain
+};
+
+[[nodiscard]] std::span<const std::string_view> schedule_names();
+
+/// Must be one of the names.
+[[nodiscard]] Schedule make_schedule(const ScheduleOptions& options, const Problem& problem, const Cut& cut);
+
+}  // namespace motley::plan

@@ -1,0 +1,121 @@
+// One stage by itself: what it does next, told by hand.
+#include "protocol/stage.h"
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "base/match.h"
+
+namespace motley::protocol {
+namespace {
+
+using plan::Part;
+
+/// "F0, output 0, B0 ..." for each answer; a forward that lacks updates says so.
+struct Told {
+  explicit Told(StageOptions options) : stage(std::move(options)) {}
+  std::string step(const StageEvent& event) {
+    StageActions actions;
+    stage.step(event, actions);
+    std::string out;
+    for (const StageAction& action : actions)
+      out += (out.empty() ? "" : ", ") + std::visit(match{[](const RunPart& a) {
+                                                            return fmt::format("{}{}{}", "FBW"[static_cast<int>(a.part)], a.micro,
+                                                                               a.late > 0 ? fmt::format(" lacks {}", a.late) : "");
+                                                          },
+                                                          [](const ShipOutput& a) { return fmt::format("output {}", a.micro); },
+                                                          [](const ShipGradient& a) { return fmt::format("gradient {}", a.micro); },
+                                                          [](const CommitMiniBatch& a) { return fmt::format("commit {}", a.mini); }},
+                                                    action);
+    return out;
+  }
+  std::string start() { return step(StageStarted{}); }
+  std::string done(Part part, std::uint64_t micro) { return step(PartDone{part, micro}); }
+  std::string input(std::uint64_t micro) { return step(InputHere{micro}); }
+  std::string gradient(std::uint64_t micro) { return step(GradientHere{micro}); }
+  Stage stage;
+};
+
+plan::Schedule schedule(std::uint32_t micros, std::vector<std::uint32_t> held) {
+  plan::Schedule made;
+  made.micro_batches = micros;
+  made.most_held = std::move(held);
+  return made;
+}
+
+TEST(Stage, AloneWithOneMicroBatchIsPlainTraining) {
+  Told stage({schedule(1, {1}), 0, 1, 2});
+  EXPECT_EQ(stage.start(), "F0");
+  EXPECT_EQ(stage.done(Part::forward, 0), "B0");
+  EXPECT_EQ(stage.done(Part::input, 0), "W0");
+  EXPECT_EQ(stage.done(Part::weight, 0), "commit 0, F1");
+  stage.done(Part::forward, 1);
+  stage.done(Part::input, 1);
+  EXPECT_EQ(stage.done(Part::weight, 1), "commit 1") << "and that was all";
+  EXPECT_TRUE(stage.stage.finished());
+}
+
+TEST(Stage, HoldsNoMoreThanItMayAndGoesBackwardFirst) {
+  Told stage({schedule(4, {2, 1}), 0, 2, 1});
+  EXPECT_EQ(stage.start(), "F0");
+  EXPECT_EQ(stage.done(Part::forward, 0), "output 0, F1");
+  EXPECT_EQ(stage.done(Part::forward, 1), "output 1") << "it holds two";
+  EXPECT_EQ(stage.gradient(0), "B0");
+  EXPECT_EQ(stage.done(Part::input, 0), "W0");
+  EXPECT_EQ(stage.gradient(1), "") << "busy";
+  EXPECT_EQ(stage.done(Part::weight, 0), "B1");
+}
+
+TEST(Stage, NeitherMayBeSaidOutOfOrder) {
+  Told stage({schedule(2, {2, 1}), 1, 2, 1});
+  EXPECT_EQ(stage.start(), "") << "nothing has come";
+  EXPECT_EQ(stage.input(1), "") << "not the next";
+  EXPECT_EQ(stage.gradient(0), "") << "nobody is behind it";
+  EXPECT_EQ(stage.input(0), "F0");
+  EXPECT_EQ(stage.done(Part::input, 0), "") << "it does something else";
+  EXPECT_EQ(stage.done(Part::forward, 0), "B0");
+}
+
+TEST(Stage, UnderGpipeEveryForwardComesFirst) {
+  plan::Schedule gpipe = schedule(2, {2, 2});
+  gpipe.forwards_first = true;
+  Told stage({gpipe, 1, 2, 1});
+  stage.start();
+  EXPECT_EQ(stage.input(0), "F0");
+  EXPECT_EQ(stage.done(Part::forward, 0), "") << "the second has not come";
+  EXPECT_EQ(stage.input(1), "F1");
+  EXPECT_EQ(stage.done(Part::forward, 1), "B0");
+}
+
+TEST(Stage, RunsAheadOfItsUpdatesAsFarAsItMay) {
+  plan::Schedule ahead = schedule(1, {4, 1});
+  ahead.ahead = 1;
+  Told stage({ahead, 0, 2, 9});
+  EXPECT_EQ(stage.start(), "F0");
+  EXPECT_EQ(stage.done(Part::forward, 0), "output 0, F1 lacks 1");
+  EXPECT_EQ(stage.done(Part::forward, 1), "output 1") << "a third would lack two";
+  stage.gradient(0);
+  stage.done(Part::input, 0);
+  EXPECT_EQ(stage.done(Part::weight, 0), "commit 0, F2 lacks 1");
+}
+
+TEST(Stage, WeightsSetApartWaitForAnIdleMomentButTwoAtMost) {
+  plan::Schedule apart = schedule(8, {8, 1});
+  apart.weights_apart = true;
+  Told stage({apart, 0, 2, 1});
+  stage.start();
+  for (std::uint64_t k = 0; k < 3; ++k) stage.done(Part::forward, k);
+  stage.gradient(0);
+  stage.gradient(1);
+  stage.gradient(2);
+  EXPECT_EQ(stage.done(Part::forward, 3), "output 3, B0");
+  EXPECT_EQ(stage.done(Part::input, 0), "B1");
+  EXPECT_EQ(stage.done(Part::input, 1), "B2");
+  EXPECT_EQ(stage.done(Part::input, 2), "W0") << "three wait";
+  EXPECT_EQ(stage.done(Part::weight, 0), "F4") << "forward is better than the rest of them";
+}
+
+}  // namespace
+}  // namespace motley::protocol

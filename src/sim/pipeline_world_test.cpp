@@ -1,0 +1,161 @@
+// Simulated pipelines against times worked out by hand, and the promises of each schedule, read from the trace alone.
+#include "sim/pipeline_world.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "base/rng.h"
+#include "plan/partition.h"
+#include "trace/pipeline.h"
+#include "trace/sinks.h"
+
+namespace motley::sim {
+namespace {
+
+using plan::Part;
+
+constexpr double third = 0.01;
+
+/// As many equal blocks as devices, links that cost nothing unless said.
+PipelineWorldOptions equal_stages(std::uint32_t stages, const std::string& schedule, std::uint32_t micros, std::uint64_t minis,
+                                  double link_s = 0) {
+  PipelineWorldOptions world;
+  for (std::uint32_t s = 0; s < stages; ++s) {
+    world.problem.blocks.push_back({"b", third, third, third, 1e3, 1e3, 1e3});
+    world.problem.devices.push_back({"d", 1, 0});
+    cluster::Node node;
+    node.name = "d" + std::to_string(s);
+    world.cluster.nodes.push_back(node);
+  }
+  world.problem.links.assign(stages, std::vector<plan::Between>(stages, {link_s > 0 ? 1e3 / link_s : 1e15, 0}));
+  world.cut = plan::uniform(world.problem);
+  world.schedule = plan::make_schedule({schedule, micros, 0}, world.problem, world.cut);
+  world.mini_batches = minis;
+  world.samples = 8;
+  return world;
+}
+
+struct Ran {
+  PipelineEnding ending;
+  std::vector<trace::Event> events;
+  trace::Pipeline pipeline{0, 0};
+};
+
+Ran run(const PipelineWorldOptions& options) {
+  NoPipelineNumbers none;
+  trace::Recorder recorder;
+  Ran ran;
+  trace::Tee tee({&recorder, &ran.pipeline});
+  ran.ending = PipelineWorld(options, none, tee).run();
+  ran.events = recorder.events();
+  return ran;
+}
+
+TEST(PipelineWorld, NaiveTakesAllPartsOneAfterTheOther) {
+  const Ran ran = run(equal_stages(4, "naive-mp", 1, 10));
+  // Weights are weighed while the gradient goes on to the stage before, all but the first stage's.
+  EXPECT_NEAR(seconds(ran.ending.ended), 10 * (4 * 2 * third + third), 1e-9);
+}
+
+TEST(PipelineWorld, GpipeWithEqualStagesHasTheEfficiencyOfTheBook) {
+  for (const std::uint32_t stages : {2U, 4U, 8U})
+    for (const std::uint32_t micros : {4U, 8U, 32U}) {
+      PipelineWorldOptions world = equal_stages(stages, "gpipe", micros, 20);
+      for (plan::Block& block : world.problem.blocks) block.weight_s = 0;  // forward and backward alone, as the book has it
+      world.schedule = plan::make_schedule({"gpipe", micros, 0}, world.problem, world.cut);
+      const Ran ran = run(world);
+      const double busy = micros * 2 * third;
+      EXPECT_NEAR(20 * busy / seconds(ran.ending.ended), static_cast<double>(micros) / (micros + stages - 1), 0.01)
+          << stages << " " << micros;
+    }
+}
+
+TEST(PipelineWorld, ALinkIsTakenForAsLongAsItsBytesTake) {
+  const Ran ran = run(equal_stages(2, "naive-mp", 1, 5, 0.005));
+  EXPECT_NEAR(seconds(ran.ending.ended), 5 * (2 * 2 * third + third + 2 * 0.005), 1e-9);
+}
+
+TEST(PipelineWorld, AdapipeIsNearTheIdealOnEqualStages) {
+  for (const std::uint32_t stages : {2U, 4U, 8U}) {
+    const Ran ran = run(equal_stages(stages, "adapipe", 2 * stages, 60));
+    EXPECT_GT(ran.pipeline.utilization(), 0.97) << stages;
+    EXPECT_NEAR(ran.pipeline.updates_per_second(), 1 / (2 * stages * 3 * third), 0.03 / (2 * stages * 3 * third)) << stages;
+  }
+}
+
+/// Reads the trace and knows no machine.
+void expect_promises(const PipelineWorldOptions& world, const Ran& ran, const std::string& name) {
+  const std::uint32_t micros = world.schedule.micro_batches;
+  using Key = std::pair<std::uint32_t, std::uint64_t>;  // stage, micro-batch
+  std::map<Key, std::vector<const trace::Event*>> parts;
+  std::map<std::uint32_t, std::uint64_t> committed, held, running;
+  for (const trace::Event& e : ran.events) {
+    const std::uint32_t stage = e.worker.value;
+    if (e.kind == trace::Kind::part_began) {
+      EXPECT_EQ(running[stage]++, 0U) << name << ": one part at a time";
+      auto& of = parts[{stage, e.step.value}];
+      EXPECT_EQ(e.first, of.size()) << name << ": forward, input, weight, each once";
+      if (e.first == 0) {
+        EXPECT_LE(++held[stage], world.schedule.most_held[stage]) << name;
+        EXPECT_EQ(e.version.value, committed[stage]) << name << ": the freshest there is";
+        EXPECT_LE(e.step.value / micros - committed[stage], world.schedule.ahead) << name << ": delay";
+      } else {
+        EXPECT_EQ(e.version, of.front()->version) << name << ": backward uses what forward used";
+      }
+      of.push_back(&e);
+    } else if (e.kind == trace::Kind::part_ended) {
+      --running[stage];
+      if (e.first == 1) --held[stage];
+    } else if (e.kind == trace::Kind::committed) {
+      EXPECT_EQ(e.version.value, ++committed[stage]) << name << ": every mini-batch once, in order";
+    }
+  }
+  for (const auto& [stage, count] : committed) EXPECT_EQ(count, world.mini_batches) << name;
+  EXPECT_EQ(parts.size(), world.cut.size() * world.mini_batches * micros) << name;
+  for (const auto& [key, of] : parts) EXPECT_EQ(of.size(), 3U) << name;
+}
+
+TEST(PipelineWorld, EverySchedulesPromisesHoldOnUnlikeDevicesWithJitterAndSlowSpells) {
+  Rng rng(1, "pipelines");
+  for (int i = 0; i < 40; ++i) {
+    const auto devices = 1 + static_cast<std::uint32_t>(rng.below(6));
+    for (const std::string_view schedule : plan::schedule_names()) {
+      PipelineWorldOptions world = equal_stages(devices, "gpipe", 1, 6 + rng.below(10), 0.02 * rng.uniform());
+      for (plan::Block& block : world.problem.blocks) block.weight_s *= rng.uniform();
+      for (std::uint32_t d = 0; d < devices; ++d) {
+        world.problem.devices[d].speed = 1 + 3 * rng.uniform();
+        world.cluster.nodes[d].jitter = 0.3 * rng.uniform();
+      }
+      if (i % 3 == 0) world.cluster.faults.push_back({at_seconds(0.2), cluster::FaultKind::slow, NodeId{0}, from_seconds(0.5), 4});
+      world.seed = static_cast<std::uint64_t>(i);
+      const auto micros = 1 + static_cast<std::uint32_t>(rng.below(9));
+      world.schedule = plan::make_schedule({schedule, micros, 0.2}, world.problem, world.cut);
+      expect_promises(world, run(world), std::string(schedule) + " in world " + std::to_string(i));
+    }
+  }
+}
+
+TEST(PipelineWorld, TheSameSeedIsTheSameRun) {
+  PipelineWorldOptions world = equal_stages(4, "adapipe", 8, 20, 0.003);
+  for (auto& node : world.cluster.nodes) node.jitter = 0.2;
+  EXPECT_EQ(run(world).events, run(world).events);
+  const auto before = run(world).ending.ended;
+  world.seed = 5;
+  EXPECT_NE(run(world).ending.ended, before);
+}
+
+TEST(PipelineWorld, KeepsWhatAdapipeHoldsAndOneOldVersionAtMost) {
+  const PipelineWorldOptions world = equal_stages(4, "adapipe", 8, 30);
+  const Ran ran = run(world);
+  for (std::size_t s = 0; s < 4; ++s) {
+    EXPECT_LE(ran.ending.peak_kept_bytes[s], (world.schedule.most_held[s] + 3) * 1e3) << "and three whose weights wait";
+    EXPECT_LE(ran.ending.peak_stash_bytes[s] - ran.ending.peak_kept_bytes[s], 1e3 + 1e-9);
+  }
+  EXPECT_EQ(run(equal_stages(4, "gpipe", 8, 30)).ending.peak_stash_bytes[0], 8e3) << "all micro-batches, no old version";
+}
+
+}  // namespace
+}  // namespace motley::sim

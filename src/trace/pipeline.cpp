@@ -1,0 +1,58 @@
+#include "trace/pipeline.h"
+
+#include <algorithm>
+
+namespace motley::trace {
+
+void Pipeline::told(const Event& e) {
+  const double at = seconds(e.at);
+  if (e.kind == Kind::applied) updates_s_.push_back(at);
+  if (e.kind != Kind::joined && e.kind != Kind::part_began && e.kind != Kind::part_ended) return;
+  const std::size_t s = e.worker.value;
+  if (stages_.size() <= s) {
+    stages_.resize(s + 1);
+    now_.resize(s + 1);
+    busy_.resize(s + 1);
+  }
+  Stage& stage = stages_[s];
+  Now& now = now_[s];
+  if (e.kind == Kind::joined) {
+    stage.node = static_cast<std::uint32_t>(e.first);
+    return;
+  }
+  if (e.kind == Kind::part_began) {
+    if (busy_[s].empty()) stage.from_s = at;
+    now.part = static_cast<std::uint8_t>(e.first);
+    now.since_s = at;
+    if (now.part == 0) stage.most_held = std::max(stage.most_held, ++now.held);
+    stage.most_late = std::max(stage.most_late, e.last);
+    return;
+  }
+  if (now.part == 1) --now.held;
+  stage.busy_s.at(now.part) += at - now.since_s;
+  stage.to_s = at;
+  busy_[s].emplace_back(now.since_s, at);
+  if (now.since_s >= window_from_s_ && now.since_s < window_to_s_)
+    boxes_.push_back({static_cast<std::uint32_t>(s), now.since_s, at, now.part, e.step.value});
+}
+
+double Pipeline::utilization() const {
+  double end = 0;
+  for (const Stage& stage : stages_) end = std::max(end, stage.to_s);
+  const double from = end / 4;
+  const double to = 3 * end / 4;
+  double busy = 0;
+  for (const auto& times : busy_)
+    for (const auto& [began, ended] : times) busy += std::max(0.0, std::min(ended, to) - std::max(began, from));
+  const double all = static_cast<double>(stages_.size()) * (to - from);
+  return all > 0 ? busy / all : 0;
+}
+
+double Pipeline::updates_per_second() const {
+  const std::size_t first = updates_s_.size() / 4;
+  const std::size_t last = 3 * updates_s_.size() / 4;
+  if (last <= first) return 0;
+  return static_cast<double>(last - first) / (updates_s_[last] - updates_s_[first]);
+}
+
+}  // namespace motley::trace

@@ -1,0 +1,57 @@
+// What a pipeline's stages did, read from the events: busy time by part, delay, micro-batches held. Idle is what is left.
+#pragma once
+#include <array>
+#include <cstdint>
+#include <vector>
+
+#include "trace/event.h"
+
+namespace motley::trace {
+
+class Pipeline : public Sink {
+ public:
+  struct Stage {
+    std::uint32_t node = 0;
+    std::array<double, 3> busy_s{};  // forward, input gradient, weight gradient
+    double from_s = 0;               // of its first part
+    double to_s = 0;                 // of its last
+    std::uint64_t most_held = 0;     // micro-batches between the beginning of forward and the end of the input gradient
+    std::uint64_t most_late = 0;     // updates that a forward lacked
+    [[nodiscard]] double busy() const { return busy_s[0] + busy_s[1] + busy_s[2]; }
+  };
+  /// One part, for pictures.
+  struct Box {
+    std::uint32_t stage = 0;
+    double from_s = 0;
+    double to_s = 0;
+    std::uint8_t part = 0;
+    std::uint64_t micro = 0;
+  };
+  /// Boxes that begin within [from_s, to_s) are kept.
+  Pipeline(double from_s, double to_s) : window_from_s_(from_s), window_to_s_(to_s) {}
+
+  void told(const Event& event) override;
+  [[nodiscard]] const std::vector<Stage>& stages() const { return stages_; }
+  [[nodiscard]] const std::vector<Box>& boxes() const { return boxes_; }
+  /// Busy time of all stages over all their time, from the middle half of the run, where nothing fills or drains.
+  [[nodiscard]] double utilization() const;
+  /// When update n was everywhere, by n.
+  [[nodiscard]] const std::vector<double>& updates_s() const { return updates_s_; }
+  /// Updates a second in the middle half of the run.
+  [[nodiscard]] double updates_per_second() const;
+
+ private:
+  struct Now {
+    std::uint8_t part = 0;
+    double since_s = 0;
+    std::uint64_t held = 0;
+  };
+  double window_from_s_, window_to_s_;
+  std::vector<Stage> stages_;
+  std::vector<Now> now_;
+  std::vector<Box> boxes_;
+  std::vector<double> updates_s_;
+  std::vector<std::vector<std::pair<double, double>>> busy_;  // by stage: when it was busy
+};
+
+}  // namespace motley::trace
