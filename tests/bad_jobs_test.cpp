@@ -39,7 +39,7 @@ std::vector<BadJob> bad_jobs_of_training() {
   return {
       {"UnknownKey", "[job]\nmax_epoch = 3" + workers, 2, "job.max_epoch", {"found an unknown key", "did you mean max_epochs?"}},
       {"UnknownSection", "[jobs]\nseed = 1" + workers, 1, "jobs", {"found an unknown key", "did you mean job?"}},
-      {"ScheduleOfAPipelineUnknown", "[pipeline]\nschedule = \"gpip\"" + workers, 2, "pipeline.schedule", {"did you mean gpipe?"}},
+      {"PipelineUnknown", "[strategy]\nkind = \"gpip\"" + workers, 2, "strategy.kind", {"did you mean gpipe?"}},
       {"SectionIsNoTable", "job = 3" + workers, 1, "job", {"found an integer 3", "expected a table, [job]"}},
       {"SeedIsText", "[job]\nseed = \"x\"" + workers, 2, "job.seed", {"found a string \"x\"", "expected an integer of at least 0"}},
       {"SeedIsNegative", "[job]\nseed = -1" + workers, 2, "job.seed", {"found -1"}},

@@ -8,14 +8,12 @@ namespace {
 
 using namespace std::string_view_literals;
 
-constexpr std::array schedules{"adapipe"sv, "naive-mp"sv, "gpipe"sv, "1f1b"sv, "pipedream"sv};
 constexpr std::array cuts{"planned"sv, "uniform"sv};
 
 }  // namespace
 
 void read_pipeline(Reader section, Job& job) {
   PipelineSpec& spec = job.pipeline;
-  section.choice("schedule", spec.schedule, schedules);
   section.choice("cut", spec.cut, cuts);
   section.integer("stages", spec.stages, between(1, 1e6), "how many at most; nodes beyond stay unused");
   section.integers("boundaries", spec.boundaries, between(1, 1e6), 1000, "the first block of each stage after the first, nodes in order");
@@ -29,7 +27,7 @@ void read_pipeline(Reader section, Job& job) {
     section.complain_found("micro_batches", std::to_string(spec.micro_batches),
                            "at most " + std::to_string(job.global_batch) + " (batch.global: a micro-batch has a sample at least)");
   std::string profile;
-  section.text("profile", profile, "a file with a [[block]] for each block of the model, instead of counting its arithmetic");
+  section.text("profile", profile, "a file with a [[block]] for each block of the model, or \"equal\": instead of counting its arithmetic");
   spec.profile = profile;
   section.finish();
 }

@@ -6,6 +6,8 @@
 #include <span>
 
 #include "app/job_sections.h"
+#include "app/pipeline_simulation.h"
+#include "plan/schedule.h"
 #include "policy/strategies.h"
 
 namespace motley::app {
@@ -23,7 +25,9 @@ constexpr std::array<Named<std::optional<policy::BitsWish>>, 8> bits_choices{{
 }};
 constexpr std::array<Named<std::optional<bool>>, 2> yes_or_no{{{"true", true}, {"false", false}}};
 
-constexpr std::array<Named<std::optional<policy::Off>>, 10> rules{{
+constexpr std::array<Named<std::optional<std::string_view>>, 2> cuts{{{"planned", "planned"}, {"uniform", "uniform"}}};
+
+constexpr std::array<Named<std::optional<policy::Off>>, 13> rules{{
     {"apart", policy::Off::apart},
     {"soften", policy::Off::soften},
     {"compensate", policy::Off::compensate},
@@ -34,6 +38,9 @@ constexpr std::array<Named<std::optional<policy::Off>>, 10> rules{{
     {"regroup", policy::Off::regroup},
     {"rates", policy::Off::rates},
     {"turns", policy::Off::turns},
+    {"predict", policy::Off::predict},
+    {"clipping", policy::Off::clipping},
+    {"defer", policy::Off::defer},
 }};
 
 void read_knobs(Reader& section, policy::Knobs& knobs) {
@@ -51,6 +58,10 @@ void read_knobs(Reader& section, policy::Knobs& knobs) {
   section.choice("box", knobs.box, std::span<const Named<std::optional<bool>>>(yes_or_no));
   section.number("correction", knobs.correction, between(0, 1), "of its own way that a worker gives up when newer parameters come late");
   section.choice("variate", knobs.variate, std::span<const Named<std::optional<bool>>>(yes_or_no));
+  section.integer("micro_batches", knobs.micro_batches, between(1, 4096), "micro-batches of one mini-batch");
+  std::optional<std::string_view> cut;
+  section.choice("cut", cut, std::span<const Named<std::optional<std::string_view>>>(cuts));
+  if (cut) knobs.cut = std::string(*cut);
   section.choice("without", knobs.without, std::span<const Named<std::optional<policy::Off>>>(rules));
 }
 
@@ -85,10 +96,13 @@ Result<Value> strategy_table(const std::string& text, const std::string& where) 
 
 void read_strategy_section(Reader section, policy::StrategySpec& strategy) {
   std::string kind = section.has("kind") ? "" : strategy.kind;
-  section.choice("kind", kind, policy::strategy_names());
+  std::vector<std::string_view> kinds(policy::strategy_names().begin(), policy::strategy_names().end());
+  kinds.insert(kinds.end(), plan::schedule_names().begin(), plan::schedule_names().end());
+  section.choice("kind", kind, kinds);
   strategy.kind = kind;  // of a refused kind no knob is wrong
   read_knobs(section, strategy.knobs);
-  for (const policy::KnobFault& fault : policy::knob_faults(strategy)) section.complain_found(fault.knob, fault.found, fault.expected);
+  for (const policy::KnobFault& fault : is_pipeline(strategy) ? pipeline_knob_faults(strategy) : policy::knob_faults(strategy))
+    section.complain_found(fault.knob, fault.found, fault.expected);
   section.finish();
 }
 

@@ -78,7 +78,7 @@ TEST(Examples, EveryFileIsTested) {
     files += entry.path().extension() == ".toml" ? 1 : 0;
     EXPECT_TRUE(read_job(entry.path(), {}).ok()) << entry.path();
   }
-  EXPECT_EQ(files, 14U);
+  EXPECT_EQ(files, 22U);
 }
 
 TEST(Job, AShortFileIsEnough) {

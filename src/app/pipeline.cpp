@@ -46,8 +46,8 @@ Result<Profiled> read_profile(const std::filesystem::path& file) {
   return profile;
 }
 
-/// By the arithmetic of each block: forward, gradient of inputs and gradient of weights take a third each.
-Result<Profiled> count_profile(const Job& job, const Material& material) {
+/// By the arithmetic of each block, or all alike: forward, gradient of inputs and gradient of weights take a third each.
+Result<Profiled> count_profile(const Job& job, const Material& material, bool alike) {
   if (job.timing_only)
     return bad_input(
         fmt::format("{}: pipeline.profile: found none, expected a file of blocks, because model.kind is \"none\"", job.file.string()));
@@ -57,7 +57,7 @@ Result<Profiled> count_profile(const Job& job, const Material& material) {
   const double all = std::accumulate(blocks.begin(), blocks.end(), 0.0, [](double sum, const auto& block) { return sum + block.work; });
   Profiled profile;
   for (const learn::BlockProfile& block : blocks) {
-    const double third = block.work / all / 3;
+    const double third = (alike ? 1.0 / static_cast<double>(blocks.size()) : block.work / all) / 3;
     profile.blocks.push_back({block.name, third, third, third, static_cast<double>(block.output_bytes),
                               static_cast<double>(block.kept_bytes), static_cast<double>(block.parameters * sizeof(float))});
   }
@@ -118,7 +118,8 @@ void weigh(PipelinePlan& made, std::string what, const std::optional<plan::Cut>&
 }  // namespace
 
 Result<plan::Problem> pipeline_problem(const Job& job, const Material& material, double samples) {
-  auto profile = job.pipeline.profile.empty() ? count_profile(job, material) : read_profile(job.pipeline.profile);
+  const bool alike = job.pipeline.profile == "equal";
+  auto profile = alike || job.pipeline.profile.empty() ? count_profile(job, material, alike) : read_profile(job.pipeline.profile);
   if (!profile) return profile.error();
   plan::Problem problem;
   problem.most_stages = job.pipeline.stages;

@@ -79,6 +79,15 @@ std::vector<report::Point> points(const std::vector<trace::Point>& curve) {
   return result;
 }
 
+void add_pipeline(const PipelineFigures& figures, json::object& to) {
+  to["steady_samples_per_second"] = figures.steady_samples_per_second;
+  to["ratio_to_ideal"] = figures.ratio_to_ideal;
+  to["utilization"] = figures.utilization;
+  to["bubble_share"] = figures.bubble_share;
+  to["peak_stash_bytes"] = figures.peak_stash_bytes;
+  to["max_delay"] = figures.max_delay;
+}
+
 report::Row row_of(const Job& job, std::span<const RunResult> runs) {
   report::Row row;
   row.strategy = runs.front().label;
@@ -180,31 +189,33 @@ json::object run_json(const Job& job, const RunResult& run) {
   const auto& curve = run.summary.curve();
   const bool learned = !curve.empty() && !job.timing_only;
   const auto reached = job.target_accuracy && learned ? trace::time_to_target(curve, *job.target_accuracy) : std::nullopt;
-  return {{"strategy", run.label},
-          {"seed", run.seed},
-          {"workers", job.cluster.nodes.size()},
-          {"target_accuracy", or_null(job.target_accuracy)},
-          {"time_to_target_s", or_null(reached)},
-          {"seconds", seconds(run.ending.ended)},
-          {"epochs", run.ending.closed_epochs},
-          {"samples", run.ending.samples},
-          {"updates", run.ending.updates},
-          {"final_accuracy", learned ? json::value(curve.back().accuracy) : json::value(nullptr)},
-          {"best_accuracy", learned ? json::value(best_accuracy(curve)) : json::value(nullptr)},
-          {"final_loss", learned ? json::value(curve.back().loss) : json::value(nullptr)},
-          {"samples_per_second", f.samples_per_second},
-          {"sum_of_parts_samples_per_second", run.sum_of_parts},
-          {"wait_share", f.wait_share},
-          {"exposed_comm_share", f.exposed_comm_share},
-          {"overlap_ratio", f.overlap_ratio},
-          {"bytes_pushed", run.ending.bytes_pushed},
-          {"bytes_pulled", run.ending.bytes_pulled},
-          {"staleness", staleness_json(run.summary.staleness())},
-          {"finish_spread", run.summary.finish_spread()},
-          {"returned_samples", run.summary.returned()},
-          {"per_worker", workers_json(job, run.summary)},
-          {"ended", ended_sentence(run.ending.why)},
-          {"trace_sha256", run.trace_sha256}};
+  json::object made{{"strategy", run.label},
+                    {"seed", run.seed},
+                    {"workers", job.cluster.nodes.size()},
+                    {"target_accuracy", or_null(job.target_accuracy)},
+                    {"time_to_target_s", or_null(reached)},
+                    {"seconds", seconds(run.ending.ended)},
+                    {"epochs", run.ending.closed_epochs},
+                    {"samples", run.ending.samples},
+                    {"updates", run.ending.updates},
+                    {"final_accuracy", learned ? json::value(curve.back().accuracy) : json::value(nullptr)},
+                    {"best_accuracy", learned ? json::value(best_accuracy(curve)) : json::value(nullptr)},
+                    {"final_loss", learned ? json::value(curve.back().loss) : json::value(nullptr)},
+                    {"samples_per_second", f.samples_per_second},
+                    {"sum_of_parts_samples_per_second", run.sum_of_parts},
+                    {"wait_share", f.wait_share},
+                    {"exposed_comm_share", f.exposed_comm_share},
+                    {"overlap_ratio", f.overlap_ratio},
+                    {"bytes_pushed", run.ending.bytes_pushed},
+                    {"bytes_pulled", run.ending.bytes_pulled},
+                    {"staleness", staleness_json(run.summary.staleness())},
+                    {"finish_spread", run.summary.finish_spread()},
+                    {"returned_samples", run.summary.returned()},
+                    {"per_worker", workers_json(job, run.summary)},
+                    {"ended", ended_sentence(run.ending.why)},
+                    {"trace_sha256", run.trace_sha256}};
+  if (run.pipeline) add_pipeline(*run.pipeline, made);
+  return made;
 }
 
 std::string run_text(const Job& job, const RunResult& run) {

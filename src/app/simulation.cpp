@@ -6,6 +6,7 @@
 #include <stdexcept>
 #include <utility>
 
+#include "app/pipeline_simulation.h"
 #include "app/training.h"
 #include "cluster/cost.h"
 #include "sim/real_numbers.h"
@@ -99,6 +100,7 @@ Result<RunResult> simulate(const Job& job, const Material& material, const Simul
                     options.seed, job.model.kind, job.global_batch, failure.what()));
   };
   try {
+    if (is_pipeline(options.strategy)) return simulate_pipeline(job, material, options);
     return run_job(job, material, options);
   } catch (const LearnerFailed& failure) {
     return failed(failure);

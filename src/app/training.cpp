@@ -8,6 +8,7 @@
 #include "base/check.h"
 #include "cluster/cost.h"
 #include "codec/codec.h"
+#include "plan/schedule.h"
 #include "policy/strategies.h"
 
 namespace motley::app {
@@ -83,6 +84,12 @@ Result<Material> load_material(const Job& job) {
 }
 
 Result<Training> make_training(const Job& job, const Material& material, const policy::StrategySpec& spec) {
+  const auto pipelines = plan::schedule_names();
+  if (std::find(pipelines.begin(), pipelines.end(), spec.kind) != pipelines.end())
+    return bad_input(
+        fmt::format("{}: strategy.kind: found \"{}\", expected a data-parallel strategy such as hps: pipelines run in virtual "
+                    "time alone so far (motley simulate, compare, plan)",
+                    job.file.string(), spec.kind));
   std::unique_ptr<Learning> learning;
   std::vector<store::TensorPlace> tensors{{0, job.timing_values, store::SliceKind::parameter}};
   if (!job.timing_only) {

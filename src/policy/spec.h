@@ -25,7 +25,7 @@ struct BitsWish {
 /// A rule of a strategy that can be switched off alone, to see what it is worth.
 enum class Off : std::uint8_t {
   apart,       // adaptive: stragglers stay out of the momentum
-  soften,      // adaptive: and count less the later they are
+  soften,      // adaptive: and count less the later they are; adapipe: rates are less early on, where updates come late
   compensate,  // adaptive: and are compensated for what has changed
   foresee,     // adaptive, grouped: pulls look further ahead where staleness is expected
   hold,        // adaptive: others wait for who is over-stale; grouped: a group far ahead waits
@@ -33,29 +33,35 @@ enum class Off : std::uint8_t {
   cancel,      // adaptive: over-stale steps are begun again
   regroup,     // grouped: workers change their group when their speed does
   rates,       // grouped: rate and momentum are shared out among the groups
-  turns        // grouped: groups whose values travel at the same time are moved apart
+  turns,       // grouped: groups whose values travel at the same time are moved apart
+  predict,     // adapipe: forwards that run ahead use where momentum will have led
+  clipping,    // adapipe: each stage clips its gradient
+  defer        // adapipe: gradients of weights wait until there is nothing better to do
 };
-BOOST_DESCRIBE_ENUM(Off, apart, soften, compensate, foresee, hold, judge, cancel, regroup, rates, turns)
+BOOST_DESCRIBE_ENUM(Off, apart, soften, compensate, foresee, hold, judge, cancel, regroup, rates, turns, predict, clipping, defer)
 
 /// Every knob is optional: what is absent is what the strategy's preset says.
 struct Knobs {
-  std::optional<std::uint32_t> steps;      // local steps per round (local-sgd)
-  std::optional<std::uint32_t> bound;      // ssp: how many steps ahead of the slowest; dssp: the lower end
-  std::optional<std::uint32_t> bound_max;  // dssp: the upper end; adaptive: the gap beyond which a worker is over-stale
-  std::optional<std::uint32_t> lookahead;  // terms of rho: 0 heavy ball, 1 Nesterov, more for expected staleness
-  std::optional<double> clip;              // clip a gradient at this multiple of its moving norm; 0: never
-  std::optional<double> momentum;          // replaces the optimizer's
-  std::optional<double> lr;                // replaces the optimizer's
-  std::optional<std::uint32_t> replan;     // updates between two load plans (lb-bsp, hps)
-  std::optional<BitsWish> bits;            // on the wire
-  std::optional<std::uint32_t> delay;      // hps: 0 or 1 steps of overlap; absent: whatever is predicted to be faster
-  std::optional<bool> box;                 // steps end when planned, done or not; what is left goes to others
-  std::optional<Off> without;              // adaptive, grouped: this rule is switched off
-  std::optional<double> correction;        // multistep: what a worker gives up of its own way when newer parameters come late
-  std::optional<bool> variate;             // multistep: steps are corrected for shards that are unlike
+  std::optional<std::uint32_t> steps;          // local steps per round (local-sgd)
+  std::optional<std::uint32_t> bound;          // ssp: how many steps ahead of the slowest; dssp: the lower end
+  std::optional<std::uint32_t> bound_max;      // dssp: the upper end; adaptive: the gap beyond which a worker is over-stale
+  std::optional<std::uint32_t> lookahead;      // terms of rho: 0 heavy ball, 1 Nesterov, more for expected staleness
+  std::optional<double> clip;                  // clip a gradient at this multiple of its moving norm; 0: never
+  std::optional<double> momentum;              // replaces the optimizer's
+  std::optional<double> lr;                    // replaces the optimizer's
+  std::optional<std::uint32_t> replan;         // updates between two load plans (lb-bsp, hps)
+  std::optional<BitsWish> bits;                // on the wire
+  std::optional<std::uint32_t> delay;          // hps: 0 or 1 steps of overlap; absent: whatever is predicted to be faster
+  std::optional<bool> box;                     // steps end when planned, done or not; what is left goes to others
+  std::optional<Off> without;                  // adaptive, grouped: this rule is switched off
+  std::optional<double> correction;            // multistep: what a worker gives up of its own way when newer parameters come late
+  std::optional<bool> variate;                 // multistep: steps are corrected for shards that are unlike
+  std::optional<std::uint32_t> micro_batches;  // pipelines: of one mini-batch
+  std::optional<std::string> cut;              // pipelines: "planned" or "uniform"
 };
 BOOST_DESCRIBE_STRUCT(Knobs, (),
-                      (steps, bound, bound_max, lookahead, clip, momentum, lr, replan, bits, delay, box, without, correction, variate))
+                      (steps, bound, bound_max, lookahead, clip, momentum, lr, replan, bits, delay, box, without, correction, variate,
+                       micro_batches, cut))
 
 struct StrategySpec {
   std::string kind = "bsp";

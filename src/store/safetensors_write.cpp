@@ -50,7 +50,7 @@ std::string header_of(std::span<const NamedTensor> tensors, std::uint64_t values
 }
 
 bool write_bytes(std::FILE* file, std::span<const std::byte> bytes) {
-  return std::fwrite(bytes.data(), 1, bytes.size(), file) == bytes.size();
+  return bytes.empty() || std::fwrite(bytes.data(), 1, bytes.size(), file) == bytes.size();
 }
 
 /// On false errno says why.

@@ -1,11 +1,23 @@
 // Absence is a file: the learner of a binary built with -DMOTLEY_TORCH=OFF. It refuses, and says how to get one that does not.
 #include "learn/learner.h"
 
-namespace motley::learn {
+#include "learn/stage_learner.h"
 
-Result<std::unique_ptr<Learner>> make_learner(const ModelSpec& spec, std::shared_ptr<const DataSet>) {
+namespace motley::learn {
+namespace {
+
+Error without_torch(const ModelSpec& spec) {
   return bad_input("cannot make the model '" + spec.kind +
                    "': this motley was built without torch; build it with -DMOTLEY_TORCH=ON (on Debian: apt-get install libtorch-dev)");
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Learner>> make_learner(const ModelSpec& spec, std::shared_ptr<const DataSet>) { return without_torch(spec); }
+
+Result<std::vector<std::unique_ptr<StageLearner>>> make_stages(const ModelSpec& spec, const std::shared_ptr<const DataSet>&,
+                                                               std::span<const std::uint32_t>) {
+  return without_torch(spec);
 }
 
 bool available() { return false; }

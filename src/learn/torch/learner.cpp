@@ -10,6 +10,7 @@
 
 #include "learn/dataset.h"
 #include "learn/loss.h"
+#include "learn/torch/batch.h"
 #include "learn/torch/learners.h"
 #include "learn/torch/models.h"
 #include "learn/torch/network.h"
@@ -17,48 +18,6 @@
 namespace motley::learn {
 
 namespace {
-
-template <class Number>
-std::span<Number> span_of(const at::Tensor& tensor) {
-  return {tensor.data_ptr<Number>(), static_cast<std::size_t>(tensor.numel())};
-}
-
-/// Room for the samples of one forward; grows to the largest batch seen and is then reused.
-class Batch {
- public:
-  explicit Batch(const SampleShape& shape) : shape_(shape) {}
-
-  void gather(const DataSet& data, Part part, std::span<const std::uint32_t> samples) {
-    const auto rows = static_cast<std::int64_t>(samples.size());
-    if (rows > room_) grow(rows);
-    inputs = all_inputs_.narrow(0, 0, rows);
-    targets = all_targets_.narrow(0, 0, rows);
-    if (shape_.text)
-      data.gather(part, samples, span_of<std::int64_t>(inputs), span_of<std::int64_t>(targets));
-    else
-      data.gather(part, samples, span_of<float>(inputs), span_of<std::int64_t>(targets));
-  }
-
-  /// One sample of zeros.
-  [[nodiscard]] at::Tensor blank() const { return make_inputs(1).zero_(); }
-
-  at::Tensor inputs;   // [samples, channels, height, width] or [samples, context]
-  at::Tensor targets;  // [samples, targets]
-
- private:
-  [[nodiscard]] at::Tensor make_inputs(std::int64_t rows) const {
-    return shape_.text ? at::empty({rows, shape_.context}, at::kLong) : at::empty({rows, shape_.channels, shape_.height, shape_.width});
-  }
-  void grow(std::int64_t rows) {
-    all_inputs_ = make_inputs(rows);
-    all_targets_ = at::empty({rows, shape_.targets()}, at::kLong);
-    room_ = rows;
-  }
-  SampleShape shape_;
-  std::int64_t room_ = 0;
-  at::Tensor all_inputs_;
-  at::Tensor all_targets_;
-};
 
 /// Beyond 64 samples the activations of convolutions leave the cache and a sample costs twice as much; a linear layer gains 10 %.
 /// Attention's memory grows with the square of the context, so long texts go by fewer.

@@ -52,7 +52,9 @@ std::uint64_t count_of(const Slot& slot) {
   return count;
 }
 
-Model lay_out(Blocks blocks) {
+}  // namespace
+
+Model lay_out(Blocks blocks, std::uint32_t first_block) {
   Model model{std::move(blocks), {}, {}};
   model.shape.blocks = static_cast<std::uint32_t>(model.blocks.size());
   std::uint64_t offset = 0;
@@ -60,7 +62,8 @@ Model lay_out(Blocks blocks) {
     for (std::uint32_t b = 0; b < model.blocks.size(); ++b)
       for (Slot& slot : model.blocks[b]->slots()) {
         if (slot.kind != kind) continue;
-        model.shape.tensors.push_back({model.blocks[b]->name() + "." + slot.name, slot.shape, offset, count_of(slot), kind, b});
+        model.shape.tensors.push_back(
+            {model.blocks[b]->name() + "." + slot.name, slot.shape, offset, count_of(slot), kind, first_block + b});
         model.slots.push_back(&slot);
         offset += count_of(slot);
       }
@@ -69,8 +72,6 @@ Model lay_out(Blocks blocks) {
   model.shape.statistics = offset - model.shape.parameters;
   return model;
 }
-
-}  // namespace
 
 Result<Model> make_model(const ModelSpec& spec, const SampleShape& data) {
   using Make = Blocks (*)(const ModelSpec&, const SampleShape&);

@@ -12,6 +12,9 @@ struct Model {
   std::vector<Slot*> slots;  // slots[i] is shape.tensors[i]; they live in the blocks
 };
 
+/// `first_block`: what the first of them is called in the whole model.
+Model lay_out(Blocks blocks, std::uint32_t first_block = 0);
+
 Result<Model> make_model(const ModelSpec& spec, const SampleShape& data);
 
 /// The initial values of a seed, through our own generator, a stream per tensor: the same with every version of torch.
