@@ -219,6 +219,12 @@ Result<RunResult> simulate_pipeline(const Job& job, const Material& material, co
   result.seed = options.seed;
   result.trace_sha256 = writer.finish();
   for (const cluster::Node& node : job.cluster.nodes) result.sum_of_parts += node.samples_per_second;
+  if (model.numbers) {
+    result.values.resize(model.whole->shape().values());
+    for (const Piece& piece : model.pieces)
+      std::copy_n(model.numbers->values(piece.stage).begin() + static_cast<std::ptrdiff_t>(piece.in_stage), piece.count,
+                  result.values.begin() + static_cast<std::ptrdiff_t>(piece.in_model));
+  }
   result.pipeline = figures_of(*plan, ending, seen, static_cast<double>(batches.samples));
   return result;
 }

@@ -88,6 +88,23 @@ void add_pipeline(const PipelineFigures& figures, json::object& to) {
   to["max_delay"] = figures.max_delay;
 }
 
+std::optional<report::PipelineRow> pipeline_of(const Job& job, std::span<const RunResult> runs) {
+  if (!runs.front().pipeline) return std::nullopt;
+  report::PipelineRow row;
+  const double n = static_cast<double>(runs.size());
+  for (const RunResult& run : runs) {
+    row.steady_samples_per_second += run.pipeline->steady_samples_per_second / n;
+    row.ratio_to_ideal += run.pipeline->ratio_to_ideal / n;
+    row.utilization += run.pipeline->utilization / n;
+    row.bubble_share += run.pipeline->bubble_share / n;
+    row.peak_stash_bytes += run.pipeline->peak_stash_bytes / n;
+    row.max_delay = std::max(row.max_delay, static_cast<double>(run.pipeline->max_delay));
+  }
+  for (const trace::Pipeline::Stage& stage : runs.front().pipeline->stages) row.stages.push_back(job.cluster.nodes[stage.node].name);
+  for (const trace::Pipeline::Box& box : runs.front().pipeline->boxes) row.boxes.push_back({box.stage, box.from_s, box.to_s, box.part});
+  return row;
+}
+
 report::Row row_of(const Job& job, std::span<const RunResult> runs) {
   report::Row row;
   row.strategy = runs.front().label;
@@ -128,6 +145,7 @@ report::Row row_of(const Job& job, std::span<const RunResult> runs) {
   row.samples = static_cast<double>(runs.front().ending.samples);
   row.states = states_of(job, runs.front());
   row.groups = groups_of(job, runs.front());
+  row.pipeline = pipeline_of(job, runs);
   return row;
 }
 
@@ -276,6 +294,15 @@ json::object comparison_json(const report::Comparison& table) {
                                 {"overlap_ratio", row.overlap_ratio},
                                 {"speedup_vs_bsp", or_null(row.speedup_vs_bsp)},
                                 {"speedup_vs_lb_bsp", or_null(row.speedup_vs_lb_bsp)}});
+    if (row.pipeline) {
+      json::object& with = rows.back().as_object();
+      with["steady_samples_per_second"] = row.pipeline->steady_samples_per_second;
+      with["ratio_to_ideal"] = row.pipeline->ratio_to_ideal;
+      with["utilization"] = row.pipeline->utilization;
+      with["bubble_share"] = row.pipeline->bubble_share;
+      with["peak_stash_bytes"] = row.pipeline->peak_stash_bytes;
+      with["max_delay"] = row.pipeline->max_delay;
+    }
   }
   json::array seeds;
   for (const std::uint64_t seed : table.seeds) seeds.emplace_back(seed);

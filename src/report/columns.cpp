@@ -3,6 +3,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <utility>
+
 #include "report/headline.h"
 #include "report/number.h"
 #include "report/ranking.h"
@@ -32,9 +35,28 @@ Cell throughput(const Row& row) {
 
 constexpr double least_worth_telling = 0.005;
 
-}  // namespace
+/// A column that only pipelines fill.
+template <class Show>
+Column of_pipelines(std::string heading, std::string meaning, Show show) {
+  return {std::move(heading), std::move(meaning), [show](const Row& row) {
+            return row.pipeline ? Cell{show(*row.pipeline), ""} : Cell{std::string(no_number), ""};
+          }};
+}
 
-std::vector<Column> columns(const Comparison& comparison) {
+std::vector<Column> pipeline_columns() {
+  return {of_pipelines("steady", "Samples a second in the middle half of the run, where nothing fills or drains.",
+                       [](const PipelineRow& row) { return show_fixed(row.steady_samples_per_second, 0); }),
+          of_pipelines("of ideal", "That, as a share of what the slowest stage or link of its cut allows.",
+                       [](const PipelineRow& row) { return show_percent(row.ratio_to_ideal, 1); }),
+          of_pipelines("busy", "Share of the stages' time spent computing, in the middle half of the run.",
+                       [](const PipelineRow& row) { return show_percent(row.utilization, 1); }),
+          of_pipelines("stash", "The most that all stages kept at once: activations, and parameters beside the newest.",
+                       [](const PipelineRow& row) { return show_bytes(row.peak_stash_bytes); }),
+          of_pipelines("delay", "The most updates that a forward lacked.",
+                       [](const PipelineRow& row) { return show_fixed(row.max_delay, 0); })};
+}
+
+std::vector<Column> general_columns(const Comparison& comparison) {
   return {
       {comparison.target_accuracy ? "time to " + target_text(comparison) : "time to target",
        "When the mean curve over the seeds, smoothed over 3 evaluations, first reaches the target; beside it the soonest and the latest "
@@ -73,6 +95,19 @@ std::vector<Column> columns(const Comparison& comparison) {
          return Cell{show_bytes(row.bytes_total), ""};
        }},
   };
+}
+
+}  // namespace
+
+std::vector<Column> columns(const Comparison& comparison) {
+  const bool pipelines =
+      std::any_of(comparison.rows.begin(), comparison.rows.end(), [](const Row& row) { return row.pipeline.has_value(); });
+  std::vector<Column> all = general_columns(comparison);
+  if (!pipelines) return all;
+  std::erase_if(
+      all, [](const Column& column) { return column.heading == "wait" || column.heading == "comm" || column.heading.starts_with("vs "); });
+  for (Column& column : pipeline_columns()) all.push_back(std::move(column));
+  return all;
 }
 
 }  // namespace motley::report

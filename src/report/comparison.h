@@ -51,6 +51,25 @@ struct Finish {
   double spread_s{};
 };
 
+/// What only pipelines have, means over the seeds.
+struct PipelineRow {
+  double steady_samples_per_second{};  // where nothing fills or drains
+  double ratio_to_ideal{};             // of what the slowest stage or link allows
+  double utilization{};
+  double bubble_share{};
+  double peak_stash_bytes{};
+  double max_delay{};  // the largest
+  /// One part of one micro-batch on one stage, of the first seed.
+  struct Box {
+    std::uint32_t stage{};
+    double begin_s{};
+    double end_s{};
+    std::uint8_t part{};  // 0 forward, 1 input gradient, 2 weight gradient
+  };
+  std::vector<Box> boxes;
+  std::vector<std::string> stages;  // names of their nodes
+};
+
 /// One strategy over all seeds.
 struct Row {
   std::string strategy;                    // as the user wrote it, overrides included
@@ -76,6 +95,7 @@ struct Row {
   std::vector<std::uint64_t> staleness;  // histogram of the first seed: [k] = contributions applied k versions late
   States states;                         // of the first seed; empty: its strategy has none
   Groups groups;                         // likewise
+  std::optional<PipelineRow> pipeline;   // absent: data parallel
 };
 
 struct Comparison {

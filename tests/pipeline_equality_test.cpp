@@ -1,0 +1,116 @@
+// A pipeline that updates in step is plain training, bit for bit, however it is cut and whatever its devices do.
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+
+#include "app/pipeline_simulation.h"
+#include "app/training.h"
+#include "learn/learner.h"
+#include "learn/stage_learner.h"
+#include "store/epochs.h"
+#include "store/optimizer.h"
+
+namespace motley::app {
+namespace {
+
+constexpr const char* job_text = R"(
+[job]
+max_epochs = 0.5
+[model]
+kind = "mlp"
+hidden = [12, 9, 8, 7]
+[data]
+kind = "synthetic"
+samples = 640
+features = 10
+classes = 4
+[optimizer]
+lr = 0.05
+momentum = 0.9
+[batch]
+global = 32
+[pipeline]
+profile = "equal"
+[cluster.link]
+bandwidth = "1MB/s"
+latency_s = 0.001
+[[cluster.node]]
+count = 5
+samples_per_second = 100
+jitter = 0.3
+)";
+
+class PipelineEquality : public testing::Test {
+ protected:
+  void SetUp() override {
+    if (!learn::available()) GTEST_SKIP() << learn::describe_backend();
+    learn::use_threads(1);
+    auto read = parse_job(job_text, "the test's job");
+    ASSERT_TRUE(read.ok()) << read.error().message;
+    job = *read;
+    auto loaded = load_material(job);
+    ASSERT_TRUE(loaded.ok()) << loaded.error().message;
+    material = *loaded;
+  }
+
+  [[nodiscard]] std::vector<float> simulated(const std::string& strategy) const {
+    auto spec = read_strategy(job, strategy);
+    EXPECT_TRUE(spec.ok()) << (spec.ok() ? "" : spec.error().message);
+    SimulationOptions options;
+    options.strategy = *spec;
+    options.label = strategy;
+    options.seed = 3;
+    auto result = simulate(job, material, options);
+    EXPECT_TRUE(result.ok()) << (result.ok() ? "" : result.error().message);
+    return result.ok() ? result->values : std::vector<float>{};
+  }
+
+  /// One process, the micro-batches of each update one after the other, summed in order.
+  [[nodiscard]] std::vector<float> plain(std::uint32_t micros) const {
+    const auto learner = std::move(learn::make_learner(job.model, material.data).value());
+    const auto stage = std::move(learn::make_stages(job.model, material.data, std::vector<std::uint32_t>{0}).value().front());
+    std::vector<float> values(learner->shape().values());
+    learner->initialize(3, values);
+    store::Optimizer optimizer(job.optimizer, values.size());
+    store::Epochs epochs(material.epoch_samples, 3);
+    const std::uint64_t batch = job.global_batch;
+    for (std::uint64_t mini = 0; mini < material.epoch_samples / 2 / batch; ++mini) {
+      std::vector<float> gradient(values.size());
+      for (std::uint64_t m = 0; m < micros; ++m) {
+        const Lease lease{{Range{0, mini * batch + m * batch / micros, mini * batch + (m + 1) * batch / micros}}};
+        const auto& samples = epochs.samples_of(lease);
+        Activation none;
+        Activation out;
+        stage->forward(m, values, samples, none, out);
+        stage->input_gradient(m, none, out);
+        stage->weight_gradient(m, static_cast<double>(samples.size()) / static_cast<double>(batch), gradient);
+      }
+      optimizer.update(values, gradient, 0.05, 0.9);
+    }
+    return values;
+  }
+
+  Job job;
+  Material material;
+};
+
+TEST_F(PipelineEquality, NaiveModelParallelismIsPlainTraining) { EXPECT_EQ(simulated("naive-mp"), plain(1)); }
+
+TEST_F(PipelineEquality, GpipeOverFiveStagesIsPlainTrainingOverTheSameMicroBatches) {
+  EXPECT_EQ(simulated("gpipe:micro_batches=4"), plain(4));
+  EXPECT_EQ(simulated("1f1b:micro_batches=4"), plain(4));
+}
+
+TEST_F(PipelineEquality, OneStageWithOneMicroBatchIsPlainTraining) {
+  job.pipeline.stages = 1;
+  EXPECT_EQ(simulated("gpipe:micro_batches=1"), plain(1));
+  EXPECT_EQ(simulated("pipedream"), plain(1)) << "nobody runs ahead of anybody";
+}
+
+TEST_F(PipelineEquality, WhoRunsAheadLearnsSomethingElse) { EXPECT_NE(simulated("pipedream"), plain(1)); }
+
+TEST_F(PipelineEquality, TheSameSeedLeavesTheSameBits) { EXPECT_EQ(simulated("adapipe"), simulated("adapipe")); }
+
+}  // namespace
+}  // namespace motley::app
