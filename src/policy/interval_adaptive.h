@@ -1,9 +1,9 @@
 // Interval `adaptive`: as many local steps as hide the wire, more while the workers agree and the loss falls, fewer when they part.
 //
-// Rule: H = clamp(max(H_base, H_hide), 1, 32), H_hide = how many steps a contribution and new parameters travel for. H_base begins at 16.
+// Rule: H = clamp(max(H_base, H_hide), 1, 32), H_hide = how many steps a contribution and new parameters travel for. H_base begins at 12.
 //   Agreement psi = sum p_i|delta_i|^2 / |sum p_i delta_i|^2 of an update, against 1.5 times its own moving mean (0.9): never against the
 //   number of workers, since noise alone makes psi near that. A jump halves H_base. While there is none and the loss falls, H_base goes by
-//   one every 8 rounds, up or down, towards 16 * sqrt(loss / first loss) * first rate / rate: shorter as the loss flattens, longer as the
+//   one every 8 rounds, up or down, towards 12 * sqrt(loss / first loss) * first rate / rate: shorter as the loss flattens, longer as the
 //   rate decays. Nothing is judged in the first 5 % of training, where losses and agreement change faster than any mean of them. In the
 //   first 1 % and the last .5 % nobody goes on before everyone's contributions are back: the first round is a single step, since nobody's
 //   speed is known and far from a minimum models part fastest, the next are up to 4 times as long as what was walked so far; the last one
@@ -35,7 +35,7 @@ class IntervalAdaptive : public Interval {
   [[nodiscard]] static double room(const RoundMade& made);
 
   std::optional<std::uint32_t> fixed_;
-  double base_ = 16;
+  double base_ = 12;
   double hide_ = 1;
   double room_ = 1;  // steps: what was walked so far allows no more, or the end comes
   bool together_ = true;

@@ -35,10 +35,10 @@ TEST(IntervalAdaptive, BeginsAndEndsTogether) {
   EXPECT_EQ(training.interval.steps(), 4U) << "four times what was walked";
   training.round(2, 0.005);
   EXPECT_TRUE(training.interval.together());
-  EXPECT_EQ(training.interval.steps(), 16U);
+  EXPECT_EQ(training.interval.steps(), 12U);
   training.round(2, 0.01);
   EXPECT_FALSE(training.interval.together());
-  EXPECT_EQ(training.interval.steps(), 16U);
+  EXPECT_EQ(training.interval.steps(), 12U);
   training.round(2, 0.995);
   EXPECT_TRUE(training.interval.together());
   EXPECT_EQ(training.interval.steps(), 5U) << "all that is left";
@@ -54,7 +54,7 @@ TEST(IntervalAdaptive, NothingIsJudgedWhileTheLossFallsFromItsBeginning) {
   Training training;
   training.loss = 2.3;
   for (int i = 0; i < 20; ++i) training.round(2 + i, 0.049);
-  EXPECT_EQ(training.interval.steps(), 16U) << "they part more each round";
+  EXPECT_EQ(training.interval.steps(), 12U) << "they part more each round";
 }
 
 TEST(IntervalAdaptive, HidesTheWire) {
@@ -80,7 +80,7 @@ TEST(IntervalAdaptive, HalvesWhenTheWorkersPartAndGrowsAgain) {
 TEST(IntervalAdaptive, AgreementIsJudgedAgainstItsOwnMeanNotAgainstTheNumberOfWorkers) {
   Training training;
   for (int i = 0; i < 50; ++i) training.round(7.9);
-  EXPECT_GE(training.interval.steps(), 14U) << "noise alone makes it large";
+  EXPECT_GE(training.interval.steps(), 11U) << "noise alone makes it large";
 }
 
 TEST(IntervalAdaptive, DoesNotGrowWhileTheLossRises) {
@@ -104,7 +104,7 @@ TEST(IntervalAdaptive, IsShorterAsTheLossFlattensAndLongerAsTheRateDecays) {
   slow.rate = 0.01;
   slow.falling = 1;
   slow.rounds(400);
-  EXPECT_EQ(slow.interval.steps(), 32U);
+  EXPECT_EQ(slow.interval.steps(), 24U);
 }
 
 TEST(IntervalAdaptive, AFixedNumberTakesItsPlaceInTheMiddle) {

@@ -3,12 +3,15 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "report/columns.h"
 #include "report/course_chart.h"
 #include "report/groups_chart.h"
 #include "report/headline.h"
 #include "report/number.h"
 #include "report/page_assets.h"
+#include "report/pipeline_chart.h"
 #include "report/ranking.h"
 #include "report/staleness_chart.h"
 #include "report/state_staleness_chart.h"
@@ -172,6 +175,17 @@ std::string groups_section(const Comparison& comparison) {
                  fmt::format("<div class=\"pair\">\n{}</div>\n", charts));
 }
 
+/// Only of pipelines.
+std::string pipeline_section(const Comparison& comparison) {
+  std::string charts;
+  for (std::size_t i = 0; i < comparison.rows.size(); ++i)
+    if (has_pipeline(comparison.rows[i])) charts += pipeline_chart(comparison.rows[i], i);
+  if (charts.empty()) return {};
+  return section("pipeline", "What each stage does",
+                 "Three mini-batches from the middle of the first seed, each strategy on its own time scale.",
+                 fmt::format("<div class=\"pair\">\n{}</div>\n", charts));
+}
+
 std::string seeds_text(const Comparison& comparison) {
   std::string out;
   for (const std::uint64_t seed : comparison.seeds) out += fmt::format("{}{}", out.empty() ? "" : ", ", seed);
@@ -198,8 +212,11 @@ std::string cluster_section(const Comparison& comparison) {
 
 std::string charts_of_rows(const Comparison& comparison) {
   if (comparison.rows.empty()) return {};
-  return timeline_section(comparison) + course_section(comparison) + states_section(comparison) + groups_section(comparison) +
-         staleness_section(comparison);
+  const bool pipelines_alone =
+      std::all_of(comparison.rows.begin(), comparison.rows.end(), [](const Row& row) { return row.pipeline.has_value(); });
+  if (pipelines_alone) return pipeline_section(comparison);
+  return timeline_section(comparison) + pipeline_section(comparison) + course_section(comparison) + states_section(comparison) +
+         groups_section(comparison) + staleness_section(comparison);
 }
 
 }  // namespace

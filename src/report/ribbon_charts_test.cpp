@@ -4,6 +4,7 @@
 #include "report/groups_chart.h"
 #include "report/markup_for_tests.h"
 #include "report/page.h"
+#include "report/pipeline_chart.h"
 #include "report/sample_for_tests.h"
 #include "report/state_staleness_chart.h"
 #include "report/states_chart.h"
@@ -70,6 +71,34 @@ TEST(GroupsChart, ColoursEachWorkerByItsGroupAndDrawsARateForEach) {
   EXPECT_EQ(occurrences(chart, "class=\"bar\""), 9U);   // seven stretches, two in the legend
   EXPECT_EQ(occurrences(chart, "class=\"mean\""), 3U);  // two rates, one in the heading
   EXPECT_TRUE(has(chart, "4 workers, up to 2 groups, changes of group: 3")) << chart;
+}
+
+Row with_pipeline() {
+  Row row = sample(1, 1).rows.front();
+  row.pipeline = PipelineRow{};
+  row.pipeline->utilization = 0.75;
+  row.pipeline->ratio_to_ideal = 0.9;
+  row.pipeline->max_delay = 1;
+  row.pipeline->stages = {"first", "<second>&"};
+  row.pipeline->boxes = {{0, 1, 2, 0}, {1, 2, 3, 0}, {1, 3, 4, 1}, {0, 4, 5, 1}, {1, 4, 5, 2}, {0, 5, 6, 2}};
+  return row;
+}
+
+TEST(PipelineChart, DrawsEveryPartInItsStagesLane) {
+  const std::string chart = pipeline_chart(with_pipeline(), 0);
+  EXPECT_EQ(complaint_about(chart), "");
+  EXPECT_EQ(occurrences(chart, "class=\"bar\""), 9U) << "six parts, three in the legend";
+  EXPECT_TRUE(has(chart, "first: gradient of weights for 1.00 s")) << chart;
+  EXPECT_TRUE(has(chart, "1 updates late at most")) << chart;
+}
+
+TEST(PipelineChart, IsThereForPipelinesAlone) {
+  EXPECT_TRUE(has_pipeline(with_pipeline()));
+  EXPECT_FALSE(has_pipeline(sample(1, 1).rows.front()));
+  Comparison compared = sample(2, 1);
+  EXPECT_FALSE(has(page(compared), "id=\"pipeline-"));
+  compared.rows[1] = with_pipeline();
+  EXPECT_TRUE(has(page(compared), "id=\"pipeline-1\""));
 }
 
 TEST(RibbonCharts, EscapeNamesAndReasons) {
