@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Makes pages of docs/results and their pictures from scratch: one comparison per cell, each beside the command that makes it again.
-# usage: scripts/results.sh [baselines|hps|adaptive|grouped|multistep]...        (all of them when none is named)
+# usage: scripts/results.sh [baselines|hps|adaptive|grouped|multistep|adapipe]...        (all of them when none is named)
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 motley=${MOTLEY:-build/motley}
@@ -95,6 +95,28 @@ grouped() {
   finish grouped
 }
 
+# Time to accuracy with eight blocks of a real network, then throughput alone with 24 blocks, then what each part of it buys.
+adapipe() {
+  local cell all=naive-mp,gpipe:micro_batches=8,1f1b:micro_batches=8,pipedream,pipedream:micro_batches=8,adapipe
+  local uniform=naive-mp:cut=uniform,gpipe:micro_batches=8:cut=uniform,pipedream:cut=uniform
+  local -a timing=(--set 'model.kind="none"' --set model.values=400000 --set 'data.kind="none"' --set data.samples=40000
+    --set job.max_epochs=1 --set 'pipeline.profile="examples/profiles/24-equal.toml"')
+  begin adapipe "adapipe: a model cut across unlike devices, with every device busy"
+  for cell in pipe4-hom-cheap pipe4-hom-heavy pipe4-4421-cheap pipe4-4421-heavy pipe8-hom-heavy pipe8-8w-heavy; do
+    compare adapipe adapipe-$cell $cell 5 examples/$cell.toml $uniform,$all
+  done
+  for cell in pipe4-hom-cheap pipe4-hom-heavy pipe4-4421-cheap pipe4-4421-heavy pipe8-hom-cheap pipe8-hom-heavy pipe8-8w-cheap pipe8-8w-heavy; do
+    compare adapipe adapipe-24-$cell "24 blocks, time alone: $cell" 3 examples/$cell.toml $uniform,$all "${timing[@]}"
+    compare adapipe adapipe-24j-$cell "24 blocks, time alone, devices that jitter: $cell" 3 examples/$cell.toml $uniform,$all "${timing[@]}" \
+      --set cluster.node.0.jitter=0.2 --set cluster.node.1.jitter=0.2
+  done
+  compare adapipe adapipe-parts "What each part buys: pipe4-hom-heavy" 5 examples/pipe4-hom-heavy.toml \
+    "adapipe,$(without adapipe predict clipping soften defer)"
+  compare adapipe adapipe-fast "The same at three times the rate" 5 examples/pipe4-hom-heavy.toml \
+    "adapipe:lr=0.06,$(without adapipe:lr=0.06 predict clipping soften)"
+  finish adapipe
+}
+
 multistep() {
   local cell
   begin multistep "multistep: several local steps, a late and corrected merge, and a wire that is never waited for"
@@ -126,10 +148,10 @@ multistep() {
   finish multistep
 }
 
-(($#)) || set -- baselines hps adaptive grouped multistep
+(($#)) || set -- baselines hps adaptive grouped multistep adapipe
 for page in "$@"; do
   case $page in
-    baselines | hps | adaptive | grouped | multistep) "$page" ;;
-    *) echo "results: found \"$page\", expected baselines, hps, adaptive, grouped or multistep" >&2; exit 2 ;;
+    baselines | hps | adaptive | grouped | multistep | adapipe) "$page" ;;
+    *) echo "results: found \"$page\", expected baselines, hps, adaptive, grouped, multistep or adapipe" >&2; exit 2 ;;
   esac
 done
