@@ -110,6 +110,60 @@ TEST_F(PipelineEquality, OneStageWithOneMicroBatchIsPlainTraining) {
 
 TEST_F(PipelineEquality, WhoRunsAheadLearnsSomethingElse) { EXPECT_NE(simulated("pipedream"), plain(1)); }
 
+TEST_F(PipelineEquality, WhatIsAskedOfItInVainIsRefused) {
+  const auto refusal = [&](const std::string& strategy) {
+    auto spec = read_strategy(job, strategy);
+    if (!spec) return spec.error().message;
+    SimulationOptions options;
+    options.strategy = *spec;
+    options.label = strategy;
+    const auto result = simulate(job, material, options);
+    return result ? "" : result.error().message;
+  };
+  const auto says = [](const std::string& text, const std::string& what) { return text.find(what) != std::string::npos; };
+  EXPECT_TRUE(says(refusal("gpipe:micro_batches=200"), "found 200 with gpipe:micro_batches=200, expected at most 32"));
+  EXPECT_TRUE(says(refusal("pipedream:micro_batches=5"), "expected a number that divides batch.global, which is 32"));
+  EXPECT_TRUE(says(refusal("naive-mp:micro_batches=4"), "a knob that naive-mp does not take"));
+  EXPECT_TRUE(says(refusal("adapipe:without=judge"), "one of predict, clipping, soften, defer, replan"));
+  EXPECT_TRUE(says(refusal("gpipe:box=false"), "a knob that gpipe does not take"));
+  job.cluster.faults.push_back({at_seconds(1), cluster::FaultKind::kill, NodeId{2}, {}, 1});
+  EXPECT_TRUE(says(refusal("adapipe"), "found one that a pipeline cannot have yet, at 1 s on node"));
+  job.cluster.faults.clear();
+  job.max_seconds = 5;
+  EXPECT_TRUE(says(refusal("adapipe"), "job.max_seconds: found 5, expected none with adapipe"));
+  job.max_seconds.reset();
+  for (cluster::Node& node : job.cluster.nodes) node.memory_bytes = 4000;
+  EXPECT_TRUE(says(refusal("gpipe:micro_batches=4"), "cluster.node.memory: found 4000 bytes on node"));
+}
+
+TEST_F(PipelineEquality, ADivergedRunSaysSo) {
+  SimulationOptions options;
+  options.strategy = *read_strategy(job, "gpipe:micro_batches=4:lr=1000");
+  const auto result = simulate(job, material, options);
+  ASSERT_TRUE(result.ok());
+  EXPECT_EQ(result->ending.why, protocol::Ended::diverged);
+}
+
+TEST_F(PipelineEquality, BlocksThatMoveTakeTheirMomentumAlong) {
+  job.cluster.nodes.resize(3);
+  job.max_epochs = 4;
+  job.cluster.nodes[1].samples_per_second = 100;
+  for (cluster::Node& node : job.cluster.nodes) node.jitter = 0;
+  job.cluster.faults.push_back({at_seconds(5), cluster::FaultKind::slow, NodeId{1}, from_seconds(1e6), 3});
+  SimulationOptions options;
+  options.strategy = *read_strategy(job, "adapipe:without=clipping");
+  options.seed = 3;
+  const auto moved = simulate(job, material, options);
+  ASSERT_TRUE(moved.ok()) << moved.error().message;
+  EXPECT_GE(moved->pipeline->recuts, 1U);
+  options.strategy = *read_strategy(job, "adapipe:without=replan");
+  const auto stayed = simulate(job, material, options);
+  ASSERT_TRUE(stayed.ok());
+  EXPECT_EQ(stayed->pipeline->recuts, 0U);
+  ASSERT_FALSE(moved->summary.curve().empty());
+  EXPECT_LT(moved->summary.curve().back().loss, 1.3 * stayed->summary.curve().back().loss + 0.05) << "it has learned as much";
+}
+
 TEST_F(PipelineEquality, TheSameSeedLeavesTheSameBits) { EXPECT_EQ(simulated("adapipe"), simulated("adapipe")); }
 
 }  // namespace

@@ -6,25 +6,6 @@
 namespace motley::app {
 namespace {
 
-/// The border to torch's exceptions while it computes.
-template <class Deed>
-auto at_border(Deed deed) {
-  try {
-    return deed();
-  } catch (const Bug&) {
-    throw;
-  } catch (const std::bad_alloc& failure) {
-    throw store::OutOfMemory(failure.what());
-  } catch (const std::exception& failure) {
-    const std::string_view what = failure.what();
-    // Torch has no exception of its own for this that both its versions share.
-    if (what.find("out of memory") != std::string_view::npos || what.find("not enough memory") != std::string_view::npos ||
-        what.find("can't allocate memory") != std::string_view::npos)
-      throw store::OutOfMemory(failure.what());
-    throw LearnerFailed(failure.what());
-  }
-}
-
 store::Loss loss(const learn::StepResult& r) { return {r.loss_sum, r.correct, r.samples}; }
 
 }  // namespace

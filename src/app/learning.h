@@ -1,9 +1,12 @@
 // A learner as both worlds see it: a source of gradients. And a model's tensors as the store sees them.
 #pragma once
 #include <memory>
+#include <new>
 #include <stdexcept>
+#include <string_view>
 #include <vector>
 
+#include "base/check.h"
 #include "learn/learner.h"
 #include "store/cadence.h"
 #include "store/gradient_source.h"
@@ -16,6 +19,25 @@ namespace motley::app {
 struct LearnerFailed : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
+
+/// The border to torch's exceptions while it computes.
+template <class Deed>
+auto at_border(Deed deed) {
+  try {
+    return deed();
+  } catch (const Bug&) {
+    throw;
+  } catch (const std::bad_alloc& failure) {
+    throw store::OutOfMemory(failure.what());
+  } catch (const std::exception& failure) {
+    const std::string_view what = failure.what();
+    // Torch has no exception of its own for this that both its versions share.
+    if (what.find("out of memory") != std::string_view::npos || what.find("not enough memory") != std::string_view::npos ||
+        what.find("can't allocate memory") != std::string_view::npos)
+      throw store::OutOfMemory(failure.what());
+    throw LearnerFailed(failure.what());
+  }
+}
 
 /// Throws LearnerFailed where torch throws; our own bugs pass.
 class Learning : public store::GradientSource {

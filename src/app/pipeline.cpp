@@ -97,14 +97,6 @@ Result<plan::Cut> manual(const Job& job, const plan::Problem& problem) {
   return cut;
 }
 
-Error does_not_fit(const Job& job, const plan::Problem& problem, const plan::Stage& stage, std::uint32_t number, double bytes) {
-  return bad_input(fmt::format(
-      "{}: cluster.node.memory: found {:.0f} bytes on node \"{}\", expected at least {:.0f} for stage {} (blocks {} to {}: {} to {}); "
-      "take more or larger devices, more micro-batches, or a smaller model",
-      job.file.string(), problem.devices[stage.device].memory_bytes, problem.devices[stage.device].name, bytes, number + 1, stage.first,
-      stage.last - 1, problem.blocks[stage.first].name, problem.blocks[stage.last - 1].name));
-}
-
 void weigh(PipelinePlan& made, std::string what, const std::optional<plan::Cut>& cut) {
   if (!cut) {
     made.rejected.push_back({std::move(what), 0, "no such cut fits the memory"});
@@ -117,17 +109,43 @@ void weigh(PipelinePlan& made, std::string what, const std::optional<plan::Cut>&
 
 }  // namespace
 
+Error does_not_fit(const Job& job, const plan::Problem& problem, const plan::Stage& stage, std::uint32_t number, double bytes) {
+  return bad_input(fmt::format(
+      "{}: cluster.node.memory: found {:.0f} bytes on node \"{}\", expected at least {:.0f} for stage {} (blocks {} to {}: {} to {}); "
+      "take more or larger devices, more micro-batches, or a smaller model",
+      job.file.string(), problem.devices[stage.device].memory_bytes, problem.devices[stage.device].name, bytes, number + 1, stage.first,
+      stage.last - 1, problem.blocks[stage.first].name, problem.blocks[stage.last - 1].name));
+}
+
+namespace {
+
+/// A file of blocks must be of this model.
+Outcome same_blocks(const Job& job, const Material& material, std::size_t found) {
+  if (job.timing_only) return Done{};
+  const auto learner = learn::make_learner(job.model, material.data);
+  if (!learner) return learner.error();
+  const std::uint32_t expected = (*learner)->shape().blocks;
+  if (found == expected) return Done{};
+  return bad_input(
+      fmt::format("{}: block: found {} blocks, expected {}, as many as the model \"{}\" has; write one [[block]] for each, in order",
+                  job.pipeline.profile.string(), found, expected, job.model.kind));
+}
+
+}  // namespace
+
 Result<plan::Problem> pipeline_problem(const Job& job, const Material& material, double samples) {
   const bool alike = job.pipeline.profile == "equal";
   auto profile = alike || job.pipeline.profile.empty() ? count_profile(job, material, alike) : read_profile(job.pipeline.profile);
   if (!profile) return profile.error();
+  if (!alike && !job.pipeline.profile.empty())
+    if (const Outcome same = same_blocks(job, material, profile->blocks.size()); !same) return same.error();
   plan::Problem problem;
   problem.most_stages = job.pipeline.stages;
   problem.blocks = std::move(profile->blocks);
   for (plan::Block& block : problem.blocks)
     for (double* part : {&block.forward_s, &block.input_s, &block.weight_s, &block.output_bytes, &block.kept_bytes}) *part *= samples;
   for (const cluster::Node& node : job.cluster.nodes) {
-    problem.devices.push_back({node.name, node.samples_per_second, static_cast<double>(node.memory_bytes)});
+    problem.devices.push_back({node.name, node.samples_per_second, static_cast<double>(node.memory_bytes), seconds(node.overhead)});
     std::vector<plan::Between>& row = problem.links.emplace_back();
     for (const cluster::Node& other : job.cluster.nodes) row.push_back(between_nodes(job.cluster, node, other));
   }

@@ -29,6 +29,9 @@ struct PipelinePlan {
 /// Fails when the profile cannot be read or the model not made.
 Result<plan::Problem> pipeline_problem(const Job& job, const Material& material, double samples);
 
+/// The refusal of a stage (counted from 0) that needs so many bytes.
+Error does_not_fit(const Job& job, const plan::Problem& problem, const plan::Stage& stage, std::uint32_t number, double bytes);
+
 /// The cut that the job asks for, or the best one. Fails with the stage and the bytes when nothing fits.
 Result<PipelinePlan> plan_pipeline(const Job& job, const Material& material);
 

@@ -86,6 +86,22 @@ void add_pipeline(const PipelineFigures& figures, json::object& to) {
   to["bubble_share"] = figures.bubble_share;
   to["peak_stash_bytes"] = figures.peak_stash_bytes;
   to["max_delay"] = figures.max_delay;
+  to["recuts"] = figures.recuts;
+}
+
+std::string pipeline_text(const Job& job, const RunResult& run) {
+  const PipelineFigures& f = *run.pipeline;
+  std::string text =
+      fmt::format("  pipeline   {:.0f} samples/s where nothing fills or drains, {:.1f} % of what its slowest stage or link allows\n",
+                  f.steady_samples_per_second, 100 * f.ratio_to_ideal);
+  text += fmt::format("             busy {:.1f} %, at most {} updates late, {:.1f} MB kept, cut anew {} times\n", 100 * f.utilization,
+                      f.max_delay, f.peak_stash_bytes / 1e6, f.recuts);
+  for (std::size_t s = 0; s < f.stages.size(); ++s)
+    text += fmt::format(
+        "  stage {:<4} {}: forward {:.1f} s, gradients of inputs {:.1f} s, of weights {:.1f} s, {} micro-batches held at most\n", s + 1,
+        job.cluster.nodes[f.stages[s].node].name, f.stages[s].busy_s[0], f.stages[s].busy_s[1], f.stages[s].busy_s[2],
+        f.stages[s].most_held);
+  return text + fmt::format("  trace      {}\n", run.trace_sha256);
 }
 
 std::optional<report::PipelineRow> pipeline_of(const Job& job, std::span<const RunResult> runs) {
@@ -252,6 +268,7 @@ std::string run_text(const Job& job, const RunResult& run) {
   }
   text += fmt::format("  speed      {:.0f} samples/s, {:.0f} % of the sum of the parts ({:.0f})\n", f.samples_per_second,
                       100 * f.samples_per_second / run.sum_of_parts, run.sum_of_parts);
+  if (run.pipeline) return text + pipeline_text(job, run);
   text += fmt::format("  time       {:.1f} % waiting, {:.1f} % exposed communication\n", f.wait_share * 100, f.exposed_comm_share * 100);
   for (const trace::WorkerSummary& w : run.summary.workers())
     text += fmt::format("  {:<10} {} steps, {:.1f} samples each, computing {:.1f} s, waiting {:.1f} s\n", job.cluster.nodes[w.node].name,

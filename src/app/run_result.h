@@ -22,6 +22,7 @@ struct PipelineFigures {
   double bubble_share = 0;
   double peak_stash_bytes = 0;  // of all stages
   std::uint64_t max_delay = 0;  // updates
+  std::uint64_t recuts = 0;     // how often the model was cut anew
   std::vector<trace::Pipeline::Stage> stages;
   std::vector<trace::Pipeline::Box> boxes;  // of a few mini-batches from the middle
 };

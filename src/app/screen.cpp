@@ -72,6 +72,7 @@ void Screen::told(const trace::Event& event) {
     case Kind::part_began:
     case Kind::part_ended:
     case Kind::committed:
+    case Kind::recut:
     case Kind::fault:
     case Kind::finished: break;
   }

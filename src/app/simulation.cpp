@@ -13,23 +13,6 @@
 #include "sim/world.h"
 
 namespace motley::app {
-namespace {
-
-/// Tells how far training is, now and then.
-class Progress : public trace::Sink {
- public:
-  Progress(std::function<void(double)> tell, std::uint64_t total) : tell_(std::move(tell)), total_(static_cast<double>(total)) {}
-  void told(const trace::Event& event) override {
-    if (event.kind == trace::Kind::evaluated && tell_) tell_(static_cast<double>(event.first) / total_);
-  }
-
- private:
-  std::function<void(double)> tell_;
-  double total_;
-};
-
-}  // namespace
-
 trace::Timeline timeline_window(const Job& job, std::uint64_t total_samples) {
   double step_s = 0;
   const double share = static_cast<double>(job.global_batch) / static_cast<double>(job.cluster.nodes.size());

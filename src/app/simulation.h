@@ -24,6 +24,19 @@ struct SimulationOptions {
   std::function<void(double share)> progress;  // of all samples; may be empty
 };
 
+/// Tells how far training is, now and then.
+class Progress : public trace::Sink {
+ public:
+  Progress(std::function<void(double)> tell, std::uint64_t total) : tell_(std::move(tell)), total_(static_cast<double>(total)) {}
+  void told(const trace::Event& event) override {
+    if (event.kind == trace::Kind::evaluated && tell_) tell_(static_cast<double>(event.first) / total_);
+  }
+
+ private:
+  std::function<void(double)> tell_;
+  double total_;
+};
+
 /// A window of five equal-batch steps from where training has settled.
 trace::Timeline timeline_window(const Job& job, std::uint64_t total_samples);
 

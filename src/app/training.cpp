@@ -5,10 +5,10 @@
 #include <algorithm>
 #include <cmath>
 
+#include "app/pipeline_simulation.h"
 #include "base/check.h"
 #include "cluster/cost.h"
 #include "codec/codec.h"
-#include "plan/schedule.h"
 #include "policy/strategies.h"
 
 namespace motley::app {
@@ -84,8 +84,7 @@ Result<Material> load_material(const Job& job) {
 }
 
 Result<Training> make_training(const Job& job, const Material& material, const policy::StrategySpec& spec) {
-  const auto pipelines = plan::schedule_names();
-  if (std::find(pipelines.begin(), pipelines.end(), spec.kind) != pipelines.end())
+  if (is_pipeline(spec))
     return bad_input(
         fmt::format("{}: strategy.kind: found \"{}\", expected a data-parallel strategy such as hps: pipelines run in virtual "
                     "time alone so far (motley simulate, compare, plan)",

@@ -20,7 +20,7 @@ bool fits(const Problem& problem, const Sums& sums, const Stage& stage, std::uin
 }
 
 double stage_s(const Problem& problem, const Sums& sums, const Stage& stage) {
-  return sums.work_s(stage.first, stage.last) / problem.devices[stage.device].speed;
+  return plan::stage_s(problem.devices[stage.device], sums.work_s(stage.first, stage.last));
 }
 
 /// The table of exact(): one cell for each set of devices, the first of them and the first block.
@@ -304,7 +304,6 @@ Found find(const Problem& problem) {
     worst = cost.bytes[s] / memory;
     found.why.stage = s;
     found.why.bytes = cost.bytes[s];
-    found.why.memory = memory;
   }
   return found;
 }

@@ -18,12 +18,11 @@
 
 namespace motley::plan {
 
-/// No cut fits the memory; the stage that came nearest, for the message.
+/// No cut fits the memory: as an example, the stage of the uniform cut that misses its device's by the most.
 struct Infeasible {
   Cut nearest;
   std::uint32_t stage = 0;
-  double bytes = 0;   // that it needs
-  double memory = 0;  // that its device has
+  double bytes = 0;  // that it needs
 };
 
 struct Found {

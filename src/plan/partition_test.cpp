@@ -180,7 +180,6 @@ TEST(Find, NamesTheStageThatDoesNotFit) {
   EXPECT_FALSE(found.cut);
   EXPECT_EQ(found.why.stage, 0U);
   EXPECT_DOUBLE_EQ(found.why.bytes, 4 * 2 + 2 * 2) << "two blocks, two micro-batches";
-  EXPECT_DOUBLE_EQ(found.why.memory, 5);
 }
 
 TEST(Sound, RefusesWhatIsNoCut) {

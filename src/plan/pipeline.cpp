@@ -27,7 +27,7 @@ Cost cost_of(const Problem& problem, const Cut& cut) {
   const auto count = static_cast<std::uint32_t>(cut.size());
   for (std::uint32_t s = 0; s < count; ++s) {
     const auto& [first, last, device] = cut[s];
-    cost.stage_s.push_back(sums.work_s(first, last) / problem.devices[device].speed);
+    cost.stage_s.push_back(stage_s(problem.devices[device], sums.work_s(first, last)));
     cost.bytes.push_back(stage_bytes(sums.parameter_bytes(first, last), sums.kept_bytes(first, last), count - s));
     const double memory = problem.devices[device].memory_bytes;
     if (memory > 0 && cost.bytes.back() > memory) cost.full.push_back(s);

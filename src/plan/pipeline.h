@@ -25,9 +25,10 @@ struct Device {
   std::string name;
   double speed = 1;         // block times are divided by it
   double memory_bytes = 0;  // 0: no limit
+  double overhead_s = 0;    // of each micro-batch beside its blocks, a third for each part
 };
 
-/// What lies between two devices, one way; the other way is apart from it.
+/// What lies between two devices, one way; the other way, and those to others, are apart from it.
 struct Between {
   double bytes_per_second = 0;
   double latency_s = 0;
@@ -56,6 +57,9 @@ using Cut = std::vector<Stage>;  // every block once, in order; every device at 
 
 /// What a stage keeps: values, gradient, momentum and one version more of its parameters, and what `held` micro-batches leave.
 [[nodiscard]] double stage_bytes(double parameter_bytes, double kept_bytes, std::uint32_t held);
+
+/// What one micro-batch takes on a stage, all three parts.
+[[nodiscard]] inline double stage_s(const Device& device, double work_s) { return device.overhead_s + work_s / device.speed; }
 
 /// What a cut costs.
 struct Cost {

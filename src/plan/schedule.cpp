@@ -18,13 +18,27 @@ double round_trip_s(const Problem& problem, const Cut& cut, const Cost& cost, st
   for (std::size_t k = s; k < cut.size(); ++k) {
     double work = 0;
     for (std::uint32_t b = cut[k].first; b < cut[k].last; ++b) work += problem.blocks[b].forward_s + problem.blocks[b].input_s;
-    time += work / problem.devices[cut[k].device].speed;
+    const Device& device = problem.devices[cut[k].device];
+    time += work / device.speed + device.overhead_s * 2 / 3;
     if (k + 1 < cut.size()) time += 2 * (cost.link_s[k] + problem.links[cut[k].device][cut[k + 1].device].latency_s);
   }
   return time;
 }
 
 }  // namespace
+
+std::vector<double> memory_of(const Schedule& schedule, const Problem& problem, const Cut& cut) {
+  const Sums sums(problem.blocks);
+  std::vector<double> bytes;
+  for (std::size_t s = 0; s < cut.size(); ++s) {
+    const double parameters = sums.parameter_bytes(cut[s].first, cut[s].last);
+    const std::uint32_t waiting = schedule.weights_apart ? 3 : 1;  // one of them is being weighed
+    const std::uint32_t versions = std::min(schedule.ahead, schedule.most_held[s]);
+    bytes.push_back(stage_bytes(parameters, sums.kept_bytes(cut[s].first, cut[s].last), schedule.most_held[s] + waiting - 1) +
+                    versions * parameters);
+  }
+  return bytes;
+}
 
 std::span<const std::string_view> schedule_names() { return names; }
 
@@ -41,6 +55,7 @@ Schedule make_schedule(const ScheduleOptions& options, const Problem& problem, c
   if (options.name != "adapipe") return made;
 
   made.ahead = 1;
+  made.replan_every = 50;
   made.weights_apart = made.predicts = made.clips = made.softens = true;
   const Cost cost = cost_of(problem, cut);
   const double spare = options.jitter > uncertain ? 1.5 : 0.5;

@@ -30,6 +30,7 @@ struct Schedule {
   bool weights_apart = false;            // the gradient of the weights waits until there is nothing better to do, 2 of them at most
   bool predicts = false;                 // forward that runs ahead uses where momentum will have led
   bool clips = false;                    // each stage clips its gradient at 1.5 times its moving norm
+  std::uint32_t replan_every = 0;        // mini-batches between two looks at whether to cut anew (plan/replan.h); 0: never
   bool softens = false;                  // the rate is less where updates come late, in the first quarter
 };
 
@@ -40,6 +41,11 @@ struct ScheduleOptions {
 };
 
 [[nodiscard]] std::span<const std::string_view> schedule_names();
+
+/// Bytes that each stage of a pipeline under this schedule takes at most: four times its parameters, what the micro-batches leave that it
+/// may hold or that wait for the gradient of their weights, and each version of its parameters beside the newest that forwards may have
+/// used.
+[[nodiscard]] std::vector<double> memory_of(const Schedule& schedule, const Problem& problem, const Cut& cut);
 
 /// Must be one of the names.
 [[nodiscard]] Schedule make_schedule(const ScheduleOptions& options, const Problem& problem, const Cut& cut);

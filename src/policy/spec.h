@@ -36,9 +36,10 @@ enum class Off : std::uint8_t {
   turns,       // grouped: groups whose values travel at the same time are moved apart
   predict,     // adapipe: forwards that run ahead use where momentum will have led
   clipping,    // adapipe: each stage clips its gradient
-  defer        // adapipe: gradients of weights wait until there is nothing better to do
+  defer,       // adapipe: gradients of weights wait until there is nothing better to do
+  replan       // adapipe: the model is cut anew when a device slows down
 };
-BOOST_DESCRIBE_ENUM(Off, apart, soften, compensate, foresee, hold, judge, cancel, regroup, rates, turns, predict, clipping, defer)
+BOOST_DESCRIBE_ENUM(Off, apart, soften, compensate, foresee, hold, judge, cancel, regroup, rates, turns, predict, clipping, defer, replan)
 
 /// Every knob is optional: what is absent is what the strategy's preset says.
 struct Knobs {

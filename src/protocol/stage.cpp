@@ -1,10 +1,17 @@
 #include "protocol/stage.h"
 
+#include <algorithm>
+#include <utility>
+
 #include "base/match.h"
 
 namespace motley::protocol {
 
 using plan::Part;
+
+Stage::Stage(StageOptions options) : options_(std::move(options)) {
+  inputs_ = gradients_ = begun_ = forwarded_ = returned_ = weighted_ = options_.first_mini * options_.schedule.micro_batches;
+}
 
 void Stage::step(const StageEvent& event, StageActions& out) {
   std::visit(match{[&](const StageStarted&) { started_ = true; },
@@ -14,7 +21,8 @@ void Stage::step(const StageEvent& event, StageActions& out) {
                    [&](const GradientHere& e) {
                      if (!last() && e.micro == gradients_) ++gradients_;
                    },
-                   [&](const PartDone& e) { done(e, out); }},
+                   [&](const PartDone& e) { done(e, out); },
+                   [&](const MoreMiniBatches& e) { options_.mini_batches = std::max(options_.mini_batches, e.mini_batches); }},
              event);
   go_on(out);
 }

@@ -8,7 +8,6 @@
 #pragma once
 #include <cstdint>
 #include <optional>
-#include <utility>
 #include <variant>
 #include <vector>
 
@@ -20,7 +19,8 @@ struct StageOptions {
   plan::Schedule schedule;
   std::uint32_t stage = 0;
   std::uint32_t stages = 1;
-  std::uint64_t mini_batches = 0;  // of the training
+  std::uint64_t mini_batches = 0;  // that it may begin, counted from the beginning of training; see MoreMiniBatches
+  std::uint64_t first_mini = 0;    // where it begins
 };
 
 // What a stage hears. Micro-batch k belongs to mini-batch k / M. --------------------------------------------------------------------
@@ -38,7 +38,11 @@ struct PartDone {
   plan::Part part;
   std::uint64_t micro;
 };
-using StageEvent = std::variant<StageStarted, InputHere, GradientHere, PartDone>;
+/// So many may be begun now, counted from the beginning of training. Never fewer than before.
+struct MoreMiniBatches {
+  std::uint64_t mini_batches;
+};
+using StageEvent = std::variant<StageStarted, InputHere, GradientHere, PartDone, MoreMiniBatches>;
 
 // What it answers -----------------------------------------------------------------------------------------------------------------------
 
@@ -66,12 +70,13 @@ using StageActions = std::vector<StageAction>;  // carry out in order
 
 class Stage {
  public:
-  explicit Stage(StageOptions options) : options_(std::move(options)) {}
+  explicit Stage(StageOptions options);
 
   /// Total: what is not next in its order changes nothing.
   void step(const StageEvent& event, StageActions& out);
 
   [[nodiscard]] std::uint64_t committed() const { return weighted_ / options_.schedule.micro_batches; }
+  /// All that it may begin is committed.
   [[nodiscard]] bool finished() const { return committed() == options_.mini_batches; }
   /// Micro-batches that it keeps something of.
   [[nodiscard]] std::uint64_t kept() const { return begun_ - weighted_; }

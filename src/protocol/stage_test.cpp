@@ -57,6 +57,23 @@ TEST(Stage, AloneWithOneMicroBatchIsPlainTraining) {
   EXPECT_TRUE(stage.stage.finished());
 }
 
+TEST(Stage, BeginsNoMoreThanItMayUntilItHearsOfMore) {
+  Told stage({schedule(1, {2, 1}), 0, 2, 4, 3});
+  EXPECT_EQ(stage.start(), "F3") << "where it was told to begin";
+  EXPECT_EQ(stage.done(Part::forward, 3), "output 3");
+  stage.gradient(3);
+  stage.done(Part::input, 3);
+  EXPECT_EQ(stage.done(Part::weight, 3), "commit 3");
+  EXPECT_TRUE(stage.stage.finished());
+  EXPECT_EQ(stage.step(MoreMiniBatches{6}), "F4");
+  EXPECT_FALSE(stage.stage.finished());
+  EXPECT_EQ(stage.step(MoreMiniBatches{2}), "") << "never fewer";
+  stage.done(Part::forward, 4);
+  stage.gradient(4);
+  stage.done(Part::input, 4);
+  EXPECT_EQ(stage.done(Part::weight, 4), "commit 4, F5");
+}
+
 TEST(Stage, HoldsNoMoreThanItMayAndGoesBackwardFirst) {
   Told stage({schedule(4, {2, 1}), 0, 2, 1});
   EXPECT_EQ(stage.start(), "F0");

@@ -110,6 +110,9 @@ void ChromeTrace::told(const trace::Event& e) {
     case Kind::part_ended:
       if (row != nullptr) turn(e.worker, *row, Doing::wait, e.at);
       break;
+    case Kind::recut:
+      if (row != nullptr) mark(e.worker, fmt::format("blocks {} to {}", e.first, e.last - 1), e.at, JsonObject{}.count("node", e.epoch));
+      break;
     case Kind::leased:
     case Kind::discarded:
     case Kind::committed:

@@ -50,7 +50,7 @@ std::vector<Column> pipeline_columns() {
                        [](const PipelineRow& row) { return show_percent(row.ratio_to_ideal, 1); }),
           of_pipelines("busy", "Share of the stages' time spent computing, in the middle half of the run.",
                        [](const PipelineRow& row) { return show_percent(row.utilization, 1); }),
-          of_pipelines("stash", "The most that all stages kept at once: activations, and parameters beside the newest.",
+          of_pipelines("stash", "The most that each stage kept, added up: activations, and parameters beside the newest.",
                        [](const PipelineRow& row) { return show_bytes(row.peak_stash_bytes); }),
           of_pipelines("delay", "The most updates that a forward lacked.",
                        [](const PipelineRow& row) { return show_fixed(row.max_delay, 0); })};

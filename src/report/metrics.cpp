@@ -93,6 +93,7 @@ void Metrics::told(const trace::Event& e) {
     case Kind::part_began:
     case Kind::part_ended:
     case Kind::committed:
+    case Kind::recut:
     case Kind::fault: break;
   }
 }

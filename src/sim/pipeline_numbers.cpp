@@ -10,11 +10,68 @@ using plan::Part;
 
 RealPipelineNumbers::RealPipelineNumbers(PipelineNumbersOptions options)
     : options_(std::move(options)), epochs_(options_.epoch_samples, options_.seed) {
+  adopt(std::move(options_.stages));
+}
+
+void RealPipelineNumbers::adopt(std::vector<PipelineNumbersOptions::Stage> stages) {
+  options_.stages = std::move(stages);
+  stages_.clear();
   for (PipelineNumbersOptions::Stage& stage : options_.stages) {
     Stage& made = stages_.emplace_back();
     made.values = std::make_shared<const std::vector<float>>(std::move(stage.values));
     made.optimizer = std::make_unique<store::Optimizer>(options_.optimizer, stage.parameters);
   }
+}
+
+std::vector<float> RealPipelineNumbers::values() const {
+  std::vector<float> all(options_.model_values);
+  for (std::size_t s = 0; s < stages_.size(); ++s)
+    for (const auto& piece : options_.stages[s].pieces)
+      std::copy_n(stages_[s].values->begin() + static_cast<std::ptrdiff_t>(piece.in_stage), piece.count,
+                  all.begin() + static_cast<std::ptrdiff_t>(piece.in_model));
+  return all;
+}
+
+/// Parameters and the optimizer's state go with their blocks; a stage's moving norm starts anew, since its gradient is another one now.
+void RealPipelineNumbers::recut(const plan::Cut& cut) {
+  const std::vector<float> all = values();
+  std::vector<float> first(options_.model_values);
+  std::vector<float> second(options_.model_values);
+  const std::uint64_t updates = stages_.front().optimizer->updates();
+  bool has_second = false;
+  for (std::size_t s = 0; s < stages_.size(); ++s)
+    for (const auto& piece : options_.stages[s].pieces) {
+      if (piece.in_stage >= options_.stages[s].parameters) continue;  // a statistic
+      const auto scatter = [&](std::span<const float> state, std::vector<float>& to) {
+        std::copy_n(state.begin() + static_cast<std::ptrdiff_t>(piece.in_stage), piece.count,
+                    to.begin() + static_cast<std::ptrdiff_t>(piece.in_model));
+      };
+      scatter(stages_[s].optimizer->first(), first);
+      if (stages_[s].optimizer->second().empty()) continue;
+      scatter(stages_[s].optimizer->second(), second);
+      has_second = true;
+    }
+
+  std::vector<PipelineNumbersOptions::Stage> stages = options_.remake(cut);
+  std::vector<std::vector<float>> firsts;
+  std::vector<std::vector<float>> seconds;
+  for (auto& stage : stages) {
+    std::uint64_t values = 0;
+    for (const auto& piece : stage.pieces) values = std::max(values, piece.in_stage + piece.count);
+    const auto gathered = [&](const std::vector<float>& from, std::uint64_t count) {
+      std::vector<float> own(count);
+      for (const auto& piece : stage.pieces)
+        if (piece.in_stage < count)
+          std::copy_n(from.begin() + static_cast<std::ptrdiff_t>(piece.in_model), piece.count,
+                      own.begin() + static_cast<std::ptrdiff_t>(piece.in_stage));
+      return own;
+    };
+    stage.values = gathered(all, values);
+    firsts.push_back(gathered(first, stage.parameters));
+    seconds.push_back(has_second ? gathered(second, stage.parameters) : std::vector<float>{});
+  }
+  adopt(std::move(stages));
+  for (std::size_t s = 0; s < stages_.size(); ++s) stages_[s].optimizer->restore(firsts[s], seconds[s], updates);
 }
 
 std::uint64_t RealPipelineNumbers::micro_samples(std::uint64_t micro) const {
@@ -76,7 +133,9 @@ void RealPipelineNumbers::done(std::uint32_t stage, Part part, std::uint64_t mic
     case Part::forward: {
       const bool ends = stage == 0 || stage + 1 == stages_.size();
       Activation output;
-      source.forward(micro, *of.used.at(micro), ends ? samples_of(micro) : std::vector<std::uint32_t>{}, of.inputs[micro], output);
+      const store::Loss loss =
+          source.forward(micro, *of.used.at(micro), ends ? samples_of(micro) : std::vector<std::uint32_t>{}, of.inputs[micro], output);
+      diverged_ = diverged_ || !std::isfinite(loss.sum);
       of.inputs.erase(micro);
       if (stage + 1 < stages_.size()) stages_[stage + 1].inputs[micro] = std::move(output);
       break;
@@ -132,10 +191,10 @@ void RealPipelineNumbers::committed(std::uint32_t stage, std::uint64_t mini) {
 }
 
 PipelineNumbers::Evaluation RealPipelineNumbers::finished(std::uint64_t mini) {
-  if ((mini + 1) % options_.evaluate_every != 0 && mini + 1 != options_.mini_batches) return {};
-  std::vector<std::vector<float>> all;
-  for (const Stage& stage : stages_) all.push_back(*stage.values);
-  return options_.evaluate(all);
+  Evaluation evaluation;
+  if (diverged_ || (mini + 1) % options_.evaluate_every == 0 || mini + 1 == options_.mini_batches) evaluation = options_.evaluate(values());
+  evaluation.diverged = diverged_;
+  return evaluation;
 }
 
 }  // namespace motley::sim

@@ -20,12 +20,22 @@
 namespace motley::sim {
 
 struct PipelineNumbersOptions {
+  /// Where a run of a stage's values lies in the whole model.
+  struct Piece {
+    std::uint64_t in_stage = 0;
+    std::uint64_t in_model = 0;
+    std::uint64_t count = 0;
+  };
   struct Stage {
     std::unique_ptr<store::StageSource> source;
+    std::vector<Piece> pieces;
     std::vector<float> values;     // to begin with
     std::uint64_t parameters = 0;  // of the values; the rest are statistics
   };
   std::vector<Stage> stages;
+  /// Stages for another cut, without values.
+  std::function<std::vector<Stage>(const plan::Cut&)> remake;
+  std::uint64_t model_values = 0;  // of the whole model
   plan::Schedule schedule;
   policy::Schedule rates;
   store::OptimizerSpec optimizer;
@@ -35,8 +45,8 @@ struct PipelineNumbersOptions {
   std::uint64_t epoch_samples = 0;
   std::uint64_t seed = 0;
   std::uint64_t evaluate_every = 1;  // mini-batches
-  /// Accuracy and loss of the model whose stages have these values.
-  std::function<PipelineNumbers::Evaluation(const std::vector<std::vector<float>>&)> evaluate;
+  /// Accuracy and loss of the whole model.
+  std::function<PipelineNumbers::Evaluation(std::span<const float>)> evaluate;
 };
 
 class RealPipelineNumbers final : public PipelineNumbers {
@@ -45,9 +55,11 @@ class RealPipelineNumbers final : public PipelineNumbers {
   void begun(std::uint32_t stage, std::uint64_t micro, std::uint32_t late) override;
   void done(std::uint32_t stage, plan::Part part, std::uint64_t micro) override;
   void committed(std::uint32_t stage, std::uint64_t mini) override;
+  void recut(const plan::Cut& cut) override;
   Evaluation finished(std::uint64_t mini) override;
 
-  [[nodiscard]] const std::vector<float>& values(std::uint32_t stage) const { return *stages_[stage].values; }
+  /// Of the whole model.
+  [[nodiscard]] std::vector<float> values() const;
 
  private:
   using Values = std::shared_ptr<const std::vector<float>>;
@@ -61,6 +73,7 @@ class RealPipelineNumbers final : public PipelineNumbers {
     std::map<std::uint64_t, Activation> output_gradients;   // from the stage after
     double norm = 0;                                        // of the gradient, moving; 0: none yet
   };
+  void adopt(std::vector<PipelineNumbersOptions::Stage> stages);
   [[nodiscard]] std::vector<std::uint32_t> samples_of(std::uint64_t micro);
   [[nodiscard]] std::uint64_t micro_samples(std::uint64_t micro) const;
   [[nodiscard]] double rate(std::uint64_t mini) const;
@@ -70,6 +83,7 @@ class RealPipelineNumbers final : public PipelineNumbers {
   PipelineNumbersOptions options_;
   store::Epochs epochs_;
   std::vector<Stage> stages_;
+  bool diverged_ = false;
 };
 
 }  // namespace motley::sim

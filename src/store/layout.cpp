@@ -46,7 +46,7 @@ void give_priorities(std::vector<Slice>& slices, bool as_made) {
     if (as_made)
       slices[id].priority = count - 1 - id;
     else
-      slices[id].priority = slices[id].kind == SliceKind::statistic ? 0 : id;
+      slices[id].priority = slices[id].kind == SliceKind::statistic ? 0 : id + 1;
   }
 }
 

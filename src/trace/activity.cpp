@@ -71,7 +71,8 @@ std::span<const Activity::Ended> Activity::told(const Event& e) {
     case Kind::state:
     case Kind::straggles:
     case Kind::grouped:
-    case Kind::committed: break;
+    case Kind::committed:
+    case Kind::recut: break;
   }
   return ended_;
 }

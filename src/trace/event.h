@@ -36,7 +36,8 @@ enum class Kind : std::uint8_t {
   part_began,     // worker = stage, step = micro-batch; version = its parameters'; first = part (0 forward, 1 input, 2 weight gradient),
                   // last = updates that they lack
   part_ended,     // worker = stage, step = micro-batch; first = part
-  committed       // worker = stage; version = that it has now
+  committed,      // worker = stage; version = that it has now
+  recut           // worker = stage; version from which on; first..last = its blocks, epoch = its node
 };
 
 struct Event {

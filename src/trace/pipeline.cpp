@@ -7,7 +7,8 @@ namespace motley::trace {
 void Pipeline::told(const Event& e) {
   const double at = seconds(e.at);
   if (e.kind == Kind::applied) updates_s_.push_back(at);
-  if (e.kind != Kind::joined && e.kind != Kind::part_began && e.kind != Kind::part_ended) return;
+  if (e.kind == Kind::recut && e.worker.value == 0) ++recuts_;
+  if (e.kind != Kind::joined && e.kind != Kind::recut && e.kind != Kind::part_began && e.kind != Kind::part_ended) return;
   const std::size_t s = e.worker.value;
   if (stages_.size() <= s) {
     stages_.resize(s + 1);
@@ -16,12 +17,11 @@ void Pipeline::told(const Event& e) {
   }
   Stage& stage = stages_[s];
   Now& now = now_[s];
-  if (e.kind == Kind::joined) {
-    stage.node = static_cast<std::uint32_t>(e.first);
+  if (e.kind == Kind::joined || e.kind == Kind::recut) {
+    stage.node = e.kind == Kind::joined ? static_cast<std::uint32_t>(e.first) : e.epoch;
     return;
   }
   if (e.kind == Kind::part_began) {
-    if (busy_[s].empty()) stage.from_s = at;
     now.part = static_cast<std::uint8_t>(e.first);
     now.since_s = at;
     if (now.part == 0) stage.most_held = std::max(stage.most_held, ++now.held);
@@ -32,8 +32,7 @@ void Pipeline::told(const Event& e) {
   stage.busy_s.at(now.part) += at - now.since_s;
   stage.to_s = at;
   busy_[s].emplace_back(now.since_s, at);
-  if (now.since_s >= window_from_s_ && now.since_s < window_to_s_)
-    boxes_.push_back({static_cast<std::uint32_t>(s), now.since_s, at, now.part, e.step.value});
+  if (e.step.value >= first_ && e.step.value < last_) boxes_.push_back({static_cast<std::uint32_t>(s), now.since_s, at, now.part});
 }
 
 double Pipeline::utilization() const {

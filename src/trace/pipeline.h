@@ -13,7 +13,6 @@ class Pipeline : public Sink {
   struct Stage {
     std::uint32_t node = 0;
     std::array<double, 3> busy_s{};  // forward, input gradient, weight gradient
-    double from_s = 0;               // of its first part
     double to_s = 0;                 // of its last
     std::uint64_t most_held = 0;     // micro-batches between the beginning of forward and the end of the input gradient
     std::uint64_t most_late = 0;     // updates that a forward lacked
@@ -25,10 +24,9 @@ class Pipeline : public Sink {
     double from_s = 0;
     double to_s = 0;
     std::uint8_t part = 0;
-    std::uint64_t micro = 0;
   };
-  /// Boxes that begin within [from_s, to_s) are kept.
-  Pipeline(double from_s, double to_s) : window_from_s_(from_s), window_to_s_(to_s) {}
+  /// Boxes of micro-batches [first, last) are kept.
+  Pipeline(std::uint64_t first, std::uint64_t last) : first_(first), last_(last) {}
 
   void told(const Event& event) override;
   [[nodiscard]] const std::vector<Stage>& stages() const { return stages_; }
@@ -39,6 +37,8 @@ class Pipeline : public Sink {
   [[nodiscard]] const std::vector<double>& updates_s() const { return updates_s_; }
   /// Updates a second in the middle half of the run.
   [[nodiscard]] double updates_per_second() const;
+  /// How often the model was cut anew.
+  [[nodiscard]] std::uint64_t recuts() const { return recuts_; }
 
  private:
   struct Now {
@@ -46,11 +46,12 @@ class Pipeline : public Sink {
     double since_s = 0;
     std::uint64_t held = 0;
   };
-  double window_from_s_, window_to_s_;
+  std::uint64_t first_, last_;
   std::vector<Stage> stages_;
   std::vector<Now> now_;
   std::vector<Box> boxes_;
   std::vector<double> updates_s_;
+  std::uint64_t recuts_ = 0;
   std::vector<std::vector<std::pair<double, double>>> busy_;  // by stage: when it was busy
 };
 

@@ -58,9 +58,9 @@ Result<Event> read_record(std::span<const std::byte, record_bytes> bytes) {
   at = get(at, e.last);
   at = get(at, e.value);
   get(at, e.second);
-  if (kind > static_cast<std::uint8_t>(Kind::committed))
+  if (kind > static_cast<std::uint8_t>(Kind::recut))
     return bad_input(fmt::format("trace record of kind {}: expected 0 to {}; the trace is damaged or from a newer version", kind,
-                                 static_cast<int>(Kind::committed)));
+                                 static_cast<int>(Kind::recut)));
   e.at = Instant{Duration{at_ns}};
   e.kind = static_cast<Kind>(kind);
   return e;

@@ -67,6 +67,7 @@ void Summary::told(const Event& e) {
     case Kind::part_began:
     case Kind::part_ended:
     case Kind::committed:
+    case Kind::recut:
     case Kind::finished: break;
     case Kind::returned: returned_ += e.last - e.first; break;
   }
