@@ -113,7 +113,8 @@ std::string target_section(const Comparison& comparison) {
 std::string timeline_section(const Comparison& comparison) {
   const auto shown = common_window_s(comparison);
   std::string charts;
-  for (std::size_t i = 0; i < comparison.rows.size(); ++i) charts += timeline_chart(comparison.rows[i], i, shown);
+  for (std::size_t i = 0; i < comparison.rows.size(); ++i)
+    if (!comparison.rows[i].pipeline) charts += timeline_chart(comparison.rows[i], i, shown);
   const std::string scale =
       shown ? "All strategies on one time scale." : "Each strategy on its own time scale: their steps differ too much for one.";
   return section("timeline", "What each worker does", "A window of a few steps of the first seed. " + scale,
@@ -136,7 +137,8 @@ std::string course_section(const Comparison& comparison) {
 std::string staleness_section(const Comparison& comparison) {
   const std::size_t bars = staleness_bars(comparison);
   std::string charts;
-  for (std::size_t i = 0; i < comparison.rows.size(); ++i) charts += staleness_chart(comparison.rows[i], i, bars);
+  for (std::size_t i = 0; i < comparison.rows.size(); ++i)
+    if (!comparison.rows[i].pipeline) charts += staleness_chart(comparison.rows[i], i, bars);
   return section(
       "staleness", "Staleness",
       "How many versions late contributions were applied, first seed. One axis for all; heights are scaled to each strategy's tallest bar.",
