@@ -75,7 +75,8 @@ INSTANTIATE_TEST_SUITE_P(All, Example,
 TEST(Examples, EveryFileIsTested) {
   std::size_t files = 0;
   for (const auto& entry : std::filesystem::directory_iterator(examples)) {
-    files += entry.path().extension() == ".toml" ? 1 : 0;
+    if (entry.path().extension() != ".toml") continue;  // profiles are in a folder of their own
+    ++files;
     EXPECT_TRUE(read_job(entry.path(), {}).ok()) << entry.path();
   }
   EXPECT_EQ(files, 22U);

@@ -101,7 +101,7 @@ class ShardHostTest : public testing::Test, private ShardOwner {
     for (std::size_t s = 0; s < own.size(); ++s) {
       const transport::Parcel& parcel = to.parcels[first + s];
       EXPECT_EQ(std::get<wire::Pulled>(parcel.head).slice, own[s]);
-      EXPECT_EQ(parcel.priority, own[s].value);
+      EXPECT_EQ(parcel.priority, layout[own[s]].priority);
       const auto expected = encoded(snapshot, own[s], bits);
       EXPECT_TRUE(std::ranges::equal(parcel.payload, expected)) << "slice " << own[s].value;
     }

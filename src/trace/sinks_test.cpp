@@ -13,7 +13,7 @@
 namespace motley::trace {
 namespace {
 
-constexpr int kinds = static_cast<int>(Kind::committed) + 1;
+constexpr int kinds = static_cast<int>(Kind::recut) + 1;
 
 Event any_event(Rng& rng) {
   Event event;
