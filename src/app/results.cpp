@@ -79,14 +79,15 @@ std::vector<report::Point> points(const std::vector<trace::Point>& curve) {
   return result;
 }
 
-void add_pipeline(const PipelineFigures& figures, json::object& to) {
+/// Of one run, or means over several.
+template <class Figures>
+void add_pipeline(const Figures& figures, json::object& to) {
   to["steady_samples_per_second"] = figures.steady_samples_per_second;
   to["ratio_to_ideal"] = figures.ratio_to_ideal;
   to["utilization"] = figures.utilization;
   to["bubble_share"] = figures.bubble_share;
   to["peak_stash_bytes"] = figures.peak_stash_bytes;
   to["max_delay"] = figures.max_delay;
-  to["recuts"] = figures.recuts;
 }
 
 std::string pipeline_text(const Job& job, const RunResult& run) {
@@ -248,7 +249,10 @@ json::object run_json(const Job& job, const RunResult& run) {
                     {"per_worker", workers_json(job, run.summary)},
                     {"ended", ended_sentence(run.ending.why)},
                     {"trace_sha256", run.trace_sha256}};
-  if (run.pipeline) add_pipeline(*run.pipeline, made);
+  if (run.pipeline) {
+    add_pipeline(*run.pipeline, made);
+    made["recuts"] = run.pipeline->recuts;
+  }
   return made;
 }
 
@@ -311,15 +315,7 @@ json::object comparison_json(const report::Comparison& table) {
                                 {"overlap_ratio", row.overlap_ratio},
                                 {"speedup_vs_bsp", or_null(row.speedup_vs_bsp)},
                                 {"speedup_vs_lb_bsp", or_null(row.speedup_vs_lb_bsp)}});
-    if (row.pipeline) {
-      json::object& with = rows.back().as_object();
-      with["steady_samples_per_second"] = row.pipeline->steady_samples_per_second;
-      with["ratio_to_ideal"] = row.pipeline->ratio_to_ideal;
-      with["utilization"] = row.pipeline->utilization;
-      with["bubble_share"] = row.pipeline->bubble_share;
-      with["peak_stash_bytes"] = row.pipeline->peak_stash_bytes;
-      with["max_delay"] = row.pipeline->max_delay;
-    }
+    if (row.pipeline) add_pipeline(*row.pipeline, rows.back().as_object());
   }
   json::array seeds;
   for (const std::uint64_t seed : table.seeds) seeds.emplace_back(seed);

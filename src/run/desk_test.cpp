@@ -108,6 +108,7 @@ class DeskTest : public testing::Test, private DeskOwner {
     std::uint64_t step;
     std::uint32_t slice;
     std::vector<float> values;  // as they were when it was told
+    double at_s;                // on the test's clock
   };
   std::vector<Slice> slices;
   std::vector<std::uint64_t> steps;  // computed
@@ -121,7 +122,7 @@ class DeskTest : public testing::Test, private DeskOwner {
   void produced(const std::shared_ptr<Computation>& computation, SliceId id) override {
     const store::Slice& slice = layout[id];
     const auto from = computation->out->floats().subspan(slice.offset, slice.count);
-    slices.push_back({computation->order.step.value, id.value, {from.begin(), from.end()}});
+    slices.push_back({computation->order.step.value, id.value, {from.begin(), from.end()}, seconds(clock.now().time_since_epoch())});
   }
   void computed(const std::shared_ptr<Computation>& computation, const store::Worth& worth, const DeskTime& time) override {
     steps.push_back(computation->order.step.value);
@@ -197,8 +198,9 @@ TEST_F(DeskTest, AnEmulatedDeviceHasEverythingAtItsEnd) {
 }
 
 TEST_F(DeskTest, AnEmulatedDeviceWithACadenceLetsSlicesGoWhenTheirTimeHasCome) {
-  constexpr double samples_per_second = 400;  // 8 samples: 20 ms
-  make({}, a_device(samples_per_second), {{0, 0.1, 0.2, 0}, {1, 0.8, 0.6, 1}});
+  constexpr double samples_per_second = 40;  // 8 samples: 0.2 s
+  const store::Cadence cadence{{0, 0.1, 0.2, 0}, {1, 0.8, 0.6, 1}};
+  make({}, a_device(samples_per_second), cadence);
   const auto computation = begin(0);
   lay_all(*computation);
   ASSERT_TRUE(run_until(io, [&] { return !steps.empty(); }));
@@ -206,6 +208,7 @@ TEST_F(DeskTest, AnEmulatedDeviceWithACadenceLetsSlicesGoWhenTheirTimeHasCome) {
   for (const Slice& slice : slices) order.push_back(slice.slice);
   EXPECT_EQ(std::set<std::uint32_t>(order.begin(), order.end()).size(), layout.slices.size());
   EXPECT_LT(std::find(order.begin(), order.end(), 2U), std::find(order.begin(), order.end(), 0U));
+  for (const Slice& slice : slices) EXPECT_GE(slice.at_s, cadence.made[slice.slice] * 8 / samples_per_second) << "slice " << slice.slice;
   EXPECT_GE(seconds(times.at(0)), 8 / samples_per_second);
   EXPECT_EQ(held(*computation->out), by_hand(computation->order, linear_start()));
 }

@@ -36,7 +36,6 @@ class Streaming {
   [[nodiscard]] bool has_read() const { return read_ == score_->by_read.size(); }
   [[nodiscard]] Instant ends() const { return began_ + stood_ + length_; }
   [[nodiscard]] Duration stood() const { return stood_; }
-  [[nodiscard]] Duration length() const { return length_; }
 
  private:
   [[nodiscard]] Instant at(double part) const { return began_ + stood_ + from_seconds(part * seconds(length_)); }

@@ -129,6 +129,24 @@ TEST(World, ADeviceThatStreamsStandsStillForWhatItReads) {
   EXPECT_NEAR(ran.of(Kind::compute_ended).at(3).value, stood, 1e-8);
 }
 
+// Three slices, each read a ninth of the step after the one before. First in, first out, what is sent first is under way before the others
+// are there to be chosen from; of those the last layer goes first, so that the second slice comes last.
+TEST(World, WhatForwardNeedsFirstGoesFirst) {
+  constexpr std::uint64_t updates = 10;
+  const double compute = 0.002 + batch / 10000.0;
+  const double pushes = 5 * compute / 9 + 3 * slice_s;  // the last layer is made after five ninths; then the link is busy to the end
+  for (const bool as_made : {false, true}) {
+    WorldOptions world = cluster_of({40}, updates);
+    const std::vector<store::TensorPlace> tensors{
+        {0, 1000, store::SliceKind::parameter}, {1000, 1000, store::SliceKind::parameter}, {2000, 1000, store::SliceKind::parameter}};
+    world.layout = store::cut(tensors, 1000, 1, {.whole_tensors = false, .as_made = as_made});
+    world.cadence = store::cadence(world.layout, tensors, std::vector<std::uint32_t>{0, 1, 2}, std::vector<double>{1, 1, 1});
+    const double stood = 2 * slice_s - (as_made ? 1 : 2) * compute / 9;
+    const double step = latency_s + slice_s + stood + pushes + latency_s;
+    EXPECT_NEAR(seconds(run(world).ending.ended), latency_s + updates * step, 1e-6) << (as_made ? "first in, first out" : "by need");
+  }
+}
+
 TEST(World, ADeviceThatStreamsLosesNothingWhenItIsKilledOrPaused) {
   WorldOptions world = streaming_cluster(1, 20);
   world.cluster.nodes.push_back(world.cluster.nodes.front());

@@ -16,7 +16,6 @@ class Pipeline : public Sink {
     double to_s = 0;                 // of its last
     std::uint64_t most_held = 0;     // micro-batches between the beginning of forward and the end of the input gradient
     std::uint64_t most_late = 0;     // updates that a forward lacked
-    [[nodiscard]] double busy() const { return busy_s[0] + busy_s[1] + busy_s[2]; }
   };
   /// One part, for pictures.
   struct Box {
