@@ -212,7 +212,7 @@ TEST(SmallWorldsOverlapped, ThreeWorkersKeepEveryPromiseInManyOrders) {
 
 // Local rounds that overlap: whoever dies in the middle of one, or while newer parameters come in, takes nothing with it that was counted.
 TEST(SmallWorldsOverlapped, RoundsOfLocalStepsCountOnceInEveryOrder) {
-  const Explored explored = Search({.strategy = "multistep", .batch = 2, .samples = 5, .delay = 1}).run();
+  const Explored explored = Search({.strategy = "multistep", .batch = 2, .samples = 4, .delay = 1}).run();
   EXPECT_EQ(explored.trouble, "");
   EXPECT_GT(explored.ends, 100U);
 }
