@@ -102,6 +102,14 @@ TEST_F(PipelineEquality, GpipeOverFiveStagesIsPlainTrainingOverTheSameMicroBatch
   EXPECT_EQ(simulated("1f1b:micro_batches=4"), plain(4));
 }
 
+TEST_F(PipelineEquality, WhoeverDiesPlainTrainingComesOutOfIt) {
+  job.evaluate_every = 0.1;
+  job.cluster.faults.push_back({at_seconds(1), cluster::FaultKind::kill, NodeId{2}, {}, 1});
+  job.cluster.faults.push_back({at_seconds(2), cluster::FaultKind::kill, NodeId{0}, {}, 1});
+  job.cluster.faults.push_back({at_seconds(2.5), cluster::FaultKind::join, NodeId{2}, {}, 1});
+  EXPECT_EQ(simulated("gpipe:micro_batches=4"), plain(4));
+}
+
 TEST_F(PipelineEquality, OneStageWithOneMicroBatchIsPlainTraining) {
   job.pipeline.stages = 1;
   EXPECT_EQ(simulated("gpipe:micro_batches=1"), plain(1));
@@ -126,8 +134,8 @@ TEST_F(PipelineEquality, WhatIsAskedOfItInVainIsRefused) {
   EXPECT_TRUE(says(refusal("naive-mp:micro_batches=4"), "a knob that naive-mp does not take"));
   EXPECT_TRUE(says(refusal("adapipe:without=judge"), "one of predict, clipping, soften, defer, replan"));
   EXPECT_TRUE(says(refusal("gpipe:box=false"), "a knob that gpipe does not take"));
-  job.cluster.faults.push_back({at_seconds(1), cluster::FaultKind::kill, NodeId{2}, {}, 1});
-  EXPECT_TRUE(says(refusal("adapipe"), "found one that a pipeline cannot have yet, at 1 s on node"));
+  job.cluster.faults.push_back({at_seconds(1), cluster::FaultKind::partition, NodeId{2}, {}, 1});
+  EXPECT_TRUE(says(refusal("adapipe"), "found a partition at 1 s on node"));
   job.cluster.faults.clear();
   job.max_seconds = 5;
   EXPECT_TRUE(says(refusal("adapipe"), "job.max_seconds: found 5, expected none with adapipe"));

@@ -145,6 +145,18 @@ TEST_F(RealCluster, SeveralServersLearnTheSameAsOne) {
   }
 }
 
+// The chief measures how far away the others are, and everybody agrees on where slices live.
+TEST_F(RealCluster, SlicesLiveOnTheNearestServersAndTheModelIsTheSame) {
+  Program one = train("one", {"--set", "wire.slice=\"512B\""});
+  expect_good_end(one);
+  Program far =
+      train("far", {"--set", "wire.slice=\"512B\"", "--set", "cluster.server.count=3", "--set", "cluster.server.distances_s=[0, 0.02, 0]"});
+  expect_good_end(far);
+  expect_exact_ledger("far");
+  EXPECT_TRUE(model("far") == model("one"));
+  EXPECT_NE(far.err().find("slices are placed by distance"), std::string::npos) << far.err();
+}
+
 TEST_F(RealCluster, AnInterruptedRunThatIsResumedLeavesTheSameBits) {
   Program whole = train("whole");  // how fast devices are does not change what bsp computes
   expect_good_end(whole);

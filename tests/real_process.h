@@ -150,7 +150,7 @@ inline std::map<std::string, pid_t> workers_of(const Program& launcher) {
   std::map<std::string, pid_t> workers;
   for (const pid_t child : children_of(launcher.pid())) {
     const std::vector<std::string> words = command_of(child);
-    if (words.size() < 2 || words[1] != "work") continue;
+    if (words.size() < 2 || (words[1] != "work" && words[1] != "stage")) continue;
     for (std::size_t i = 2; i + 1 < words.size(); ++i)
       if (words[i] == "--node") workers[words[i + 1]] = child;
   }

@@ -42,7 +42,11 @@ enum class Told : std::uint8_t {
   discarded,
   state,
   straggles,
-  grouped
+  grouped,
+  part_began,
+  part_ended,
+  committed,
+  recut
 };
 enum class WhyLeft : std::uint8_t { said_goodbye, connection_lost, silent_too_long, never_finite };
 
@@ -75,7 +79,7 @@ inline Trace read_trace(std::string_view bytes) {
     Record r;
     take(r.at_ns), take(r.kind), take(r.why), take(r.epoch), take(r.worker), take(r.step), take(r.version), take(r.first), take(r.last);
     take(r.value), take(r.second);
-    if (r.kind > Told::grouped) trace.faults.push_back("record " + std::to_string(trace.records.size()) + " is of no known kind");
+    if (r.kind > Told::recut) trace.faults.push_back("record " + std::to_string(trace.records.size()) + " is of no known kind");
     trace.records.push_back(r);
   }
   return trace;
@@ -178,6 +182,55 @@ inline std::vector<std::string> ledger_faults(const Trace& trace, std::uint64_t 
   LedgerChecker ledger;
   for (const Record& record : trace.records) ledger.told(record);
   return ledger.faults(epoch_samples, total);
+}
+
+/// Of a pipeline of `mini_batches`: on every stage, forward, input and weight gradient of each micro-batch once and in this order, each
+/// mini-batch committed once and in order, no forward more than `ahead` updates late. What was done after the model that everybody went on
+/// from counts for nothing.
+inline std::vector<std::string> pipeline_faults(const Trace& trace, std::uint64_t mini_batches, std::uint64_t micro_batches,
+                                                std::uint64_t ahead) {
+  std::vector<std::string> faults = trace.faults;
+  struct Stage {
+    std::uint64_t committed = 0;
+    std::map<std::uint64_t, std::uint64_t> parts;  // begun, by micro-batch
+    std::map<std::uint64_t, std::uint64_t> versions;
+    bool busy = false;
+  };
+  std::map<std::uint32_t, Stage> stages;
+  const auto complain = [&](const Record& r, const std::string& what) {
+    faults.push_back("stage " + std::to_string(r.worker) + " at " + std::to_string(r.at_ns) + " ns: " + what);
+  };
+  for (const Record& r : trace.records) {
+    if (r.kind == Told::recut) {
+      if (r.worker == 0) stages.clear();
+      stages[r.worker].committed = r.version;
+    }
+    if (r.kind == Told::joined) stages[r.worker];
+    if (r.kind != Told::part_began && r.kind != Told::part_ended && r.kind != Told::committed) continue;
+    Stage& stage = stages[r.worker];
+    if (r.kind == Told::part_began) {
+      if (stage.busy) complain(r, "two parts at once");
+      stage.busy = true;
+      if (stage.parts[r.step]++ != r.first) complain(r, "a part out of order");
+      if (r.first == 0) {
+        stage.versions[r.step] = r.version;
+        if (r.version != stage.committed) complain(r, "not the newest parameters");
+        if (r.step / micro_batches > stage.committed + ahead) complain(r, "too far ahead");
+      } else if (r.version != stage.versions[r.step]) {
+        complain(r, "backward with other parameters than forward");
+      }
+    } else if (r.kind == Told::part_ended) {
+      stage.busy = false;
+    } else if (r.version != ++stage.committed) {
+      complain(r, "committed " + std::to_string(r.version) + ", not " + std::to_string(stage.committed));
+    }
+  }
+  for (const auto& [number, stage] : stages)
+    if (stage.committed != mini_batches)
+      faults.push_back("stage " + std::to_string(number) + " has committed " + std::to_string(stage.committed) + " of " +
+                       std::to_string(mini_batches));
+  if (stages.empty()) faults.emplace_back("there was no stage");
+  return faults;
 }
 
 }  // namespace real

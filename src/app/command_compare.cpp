@@ -15,7 +15,6 @@
 #include "app/commands.h"
 #include "app/job_arguments.h"
 #include "app/job_seeds.h"
-#include "app/pipeline_simulation.h"
 #include "app/progress.h"
 #include "app/real_comparison.h"
 #include "app/results.h"
@@ -51,16 +50,6 @@ Result<std::vector<Entry>> read_entries(const Job& job, const std::string& list)
     from = comma + 1;
   }
   return entries;
-}
-
-/// Before anything is run for nothing.
-Outcome can_be_real(const Job& job, const std::vector<Entry>& entries) {
-  for (const Entry& entry : entries)
-    if (is_pipeline(entry.spec))
-      return bad_input(
-          fmt::format("{}: --real: found \"{}\", expected data-parallel strategies: pipelines run in virtual time alone so far", job.name,
-                      entry.label));
-  return Done{};
 }
 
 /// Every run on its own, as many at once as there are cores. Results by strategy, then by seed.
@@ -138,8 +127,6 @@ int run(const Arguments& arguments) {
   if (!job) return fail(job.error());
   const auto entries = read_entries(*job, arguments.strategies);
   if (!entries) return fail(entries.error());
-  if (arguments.real)
-    if (const Outcome real = can_be_real(*job, *entries); !real) return fail(real.error());
   const auto seeds = read_seeds(arguments.seeds);
   if (!seeds) return fail(seeds.error());
   const auto material = load_material(*job);

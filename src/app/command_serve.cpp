@@ -5,43 +5,26 @@
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/signal_set.hpp>
 #include <boost/asio/steady_timer.hpp>
-#include <boost/json/serialize.hpp>
 #include <csignal>
 #include <cstdio>
 #include <memory>
-#include <sstream>
 
 #include "app/checkpoint.h"
 #include "app/commands.h"
-#include "app/doors.h"
-#include "app/job_arguments.h"
-#include "app/results.h"
-#include "app/run_folder.h"
+#include "app/pipeline_training.h"
 #include "app/screen.h"
+#include "app/serving.h"
 #include "app/sha256.h"
 #include "app/training.h"
-#include "report/table.h"
 #include "run/chief_process.h"
-#include "store/safetensors.h"
 
 namespace motley::app {
 namespace {
 
-struct Arguments {
-  JobArguments job;
-  DoorArguments door;
-  std::string listen = "127.0.0.1:0";
-  std::string out;
-  std::uint64_t checkpoint_every = 500;
-  bool resume = false;
-  bool require_target = false;
-  bool launched = false;  // by `motley train`, which reads our stdout
-};
-
 /// Everything of one life of a chief, in the order in which it is made.
 class Serving {
  public:
-  Serving(const Arguments& arguments, std::string job_text, Job job)
+  Serving(const ServeArguments& arguments, std::string job_text, Job job)
       : arguments_(arguments), job_text_(std::move(job_text)), job_(std::move(job)) {}
 
   int run();
@@ -52,15 +35,10 @@ class Serving {
   Outcome open_folder();
   Result<run::Judgement> evaluate(std::span<const float> values);
   void log(const std::string& sentence) { screen_ ? screen_->say(sentence) : fmt::print(stderr, "{}\n", sentence); }
-  void tell_launcher(const std::string& line) const {
-    if (!arguments_.launched) return;
-    fmt::print("{}\n", line);
-    std::fflush(stdout);
-  }
   void repaint();
   int finish();
 
-  const Arguments& arguments_;
+  const ServeArguments& arguments_;
   std::string job_text_;
   Job job_;
   boost::asio::io_context pump_;
@@ -156,7 +134,7 @@ Outcome Serving::open_door() {
   hooks.told = [this](const trace::Event& event) {
     if (!started_ && event.kind == trace::Kind::released) {
       started_ = true;
-      tell_launcher("started");
+      arguments_.tell_launcher("started");
     }
     folder_->told(event);
     screen_->told(event);
@@ -193,41 +171,16 @@ Outcome Serving::open_folder() {
 }
 
 int Serving::finish() {
-  const std::string command = fmt::format("motley train {}", (folder_->path() / "job.toml").string());
-  if (const run::SharedBuffer last = chief_->final_values()) {
-    const Outcome written = store::write_safetensors(folder_->path() / "model.safetensors", named(training_->learning->shape()),
-                                                     std::as_const(*last).floats(), {{"format", "pt"}});
-    if (!written) return fail(written.error());
-  }
-  const auto result = folder_->finish(job_, chief_->node_names(), **ending_, training_->sum_of_parts, command);
-  if (!result) return fail(result.error());
-  const Job seen = with_strangers(job_, chief_->node_names());
-  if (arguments_.launched) {
-    std::istringstream text(run_text(seen, *result) + "\n" + report::text_table(comparison(seen, {*result}, {job_.seed}, command)));
-    for (std::string line; std::getline(text, line);) tell_launcher("say " + line);
-  } else {
-    if (arguments_.job.json)
-      fmt::print("{}\n", boost::json::serialize(run_json(seen, *result)));
-    else
-      fmt::print("{}run: {}\n", run_text(seen, *result), folder_->path().string());
-  }
-  if (failed(result->ending.why)) {
-    fmt::print(stderr, "{}: training failed after {:.1f} s: {}\n", job_.name, seconds(result->ending.ended),
-               ended_sentence(result->ending.why));
-    return ExitCode::cluster_failed;
-  }
-  if (arguments_.require_target && (!job_.target_accuracy || !trace::time_to_target(result->summary.curve(), *job_.target_accuracy))) {
-    fmt::print(stderr, "{}: target accuracy {} was not reached\n", job_.name, job_.target_accuracy.value_or(0));
-    return ExitCode::target_missed;
-  }
-  return ExitCode::done;
+  const run::SharedBuffer last = chief_->final_values();
+  return conclude(arguments_, {job_, *folder_, chief_->node_names(), training_->learning->shape(),
+                               last ? std::as_const(*last).floats() : std::span<const float>{}, **ending_, training_->sum_of_parts});
 }
 
 int Serving::run() {
   if (const Outcome prepared = prepare(); !prepared) return fail(prepared.error());
   if (const Outcome open = open_door(); !open) return fail(open.error());
   if (const Outcome open = open_folder(); !open) return fail(open.error());
-  tell_launcher(fmt::format("listening {}", to_text(chief_->address())));
+  arguments_.tell_launcher(fmt::format("listening {}", to_text(chief_->address())));
   log(fmt::format("{}: listening on {}, run folder {}", job_.name, to_text(chief_->address()), folder_->path().string()));
   const auto on_signal = [this](const auto& self) -> void {
     signals_.async_wait([this, self](const boost::system::error_code& cancelled, int) {
@@ -250,18 +203,19 @@ int Serving::run() {
   return code;
 }
 
-int serve(const Arguments& arguments) {
+int serve(const ServeArguments& arguments) {
   const auto text = arguments.job.resolve();
   if (!text) return fail(text.error());
   auto job = parse_job(*text, arguments.job.file);
   if (!job) return fail(job.error());
+  if (is_pipeline(job->strategy)) return conduct(arguments, *text, *job);
   return Serving(arguments, *text, std::move(*job)).run();
 }
 
 }  // namespace
 
 void add_serve(CLI::App& app, int& exit_code) {
-  auto arguments = std::make_shared<Arguments>();
+  auto arguments = std::make_shared<ServeArguments>();
   CLI::App* command = app.add_subcommand("serve", "be the chief of a cluster: hold the model, tell the workers what to do");
   arguments->job.add_to(*command, true);
   arguments->door.add_to(*command);

@@ -11,6 +11,7 @@
 #include "app/commands.h"
 #include "app/job_arguments.h"
 #include "app/launch.h"
+#include "app/pipeline_training.h"
 #include "app/run_folder.h"
 
 namespace motley::app {
@@ -70,9 +71,12 @@ int train(Arguments arguments) {
   if (arguments.resume) {
     const auto began_with = resolve_job(*folder / "job.toml", {}, std::nullopt, std::nullopt);
     if (!began_with) return fail(began_with.error());
-    if (*began_with != *text)
+    // A pipeline goes on however it is cut.
+    const bool same = is_pipeline(job->strategy) ? learning_sha256(*began_with) == learning_sha256(*text) : *began_with == *text;
+    if (!same)
       return fail(bad_input(fmt::format("--resume: found another job than {} was begun with, expected the same: its own is {}",
                                         folder->string(), (*folder / "job.toml").string())));
+    if (const Outcome written = rewrite_run_job(*folder, *text); !written) return fail(written.error());
   } else if (const Outcome written = write_run_job(*folder, *text); !written) {
     return fail(written.error());
   }

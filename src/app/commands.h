@@ -21,6 +21,7 @@ struct ExitCode {
 void add_train(CLI::App& app, int& exit_code);
 void add_serve(CLI::App& app, int& exit_code);
 void add_hold(CLI::App& app, int& exit_code);
+void add_stage(CLI::App& app, int& exit_code);
 void add_work(CLI::App& app, int& exit_code);
 void add_replay(CLI::App& app, int& exit_code);
 void add_simulate(CLI::App& app, int& exit_code);

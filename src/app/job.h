@@ -23,7 +23,7 @@ struct PipelineSpec {
   std::vector<std::uint32_t> boundaries;  // of a cut by hand: the first block of each stage after the first
   std::uint32_t stages = 0;               // at most; 0: as many as there are nodes
   std::uint32_t micro_batches = 0;        // 0: two for each node
-  std::filesystem::path profile;          // empty: the model's arithmetic is counted; "equal": all blocks take as long
+  std::filesystem::path profile;  // empty: the model's arithmetic is counted; "equal": all blocks take as long; "measured": as long as here
 };
 
 struct Job {

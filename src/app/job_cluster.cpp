@@ -142,6 +142,10 @@ void read_servers(Reader section, const Link& default_link, Spec& spec) {
   section.integer("count", spec.servers, between(1, 1024), "server processes that share the parameters");
   spec.server_nic = {default_link.latency, 2 * default_link.up_bytes_per_second, 2 * default_link.down_bytes_per_second};
   read_link(section, spec.server_nic);
+  std::vector<double> distances;
+  section.numbers("distances_s", distances, between(0, longest_s), spec.servers,
+                  "seconds, one way, that each server is further away than the links say; server 0 is the chief's");
+  for (const double distance : distances) spec.server_distances.push_back(from_seconds(distance));
   section.finish();
 }
 

@@ -41,7 +41,8 @@ void read_model(Reader section, Job& job) {
   job.timing_only = job.model.kind == "none";
   section.integers("hidden", job.model.hidden, between(1, 1e6), 64, "mlp: widths between input and classes");
   section.integer("width", job.model.width, between(1, 65536), "channels of the first block, or the transformer's embedding");
-  section.integer("depth", job.model.depth, between(1, 1000), "transformer: blocks");
+  section.integer("depth", job.model.depth, between(1, 1000),
+                  "transformer: blocks (2); resnet20: units of each layer (3); vgg11: how often each convolution comes (1)");
   section.integer("heads", job.model.heads, between(1, 1024), "transformer: heads of attention");
   section.integer("values", job.timing_values, at_least(1).no_more_than(1e11), "kind \"none\": how many values the model has",
                   job.timing_only ? required : Presence::optional);

@@ -27,7 +27,9 @@ void read_pipeline(Reader section, Job& job) {
     section.complain_found("micro_batches", std::to_string(spec.micro_batches),
                            "at most " + std::to_string(job.global_batch) + " (batch.global: a micro-batch has a sample at least)");
   std::string profile;
-  section.text("profile", profile, "a file with a [[block]] for each block of the model, or \"equal\": instead of counting its arithmetic");
+  section.text(
+      "profile", profile,
+      "a file with a [[block]] for each block of the model, \"measured\" on the spot, or \"equal\": instead of counting its arithmetic");
   spec.profile = profile;
   section.finish();
 }

@@ -6,7 +6,7 @@
 #include <span>
 
 #include "app/job_sections.h"
-#include "app/pipeline_simulation.h"
+#include "app/pipeline_training.h"
 #include "plan/schedule.h"
 #include "policy/strategies.h"
 

@@ -9,6 +9,7 @@
 #include <cstdlib>
 
 #include "app/commands.h"
+#include "app/pipeline_training.h"
 
 namespace motley::app {
 namespace {
@@ -174,7 +175,11 @@ Outcome Launch::start_worker(std::uint32_t n) {
   ++worker.lives;
   open_log(worker);
   run::ChildOptions child;
-  child.command = {this_program(), "work", "--join", address_, "--node", node.name};
+  child.command = {this_program(), is_pipeline(job_.strategy) ? "stage" : "work", "--join", address_, "--node", node.name};
+  if (is_pipeline(job_.strategy)) {
+    child.command.emplace_back("--listen");  // another each time: what is left of a life before is nobody's
+    child.command.push_back(fmt::format("unix:{}/stage-{}-{}", socket_folder_.string(), n, worker.lives));
+  }
   const std::string threads = std::to_string(node.device == cluster::DeviceKind::cpu ? std::max(node.device_index, 1) : 1);
   child.environment = {{"OMP_NUM_THREADS", threads}, {"OPENBLAS_NUM_THREADS", threads}};
   auto started = run::Child::start(pump_, child,

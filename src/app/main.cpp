@@ -21,6 +21,7 @@ int main(int argc, char** argv) {
     motley::app::add_plan(app, exit_code);
     motley::app::add_serve(app, exit_code);
     motley::app::add_hold(app, exit_code);
+    motley::app::add_stage(app, exit_code);
     motley::app::add_work(app, exit_code);
     motley::app::add_replay(app, exit_code);
     motley::app::add_doctor(app, exit_code);

@@ -5,6 +5,9 @@
 #include <algorithm>
 #include <numeric>
 
+#include "app/learning.h"
+#include "app/pipeline_training.h"
+#include "app/stopwatch.h"
 #include "app/toml_reader.h"
 
 namespace motley::app {
@@ -61,6 +64,50 @@ Result<Profiled> count_profile(const Job& job, const Material& material, bool al
     profile.blocks.push_back({block.name, third, third, third, static_cast<double>(block.output_bytes),
                               static_cast<double>(block.kept_bytes), static_cast<double>(block.parameters * sizeof(float))});
   }
+  return profile;
+}
+
+/// What each part of each block takes here and now, on one thread, the quickest of a few times.
+Result<Profiled> measure_profile(const Job& job, const Material& material, double samples) {
+  constexpr int times = 5;
+  auto profile = count_profile(job, material, false);
+  if (!profile) return profile.error();
+  auto whole = learn::make_learner(job.model, material.data);
+  if (!whole) return whole.error();
+  std::vector<std::uint32_t> first_blocks(profile->blocks.size());
+  std::iota(first_blocks.begin(), first_blocks.end(), 0U);
+  auto stages = learn::make_stages(job.model, material.data, first_blocks);
+  if (!stages) return stages.error();
+  store::StagedModel model;
+  model.values.resize((*whole)->shape().values());
+  (*whole)->initialize(job.seed, model.values);
+  std::vector<std::uint32_t> batch(static_cast<std::size_t>(std::max(1.0, std::min(samples, static_cast<double>(material.epoch_samples)))));
+  std::iota(batch.begin(), batch.end(), 0U);
+  std::vector<store::StagePart> parts;
+  for (const auto& stage : *stages) parts.push_back(model.part(place_in((*whole)->shape(), stage->shape())));
+  const auto quickest = [](double& best, int round, const auto& what) {
+    const Stopwatch watch;
+    what();
+    best = round == 0 ? watch.seconds() : std::min(best, watch.seconds());
+  };
+  for (int round = 0; round < times; ++round) {
+    std::vector<Activation> passed(stages->size() + 1);
+    for (std::size_t b = 0; b < stages->size(); ++b)
+      quickest(profile->blocks[b].forward_s, round,
+               [&] { at_border([&] { (*stages)[b]->forward(0, parts[b].values, batch, passed[b], passed[b + 1]); }); });
+    Activation gradient;
+    for (std::size_t b = stages->size(); b-- > 0;) {
+      Activation before;
+      quickest(profile->blocks[b].input_s, round, [&] { at_border([&] { (*stages)[b]->input_gradient(0, gradient, before); }); });
+      std::vector<float> out(parts[b].values.size());
+      quickest(profile->blocks[b].weight_s, round, [&] { at_border([&] { (*stages)[b]->weight_gradient(0, 1, out); }); });
+      gradient = std::move(before);
+    }
+  }
+  double work = 0;
+  for (const plan::Block& block : profile->blocks) work += block.work_s();
+  for (plan::Block& block : profile->blocks)  // a node's speed is that of the whole model
+    for (double* part : {&block.forward_s, &block.input_s, &block.weight_s}) *part /= work;
   return profile;
 }
 
@@ -135,9 +182,13 @@ Outcome same_blocks(const Job& job, const Material& material, std::size_t found)
 
 Result<plan::Problem> pipeline_problem(const Job& job, const Material& material, double samples) {
   const bool alike = job.pipeline.profile == "equal";
-  auto profile = alike || job.pipeline.profile.empty() ? count_profile(job, material, alike) : read_profile(job.pipeline.profile);
+  const bool measured = job.pipeline.profile == "measured";
+  const bool counted = job.pipeline.profile.empty();
+  auto profile = measured           ? measure_profile(job, material, samples)
+                 : alike || counted ? count_profile(job, material, alike)
+                                    : read_profile(job.pipeline.profile);
   if (!profile) return profile.error();
-  if (!alike && !job.pipeline.profile.empty())
+  if (!alike && !counted && !measured)
     if (const Outcome same = same_blocks(job, material, profile->blocks.size()); !same) return same.error();
   plan::Problem problem;
   problem.most_stages = job.pipeline.stages;

@@ -87,6 +87,7 @@ void add_pipeline(const Figures& figures, json::object& to) {
   to["utilization"] = figures.utilization;
   to["bubble_share"] = figures.bubble_share;
   to["peak_stash_bytes"] = figures.peak_stash_bytes;
+  to["planned_stash_bytes"] = figures.planned_stash_bytes;
   to["max_delay"] = figures.max_delay;
 }
 
@@ -95,8 +96,8 @@ std::string pipeline_text(const Job& job, const RunResult& run) {
   std::string text =
       fmt::format("  pipeline   {:.0f} samples/s where nothing fills or drains, {:.1f} % of what its slowest stage or link allows\n",
                   f.steady_samples_per_second, 100 * f.ratio_to_ideal);
-  text += fmt::format("             busy {:.1f} %, at most {} updates late, {:.1f} MB kept, cut anew {} times\n", 100 * f.utilization,
-                      f.max_delay, f.peak_stash_bytes / 1e6, f.recuts);
+  text += fmt::format("             busy {:.1f} %, at most {} updates late, {:.1f} MB kept ({:.1f} planned), cut anew {} times\n",
+                      100 * f.utilization, f.max_delay, f.peak_stash_bytes / 1e6, f.planned_stash_bytes / 1e6, f.recuts);
   for (std::size_t s = 0; s < f.stages.size(); ++s)
     text += fmt::format(
         "  stage {:<4} {}: forward {:.1f} s, gradients of inputs {:.1f} s, of weights {:.1f} s, {} micro-batches held at most\n", s + 1,
@@ -115,6 +116,7 @@ std::optional<report::PipelineRow> pipeline_of(const Job& job, std::span<const R
     row.utilization += run.pipeline->utilization / n;
     row.bubble_share += run.pipeline->bubble_share / n;
     row.peak_stash_bytes += run.pipeline->peak_stash_bytes / n;
+    row.planned_stash_bytes += run.pipeline->planned_stash_bytes / n;
     row.max_delay = std::max(row.max_delay, static_cast<double>(run.pipeline->max_delay));
   }
   for (const trace::Pipeline::Stage& stage : runs.front().pipeline->stages) row.stages.push_back(job.cluster.nodes[stage.node].name);

@@ -120,6 +120,8 @@ Outcome write_run_job(const fs::path& folder, const std::string& job_text) {
   return Done{};
 }
 
+Outcome rewrite_run_job(const fs::path& folder, const std::string& job_text) { return write_text(folder / "job.toml", job_text); }
+
 fs::path inputs_of_life(const fs::path& folder, std::uint32_t number) { return folder / fmt::format("inputs.{}.bin", number); }
 
 Result<LifeBegan> beginning_of_life(const fs::path& folder, std::uint32_t number) {
@@ -217,7 +219,7 @@ void RunFolder::heard(std::span<const std::byte> input) {
 }
 
 Result<RunResult> RunFolder::finish(const Job& job, const std::vector<std::string>& nodes, const protocol::Ending& ending,
-                                    double sum_of_parts, const std::string& command) {
+                                    double sum_of_parts, const std::string& command, std::optional<PipelineFigures> pipeline) {
   const Job seen = with_strangers(job, nodes);
   RunResult result;
   result.label = job.strategy.kind;
@@ -229,6 +231,7 @@ Result<RunResult> RunFolder::finish(const Job& job, const std::vector<std::strin
   result.ribbons = std::move(ribbons_);
   result.timeline = timeline_.lanes();
   result.sum_of_parts = sum_of_parts;
+  result.pipeline = std::move(pipeline);
   chrome_.finish();
   (void)events_.close();
   metrics_file_.close();

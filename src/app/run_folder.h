@@ -40,6 +40,9 @@ struct LifeBegan {
 /// Makes the folder and writes its job.toml, before any process of the run is started. Refuses a folder that has a run in it already.
 Outcome write_run_job(const std::filesystem::path& folder, const std::string& job_text);
 
+/// The same for a run that goes on.
+Outcome rewrite_run_job(const std::filesystem::path& folder, const std::string& job_text);
+
 class RunFolder : public trace::Sink {
  public:
   /// Makes the folder when it is missing; a resumed run goes on from what is there.
@@ -52,7 +55,7 @@ class RunFolder : public trace::Sink {
   void flush();
   /// Everything that can be said of the run, into the folder. `nodes`: names by index, strangers behind those of the job.
   Result<RunResult> finish(const Job& job, const std::vector<std::string>& nodes, const protocol::Ending& ending, double sum_of_parts,
-                           const std::string& command);
+                           const std::string& command, std::optional<PipelineFigures> pipeline = {});
 
   [[nodiscard]] const std::filesystem::path& path() const { return path_; }
   [[nodiscard]] std::filesystem::path checkpoints() const { return path_ / "checkpoints"; }

@@ -20,9 +20,10 @@ struct PipelineFigures {
   double ratio_to_ideal = 0;             // of what the slowest stage or link of the cut allows
   double utilization = 0;                // of all stages, where nothing fills or drains
   double bubble_share = 0;
-  double peak_stash_bytes = 0;  // of all stages
-  std::uint64_t max_delay = 0;  // updates
-  std::uint64_t recuts = 0;     // how often the model was cut anew
+  double peak_stash_bytes = 0;     // of all stages
+  double planned_stash_bytes = 0;  // the same, as it was foretold
+  std::uint64_t max_delay = 0;     // updates
+  std::uint64_t recuts = 0;        // how often the model was cut anew
   std::vector<trace::Pipeline::Stage> stages;
   std::vector<trace::Pipeline::Box> boxes;  // of a few mini-batches from the middle
 };

@@ -60,19 +60,32 @@ void Screen::told(const trace::Event& event) {
       evaluated_ = true;
       if (!options_.terminal) fmt::print(stderr, "{}\n", lines().front());
       break;
+    case Kind::applied:
+      if (options_.update_samples > 0) counted_ = event.version.value * options_.update_samples;
+      break;
+    case Kind::recut: {
+      const std::uint32_t stage = event.worker.value;
+      while (!members_.empty() && stage == 0) members_.erase(members_.begin());
+      Member& member = members_[event.worker];
+      member.node = event.epoch < names_.size() ? names_[event.epoch] : fmt::format("node {}", event.epoch);
+      member.since = member.waiting_since = event.at;
+      counted_ = event.version.value * options_.update_samples;
+      break;
+    }
+    case Kind::part_began: turn(event.worker, "computing", event.at); break;
+    case Kind::part_ended:
+      turn(event.worker, "sending", event.at);
+      turn(event.worker, "waiting", event.at);
+      break;
     case Kind::leased:
     case Kind::returned:
-    case Kind::applied:
     case Kind::held:
     case Kind::dropped:
     case Kind::discarded:
     case Kind::state:
     case Kind::straggles:
     case Kind::grouped:
-    case Kind::part_began:
-    case Kind::part_ended:
     case Kind::committed:
-    case Kind::recut:
     case Kind::fault:
     case Kind::finished: break;
   }
@@ -96,6 +109,11 @@ std::vector<std::string> Screen::lines() const {
     }
     const double here = seconds(now_ - member.since);
     const double waited = member.waited_s + (member.state == "waiting" ? seconds(now_ - member.waiting_since) : 0);
+    if (options_.update_samples > 0) {
+      all.push_back(fmt::format("  stage {:<3} {:<16} busy {:>3.0f} %", worker.value + 1, member.node,
+                                here > 0 ? 100 * std::max(0.0, 1 - waited / here) : 0));
+      continue;
+    }
     all.push_back(fmt::format("  {:<16} {:>7.0f} samples/s  batch {:>5}  bits {:>2}/{:<2}  waits {:>3.0f} %  {}", member.node,
                               here > 0 ? static_cast<double>(member.samples) / here : 0, member.batch, member.push_bits, member.pull_bits,
                               here > 0 ? 100 * waited / here : 0, member.state));

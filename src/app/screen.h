@@ -15,6 +15,7 @@ struct ScreenOptions {
   std::uint64_t total_samples = 0;
   double sum_of_parts = 0;  // samples per second; 0: unknown
   bool terminal = false;
+  std::uint64_t update_samples = 0;  // of a pipeline: each update counts so many; 0: it is none
 };
 
 class Screen : public trace::Sink {

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "app/pipeline_simulation.h"
+#include "app/pipeline_training.h"
 #include "app/training.h"
 #include "cluster/cost.h"
 #include "sim/real_numbers.h"
@@ -23,12 +24,20 @@ trace::Timeline timeline_window(const Job& job, std::uint64_t total_samples) {
 
 namespace {
 
+/// As a chief does it that has measured its servers.
+void place_by_distance(const cluster::Spec& cluster, store::Layout& layout) {
+  std::vector<double> distances_s;
+  for (std::uint32_t s = 0; s < cluster.servers; ++s) distances_s.push_back(seconds(cluster::distance_between(cluster, 0, s)));
+  store::place(layout, store::head_starts(distances_s, cluster::receiving_line(cluster)));
+}
+
 Result<RunResult> run_job(const Job& job, const Material& material, const SimulationOptions& options) {
   auto training = make_training(job, material, options.strategy);
   if (!training) return training.error();
 
   sim::WorldOptions world_options;
   world_options.cluster = job.cluster;
+  place_by_distance(job.cluster, training->layout);
   world_options.layout = training->layout;
   world_options.cadence = training->cadence;
   world_options.seed = options.seed;

@@ -121,6 +121,22 @@ std::optional<std::vector<std::int64_t>> Reader::read_integers(std::string_view 
   return out;
 }
 
+void Reader::numbers(std::string_view key, std::vector<double>& target, const Bounds& bounds, std::size_t count, std::string_view meaning) {
+  const std::string expected = fmt::format("an array of {} numbers, each {} ({})", count, bounds.words(bounds.low), meaning);
+  const Value* value = ask(key, expected, Presence::optional);
+  if (value == nullptr) return;
+  const auto* array = std::get_if<Array>(&value->held);
+  if (array == nullptr) return complain_found(key, describe_kind(*value), expected);
+  if (array->size() != count) return complain_found(key, fmt::format("{} of them", array->size()), expected);
+  std::vector<double> out;
+  for (const Value& element : *array) {
+    const auto x = as_number(element);
+    if (!x || !bounds.accepts(*x)) return complain_found(key, x ? describe(element) : describe_kind(element), expected);
+    out.push_back(*x);
+  }
+  target = std::move(out);
+}
+
 void Reader::text(std::string_view key, std::string& target, std::string_view meaning, Presence presence) {
   const std::string expected = fmt::format("a string ({})", meaning);
   const Value* value = ask(key, expected, presence);

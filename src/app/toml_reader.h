@@ -62,6 +62,8 @@ class Reader {
   void integers(std::string_view key, std::vector<T>& target, const Bounds& bounds, std::size_t longest, std::string_view meaning) {
     if (const auto list = read_integers(key, bounds, longest, meaning)) target.assign(list->begin(), list->end());
   }
+  /// An array of exactly `count` numbers.
+  void numbers(std::string_view key, std::vector<double>& target, const Bounds& bounds, std::size_t count, std::string_view meaning);
   void text(std::string_view key, std::string& target, std::string_view meaning, Presence presence = {});
   /// Text of letters, digits, '.', '_' and '-': what may become a file's name or part of a path of keys.
   void name(std::string_view key, std::string& target, std::string_view meaning, Presence presence = {});

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "app/pipeline_simulation.h"
+#include "app/pipeline_training.h"
 #include "base/check.h"
 #include "cluster/cost.h"
 #include "codec/codec.h"
@@ -86,8 +86,8 @@ Result<Material> load_material(const Job& job) {
 Result<Training> make_training(const Job& job, const Material& material, const policy::StrategySpec& spec) {
   if (is_pipeline(spec))
     return bad_input(
-        fmt::format("{}: strategy.kind: found \"{}\", expected a data-parallel strategy such as hps: pipelines run in virtual "
-                    "time alone so far (motley simulate, compare, plan)",
+        fmt::format("{}: strategy.kind: found \"{}\", expected a data-parallel strategy such as hps; a pipeline's nodes "
+                    "join with `motley stage`",
                     job.file.string(), spec.kind));
   std::unique_ptr<Learning> learning;
   std::vector<store::TensorPlace> tensors{{0, job.timing_values, store::SliceKind::parameter}};

@@ -6,6 +6,7 @@
 #include "base/result.h"
 #include "cluster/spec.h"
 #include "run/server_process.h"
+#include "run/stage_process.h"
 #include "run/worker_process.h"
 
 namespace motley::app {
@@ -25,5 +26,8 @@ Result<run::WorkerKit> prepare_worker(const std::string& job_text, const std::st
 
 /// The same for a server of a cluster with several.
 Result<run::ServerKit> prepare_server(const std::string& job_text);
+
+/// The same for a stage of a pipeline: `name` must be that of a node of the job.
+Result<run::StageKit> prepare_stage(const std::string& job_text, const std::string& name);
 
 }  // namespace motley::app

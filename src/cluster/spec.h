@@ -59,10 +59,18 @@ struct Spec {
   std::vector<Group> groups;
   std::uint32_t servers = 1;
   Link server_nic;                              // of each server; its latency counts between servers
+  std::vector<Duration> server_distances;       // by server, one way, beside what is said above; empty: none is far
   std::vector<Fault> faults;                    // in order of time
   Duration heartbeat = from_seconds(1);         // a worker that has nothing else to say says so this often
   Duration silence_deadline = from_seconds(5);  // who is silent for longer is taken for dead
 };
+
+/// How much further away a server is than the links say; and how far apart two of them are beside their cards' latency.
+[[nodiscard]] Duration distance_of(const Spec& spec, std::uint32_t server);
+[[nodiscard]] Duration distance_between(const Spec& spec, std::uint32_t server, std::uint32_t other);
+
+/// Bytes per second of the line on which what several servers send to one node meets: the widest node's, or a server's card.
+[[nodiscard]] double receiving_line(const Spec& spec);
 
 /// A node with a `join` fault and nothing before it starts outside and comes in then.
 [[nodiscard]] bool present_at_start(const Spec& spec, NodeId node);

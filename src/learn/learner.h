@@ -16,7 +16,8 @@ struct ModelSpec {
   std::string kind = "mlp";                    // mlp | cnn | resnet20 | vgg11 | transformer
   std::vector<std::uint64_t> hidden{128, 64};  // mlp: widths between input and classes
   std::uint64_t width = 16;  // cnn, resnet20, vgg11: channels of the first block; transformer: embedding width, a multiple of heads
-  std::uint64_t depth = 2;   // transformer: blocks
+  std::uint64_t depth = 0;   // 0: as usual. transformer: blocks (2); resnet20: units of each of its layers (3: 20 layers in all, 9 make
+                             // resnet56); vgg11: how often each of its convolutions comes (1)
   std::uint64_t heads = 4;   // transformer
 };
 

@@ -38,6 +38,17 @@ Cost cost_of(const Problem& problem, const Cut& cut) {
   return cost;
 }
 
+std::vector<double> parts_s(const Problem& problem, const Stage& stage) {
+  const Device& device = problem.devices[stage.device];
+  std::vector<double> parts(3, device.overhead_s / 3);
+  for (std::uint32_t b = stage.first; b < stage.last; ++b) {
+    parts[0] += problem.blocks[b].forward_s / device.speed;
+    parts[1] += problem.blocks[b].input_s / device.speed;
+    parts[2] += problem.blocks[b].weight_s / device.speed;
+  }
+  return parts;
+}
+
 bool sound(const Problem& problem, const Cut& cut) {
   std::uint32_t next = 0;
   std::vector<bool> used(problem.devices.size());

@@ -71,6 +71,9 @@ struct Cost {
 };
 [[nodiscard]] Cost cost_of(const Problem& problem, const Cut& cut);
 
+/// What each part of one micro-batch takes on a stage: forward, gradient of inputs, gradient of weights.
+[[nodiscard]] std::vector<double> parts_s(const Problem& problem, const Stage& stage);
+
 /// True when `cut` holds every block exactly once, in order, no device twice, no stage empty.
 [[nodiscard]] bool sound(const Problem& problem, const Cut& cut);
 

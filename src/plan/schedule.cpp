@@ -9,7 +9,7 @@
 namespace motley::plan {
 namespace {
 
-constexpr std::array<std::string_view, 5> names{"naive-mp", "gpipe", "1f1b", "pipedream", "adapipe"};
+constexpr std::array<std::string_view, 6> names{"naive-mp", "gpipe", "1f1b", "pipedream", "2bw", "adapipe"};
 constexpr double uncertain = 0.1;  // jitter
 
 /// From where a micro-batch's forward begins on stage s until its gradient is back there and used, when nothing is in its way.
@@ -42,6 +42,16 @@ std::vector<double> memory_of(const Schedule& schedule, const Problem& problem, 
 
 std::span<const std::string_view> schedule_names() { return names; }
 
+double softening(const Schedule& schedule, std::uint32_t stage, std::uint64_t mini, std::uint64_t mini_batches) {
+  if (!schedule.softens) return 1;
+  constexpr double most = 0.5;
+  constexpr double quarter = 0.25;
+  const double micros = schedule.micro_batches;
+  const double late = std::min(micros, schedule.most_held[stage] - 1.0) / micros;
+  const double passed = static_cast<double>(mini) / (quarter * static_cast<double>(mini_batches));
+  return std::pow(1 + late, -most * (1 - std::min(passed, 1.0)));
+}
+
 Schedule make_schedule(const ScheduleOptions& options, const Problem& problem, const Cut& cut) {
   check(std::find(names.begin(), names.end(), options.name) != names.end(), "a schedule has a name that is known");
   const auto stages = static_cast<std::uint32_t>(cut.size());
@@ -51,6 +61,7 @@ Schedule make_schedule(const ScheduleOptions& options, const Problem& problem, c
   made.micro_batches = whole ? 1 : options.micro_batches;
   made.forwards_first = options.name == "gpipe";
   if (options.name == "pipedream") made.ahead = stages;
+  if (options.name == "2bw") made.ahead = 1;
   for (std::uint32_t s = 0; s < stages; ++s) made.most_held.push_back(options.name == "gpipe" ? made.micro_batches : stages - s);
   if (options.name != "adapipe") return made;
 

@@ -5,6 +5,7 @@
 //   gpipe      M micro-batches, all forwards before the first backward, an update after the last, nobody ahead of it
 //   1f1b       the same updates; backward as soon as it can be, so that stage s of P holds at most P - s
 //   pipedream  every mini-batch (or micro-batch, as unit) is an update of its own; stage s runs up to P - 1 - s updates ahead
+//   2bw        1f1b that runs one mini-batch ahead of the updates, so that two versions of the parameters are in use and nothing drains
 //   adapipe    M micro-batches, at most one mini-batch ahead of the updates (so a delay of at most 1), backward first, the gradient of the
 //              weights when there is nothing better to do, and as many micro-batches held as a round trip takes
 #pragma once
@@ -46,6 +47,10 @@ struct ScheduleOptions {
 /// may hold or that wait for the gradient of their weights, and each version of its parameters beside the newest that forwards may have
 /// used.
 [[nodiscard]] std::vector<double> memory_of(const Schedule& schedule, const Problem& problem, const Cut& cut);
+
+/// What a stage's rate is multiplied with at this update of `mini_batches`: 1/(1 + d)^p where the schedule softens. d is the share of its
+/// micro-batches that come late, min(M, held - 1)/M; p goes from .5 to 0 in the first quarter of training.
+[[nodiscard]] double softening(const Schedule& schedule, std::uint32_t stage, std::uint64_t mini, std::uint64_t mini_batches);
 
 /// Must be one of the names.
 [[nodiscard]] Schedule make_schedule(const ScheduleOptions& options, const Problem& problem, const Cut& cut);

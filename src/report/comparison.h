@@ -58,6 +58,7 @@ struct PipelineRow {
   double utilization{};
   double bubble_share{};
   double peak_stash_bytes{};
+  double planned_stash_bytes{};
   double max_delay{};  // the largest
   /// One part of one micro-batch on one stage, of the first seed.
   struct Box {

@@ -36,8 +36,9 @@ ChiefProcess::ChiefProcess(boost::asio::io_context& pump, ChiefProcessOptions op
       shard_(
           std::make_unique<ShardHost>(pump, ServerId{0}, options_.layout, options_.optimizer, beginning, static_cast<ShardOwner&>(*this))),
       beginning_(options_.layout.servers > 1 ? std::move(beginning) : Beginning{}),
-      links_to_(pump.get_executor(), options_.cluster),
+      links_to_(pump.get_executor(), options_.cluster, ServerId{0}),
       server_addresses_(options_.layout.servers),
+      distances_s_(options_.layout.servers),
       elsewhere_(options_.layout),
       wanted_(options_.layout, options_.optimizer.kind),
       ticker_(pump),
@@ -106,6 +107,8 @@ void ChiefProcess::heard(transport::Connection& from, wire::Message message) {
   if (std::holds_alternative<wire::Hello>(message)) return tell(protocol::Received{protocol::guest(link->id), std::move(message)});
   if (const auto worker = speaker(message)) return said_by_worker(*link, *worker, message);
   if (const auto* serve = std::get_if<wire::Serve>(&message)) return serving(*link, *serve);
+  if (std::holds_alternative<wire::Echo>(message)) return link->connection->send(message);
+  if (std::holds_alternative<wire::Placed>(message) && link->server) return send_beginning(*link, *link->server);
   const auto* gathered = std::get_if<wire::Gathered>(&message);
   if (link->server && (gathered != nullptr || std::holds_alternative<wire::Judged>(message))) {
     if (gathered != nullptr && gathered->server == *link->server) elsewhere_.gathered(*gathered);
@@ -123,40 +126,13 @@ void ChiefProcess::enquired(Link& link, const wire::Enquire& enquire) {
     link.node = NodeId{static_cast<std::uint32_t>(found - nodes.begin())};
     if (auto shape = links_to_.towards(*link.node)) link.connection->reshape(std::move(*shape));
   }
-  const bool server = enquire.node.starts_with("server ");  // it needs no addresses, and the others wait for it
+  const auto server = server_called(enquire.node);  // it needs no addresses, and the others wait for it
+  if (server) link.connection->reshape({.latency = cluster::distance_between(options_.cluster, 0, server->value)});
   if (server || by_server_.size() + 1 == options_.layout.servers)
     brief(link);
   else
     unbriefed_.insert(link.id);
 }
-
-void ChiefProcess::serving(Link& link, const wire::Serve& serve) {
-  if (serve.server.value == 0 || serve.server.value >= options_.layout.servers || by_server_.contains(serve.server))
-    return expel(link, fmt::format("it wants to be server {}, which is not free", serve.server.value));
-  link.server = serve.server;
-  by_server_[serve.server] = &link;
-  server_addresses_[serve.server.value] = serve.address;
-  send_beginning(link, serve.server);
-  hooks_.log(fmt::format("server {} at {}", serve.server.value, serve.address));
-  if (by_server_.size() + 1 < options_.layout.servers) return;
-  for (const std::uint32_t id : unbriefed_)
-    if (const auto waiting = by_id_.find(id); waiting != by_id_.end()) brief(*waiting->second);
-  unbriefed_.clear();
-}
-
-void ChiefProcess::send_beginning(Link& link, ServerId server) {
-  const store::Moments* moments = beginning_.moments ? &*beginning_.moments : nullptr;
-  std::uint64_t pieces = 0;
-  carry(options_.layout, server, beginning_.version, beginning_.values, moments,
-        [&](const wire::Carried& head, std::span<const std::byte> payload) {
-          ++pieces;
-          link.connection->send(transport::Parcel{head, payload, head.slice.value, next_ticket_++});
-        });
-  link.connection->send(
-      wire::CarriedAll{beginning_.version, pieces, moments != nullptr ? moments->updates : 0, moments != nullptr ? moments->rate : 0});
-}
-
-void ChiefProcess::brief(Link& link) { link.connection->send(wire::Briefing{options_.job, server_addresses_}); }
 
 void ChiefProcess::said_by_worker(Link& link, WorkerId worker, const wire::Message& message) {
   if (!link.workers.contains(worker)) return expel(link, fmt::format("it speaks as worker {}, which it is not", worker.value));

@@ -124,9 +124,11 @@ class ChiefProcess final : private transport::Accepts, private transport::Hears,
   void collected();
   void judge(const Wanted& wanted);
   void save(Wanted& wanted);
+  void place_slices();
   void send_beginning(Link& link, ServerId server);
   void narrate(trace::Event event);
   [[nodiscard]] std::uint32_t node_index(const std::string& name, std::optional<NodeId> node);
+  [[nodiscard]] static std::optional<ServerId> server_called(std::string_view name);
   [[nodiscard]] Link* link_of(const transport::Connection& connection);
 
   boost::asio::io_context& pump_;
@@ -147,6 +149,8 @@ class ChiefProcess final : private transport::Accepts, private transport::Hears,
   std::set<std::uint32_t> unbriefed_;                    // links that wait until all servers are there
   std::uint64_t next_ticket_ = std::uint64_t{1} << 63U;  // above those of the shard host
   std::vector<std::string> server_addresses_;
+  std::vector<double> distances_s_;         // of the servers, one way, as measured from here
+  std::vector<std::uint64_t> head_starts_;  // what follows from them; empty while there is only one server
   std::uint32_t next_link_ = 0;
   std::vector<std::string> node_names_;
   Elsewhere elsewhere_;

@@ -10,6 +10,11 @@
 #include "wire/frame.h"
 
 namespace motley::run {
+namespace {
+
+constexpr std::uint32_t calls = 5;  // to the chief, to learn how far away it is
+
+}  // namespace
 
 ServerProcess::ServerProcess(boost::asio::io_context& pump, ServerProcessOptions options, PrepareServer prepare,
                              std::function<void(const std::string&)> log)
@@ -22,7 +27,7 @@ void ServerProcess::start(std::function<void(Outcome)> over) {
   transport::connect(pump_, options_.chief, options_.transport, [this, alive = alive_](auto connection) {
     if (!*alive || ended_) return;
     if (!connection) return finish(connection.error());
-    chief_ = std::move(*connection);
+    chief_ = std::make_unique<transport::Shaped>(std::move(*connection), pump_.get_executor(), transport::Shape{}, options_.transport);
     chief_->start(*this);
     chief_->send(wire::Enquire{fmt::format("server {}", options_.server.value)});
   });
@@ -42,14 +47,28 @@ void ServerProcess::briefed(const wire::Briefing& briefing) {
   if (options_.server.value == 0 || options_.server.value >= kit_->layout.servers)
     return finish(bad_input(fmt::format("--server: found {}, expected 1 to {}: the job has so many servers, and 0 is the chief's",
                                         options_.server.value, kit_->layout.servers - 1)));
-  links_to_.emplace(pump_.get_executor(), kit_->cluster);
+  links_to_.emplace(pump_.get_executor(), kit_->cluster, options_.server);
   beginning_.values.resize(kit_->layout.values);
   transport::Options options = options_.transport;
   options.job = kit_->job;
   auto acceptor = transport::listen(pump_, options_.listen, options, *this);
   if (!acceptor) return finish(acceptor.error());
   acceptor_ = std::move(*acceptor);
-  chief_->send(wire::Serve{options_.server, options_.reach.empty() ? to_text(acceptor_->address()) : options_.reach});
+  chief_->reshape({.latency = cluster::distance_between(kit_->cluster, 0, options_.server.value)});
+  call(0);
+}
+
+/// Several times there and back; the shortest says how far away the chief is.
+void ServerProcess::call(std::uint32_t number) {
+  called_ = clock_.now();
+  chief_->send(wire::Echo{number});
+}
+
+void ServerProcess::echoed(const wire::Echo& echo) {
+  if (!acceptor_ || echo.number + 1 != ++echoes_) return;
+  round_trip_ = std::min(round_trip_, clock_.now() - called_);
+  if (echoes_ < calls) return call(echoes_);
+  chief_->send(wire::Serve{options_.server, options_.reach.empty() ? to_text(acceptor_->address()) : options_.reach, round_trip_});
 }
 
 void ServerProcess::begin_when_all_is_here() {
@@ -63,6 +82,8 @@ void ServerProcess::begin_when_all_is_here() {
   beginning_ = {};
   log_(fmt::format("server {} holds {} of {} slices, listening on {}", options_.server.value, kit_->layout.of(options_.server).size(),
                    kit_->layout.slices.size(), to_text(acceptor_->address())));
+  for (const auto& [connection, worker] : attached_early_) shard_->attach(worker, *workers_.at(connection));
+  attached_early_.clear();
   for (; !early_.empty(); early_.pop_front()) shard_->hear(early_.front());
 }
 
@@ -86,6 +107,11 @@ void ServerProcess::heard(transport::Connection& from, wire::Message message) {
       return begin_when_all_is_here();
     }
     if (std::holds_alternative<wire::Stop>(message)) return finish(Done{});
+    if (const auto* echo = std::get_if<wire::Echo>(&message)) return echoed(*echo);
+    if (const auto* placed = std::get_if<wire::Placed>(&message)) {
+      if (kit_ && !shard_ && placed->head_starts.size() == kit_->layout.servers) store::place(kit_->layout, placed->head_starts);
+      return chief_->send(*placed);
+    }
     if (shard_)
       shard_->hear(message);
     else
@@ -99,8 +125,11 @@ void ServerProcess::heard(transport::Connection& from, wire::Message message) {
     const auto node = std::find_if(nodes.begin(), nodes.end(), [&](const cluster::Node& n) { return n.name == enquire->node; });
     if (auto shape = links_to_->towards(NodeId{static_cast<std::uint32_t>(node - nodes.begin())}))
       worker->second->reshape(std::move(*shape));
-  } else if (const auto* attach = std::get_if<wire::Attach>(&message); attach != nullptr && shard_) {
-    shard_->attach(attach->worker, *worker->second);
+  } else if (const auto* attach = std::get_if<wire::Attach>(&message)) {
+    if (shard_)
+      shard_->attach(attach->worker, *worker->second);
+    else
+      attached_early_[worker->second.get()] = attach->worker;
   } else {
     from.close(fmt::format("a server is never sent a {} by a worker", wire::name_of(message)));
   }
@@ -136,6 +165,7 @@ void ServerProcess::closed(transport::Connection& connection, const Error& why) 
   if (&connection == chief_.get())
     return finish(world_failed(fmt::format("server {}: lost the chief: {}", options_.server.value, why.message)));
   if (shard_) shard_->detach(connection);
+  attached_early_.erase(&connection);
   const auto found = workers_.find(&connection);
   if (found == workers_.end()) return;
   old_.push_back(std::move(found->second));

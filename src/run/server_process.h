@@ -12,6 +12,7 @@
 
 #include "base/result.h"
 #include "cluster/spec.h"
+#include "run/clock.h"
 #include "run/shape.h"
 #include "run/shard_host.h"
 #include "store/layout.h"
@@ -63,6 +64,8 @@ class ServerProcess final : private transport::Accepts, private transport::Hears
   void exported(const std::shared_ptr<Exported>& what) override;
 
   void briefed(const wire::Briefing& briefing);
+  void call(std::uint32_t number);
+  void echoed(const wire::Echo& echo);
   void begin_when_all_is_here();
   void send_next_export();
   void finish(Outcome how);
@@ -73,13 +76,18 @@ class ServerProcess final : private transport::Accepts, private transport::Hears
   std::function<void(const std::string&)> log_;
   std::function<void(Outcome)> over_;
   std::optional<ServerKit> kit_;
-  std::unique_ptr<transport::Connection> chief_;
+  std::unique_ptr<transport::Shaped> chief_;
+  Clock clock_;
+  Instant called_{};
+  Duration round_trip_ = Duration::max();  // to the chief and back, the shortest so far
+  std::uint32_t echoes_ = 0;
   std::optional<ServerLinks> links_to_;
   Beginning beginning_;  // as it comes in
   std::uint64_t pieces_ = 0;
   std::optional<wire::CarriedAll> all_;
   std::unique_ptr<ShardHost> shard_;
   std::deque<wire::Message> early_;  // from the chief, before all slices were here
+  std::map<const transport::Connection*, WorkerId> attached_early_;
   std::unique_ptr<transport::Acceptor> acceptor_;
   std::map<const transport::Connection*, std::unique_ptr<transport::Shaped>> workers_;
   std::vector<std::unique_ptr<transport::Shaped>> old_;

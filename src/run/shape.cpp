@@ -10,17 +10,23 @@ Duration latency_of(const cluster::Spec& spec, const cluster::Node& node) {
 }  // namespace
 
 WorkerLink::WorkerLink(const boost::asio::any_io_executor& executor, const cluster::Spec& spec, NodeId node)
-    : latency_(latency_of(spec, spec.nodes[node.value])),
+    : spec_(spec),
+      latency_(latency_of(spec, spec.nodes[node.value])),
       server_bytes_per_second_(spec.server_nic.down_bytes_per_second),
       up_(std::make_shared<transport::Pipe>(executor, spec.nodes[node.value].link.up_bytes_per_second)),
       down_(std::make_shared<transport::Passage>(spec.nodes[node.value].link.down_bytes_per_second)) {}
 
-transport::Shape WorkerLink::shape() const {
-  return {.up = up_, .beyond = {}, .latency = latency_, .in = {down_}, .peer_bytes_per_second = server_bytes_per_second_};
+transport::Shape WorkerLink::shape(std::uint32_t server) const {
+  return {.up = up_,
+          .beyond = {},
+          .latency = latency_ + cluster::distance_of(spec_, server),
+          .in = {down_},
+          .peer_bytes_per_second = server_bytes_per_second_};
 }
 
-ServerLinks::ServerLinks(const boost::asio::any_io_executor& executor, const cluster::Spec& spec)
+ServerLinks::ServerLinks(const boost::asio::any_io_executor& executor, const cluster::Spec& spec, ServerId server)
     : spec_(spec),
+      server_(server),
       out_(std::make_shared<transport::Pipe>(executor, spec.server_nic.down_bytes_per_second)),
       in_(std::make_shared<transport::Passage>(spec.server_nic.up_bytes_per_second)) {
   for (const cluster::Group& group : spec.groups) {
@@ -35,7 +41,7 @@ std::optional<transport::Shape> ServerLinks::towards(NodeId node_id) const {
   if (node.device != cluster::DeviceKind::emulated) return std::nullopt;
   transport::Shape shape;
   shape.up = out_;
-  shape.latency = latency_of(spec_, node);
+  shape.latency = latency_of(spec_, node) + cluster::distance_of(spec_, server_.value);
   shape.in = {in_};
   shape.peer_bytes_per_second = node.link.up_bytes_per_second;
   if (node.group) {

@@ -15,10 +15,11 @@ namespace motley::run {
 class WorkerLink {
  public:
   WorkerLink(const boost::asio::any_io_executor& executor, const cluster::Spec& spec, NodeId node);
-  /// The same link for each server.
-  [[nodiscard]] transport::Shape shape() const;
+  /// The same link for each server; what is further away only takes longer.
+  [[nodiscard]] transport::Shape shape(std::uint32_t server) const;
 
  private:
+  cluster::Spec spec_;
   Duration latency_;
   double server_bytes_per_second_;
   std::shared_ptr<transport::Pipe> up_;
@@ -28,12 +29,13 @@ class WorkerLink {
 /// The end of a server: its network card, and beyond it the uplinks of the nodes' groups; shared by all connections to emulated nodes.
 class ServerLinks {
  public:
-  ServerLinks(const boost::asio::any_io_executor& executor, const cluster::Spec& spec);
+  ServerLinks(const boost::asio::any_io_executor& executor, const cluster::Spec& spec, ServerId server);
   /// Nothing for a node that is not emulated: its links are real.
   [[nodiscard]] std::optional<transport::Shape> towards(NodeId node_id) const;
 
  private:
   cluster::Spec spec_;
+  ServerId server_;
   std::shared_ptr<transport::Pipe> out_;
   std::shared_ptr<transport::Passage> in_;
   std::vector<std::shared_ptr<transport::Passage>> group_up_, group_down_;

@@ -109,7 +109,7 @@ void WorkerProcess::finish(Outcome how) {
 }
 
 void WorkerProcess::briefed(const wire::Briefing& briefing) {
-  if (job_ == briefing.job) return prepared(WorkerKit{}, briefing);
+  if (job_ == briefing.job && head_starts_ == briefing.head_starts) return prepared(WorkerKit{}, briefing);
   log_("preparing data and model");
   preparing_.post([this, alive = alive_, life = lives_, briefing] {
     auto kit = std::make_shared<Result<WorkerKit>>(prepare_(briefing.job));
@@ -121,15 +121,17 @@ void WorkerProcess::briefed(const wire::Briefing& briefing) {
 
 void WorkerProcess::prepared(Result<WorkerKit> kit, const wire::Briefing& briefing) {
   if (!kit) return finish(kit.error());
-  if (job_ != briefing.job) {
+  if (job_ != briefing.job || head_starts_ != briefing.head_starts) {
     job_ = briefing.job;
+    head_starts_ = briefing.head_starts;
+    if (head_starts_.size() == kit->desk.layout.servers) store::place(kit->desk.layout, briefing.head_starts);
     desk_ = std::make_unique<Desk>(pump_, std::move(kit->desk), static_cast<DeskOwner&>(*this));
     kit_.emplace(std::move(*kit));
     link_.reset();
     if (kit_->node && kit_->cluster.nodes[kit_->node->value].device == cluster::DeviceKind::emulated)
       link_.emplace(pump_.get_executor(), kit_->cluster, *kit_->node);
   }
-  if (link_) life_->chief->reshape(link_->shape());
+  if (link_) life_->chief->reshape(link_->shape(0));
   life_->server_addresses = briefing.servers;
   reach_servers();
 }
@@ -152,7 +154,7 @@ void WorkerProcess::reach_server(std::uint32_t server) {
     if (!connection) return lose(fmt::format("server {}: {}", server, connection.error().message));
     auto& held = life_->servers[server];
     held = unshaped(std::move(*connection), pump_, options_.transport);
-    if (link_) held->reshape(link_->shape());
+    if (link_) held->reshape(link_->shape(server));
     held->start(*this);
     held->send(wire::Enquire{options_.node});  // so that it knows whose links to emulate
     if (--life_->servers_missing == 0) begin();

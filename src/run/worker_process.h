@@ -127,8 +127,9 @@ class WorkerProcess final : private transport::Hears, private DeskOwner {
   bool ended_ = false;
   bool leaving_ = false;
 
-  std::optional<std::string> job_;  // that the kit was made for
-  std::optional<WorkerKit> kit_;    // less its desk
+  std::optional<std::string> job_;          // that the kit was made for
+  std::vector<std::uint64_t> head_starts_;  // of the servers, as its layout has them
+  std::optional<WorkerKit> kit_;            // less its desk
   std::unique_ptr<Desk> desk_;
   std::optional<WorkerLink> link_;
   std::uint32_t lives_ = 0;  // answers meant for an earlier life are ignored

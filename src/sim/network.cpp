@@ -32,9 +32,11 @@ Network::Network(const cluster::Spec& spec, Clock clock) : spec_(spec), clock_(s
 }
 
 Duration Network::latency(Port from, Port to) const {
-  if (from.server && to.server) return from.index == to.index ? Duration{0} : spec_.server_nic.latency;
+  const Duration distance = (from.server ? cluster::distance_of(spec_, from.index) : Duration{0}) +
+                            (to.server ? cluster::distance_of(spec_, to.index) : Duration{0});
+  if (from.server && to.server) return from.index == to.index ? Duration{0} : spec_.server_nic.latency + distance;
   const cluster::Node& node = spec_.nodes[from.server ? to.index : from.index];
-  return node.link.latency + (node.group ? spec_.groups[*node.group].uplink.latency : Duration{0});
+  return distance + node.link.latency + (node.group ? spec_.groups[*node.group].uplink.latency : Duration{0});
 }
 
 Instant Network::departure(Instant now, Port from, Port to) const { return std::max({now, cut_until(from), cut_until(to)}); }

@@ -97,6 +97,18 @@ TEST(Network, TheNarrowestPlaceOnTheWayDecides) {
   EXPECT_NEAR(wires.run()[0].at_s, latency_s + 1.0, 1e-9);
 }
 
+TEST(Network, AFarServerIsFarForSlicesAndMessagesBothWays) {
+  cluster::Spec spec = star(1, 100, 2);
+  spec.server_distances = {from_seconds(0), from_seconds(2)};
+  Wires wires(spec);
+  wires.push(0, 500, 0, 1);
+  ASSERT_EQ(wires.run().size(), 1U);
+  EXPECT_NEAR(wires.run()[0].at_s, latency_s + 2 + 0.5, 1e-9);
+  EXPECT_EQ(wires.network().latency({true, 1}, {false, 0}), from_seconds(latency_s + 2));
+  EXPECT_EQ(wires.network().latency({true, 0}, {false, 0}), from_seconds(latency_s));
+  EXPECT_EQ(wires.network().latency({true, 0}, {true, 1}), from_seconds(0.002 + 2));
+}
+
 TEST(Network, AFarSenderDoesNotHoldUpANearOne) {
   cluster::Spec spec = star(2, 2);
   spec.nodes[0].link.latency = from_seconds(5);

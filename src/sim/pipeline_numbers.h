@@ -1,9 +1,4 @@
-// The real numbers of a simulated pipeline: every stage's parameters, what each micro-batch was computed with, and the updates.
-//
-// Rule: forward uses the newest parameters, or, where it runs ahead and the schedule predicts, w - rate*mu*v; its other parts use the same.
-//   An update of stage s: g is the mean over the mini-batch, clipped per stage at 1.5 times its moving norm (.98) where the schedule clips;
-//   then the optimizer's step, at the schedule's rate / (1 + d_s)^p where it softens: d_s = min(M, held_s - 1)/M is the share of
-//   micro-batches that come late, p goes from .5 to 0 in the first quarter of training.
+// The real numbers of a simulated pipeline: a store::StageReplica for every stage, and what is under way between them.
 #pragma once
 #include <cstdint>
 #include <functional>
@@ -13,30 +8,20 @@
 
 #include "policy/schedule.h"
 #include "sim/pipeline_world.h"
-#include "store/epochs.h"
 #include "store/optimizer.h"
+#include "store/stage_replica.h"
 #include "store/stage_source.h"
+#include "store/staged_model.h"
 
 namespace motley::sim {
 
 struct PipelineNumbersOptions {
-  /// Where a run of a stage's values lies in the whole model.
-  struct Piece {
-    std::uint64_t in_stage = 0;
-    std::uint64_t in_model = 0;
-    std::uint64_t count = 0;
-  };
   struct Stage {
     std::unique_ptr<store::StageSource> source;
-    std::vector<Piece> pieces;
-    std::vector<float> values;     // to begin with
-    std::uint64_t parameters = 0;  // of the values; the rest are statistics
+    store::StagePlace place;  // in the whole model
   };
-  std::vector<Stage> stages;
-  /// Stages for another cut, without values.
-  std::function<std::vector<Stage>(const plan::Cut&)> remake;
-  std::uint64_t model_values = 0;  // of the whole model
-  plan::Schedule schedule;
+  std::function<std::vector<Stage>(const plan::Cut&)> make;
+  store::StagedModel model;  // to begin with
   policy::Schedule rates;
   store::OptimizerSpec optimizer;
   std::uint64_t mini_batches = 0;
@@ -55,34 +40,28 @@ class RealPipelineNumbers final : public PipelineNumbers {
   void begun(std::uint32_t stage, std::uint64_t micro, std::uint32_t late) override;
   void done(std::uint32_t stage, plan::Part part, std::uint64_t micro) override;
   void committed(std::uint32_t stage, std::uint64_t mini) override;
-  void recut(const plan::Cut& cut) override;
-  Evaluation finished(std::uint64_t mini) override;
+  void hand_in(std::uint32_t stage, std::uint64_t mini_batches) override;
+  Evaluation kept(std::uint64_t mini_batches) override;
+  void lay_out(const plan::Cut& cut, const plan::Schedule& schedule, std::uint64_t from) override;
+  [[nodiscard]] bool diverged() const override { return diverged_; }
 
-  /// Of the whole model.
-  [[nodiscard]] std::vector<float> values() const;
+  /// Of the whole model, as it was kept last.
+  [[nodiscard]] const std::vector<float>& values() const { return options_.model.values; }
 
  private:
-  using Values = std::shared_ptr<const std::vector<float>>;
-  struct Stage {
-    Values values;
-    Values predicted;  // from them, if somebody has asked
-    std::unique_ptr<store::Optimizer> optimizer;
-    std::map<std::uint64_t, Values> used;                   // by micro-batch
-    std::map<std::uint64_t, std::vector<float>> gradients;  // by mini-batch
-    std::map<std::uint64_t, Activation> inputs;             // by micro-batch, from the stage before
-    std::map<std::uint64_t, Activation> output_gradients;   // from the stage after
-    double norm = 0;                                        // of the gradient, moving; 0: none yet
+  /// What has come to a stage, by micro-batch.
+  struct UnderWay {
+    std::map<std::uint64_t, Activation> inputs;            // from the stage before
+    std::map<std::uint64_t, Activation> output_gradients;  // from the stage after
   };
-  void adopt(std::vector<PipelineNumbersOptions::Stage> stages);
-  [[nodiscard]] std::vector<std::uint32_t> samples_of(std::uint64_t micro);
-  [[nodiscard]] std::uint64_t micro_samples(std::uint64_t micro) const;
-  [[nodiscard]] double rate(std::uint64_t mini) const;
-  [[nodiscard]] double softened(std::uint32_t stage, std::uint64_t mini) const;
-  void clip(Stage& stage, std::vector<float>& gradient) const;
+  [[nodiscard]] double rate(std::uint32_t stage, std::uint64_t mini) const;
 
   PipelineNumbersOptions options_;
-  store::Epochs epochs_;
-  std::vector<Stage> stages_;
+  plan::Schedule schedule_;
+  std::vector<store::StageReplica> replicas_;
+  std::vector<store::StagePlace> places_;                  // by stage
+  std::vector<UnderWay> under_way_;                        // by stage
+  std::map<std::uint64_t, store::StagedModel> handed_in_;  // by mini-batches; not whole yet
   bool diverged_ = false;
 };
 

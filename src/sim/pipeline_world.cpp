@@ -6,38 +6,34 @@
 
 #include "base/check.h"
 #include "base/match.h"
+#include "plan/replan.h"
 
 namespace motley::sim {
 
 using plan::Part;
 
 PipelineWorld::PipelineWorld(PipelineWorldOptions options, PipelineNumbers& numbers, trace::Sink& trace)
-    : options_(std::move(options)), numbers_(numbers), trace_(trace), believed_(options_.problem) {
-  check(options_.schedule.replan_every == 0 || options_.reschedule, "a world that cuts anew makes schedules anew");
+    : options_(std::move(options)),
+      numbers_(numbers),
+      trace_(trace),
+      conductor_({options_.problem, options_.cut, options_.reschedule, options_.recut, options_.mini_batches, options_.keep_every, 0}) {
   for (std::uint32_t n = 0; n < options_.cluster.nodes.size(); ++n) devices_.emplace_back(options_.cluster, NodeId{n}, options_.seed);
   group_up_.resize(options_.cluster.groups.size());
   group_down_.resize(options_.cluster.groups.size());
-  make_stages(0);
 }
 
-void PipelineWorld::make_stages(std::uint64_t first_mini) {
+void PipelineWorld::make_stages(std::uint64_t from) {
   const plan::Problem& problem = options_.problem;
-  check(plan::sound(problem, options_.cut), "a pipeline holds every block once");
-  const auto count = static_cast<std::uint32_t>(options_.cut.size());
+  const auto count = static_cast<std::uint32_t>(cut_.size());
   const plan::Sums sums(problem.blocks);
   stages_.clear();
   part_s_.clear();
   kept_bytes_.clear();
   parameter_bytes_.clear();
   for (std::uint32_t s = 0; s < count; ++s) {
-    const auto& [first, last, device] = options_.cut[s];
-    stages_.emplace_back(protocol::StageOptions{options_.schedule, s, count, first_mini, first_mini});
-    std::vector<double>& parts = part_s_.emplace_back(3, problem.devices[device].overhead_s / 3);
-    for (std::uint32_t b = first; b < last; ++b) {
-      parts[0] += problem.blocks[b].forward_s / problem.devices[device].speed;
-      parts[1] += problem.blocks[b].input_s / problem.devices[device].speed;
-      parts[2] += problem.blocks[b].weight_s / problem.devices[device].speed;
-    }
+    const auto& [first, last, device] = cut_[s];
+    stages_.emplace_back(protocol::StageOptions{schedule_, s, count, from, from});
+    part_s_.push_back(plan::parts_s(problem, cut_[s]));
     kept_bytes_.push_back(sums.kept_bytes(first, last));
     parameter_bytes_.push_back(sums.parameter_bytes(first, last));
   }
@@ -45,108 +41,143 @@ void PipelineWorld::make_stages(std::uint64_t first_mini) {
   back_.assign(count, now_);
   versions_.assign(count, {});
   measured_.assign(count, {});
+  handed_in_.assign(count, from);
   ending_.peak_kept_bytes.resize(std::max<std::size_t>(ending_.peak_kept_bytes.size(), count));
   ending_.peak_stash_bytes.resize(ending_.peak_kept_bytes.size());
 }
 
-void PipelineWorld::start() {
-  const std::uint64_t first = stages_.front().committed();
-  for (std::uint32_t s = 0; s < stages_.size(); ++s) tell(s, protocol::StageStarted{});
-  allow_more(first);
-}
-
 PipelineEnding PipelineWorld::run() {
-  for (std::uint32_t s = 0; s < stages_.size(); ++s) report({.kind = trace::Kind::joined, .worker = {s}, .first = options_.cut[s].device});
-  start();
-  while (!queue_.empty() && !ending_.diverged) {
+  for (std::size_t f = 0; f < options_.cluster.faults.size(); ++f) queue_.at(options_.cluster.faults[f].at, FaultStrikes{f});
+  for (std::uint32_t n = 0; n < options_.cluster.nodes.size(); ++n)
+    if (cluster::present_at_start(options_.cluster, NodeId{n})) tell(protocol::DeviceCame{n});
+  if (generation_ == 0) tell(protocol::WaitedEnough{});
+  while (!queue_.empty() && !ending_.diverged && !conductor_.finished()) {
     auto [when, what] = queue_.pop();
     now_ = when;
-    std::visit(
-        match{[&](const PartEnds& e) {
-                numbers_.done(e.stage, e.part, e.micro);
-                report(
-                    {.kind = trace::Kind::part_ended, .worker = {e.stage}, .step = {e.micro}, .first = static_cast<std::uint64_t>(e.part)});
-                Measured& measured = measured_[e.stage];
-                measured.busy_s += seconds(now_ - measured.since);
-                if (e.part == Part::weight) {
-                  versions_[e.stage].erase(e.micro);
-                  ++measured.micros;
-                }
-                tell(e.stage, protocol::PartDone{e.part, e.micro});
-              },
-              [&](const OutputArrives& e) { tell(e.stage, protocol::InputHere{e.micro}); },
-              [&](const GradientArrives& e) { tell(e.stage, protocol::GradientHere{e.micro}); }, [&](const BlocksMoved&) { recut(); }},
-        what);
+    std::visit(match{[&](const PartEnds& e) {
+                       if (e.generation == generation_) ended(e);
+                     },
+                     [&](const OutputArrives& e) {
+                       if (e.generation == generation_) tell(e.stage, protocol::InputHere{e.micro});
+                     },
+                     [&](const GradientArrives& e) {
+                       if (e.generation == generation_) tell(e.stage, protocol::GradientHere{e.micro});
+                     },
+                     [&](const ModelLoaded& e) {
+                       if (e.generation != generation_) return;
+                       for (std::uint32_t s = 0; s < stages_.size() && e.generation == generation_; ++s) tell(s, protocol::StageStarted{});
+                       for (std::uint32_t s = 0; s < stages_.size() && e.generation == generation_; ++s)
+                         tell(s, protocol::MoreMiniBatches{e.allowed});
+                     },
+                     [&](const FaultStrikes& e) { strike(options_.cluster.faults[e.fault]); }},
+               what);
   }
-  check(ending_.diverged || ending_.mini_batches == options_.mini_batches, "a pipeline comes to its end");
+  ending_.stands_still = !ending_.diverged && !conductor_.finished();
+  check(!ending_.stands_still || cut_.empty(), "a pipeline comes to its end");
   ending_.ended = now_;
   report({.kind = trace::Kind::finished, .first = ending_.mini_batches * options_.samples});
   return ending_;
 }
 
-/// As many as can be begun anyhow; a few, so that nothing is under way soon after no more are allowed.
-void PipelineWorld::allow_more(std::uint64_t finished) {
-  allowed_ = std::min(options_.mini_batches, finished + options_.schedule.ahead + 2);
-  for (std::uint32_t s = 0; s < stages_.size(); ++s) tell(s, protocol::MoreMiniBatches{allowed_});
+void PipelineWorld::strike(const cluster::Fault& fault) {
+  report({.kind = trace::Kind::fault, .first = fault.node.value, .last = static_cast<std::uint64_t>(fault.kind)});
+  if (fault.kind == cluster::FaultKind::kill || fault.kind == cluster::FaultKind::leave) tell(protocol::DeviceGone{fault.node.value});
+  if (fault.kind == cluster::FaultKind::join) tell(protocol::DeviceCame{fault.node.value});
 }
 
-/// Every stage has committed this one.
-void PipelineWorld::look(std::uint64_t mini) {
-  if (wanted_) {
-    const bool idle = std::all_of(stages_.begin(), stages_.end(), [](const protocol::Stage& stage) { return stage.finished(); });
-    if (idle) queue_.at(now_ + from_seconds(plan::move_s(options_.problem, options_.cut, wanted_->cut)), BlocksMoved{});
-    return;
-  }
-  const std::uint32_t every = options_.schedule.replan_every;
-  if (every > 0 && (mini + 1) % every == 0 && mini + 1 < options_.mini_batches) {
-    std::vector<double> stage_s;
-    for (Measured& measured : measured_) {
-      stage_s.push_back(measured.micros > 0 ? measured.busy_s / static_cast<double>(measured.micros) : 0);
-      measured.busy_s = 0;
-      measured.micros = 0;
-    }
-    wanted_ = plan::replan(believed_, options_.cut, stage_s);
-  }
-  if (!wanted_)
-    allow_more(mini + 1);
-  else
-    look(mini);  // perhaps nothing is under way
+// The conductor --------------------------------------------------------------------------------------------------------------------------
+
+void PipelineWorld::tell(const protocol::ConductorEvent& event) {
+  protocol::ConductorActions actions;
+  conductor_.step(event, actions);
+  for (const auto& action : actions) carry_out(action);
 }
 
-void PipelineWorld::recut() {
-  const std::uint64_t from = stages_.front().committed();
-  options_.cut = wanted_->cut;
-  believed_ = wanted_->problem;
-  options_.schedule = options_.reschedule(believed_, options_.cut);
-  wanted_.reset();
-  numbers_.recut(options_.cut);
-  make_stages(from);
+void PipelineWorld::carry_out(const protocol::ConductorAction& action) {
+  std::visit(match{[&](const protocol::LayOut& a) { lay_out(a); },
+                   [&](const protocol::AllowMore& a) {
+                     allowed_ = a.allowed;
+                     all_hand_in_ = a.hand_in;
+                     const std::uint32_t generation = generation_;
+                     for (std::uint32_t s = 0; s < stages_.size() && generation == generation_; ++s) {
+                       tell(s, protocol::MoreMiniBatches{a.allowed});
+                       if (a.hand_in && generation == generation_ && stages_[s].committed() == allowed_) hand_in(s);
+                     }
+                   },
+                   [&](const protocol::CommittedByAll& a) {
+                     ending_.mini_batches = a.mini_batches;
+                     report({.kind = trace::Kind::applied, .version = {a.mini_batches}, .first = stages_.size()});
+                   },
+                   [&](const protocol::StandsStill&) {
+                     cut_.clear();
+                     stages_.clear();
+                     ++generation_;
+                   },
+                   [&](const protocol::PipelineDone&) {}},
+             action);
+}
+
+void PipelineWorld::lay_out(const protocol::LayOut& laid) {
+  const double loading = loading_s(cut_, laid.cut, laid.why);
+  cut_ = laid.cut;
+  schedule_ = laid.schedule;
+  generation_ = laid.generation;
+  allowed_ = laid.allowed;
+  all_hand_in_ = false;
+  ending_.again += ending_.mini_batches - std::min(ending_.mini_batches, laid.from);
+  ending_.mini_batches = laid.from;
+  numbers_.lay_out(cut_, schedule_, laid.from);
+  make_stages(laid.from);
   for (std::uint32_t s = 0; s < stages_.size(); ++s)
-    report({.kind = trace::Kind::recut,
-            .epoch = options_.cut[s].device,
-            .worker = {s},
-            .version = {from},
-            .first = options_.cut[s].first,
-            .last = options_.cut[s].last});
-  start();
+    if (laid.why == protocol::Relaid::begins)
+      report({.kind = trace::Kind::joined, .worker = {s}, .first = cut_[s].device});
+    else
+      report({.kind = trace::Kind::recut,
+              .why = static_cast<std::uint8_t>(laid.why),
+              .epoch = cut_[s].device,
+              .worker = {s},
+              .version = {laid.from},
+              .first = cut_[s].first,
+              .last = cut_[s].last});
+  queue_.at(now_ + from_seconds(loading), ModelLoaded{generation_, laid.allowed});
 }
+
+/// Blocks that move go from device to device; after a loss everybody gets its part anew.
+double PipelineWorld::loading_s(const plan::Cut& before, const plan::Cut& after, protocol::Relaid why) const {
+  if (why == protocol::Relaid::begins) return 0;
+  const plan::Problem& problem = options_.problem;
+  if (why != protocol::Relaid::loss) return plan::move_s(problem, before, after);
+  const plan::Sums sums(problem.blocks);
+  double longest = 0;
+  for (const plan::Stage& stage : after) {
+    const plan::Between& link = problem.links[stage.device][stage.device];
+    longest = std::max(longest, 2 * sums.parameter_bytes(stage.first, stage.last) / link.bytes_per_second + link.latency_s);
+  }
+  return longest;
+}
+
+// The stages -----------------------------------------------------------------------------------------------------------------------------
 
 void PipelineWorld::tell(std::uint32_t stage, const protocol::StageEvent& event) {
   protocol::StageActions actions;
   stages_[stage].step(event, actions);
-  for (const auto& action : actions) carry_out(stage, action);
+  const std::uint32_t generation = generation_;
+  for (const auto& action : actions) {
+    if (generation != generation_) return;  // laid out anew meanwhile
+    carry_out(stage, action);
+  }
 }
 
 void PipelineWorld::carry_out(std::uint32_t stage, const protocol::StageAction& action) {
   const plan::Problem& problem = options_.problem;
   std::visit(match{[&](const protocol::RunPart& a) { begin(stage, a); },
                    [&](const protocol::ShipOutput& a) {
-                     const double bytes = problem.blocks[options_.cut[stage].last - 1].output_bytes;
-                     queue_.at(travel(stage, stage + 1, bytes), OutputArrives{stage + 1, a.micro});
+                     const double bytes = problem.blocks[cut_[stage].last - 1].output_bytes;
+                     queue_.at(travel(stage, stage + 1, bytes), OutputArrives{generation_, stage + 1, a.micro});
                    },
                    [&](const protocol::ShipGradient& a) {
-                     const double bytes = problem.blocks[options_.cut[stage].first - 1].output_bytes;
-                     queue_.at(travel(stage, stage - 1, bytes), GradientArrives{stage - 1, a.micro});
+                     const double bytes = problem.blocks[cut_[stage].first - 1].output_bytes;
+                     queue_.at(travel(stage, stage - 1, bytes), GradientArrives{generation_, stage - 1, a.micro});
                    },
                    [&](const protocol::CommitMiniBatch& a) { commit(stage, a.mini); }},
              action);
@@ -155,18 +186,30 @@ void PipelineWorld::carry_out(std::uint32_t stage, const protocol::StageAction& 
 void PipelineWorld::begin(std::uint32_t stage, const protocol::RunPart& part) {
   if (part.part == Part::forward) {
     numbers_.begun(stage, part.micro, part.late);
-    versions_[stage][part.micro] = {stages_[stage].committed(), part.late > 0 && options_.schedule.predicts};
+    versions_[stage][part.micro] = {stages_[stage].committed(), part.late > 0 && schedule_.predicts};
     weigh(stage);
   }
   const double time = part_s_[stage][static_cast<std::size_t>(part.part)];
   measured_[stage].since = now_;
-  queue_.at(devices_[options_.cut[stage].device].spend(now_, from_seconds(time)), PartEnds{stage, part.part, part.micro});
+  queue_.at(devices_[cut_[stage].device].spend(now_, from_seconds(time)), PartEnds{generation_, stage, part.part, part.micro});
   report({.kind = trace::Kind::part_began,
           .worker = {stage},
           .step = {part.micro},
           .version = {versions_[stage].at(part.micro).committed},
           .first = static_cast<std::uint64_t>(part.part),
           .last = part.late});
+}
+
+void PipelineWorld::ended(const PartEnds& part) {
+  numbers_.done(part.stage, part.part, part.micro);
+  report({.kind = trace::Kind::part_ended, .worker = {part.stage}, .step = {part.micro}, .first = static_cast<std::uint64_t>(part.part)});
+  Measured& measured = measured_[part.stage];
+  measured.busy_s += seconds(now_ - measured.since);
+  if (part.part == Part::weight) {
+    versions_[part.stage].erase(part.micro);
+    ++measured.micros;
+  }
+  tell(part.stage, protocol::PartDone{part.part, part.micro});
 }
 
 /// What the stage keeps now: activations, and each version of its parameters that is in use and not the newest.
@@ -181,26 +224,40 @@ void PipelineWorld::weigh(std::uint32_t stage) {
 }
 
 void PipelineWorld::commit(std::uint32_t stage, std::uint64_t mini) {
+  const std::uint64_t done = mini + 1;
   numbers_.committed(stage, mini);
-  report({.kind = trace::Kind::committed, .worker = {stage}, .version = {mini + 1}});
+  ending_.diverged = numbers_.diverged();
+  report({.kind = trace::Kind::committed, .worker = {stage}, .version = {done}});
   weigh(stage);
-  for (const protocol::Stage& other : stages_)
-    if (other.committed() <= mini) return;
-  const std::uint64_t samples = (mini + 1) * options_.samples;
-  report({.kind = trace::Kind::applied, .version = {mini + 1}, .first = stages_.size()});
-  const auto evaluation = numbers_.finished(mini);
+  const std::uint32_t generation = generation_;
+  tell(protocol::StageCommitted{generation_, stage, done, measured_[stage].busy_s, measured_[stage].micros});
+  if (generation != generation_) return;
+  measured_[stage].busy_s = 0;
+  measured_[stage].micros = 0;
+  if (done % options_.keep_every == 0 || done == options_.mini_batches || (all_hand_in_ && done == allowed_)) hand_in(stage);
+}
+
+void PipelineWorld::hand_in(std::uint32_t stage) {
+  const std::uint64_t done = stages_[stage].committed();
+  if (handed_in_[stage] >= done) return;
+  handed_in_[stage] = done;
+  numbers_.hand_in(stage, done);
+  for (const std::uint64_t other : handed_in_)
+    if (other < done) return;
+  const auto evaluation = numbers_.kept(done);
   if (evaluation.made)
-    report(
-        {.kind = trace::Kind::evaluated, .version = {mini + 1}, .first = samples, .value = evaluation.accuracy, .second = evaluation.loss});
-  ending_.mini_batches = mini + 1;
-  ending_.diverged = evaluation.diverged;
-  if (!ending_.diverged) look(mini);
+    report({.kind = trace::Kind::evaluated,
+            .version = {done},
+            .first = done * options_.samples,
+            .value = evaluation.accuracy,
+            .second = evaluation.loss});
+  tell(protocol::ModelKept{done});
 }
 
 /// When the last byte is there. A way is taken for as long as the bytes take on its narrowest part.
 Instant PipelineWorld::travel(std::uint32_t from_stage, std::uint32_t to_stage, double bytes) {
-  const std::uint32_t from = options_.cut[from_stage].device;
-  const std::uint32_t to = options_.cut[to_stage].device;
+  const std::uint32_t from = cut_[from_stage].device;
+  const std::uint32_t to = cut_[to_stage].device;
   const plan::Between& link = options_.problem.links[from][to];
   Instant& way = to_stage > from_stage ? forth_[from_stage] : back_[to_stage];
   std::vector<Instant*> taken{&way};

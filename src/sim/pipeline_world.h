@@ -3,9 +3,8 @@
 //
 // Between neighbours there is a way forth and a way back, each first-in-first-out, each at its bandwidth and latency; neighbours in
 // different groups share their groups' uplinks with whoever else crosses them. A device does one part at a time, with its node's jitter and
-// slow spells. What a part takes is its blocks' time (plan::Problem) on that device. Where the schedule says so the world looks now and
-// then whether another cut would be better (plan/replan.h); then nothing new is begun, and when every stage has committed the same
-// mini-batch the blocks move and all begin again from there.
+// slow spells. What a part takes is its blocks' time (plan::Problem) on that device. Who is which stage, when the model is cut anew and
+// where all go on when a device dies is the conductor's business (protocol/conductor.h); it hears and is heard at once.
 #pragma once
 #include <cstdint>
 #include <functional>
@@ -17,8 +16,8 @@
 #include "cluster/device.h"
 #include "cluster/spec.h"
 #include "plan/pipeline.h"
-#include "plan/replan.h"
 #include "plan/schedule.h"
+#include "protocol/conductor.h"
 #include "protocol/stage.h"
 #include "sim/event_queue.h"
 #include "trace/event.h"
@@ -33,16 +32,19 @@ class PipelineNumbers {
   virtual void begun(std::uint32_t stage, std::uint64_t micro, std::uint32_t late) = 0;
   virtual void done(std::uint32_t stage, plan::Part part, std::uint64_t micro) = 0;
   virtual void committed(std::uint32_t stage, std::uint64_t mini) = 0;
-  /// From now on the model is cut like this; nothing is under way.
-  virtual void recut(const plan::Cut& cut) = 0;
-  /// Every stage has committed this mini-batch: whether to tell an evaluation now, and which.
+  /// This stage's part of the model of now, which is that after so many mini-batches, is to be kept.
+  virtual void hand_in(std::uint32_t stage, std::uint64_t mini_batches) = 0;
   struct Evaluation {
     bool made = false;
     double accuracy = 0;
     double loss = 0;
-    bool diverged = false;  // a loss was not finite: there is no use in going on
   };
-  virtual Evaluation finished(std::uint64_t mini) = 0;
+  /// Every stage has handed in after so many: whether to tell an evaluation of that model, and which.
+  virtual Evaluation kept(std::uint64_t mini_batches) = 0;
+  /// From now on the model is cut like this, and is what was kept after so many; nothing is under way.
+  virtual void lay_out(const plan::Cut& cut, const plan::Schedule& schedule, std::uint64_t from) = 0;
+  /// A loss was not finite: there is no use in going on.
+  [[nodiscard]] virtual bool diverged() const = 0;
 };
 
 /// Time and versions alone.
@@ -51,17 +53,19 @@ class NoPipelineNumbers final : public PipelineNumbers {
   void begun(std::uint32_t, std::uint64_t, std::uint32_t) override {}
   void done(std::uint32_t, plan::Part, std::uint64_t) override {}
   void committed(std::uint32_t, std::uint64_t) override {}
-  void recut(const plan::Cut&) override {}
-  Evaluation finished(std::uint64_t) override { return {}; }
+  void hand_in(std::uint32_t, std::uint64_t) override {}
+  Evaluation kept(std::uint64_t) override { return {}; }
+  void lay_out(const plan::Cut&, const plan::Schedule&, std::uint64_t) override {}
+  [[nodiscard]] bool diverged() const override { return false; }
 };
 
 struct PipelineWorldOptions {
   cluster::Spec cluster;  // devices of the problem are its nodes
   plan::Problem problem;
   plan::Cut cut;
-  plan::Schedule schedule;
-  /// The same schedule for another cut, by what is known of the devices then. Needed where the schedule looks for one.
-  std::function<plan::Schedule(const plan::Problem&, const plan::Cut&)> reschedule{};
+  std::function<plan::Schedule(const plan::Problem&, const plan::Cut&)> reschedule;
+  std::function<std::optional<plan::Cut>(const plan::Problem&)> recut;  // see protocol::ConductorOptions
+  std::uint64_t keep_every = 50;                                        // mini-batches
   std::uint64_t mini_batches = 0;
   std::uint64_t samples = 0;  // of a mini-batch
   std::uint64_t seed = 0;
@@ -69,7 +73,9 @@ struct PipelineWorldOptions {
 
 struct PipelineEnding {
   std::uint64_t mini_batches = 0;  // committed everywhere
+  std::uint64_t again = 0;         // that were done and had to be done again
   bool diverged = false;
+  bool stands_still = false;  // devices died, and those that are left cannot hold the model
   Instant ended{};
   std::uint64_t bytes = 0;               // that travelled
   std::vector<double> peak_kept_bytes;   // by stage: activations of micro-batches that are not done with
@@ -85,30 +91,42 @@ class PipelineWorld {
 
  private:
   struct PartEnds {
+    std::uint32_t generation;
     std::uint32_t stage;
     plan::Part part;
     std::uint64_t micro;
   };
   struct OutputArrives {  // at `stage`
+    std::uint32_t generation;
     std::uint32_t stage;
     std::uint64_t micro;
   };
   struct GradientArrives {
+    std::uint32_t generation;
     std::uint32_t stage;
     std::uint64_t micro;
   };
-  struct BlocksMoved {};  // to where the new cut has them
-  using What = std::variant<PartEnds, OutputArrives, GradientArrives, BlocksMoved>;
+  struct ModelLoaded {  // on the stages of this generation
+    std::uint32_t generation;
+    std::uint64_t allowed;
+  };
+  struct FaultStrikes {
+    std::size_t fault;
+  };
+  using What = std::variant<PartEnds, OutputArrives, GradientArrives, ModelLoaded, FaultStrikes>;
 
-  void make_stages(std::uint64_t first_mini);
-  void start();
-  void look(std::uint64_t mini);
-  void allow_more(std::uint64_t finished);
-  void recut();
+  void tell(const protocol::ConductorEvent& event);
+  void carry_out(const protocol::ConductorAction& action);
+  void lay_out(const protocol::LayOut& laid);
+  void make_stages(std::uint64_t from);
+  [[nodiscard]] double loading_s(const plan::Cut& before, const plan::Cut& after, protocol::Relaid why) const;
+  void strike(const cluster::Fault& fault);
   void tell(std::uint32_t stage, const protocol::StageEvent& event);
   void carry_out(std::uint32_t stage, const protocol::StageAction& action);
   void begin(std::uint32_t stage, const protocol::RunPart& part);
+  void ended(const PartEnds& part);
   void commit(std::uint32_t stage, std::uint64_t mini);
+  void hand_in(std::uint32_t stage);
   [[nodiscard]] Instant travel(std::uint32_t from_stage, std::uint32_t to_stage, double bytes);
   void weigh(std::uint32_t stage);
   void report(trace::Event event);
@@ -133,15 +151,19 @@ class PipelineWorld {
   };
   std::vector<std::map<std::uint64_t, Used>> versions_;  // [stage]: of each micro-batch kept
   PipelineEnding ending_;
-  std::uint64_t allowed_ = 0;              // mini-batches that may be begun
-  std::optional<plan::Replanned> wanted_;  // a cut that waits until nothing is under way
-  plan::Problem believed_;                 // with device speeds as far as they were measured
+  protocol::Conductor conductor_;
+  plan::Cut cut_;  // empty while nothing is laid out
+  plan::Schedule schedule_;
+  std::uint32_t generation_ = 0;
+  std::uint64_t allowed_ = 0;
+  bool all_hand_in_ = false;              // when they have committed what is allowed
+  std::vector<std::uint64_t> handed_in_;  // by stage, the last
   struct Measured {
     double busy_s = 0;
     std::uint64_t micros = 0;
     Instant since{};  // the part that runs now
   };
-  std::vector<Measured> measured_;  // by stage, since the last look
+  std::vector<Measured> measured_;  // by stage, since it committed last
 };
 
 }  // namespace motley::sim

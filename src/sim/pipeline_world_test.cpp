@@ -35,11 +35,13 @@ PipelineWorldOptions equal_stages(std::uint32_t stages, const std::string& sched
   world.reschedule = [schedule, micros](const plan::Problem& problem, const plan::Cut& cut) {
     return plan::make_schedule({schedule, micros, 0}, problem, cut);
   };
-  world.schedule = world.reschedule(world.problem, world.cut);
+  world.recut = [](const plan::Problem& problem) { return plan::find(problem).cut; };
   world.mini_batches = minis;
   world.samples = 8;
   return world;
 }
+
+plan::Schedule schedule_of(const PipelineWorldOptions& world) { return world.reschedule(world.problem, world.cut); }
 
 struct Ran {
   PipelineEnding ending;
@@ -68,7 +70,6 @@ TEST(PipelineWorld, GpipeWithEqualStagesHasTheEfficiencyOfTheBook) {
     for (const std::uint32_t micros : {4U, 8U, 32U}) {
       PipelineWorldOptions world = equal_stages(stages, "gpipe", micros, 20);
       for (plan::Block& block : world.problem.blocks) block.weight_s = 0;  // forward and backward alone, as the book has it
-      world.schedule = plan::make_schedule({"gpipe", micros, 0}, world.problem, world.cut);
       const Ran ran = run(world);
       const double busy = micros * 2 * third;
       EXPECT_NEAR(20 * busy / seconds(ran.ending.ended), static_cast<double>(micros) / (micros + stages - 1), 0.01)
@@ -91,7 +92,8 @@ TEST(PipelineWorld, AdapipeIsNearTheIdealOnEqualStages) {
 
 /// Reads the trace and knows no machine.
 void expect_promises(const PipelineWorldOptions& world, const Ran& ran, const std::string& name) {
-  const std::uint32_t micros = world.schedule.micro_batches;
+  const plan::Schedule schedule = schedule_of(world);
+  const std::uint32_t micros = schedule.micro_batches;
   using Key = std::pair<std::uint32_t, std::uint64_t>;  // stage, micro-batch
   std::map<Key, std::vector<const trace::Event*>> parts;
   std::map<std::uint32_t, std::uint64_t> committed, held, running;
@@ -102,9 +104,9 @@ void expect_promises(const PipelineWorldOptions& world, const Ran& ran, const st
       auto& of = parts[{stage, e.step.value}];
       EXPECT_EQ(e.first, of.size()) << name << ": forward, input, weight, each once";
       if (e.first == 0) {
-        EXPECT_LE(++held[stage], world.schedule.most_held[stage]) << name;
+        EXPECT_LE(++held[stage], schedule.most_held[stage]) << name;
         EXPECT_EQ(e.version.value, committed[stage]) << name << ": the freshest there is";
-        EXPECT_LE(e.step.value / micros - committed[stage], world.schedule.ahead) << name << ": delay";
+        EXPECT_LE(e.step.value / micros - committed[stage], schedule.ahead) << name << ": delay";
       } else {
         EXPECT_EQ(e.version, of.front()->version) << name << ": backward uses what forward used";
       }
@@ -135,7 +137,9 @@ TEST(PipelineWorld, EverySchedulesPromisesHoldOnUnlikeDevicesWithJitterAndSlowSp
       if (i % 3 == 0) world.cluster.faults.push_back({at_seconds(0.2), cluster::FaultKind::slow, NodeId{0}, from_seconds(0.5), 4});
       world.seed = static_cast<std::uint64_t>(i);
       const auto micros = 1 + static_cast<std::uint32_t>(rng.below(9));
-      world.schedule = plan::make_schedule({schedule, micros, 0.2}, world.problem, world.cut);
+      world.reschedule = [name = std::string(schedule), micros](const plan::Problem& problem, const plan::Cut& cut) {
+        return plan::make_schedule({name, micros, 0.2}, problem, cut);
+      };
       expect_promises(world, run(world), std::string(schedule) + " in world " + std::to_string(i));
     }
   }
@@ -146,7 +150,6 @@ TEST(PipelineWorld, BlocksMoveAwayFromADeviceThatSlowsDown) {
   const std::vector<plan::Block> one = world.problem.blocks;
   world.problem.blocks.assign(24, one.front());
   world.cut = plan::uniform(world.problem);
-  world.schedule = world.reschedule(world.problem, world.cut);
   const double slot = plan::cost_of(world.problem, world.cut).slot_s;
   world.cluster.faults.push_back({at_seconds(60 * 8 * slot), cluster::FaultKind::slow, NodeId{1}, from_seconds(1e6), 2});
   const Ran ran = run(world);
@@ -169,8 +172,97 @@ TEST(PipelineWorld, BlocksMoveAwayFromADeviceThatSlowsDown) {
     schedule.replan_every = 0;
     return schedule;
   };
-  stubborn.schedule.replan_every = 0;
   EXPECT_LT(seconds(ran.ending.ended), 0.8 * seconds(run(stubborn).ending.ended)) << "than without moving";
+}
+
+/// Commits that count, by stage of the generation that made them: what came after the model that was gone on from does not.
+void expect_every_mini_batch_once(const Ran& ran, std::uint64_t minis) {
+  std::map<std::uint32_t, std::uint64_t> committed;
+  std::uint64_t from = 0;
+  std::vector<std::uint32_t> blocks;
+  for (const trace::Event& e : ran.events) {
+    if (e.kind == trace::Kind::recut) {
+      if (e.worker.value == 0) committed.clear();
+      if (e.worker.value == 0) {
+        EXPECT_EQ(e.first, 0U);
+      }
+      from = e.version.value;
+      committed[e.worker.value] = from;
+    } else if (e.kind == trace::Kind::committed) {
+      EXPECT_EQ(e.version.value, ++committed[e.worker.value]) << "in order, without a gap";
+    }
+  }
+  for (const auto& [stage, count] : committed) EXPECT_EQ(count, minis) << "stage " << stage;
+  EXPECT_EQ(ran.ending.mini_batches, minis);
+}
+
+PipelineWorldOptions of_many_blocks(const std::string& schedule, std::uint64_t minis) {
+  PipelineWorldOptions world = equal_stages(4, schedule, 8, minis, 0.0005);
+  world.problem.blocks.assign(12, world.problem.blocks.front());
+  world.cut = plan::uniform(world.problem);
+  world.keep_every = 10;
+  return world;
+}
+
+TEST(PipelineWorld, WhenAStageDiesTheOthersGoOnFromTheLastWholeModel) {
+  for (const std::string_view name : plan::schedule_names())
+    for (const std::uint32_t victim : {0U, 1U, 2U, 3U}) {
+      PipelineWorldOptions world = of_many_blocks(std::string(name), 60);
+      const double whole = seconds(run(world).ending.ended);
+      world.cluster.faults.push_back({at_seconds(0.4 * whole), cluster::FaultKind::kill, NodeId{victim}, {}, 1});
+      const Ran ran = run(world);
+      expect_every_mini_batch_once(ran, 60);
+      EXPECT_EQ(ran.pipeline.recuts(), 1U) << name;
+      EXPECT_LT(ran.ending.again, 12U) << name << ": no more than since it was kept last";
+    }
+}
+
+TEST(PipelineWorld, WhoeverComesBackIsTakenInAtAVersionBoundary) {
+  PipelineWorldOptions world = of_many_blocks("adapipe", 300);
+  const double whole = seconds(run(world).ending.ended);
+  world.cluster.faults.push_back({at_seconds(0.2 * whole), cluster::FaultKind::kill, NodeId{2}, {}, 1});
+  world.cluster.faults.push_back({at_seconds(0.3 * whole), cluster::FaultKind::join, NodeId{2}, {}, 1});
+  const Ran ran = run(world);
+  expect_every_mini_batch_once(ran, 300);
+  EXPECT_EQ(ran.pipeline.recuts(), 2U);
+  EXPECT_LT(seconds(ran.ending.ended), 1.15 * whole) << "four devices again";
+}
+
+TEST(PipelineWorld, WhoCannotHoldTheModelWaitsForWhoeverComes) {
+  PipelineWorldOptions world = of_many_blocks("1f1b", 30);
+  for (plan::Device& device : world.problem.devices) device.memory_bytes = 5e4;
+  for (plan::Block& block : world.problem.blocks) block.parameter_bytes = 3e3;  // four times 9e3 and some activations: none can have more
+  const double whole = seconds(run(world).ending.ended);
+  world.cluster.faults.push_back({at_seconds(0.4 * whole), cluster::FaultKind::kill, NodeId{1}, {}, 1});
+  EXPECT_TRUE(run(world).ending.stands_still);
+  world.cluster.faults.push_back({at_seconds(3 * whole), cluster::FaultKind::join, NodeId{1}, {}, 1});
+  const Ran ran = run(world);
+  EXPECT_FALSE(ran.ending.stands_still);
+  expect_every_mini_batch_once(ran, 30);
+  EXPECT_GT(seconds(ran.ending.ended), 3 * whole);
+}
+
+TEST(PipelineWorld, DeathsAndReturnsAtRandomCountEveryMiniBatchOnce) {
+  Rng rng(2, "deaths of stages");
+  for (int i = 0; i < 60; ++i) {
+    const auto names = plan::schedule_names();
+    PipelineWorldOptions world = of_many_blocks(std::string(names[rng.below(names.size())]), 40);
+    world.keep_every = 1 + rng.below(12);
+    for (auto& node : world.cluster.nodes) node.jitter = 0.2 * rng.uniform();
+    const double whole = seconds(run(world).ending.ended);
+    double at = 0;
+    for (int k = 0; k < 6; ++k) {
+      at += 0.4 * whole * rng.uniform();
+      const NodeId node{1 + static_cast<std::uint32_t>(rng.below(3))};  // one always lives
+      world.cluster.faults.push_back(
+          {at_seconds(at), rng.below(2) == 0 ? cluster::FaultKind::kill : cluster::FaultKind::join, node, {}, 1});
+    }
+    for (std::uint32_t n = 0; n < 4; ++n)  // nobody begins outside
+      world.cluster.faults.insert(world.cluster.faults.begin(), {at_seconds(0), cluster::FaultKind::slow, NodeId{n}, {}, 1});
+    world.seed = static_cast<std::uint64_t>(i);
+    SCOPED_TRACE(i);
+    expect_every_mini_batch_once(run(world), 40);
+  }
 }
 
 TEST(PipelineWorld, TheSameSeedIsTheSameRun) {
@@ -186,7 +278,7 @@ TEST(PipelineWorld, KeepsWhatAdapipeHoldsAndOneOldVersionAtMost) {
   const PipelineWorldOptions world = equal_stages(4, "adapipe", 8, 30);
   const Ran ran = run(world);
   for (std::size_t s = 0; s < 4; ++s) {
-    EXPECT_LE(ran.ending.peak_kept_bytes[s], (world.schedule.most_held[s] + 3) * 1e3) << "and three whose weights wait";
+    EXPECT_LE(ran.ending.peak_kept_bytes[s], (schedule_of(world).most_held[s] + 3) * 1e3) << "and three whose weights wait";
     EXPECT_LE(ran.ending.peak_stash_bytes[s] - ran.ending.peak_kept_bytes[s], 1e3 + 1e-9);
   }
   EXPECT_EQ(run(equal_stages(4, "gpipe", 8, 30)).ending.peak_stash_bytes[0], 8e3) << "all micro-batches, no old version";

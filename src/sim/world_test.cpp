@@ -147,6 +147,26 @@ TEST(World, WhatForwardNeedsFirstGoesFirst) {
   }
 }
 
+// Both servers' cards are as wide as the worker's link. What is far away is read last, when its way no longer shows.
+TEST(World, SlicesPlacedByDistanceHideHowFarAwayAServerIs) {
+  const auto time_of = [](bool placed) {
+    WorldOptions world = cluster_of({4}, 20);
+    world.cluster.servers = world.chief.servers = 2;
+    world.cluster.server_distances = {from_seconds(0), from_seconds(0.01)};
+    std::vector<store::TensorPlace> tensors;
+    std::vector<std::uint32_t> blocks;
+    for (std::uint32_t i = 0; i < 8; ++i) {
+      tensors.push_back({1000 * i, 1000, store::SliceKind::parameter});
+      blocks.push_back(i);
+    }
+    world.layout = store::cut(tensors, 1000, 2);
+    if (placed) store::place(world.layout, store::head_starts(std::vector<double>{0, 0.01}, cluster::receiving_line(world.cluster)));
+    world.cadence = store::cadence(world.layout, tensors, blocks, std::vector<double>(8, 1.0));
+    return seconds(run(world).ending.ended);
+  };
+  EXPECT_LT(time_of(true), time_of(false) - 20 * 0.002) << "milliseconds of every step";
+}
+
 TEST(World, ADeviceThatStreamsLosesNothingWhenItIsKilledOrPaused) {
   WorldOptions world = streaming_cluster(1, 20);
   world.cluster.nodes.push_back(world.cluster.nodes.front());

@@ -1,11 +1,15 @@
 #include "store/layout.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "base/check.h"
 
 namespace motley::store {
 namespace {
+
+constexpr double as_near_s = 0.001;       // what differs by less is a busy machine, not a longer way
+constexpr double most_head_start = 1e15;  // values: more than any model has, and a whole number in a double
 
 void require_forward_order(std::span<const TensorPlace> tensors) {
   std::uint64_t end = 0;
@@ -50,8 +54,8 @@ void give_priorities(std::vector<Slice>& slices, bool as_made) {
   }
 }
 
-void spread(std::vector<Slice>& slices, std::uint32_t servers) {
-  std::vector<std::uint64_t> load(servers);
+/// `load`: of each server before the first slice.
+void spread(std::vector<Slice>& slices, std::vector<std::uint64_t> load) {
   for (Slice& slice : slices) {
     const auto lightest = std::min_element(load.begin(), load.end());
     *lightest += slice.count;
@@ -81,9 +85,30 @@ Layout cut(std::span<const TensorPlace> tensors, std::uint64_t slice_values, std
       layout.slices.push_back({tensor.offset, tensor.count, tensor.kind, {}, tensor.least_bits});
     layout.values += tensor.count;
   }
-  spread(layout.slices, servers);
+  spread(layout.slices, std::vector<std::uint64_t>(servers));
   give_priorities(layout.slices, cutting.as_made);
   return layout;
+}
+
+std::vector<std::uint64_t> head_starts(std::span<const double> distances_s, double bytes_per_second) {
+  const double nearest = distances_s.empty() ? 0 : *std::min_element(distances_s.begin(), distances_s.end());
+  std::vector<std::uint64_t> values;
+  for (const double distance : distances_s) {
+    const double late = distance - nearest < as_near_s ? 0 : (distance - nearest) * bytes_per_second / sizeof(float);
+    values.push_back(static_cast<std::uint64_t>(std::llround(std::min(late, most_head_start))));
+  }
+  return values;
+}
+
+void place(Layout& layout, std::span<const std::uint64_t> head_starts) {
+  check(head_starts.size() == layout.servers, "one head start for each server");
+  std::vector<std::uint64_t> load(head_starts.begin(), head_starts.end());
+  for (std::uint64_t& late : load) late = std::min(late, layout.values / layout.servers / 2);
+  Layout placed = layout;
+  spread(placed.slices, std::move(load));
+  for (std::uint32_t s = 0; s < placed.servers; ++s)
+    if (placed.of(ServerId{s}).empty()) return;
+  layout = std::move(placed);
 }
 
 }  // namespace motley::store

@@ -58,4 +58,14 @@ struct Cutting {
 /// statistics, then parameters by id.
 Layout cut(std::span<const TensorPlace> tensors, std::uint64_t slice_values, std::uint32_t servers, const Cutting& cutting = {});
 
+/// How many values each server sends less than the nearest by the time a slice of the nearest is here: what travels late because it is far
+/// away. Less than a millisecond counts for nothing. `bytes_per_second`: of the line that the slices share at their receiver.
+[[nodiscard]] std::vector<std::uint64_t> head_starts(std::span<const double> distances_s, double bytes_per_second);
+
+/// Spreads the slices again over servers of which some are further away: each slice, in the order of need, goes where it would arrive
+/// first, given its head start (in values) and what is there already. So the layers needed first live on the nearest servers, and all
+/// servers' last slices arrive together; without head starts it is what cut() does. No server gets less than about half of an equal share;
+/// where one would be left without a slice, the layout stays as it is.
+void place(Layout& layout, std::span<const std::uint64_t> head_starts);
+
 }  // namespace motley::store

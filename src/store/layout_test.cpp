@@ -76,6 +76,46 @@ TEST(Layout, EveryServerKnowsItsSlicesInOrder) {
   EXPECT_EQ(layout.of(ServerId{1}), (std::vector<SliceId>{{1}, {3}}));
 }
 
+std::vector<std::uint32_t> servers_of(const Layout& layout) {
+  std::vector<std::uint32_t> out;
+  for (const Slice& slice : layout.slices) out.push_back(slice.server.value);
+  return out;
+}
+
+TEST(Place, WithoutHeadStartsNothingMoves) {
+  Layout layout = cut(places({100, 250, 30, 100}), 100, 2);
+  const auto before = servers_of(layout);
+  place(layout, std::vector<std::uint64_t>{0, 0});
+  EXPECT_EQ(servers_of(layout), before);
+}
+
+TEST(Place, WhatForwardNeedsFirstLivesOnTheNearest) {
+  Layout layout = cut(places({100, 100, 100, 100, 100, 100, 100, 100}), 100, 2);
+  place(layout, std::vector<std::uint64_t>{150, 0});
+  EXPECT_EQ(servers_of(layout), (std::vector<std::uint32_t>{1, 1, 0, 1, 0, 1, 0, 1})) << "server 0 is one slice and a half behind";
+}
+
+TEST(Place, TheFarthestKeepsHalfOfItsShare) {
+  Layout layout = cut(places({1000}), 10, 2);
+  place(layout, std::vector<std::uint64_t>{0, 1'000'000});
+  EXPECT_NEAR(static_cast<double>(layout.of(ServerId{1}).size()), 37.5, 1) << "250 of 500 values it is behind, then equal parts";
+  EXPECT_EQ(layout[SliceId{24}].server, ServerId{0});
+}
+
+TEST(Place, NobodyIsLeftWithoutASlice) {
+  Layout layout = cut(places({100, 10}), 100, 2);
+  place(layout, std::vector<std::uint64_t>{55, 0});
+  for (const std::uint32_t server : {0U, 1U}) EXPECT_FALSE(layout.of(ServerId{server}).empty()) << server;
+  place(layout, std::vector<std::uint64_t>{0, 1000});
+  for (const std::uint32_t server : {0U, 1U}) EXPECT_FALSE(layout.of(ServerId{server}).empty()) << server;
+}
+
+TEST(HeadStarts, AreWhatTheLineCarriesMeanwhile) {
+  using Values = std::vector<std::uint64_t>;
+  EXPECT_EQ(head_starts(std::vector<double>{0.01, 0.03, 0.0105}, 4000), (Values{0, 20, 0})) << "half a millisecond is no distance";
+  EXPECT_EQ(head_starts({}, 4000), Values{});
+}
+
 std::vector<TensorPlace> random_places(Rng& rng) {
   std::vector<TensorPlace> tensors(1 + rng.below(20));
   const std::size_t parameters = rng.below(tensors.size() + 1);

@@ -9,17 +9,18 @@ namespace motley::transport {
 namespace {
 
 constexpr std::size_t length_bytes = 4;
-constexpr wire::Limits limits{.body_bytes = 256};  // the three have less than 40
+constexpr wire::Limits limits{.body_bytes = 256};  // a Passed with a long shape has less
 
 bool announces_payload(const wire::Message& head) {
   return std::holds_alternative<wire::Push>(head) || std::holds_alternative<wire::Pulled>(head) ||
-         std::holds_alternative<wire::Carried>(head);
+         std::holds_alternative<wire::Carried>(head) || std::holds_alternative<wire::StageSlice>(head) ||
+         std::holds_alternative<wire::Passed>(head);
 }
 
 }  // namespace
 
 void append_announcement(const Parcel& parcel, wire::Bytes& out) {
-  check(announces_payload(parcel.head), "a parcel's head is a Push, a Pulled or a Carried");
+  check(announces_payload(parcel.head), "a parcel's head announces a payload");
   wire::append(parcel.head, out);
   wire::Appender{out}.put(parcel.payload.size(), length_bytes);
 }
@@ -31,7 +32,8 @@ Result<std::variant<wire::Incomplete, Announced>> parse_announcement(std::span<c
   if (const auto* missing = std::get_if<wire::Incomplete>(&*parsed)) return Answer{wire::Incomplete{missing->more_bytes + length_bytes}};
   auto& head = std::get<wire::Complete>(*parsed);
   if (!announces_payload(head.message))
-    return peer_broken(fmt::format("the bulk lane carries a {}, expected Push, Pulled or Carried", wire::name_of(head.message)));
+    return peer_broken(
+        fmt::format("the bulk lane carries a {}, expected Push, Pulled, Carried, StageSlice or Passed", wire::name_of(head.message)));
 
   const auto rest = bytes.subspan(head.bytes);
   if (rest.size() < length_bytes) return Answer{wire::Incomplete{length_bytes - rest.size()}};

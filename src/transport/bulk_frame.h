@@ -1,6 +1,6 @@
 // The bulk lane's bytes: what a slice is, how long, and the slice itself.
 //
-//   bulk := frame (wire/frame.h: Push, Pulled or Carried, with its checksum) | length:u32 | payload: length bytes        numbers
+//   bulk := frame (wire/frame.h: Push, Pulled, Carried, StageSlice or Passed) | length:u32 | payload: length bytes        numbers
 //   little-endian
 //
 // The payload is guarded by its length alone: TCP's checksum and, where it is on, TLS's cover it already, and a second pass over every

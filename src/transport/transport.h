@@ -17,7 +17,7 @@ namespace motley::transport {
 /// One slice to send. Its payload is sent straight from the caller's memory, which stays valid and unchanged until sent(ticket) or
 /// closed().
 struct Parcel {
-  wire::Message head;                  // a Push, Pulled or Carried: what the payload is
+  wire::Message head;                  // what the payload is; see bulk_frame.h
   std::span<const std::byte> payload;  // at most Options::largest_payload_bytes
   std::uint32_t priority{};            // lower numbers leave first; first in, first out among equals
   std::uint64_t ticket{};              // the caller's own name for it, given back by sent()

@@ -192,17 +192,28 @@ struct Enquire {
 };
 /// The chief to a newcomer.
 struct Briefing {
-  std::string job;                   // the resolved job, as text
-  std::vector<std::string> servers;  // where server k listens; the chief's own, 0, is empty: the connection this comes on
+  std::string job;                         // the resolved job, as text
+  std::vector<std::string> servers;        // where server k listens; the chief's own, 0, is empty: the connection this comes on
+  std::vector<std::uint64_t> head_starts;  // as in Placed
 };
 /// A worker to a server: what you send to this member goes here.
 struct Attach {
   WorkerId worker;
 };
+/// A server process to the chief, which says the same back at once: how far apart are we?
+struct Echo {
+  std::uint32_t number{};
+};
 /// A server process to the chief: I am this server, workers find me there.
 struct Serve {
   ServerId server;
   std::string address;
+  Duration round_trip{};  // between us, the shortest of several
+};
+/// The chief to a server process, which says the same back when it is ready for its slices: where the slices live when some servers are far
+/// away (store::place()).
+struct Placed {
+  std::vector<std::uint64_t> head_starts;
 };
 
 /// Numbers that a server holds: the values, or the optimizer's moments.
@@ -223,10 +234,107 @@ struct CarriedAll {
   double rate{};  // of the last gradient update
 };
 
+// pipelines: between the conductor and the stages, and between neighbours; the drivers' own too ----------------------------------------
+
+/// A stage's process to the conductor: this node is here, and whoever is to be its neighbour finds it there.
+struct Aboard {
+  std::string node;
+  std::string address;
+};
+/// Blocks [first, last) of the model on one of the job's nodes.
+struct Section {
+  std::uint32_t first{};
+  std::uint32_t last{};
+  std::uint32_t node{};
+};
+/// The conductor to a node: from now on you are this stage, whatever you were before. Its values come as StageSlices.
+struct Lay {
+  std::uint32_t generation{};
+  std::uint32_t stage{};
+  std::vector<Section> sections;  // of all stages
+  std::uint32_t micro_batches{};
+  std::vector<std::uint32_t> most_held;
+  std::uint32_t ahead{};
+  bool forwards_first{};
+  bool weights_apart{};
+  bool predicts{};
+  bool clips{};
+  bool softens{};
+  std::uint64_t from{};         // mini-batches that are done
+  std::uint64_t allowed{};      // mini-batches
+  bool moments{};               // the optimizer's come too
+  std::string next;             // where the stage after it listens; empty: there is none
+  std::vector<double> parts_s;  // what each part of a micro-batch takes there, as the plan has it: for emulated devices
+  Duration training{};          // how long training has gone on
+};
+/// So many may be begun. `hand_in`: who has committed them all hands in.
+struct Allow {
+  std::uint32_t generation{};
+  std::uint64_t allowed{};
+  bool hand_in{};
+};
+/// One part of one micro-batch, when it was computed.
+struct Did {
+  std::uint8_t part{};  // 0 forward, 1 gradient of inputs, 2 of weights
+  std::uint64_t micro{};
+  std::uint64_t version{};  // of the parameters it used
+  std::uint32_t late{};     // updates that they lacked
+  Duration began{};         // of training
+  Duration ended{};
+};
+/// A stage to the conductor: it has committed so many mini-batches, and this is what it did since it said so last.
+struct Committed {
+  std::uint32_t generation{};
+  std::uint32_t stage{};
+  std::uint64_t mini_batches{};
+  bool finite = true;           // its losses were
+  std::uint64_t stash_bytes{};  // the most that it kept: activations, and parameters beside the newest
+  std::vector<Did> parts;
+};
+/// A stage to the one after it, first thing on a connection.
+struct Couple {
+  std::uint32_t generation{};
+  std::uint32_t stage{};  // of the one that says so
+};
+/// A stage to the conductor: a neighbour is lost, though you have not said so.
+struct Parted {
+  std::uint32_t generation{};
+};
+/// A run of a stage's numbers as of `mini_batches`, from the conductor or to it; its payload goes beside it.
+struct StageSlice {
+  std::uint32_t generation{};
+  std::uint32_t stage{};
+  std::uint64_t mini_batches{};
+  Holding holding{};
+  std::uint64_t offset{};  // values
+};
+/// A run of what one stage puts out for the next, or of its gradient on the way back; its payload goes beside it.
+struct Passed {
+  std::uint32_t generation{};
+  std::uint64_t micro{};
+  bool back{};
+  std::uint64_t offset{};           // values
+  std::vector<std::int64_t> shape;  // of the whole
+};
+
+BOOST_DESCRIBE_STRUCT(Aboard, (), (node, address))
+BOOST_DESCRIBE_STRUCT(Section, (), (first, last, node))
+BOOST_DESCRIBE_STRUCT(Lay, (),
+                      (generation, stage, sections, micro_batches, most_held, ahead, forwards_first, weights_apart, predicts, clips,
+                       softens, from, allowed, moments, next, parts_s, training))
+BOOST_DESCRIBE_STRUCT(Allow, (), (generation, allowed, hand_in))
+BOOST_DESCRIBE_STRUCT(Did, (), (part, micro, version, late, began, ended))
+BOOST_DESCRIBE_STRUCT(Committed, (), (generation, stage, mini_batches, finite, stash_bytes, parts))
+BOOST_DESCRIBE_STRUCT(Couple, (), (generation, stage))
+BOOST_DESCRIBE_STRUCT(Parted, (), (generation))
+BOOST_DESCRIBE_STRUCT(StageSlice, (), (generation, stage, mini_batches, holding, offset))
+BOOST_DESCRIBE_STRUCT(Passed, (), (generation, micro, back, offset, shape))
 BOOST_DESCRIBE_STRUCT(Enquire, (), (node))
-BOOST_DESCRIBE_STRUCT(Briefing, (), (job, servers))
+BOOST_DESCRIBE_STRUCT(Briefing, (), (job, servers, head_starts))
 BOOST_DESCRIBE_STRUCT(Attach, (), (worker))
-BOOST_DESCRIBE_STRUCT(Serve, (), (server, address))
+BOOST_DESCRIBE_STRUCT(Echo, (), (number))
+BOOST_DESCRIBE_STRUCT(Serve, (), (server, address, round_trip))
+BOOST_DESCRIBE_STRUCT(Placed, (), (head_starts))
 BOOST_DESCRIBE_STRUCT(Carried, (), (server, version, slice, holding))
 BOOST_DESCRIBE_STRUCT(CarriedAll, (), (version, pieces, optimizer_updates, rate))
 BOOST_DESCRIBE_STRUCT(Hello, (), (node, attempt, most_samples, seat))
@@ -257,6 +365,7 @@ BOOST_DESCRIBE_STRUCT(Pulled, (), (worker, step, version, slice, bits))
 
 /// The closed set. A message's place in this list is its kind on the wire: append, never reorder.
 using Message = std::variant<Hello, Contributed, Heartbeat, Leaving, Welcome, Order, Fenced, Stop, Push, Gathered, Apply, Discard, Release,
-                             Forget, Pulled, Export, Enquire, Briefing, Attach, Serve, Carried, CarriedAll, Began, Judge, Judged, Cancel>;
+                             Forget, Pulled, Export, Enquire, Briefing, Attach, Serve, Carried, CarriedAll, Began, Judge, Judged, Cancel,
+                             Echo, Placed, Aboard, Lay, Allow, Committed, Couple, Parted, StageSlice, Passed>;
 
 }  // namespace motley::wire

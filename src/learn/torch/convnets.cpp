@@ -74,14 +74,16 @@ Blocks vgg11(const ModelSpec& spec, const SampleShape& data) {
   Blocks blocks;
   std::int64_t from = data.channels;
   VggBlock::Sizes sizes{.padding = {more_columns / 2, more_columns - more_columns / 2, more_rows / 2, more_rows - more_rows / 2}};
-  for (const Conv& conv : plan) {
-    sizes.from = from;
-    sizes.to = conv.times_width * width;
-    sizes.pools = conv.pools;
-    blocks.push_back(std::make_unique<VggBlock>(fmt::format("conv{}", blocks.size() + 1), sizes));
-    sizes.padding = {};
-    from = sizes.to;
-  }
+  const std::uint64_t times = std::max<std::uint64_t>(spec.depth, 1);
+  for (const Conv& conv : plan)
+    for (std::uint64_t i = 0; i < times; ++i) {
+      sizes.from = from;
+      sizes.to = conv.times_width * width;
+      sizes.pools = conv.pools && i + 1 == times;
+      blocks.push_back(std::make_unique<VggBlock>(fmt::format("conv{}", blocks.size() + 1), sizes));
+      sizes.padding = {};
+      from = sizes.to;
+    }
   const std::int64_t pixels = (padded(data.width) / 32) * (padded(data.height) / 32);
   blocks.push_back(std::make_unique<LinearBlock>("classifier", from * pixels, data.classes, LinearBlock::Then::nothing));
   return blocks;

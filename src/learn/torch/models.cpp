@@ -30,8 +30,7 @@ Outcome sizes_within_bounds(const ModelSpec& spec) {
                   fmt::format("at most {} widths of 1 to {}", max_layers, max_width), "hidden");
   if (spec.kind != "mlp" && !width_ok(spec.width))
     return refuse(spec, fmt::format("width = {}", spec.width), fmt::format("1 to {}", max_width), "width");
-  if (spec.kind == "transformer" && (spec.depth < 1 || spec.depth > max_layers))
-    return refuse(spec, fmt::format("depth = {}", spec.depth), fmt::format("1 to {}", max_layers), "depth");
+  if (spec.depth > max_layers) return refuse(spec, fmt::format("depth = {}", spec.depth), fmt::format("1 to {}", max_layers), "depth");
   if (spec.kind == "transformer" && (spec.heads < 1 || spec.width % spec.heads != 0))
     return refuse(spec, fmt::format("width = {}, heads = {}", spec.width, spec.heads), "a width that the heads divide", "width or heads");
   return Done{};

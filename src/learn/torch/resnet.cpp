@@ -69,7 +69,7 @@ Blocks resnet20(const ModelSpec& spec, const SampleShape& data) {
   blocks.push_back(std::make_unique<Stem>("stem", data.channels, from));
   for (int layer = 1; layer <= 3; ++layer) {
     const std::int64_t to = static_cast<std::int64_t>(spec.width) << (layer - 1);
-    for (int unit = 0; unit < 3; ++unit) {
+    for (std::uint64_t unit = 0; unit < (spec.depth == 0 ? 3 : spec.depth); ++unit) {
       const std::int64_t stride = layer > 1 && unit == 0 ? 2 : 1;
       blocks.push_back(std::make_unique<Residual>(fmt::format("layer{}.{}", layer, unit), from, to, stride));
       from = to;

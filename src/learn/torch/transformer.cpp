@@ -86,11 +86,12 @@ class CharacterHead final : public Block {
 
 Blocks transformer(const ModelSpec& spec, const SampleShape& data) {
   const auto width = static_cast<std::int64_t>(spec.width);
-  const Init onto_stream{0, small.deviation / std::sqrt(2.0 * static_cast<double>(spec.depth))};
+  const std::uint64_t depth = spec.depth == 0 ? 2 : spec.depth;
+  const Init onto_stream{0, small.deviation / std::sqrt(2.0 * static_cast<double>(depth))};
   const AttentionSizes sizes{width, static_cast<std::int64_t>(spec.heads), data.context, onto_stream};
   Blocks blocks;
   blocks.push_back(std::make_unique<Embedding>("embedding", data, width));
-  for (std::uint64_t i = 0; i < spec.depth; ++i) blocks.push_back(std::make_unique<TransformerBlock>(fmt::format("block{}", i + 1), sizes));
+  for (std::uint64_t i = 0; i < depth; ++i) blocks.push_back(std::make_unique<TransformerBlock>(fmt::format("block{}", i + 1), sizes));
   blocks.push_back(std::make_unique<CharacterHead>("head", width, data.classes));
   return blocks;
 }

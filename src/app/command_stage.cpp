@@ -1,0 +1,80 @@
+// motley stage --join HOST:PORT --node NAME: one node of a pipeline. It learns the job, and which stage it is, from the conductor.
+#include <fmt/format.h>
+
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/signal_set.hpp>
+#include <csignal>
+#include <cstdio>
+#include <memory>
+#include <optional>
+
+#include "app/commands.h"
+#include "app/doors.h"
+#include "app/job_arguments.h"
+#include "app/worker_device.h"
+#include "run/stage_process.h"
+
+namespace motley::app {
+namespace {
+
+struct Arguments {
+  std::string join;
+  std::string node;
+  std::string listen = "127.0.0.1:0";
+  std::string reach;
+  double patience_s = 120;
+  DoorArguments door;
+};
+
+int be_a_stage(const Arguments& arguments) {
+  const auto token = arguments.door.token();
+  if (!token) return fail(token.error());
+  const auto chief = transport::parse_address(arguments.join);
+  if (!chief) return fail(chief.error());
+  const auto listen = transport::parse_address(arguments.listen);
+  if (!listen) return fail(listen.error());
+
+  boost::asio::io_context pump;
+  run::StageProcessOptions options;
+  options.chief = *chief;
+  options.listen = *listen;
+  options.reach = arguments.reach;
+  options.transport = transport_options(*token, 1 << 20);
+  options.node = arguments.node;
+  options.patience = std::chrono::milliseconds(static_cast<std::int64_t>(arguments.patience_s * 1e3));
+  const std::string name = arguments.node;
+  run::StageProcess stage(
+      pump, std::move(options), [name](const std::string& job) { return prepare_stage(job, name); },
+      [name](const std::string& sentence) {
+        fmt::print(stderr, "{}: {}\n", name, sentence);
+        std::fflush(stderr);
+      });
+  boost::asio::signal_set signals(pump, SIGINT, SIGTERM);
+  signals.async_wait([&](const boost::system::error_code& cancelled, int) {
+    if (!cancelled) stage.leave();
+  });
+  std::optional<Outcome> how;
+  stage.start([&](Outcome outcome) {
+    how = std::move(outcome);
+    pump.stop();
+  });
+  pump.run();
+  if (how && !*how) return fail(how->error());
+  return ExitCode::done;
+}
+
+}  // namespace
+
+void add_stage(CLI::App& app, int& exit_code) {
+  auto arguments = std::make_shared<Arguments>();
+  CLI::App* command = app.add_subcommand("stage", "be a node of a pipeline: hold a run of the model's blocks and compute them");
+  command->add_option("--join", arguments->join, "where the conductor (motley serve) listens: HOST:PORT or unix:PATH")->required();
+  command->add_option("--node", arguments->node, "which node of the job this is")->required();
+  command->add_option("--listen", arguments->listen, "where the stage before this one reaches it")->capture_default_str();
+  command->add_option("--reach", arguments->reach, "what it is told instead, when the address is another from where it is");
+  command->add_option("--patience", arguments->patience_s, "seconds without a conductor after which to give up")->capture_default_str();
+  arguments->door.add_to(*command);
+  command->callback([arguments, &exit_code] { exit_code = be_a_stage(*arguments); });
+}
+
+}  // namespace motley::app

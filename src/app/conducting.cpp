@@ -1,0 +1,228 @@
+// motley serve JOB, where the job is a pipeline: its conductor, to which the stages come.
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/signal_set.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <csignal>
+#include <memory>
+
+#include "app/checkpoint.h"
+#include "app/commands.h"
+#include "app/learning.h"
+#include "app/pipeline_training.h"
+#include "app/screen.h"
+#include "app/serving.h"
+#include "app/sha256.h"
+#include "run/conductor_process.h"
+
+namespace motley::app {
+namespace {
+
+/// Everything of one life of a conductor, in the order in which it is made.
+class Conducting {
+ public:
+  Conducting(const ServeArguments& arguments, const std::string& job_text, const Job& job)
+      : arguments_(arguments), job_text_(job_text), job_(job) {
+    for (const cluster::Node& node : job_.cluster.nodes) names_.push_back(node.name);
+  }
+
+  int run();
+
+ private:
+  Outcome prepare();
+  Outcome open_door();
+  Outcome open_folder();
+  void repaint();
+  Result<run::Judgement> evaluate(std::span<const float> values);
+  Outcome save(const run::KeptModel& kept);
+  void log(const std::string& sentence) { screen_ ? screen_->say(sentence) : fmt::print(stderr, "{}\n", sentence); }
+  [[nodiscard]] std::uint64_t total_samples() const { return training_->batches.count * training_->batches.samples; }
+
+  const ServeArguments& arguments_;
+  const std::string& job_text_;
+  const Job& job_;
+  std::vector<std::string> names_;
+  boost::asio::io_context pump_;
+  Material material_;
+  std::optional<PipelineTraining> training_;
+  std::unique_ptr<learn::Learner> whole_;
+  std::optional<Restored> restored_;
+  std::filesystem::path path_;
+  std::unique_ptr<RunFolder> folder_;
+  std::optional<trace::Pipeline> seen_;
+  std::optional<Screen> screen_;
+  std::unique_ptr<run::ConductorProcess> conductor_;
+  boost::asio::steady_timer painter_{pump_};
+  boost::asio::signal_set signals_{pump_, SIGINT, SIGTERM};
+  std::optional<Result<protocol::Ending>> ending_;
+  bool interrupted_ = false;
+  bool started_ = false;
+};
+
+Outcome Conducting::prepare() {
+  if (job_.timing_only)
+    return bad_input(fmt::format("{}: model.kind: found \"none\", expected a model: a real cluster trains one", job_.file.string()));
+  auto material = load_material(job_);
+  if (!material) return material.error();
+  material_ = std::move(*material);
+  auto training = make_pipeline_training(job_, material_, job_.strategy, job_.strategy.kind);
+  if (!training) return training.error();
+  training_.emplace(std::move(*training));
+  auto whole = learn::make_learner(job_.model, material_.data);
+  if (!whole) return whole.error();
+  whole_ = std::move(*whole);
+  seen_.emplace(training_->lens());
+  path_ = arguments_.out.empty() ? new_run_folder(job_.name) : std::filesystem::path(arguments_.out);
+  if (!arguments_.resume) return Done{};
+  auto restored = load_checkpoint(path_ / "checkpoints", whole_->shape(), learning_sha256(job_text_));
+  if (!restored) return restored.error();
+  restored_ = std::move(*restored);
+  if (restored_)
+    log(fmt::format("going on from {}: {} of {} mini-batches; those since then are done again", restored_->file.string(),
+                    restored_->chief.version.value, training_->batches.count));
+  else
+    log(fmt::format("no checkpoint in {}: starting from the beginning", (path_ / "checkpoints").string()));
+  return Done{};
+}
+
+Result<run::Judgement> Conducting::evaluate(std::span<const float> values) {
+  try {
+    const learn::StepResult result = whole_->evaluate(values);
+    const double samples = static_cast<double>(std::max<std::uint64_t>(result.samples, 1));
+    return run::Judgement{static_cast<double>(result.correct) / samples, result.loss_sum / samples};
+  } catch (const std::exception& failure) {  // torch
+    return world_failed(fmt::format("conductor: evaluating the model failed: {}", failure.what()));
+  }
+}
+
+Outcome Conducting::save(const run::KeptModel& kept) {
+  run::Saved saved;
+  saved.chief.version = Version{kept.mini_batches};
+  saved.chief.counted.emplace(0, kept.mini_batches * training_->batches.samples);
+  saved.chief.trained = kept.trained;
+  saved.values = run::make_buffer(kept.model.values.size());
+  std::copy(kept.model.values.begin(), kept.model.values.end(), saved.values->floats().begin());
+  saved.moments.first = kept.model.first;
+  saved.moments.second = kept.model.second;
+  saved.moments.updates = kept.model.updates;
+  return save_checkpoint(folder_->checkpoints(), whole_->shape(), saved, learning_sha256(job_text_));
+}
+
+Outcome Conducting::open_door() {
+  const auto token = arguments_.door.token();
+  if (!token) return token.error();
+  const auto address = transport::parse_address(arguments_.listen);
+  if (!address) return address.error();
+
+  run::ConductorProcessOptions options;
+  options.listen = *address;
+  options.transport = transport_options(*token, job_.slice_bytes);
+  options.transport.job = sha256(job_text_);
+  options.job = job_text_;
+  options.cluster = job_.cluster;
+  options.conductor.problem = training_->plan.problem;
+  options.conductor.cut = training_->plan.cut;
+  options.conductor.reschedule = training_->reschedule;
+  options.conductor.recut = training_->recut;
+  options.conductor.mini_batches = training_->batches.count;
+  options.conductor.keep_every = training_->batches.evaluate_every;
+  if (restored_) {
+    options.conductor.first_mini = restored_->chief.version.value;
+    options.trained_before = restored_->chief.trained;
+    options.model.values = std::move(restored_->beginning.values);
+    options.model.first = std::move(restored_->beginning.moments->first);
+    options.model.second = std::move(restored_->beginning.moments->second);
+    options.model.updates = restored_->chief.version.value;
+  } else {
+    options.model.values.resize(whole_->shape().values());
+    whole_->initialize(job_.seed, options.model.values);
+  }
+  options.second = job_.optimizer.kind == store::OptimizerKind::adamw;
+  options.places = [this](const plan::Cut& cut) { return stage_places(job_, material_, whole_->shape(), cut); };
+  options.samples = training_->batches.samples;
+  options.evaluate_every = training_->batches.evaluate_every;
+  options.checkpoint_every = arguments_.checkpoint_every;
+  options.start_deadline = start_patience;
+
+  run::ConductorHooks hooks;
+  hooks.evaluate = [this](std::span<const float> values) { return evaluate(values); };
+  hooks.save = [this](const run::KeptModel& kept) { return save(kept); };
+  hooks.saving = [this] { folder_->flush(); };
+  hooks.log = [this](const std::string& sentence) { log(sentence); };
+  hooks.told = [this](const trace::Event& event) {
+    if (!started_ && event.kind == trace::Kind::part_began) {
+      started_ = true;
+      arguments_.tell_launcher("started");
+    }
+    folder_->told(event);
+    seen_->told(event);
+    screen_->told(event);
+  };
+  conductor_ = std::make_unique<run::ConductorProcess>(pump_, std::move(options), std::move(hooks));
+  screen_.emplace(ScreenOptions{fmt::format("{} {}", job_.name, job_.strategy.kind), total_samples(), training_->sum_of_parts,
+                                isatty(STDERR_FILENO) == 1, training_->batches.samples},
+                  names_);
+  return conductor_->start([this](Result<protocol::Ending> how) {
+    ending_ = std::move(how);
+    pump_.stop();
+  });
+}
+
+Outcome Conducting::open_folder() {
+  auto folder =
+      RunFolder::open(path_, job_, job_text_, total_samples(),
+                      {arguments_.checkpoint_every, restored_ ? std::optional(restored_->chief) : std::nullopt}, arguments_.resume);
+  if (!folder) return folder.error();
+  folder_ = std::move(*folder);
+  folder_->call_nodes(&names_);
+  return Done{};
+}
+
+void Conducting::repaint() {
+  painter_.expires_after(std::chrono::milliseconds(250));
+  painter_.async_wait([this](const boost::system::error_code& cancelled) {
+    if (cancelled) return;
+    screen_->tick();
+    repaint();
+  });
+}
+
+int Conducting::run() {
+  if (const Outcome prepared = prepare(); !prepared) return fail(prepared.error());
+  if (const Outcome open = open_door(); !open) return fail(open.error());
+  if (const Outcome open = open_folder(); !open) return fail(open.error());
+  arguments_.tell_launcher(fmt::format("listening {}", to_text(conductor_->address())));
+  log(fmt::format("{}: listening on {}, run folder {}", job_.name, to_text(conductor_->address()), folder_->path().string()));
+  const auto on_signal = [this](const auto& self) -> void {
+    signals_.async_wait([this, self](const boost::system::error_code& cancelled, int) {
+      if (cancelled) return;
+      if (interrupted_) _exit(ExitCode::cluster_failed);
+      interrupted_ = true;
+      log("interrupted: saving the last whole model (once more: stop at once)");
+      conductor_->interrupt();
+      self(self);
+    });
+  };
+  on_signal(on_signal);
+  repaint();
+  pump_.run();
+  screen_->finish();
+  if (!ending_) return fail(world_failed("conductor: the pump stopped before training ended"));
+  if (!*ending_) return fail(ending_->error());
+  protocol::Ending& ending = **ending_;
+  ending.closed_epochs = training_->ending_of(ending.updates, material_.epoch_samples).closed_epochs;
+  const int code = conclude(arguments_, {job_, *folder_, names_, whole_->shape(), conductor_->model().values, ending,
+                                         training_->sum_of_parts, training_->figures(*seen_, conductor_->peak_stash_bytes())});
+  conductor_.reset();
+  return code;
+}
+
+}  // namespace
+
+int conduct(const ServeArguments& arguments, const std::string& job_text, const Job& job) {
+  return Conducting(arguments, job_text, job).run();
+}
+
+}  // namespace motley::app

@@ -1,0 +1,258 @@
+#include "app/pipeline_training.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <array>
+#include <boost/describe.hpp>
+#include <boost/mp11.hpp>
+#include <cmath>
+
+#include "app/learning.h"
+#include "app/sha256.h"
+#include "app/toml_value.h"
+#include "app/toml_write.h"
+#include "base/check.h"
+#include "sim/pipeline_world.h"
+#include "trace/sinks.h"
+
+namespace motley::app {
+namespace {
+
+class StageLearning final : public store::StageSource {
+ public:
+  explicit StageLearning(std::unique_ptr<learn::StageLearner> learner) : learner_(std::move(learner)) {}
+  store::Loss forward(std::uint64_t micro, std::span<const float> values, std::span<const std::uint32_t> samples, const Activation& input,
+                      Activation& output) override {
+    return at_border([&] {
+      const learn::StepResult result = learner_->forward(micro, values, samples, input, output);
+      return store::Loss{result.loss_sum, result.correct, result.samples};
+    });
+  }
+  void input_gradient(std::uint64_t micro, const Activation& output_gradient, Activation& input_gradient) override {
+    at_border([&] { learner_->input_gradient(micro, output_gradient, input_gradient); });
+  }
+  void weight_gradient(std::uint64_t micro, double scale, std::span<float> out) override {
+    at_border([&] { learner_->weight_gradient(micro, scale, out); });
+  }
+
+ private:
+  std::unique_ptr<learn::StageLearner> learner_;
+};
+
+/// pipedream with micro-batches updates after each of them.
+Batches batches_of(const Job& job, const Material& material, const policy::StrategySpec& strategy, std::uint32_t micros) {
+  Batches made;
+  made.samples = strategy.kind == "pipedream" && strategy.knobs.micro_batches ? job.global_batch / micros : job.global_batch;
+  const double epoch = static_cast<double>(material.epoch_samples);
+  const auto total = std::max<std::uint64_t>(job.global_batch, static_cast<std::uint64_t>(std::llround(job.max_epochs * epoch)));
+  made.count = std::max<std::uint64_t>(1, (total + made.samples / 2) / made.samples);  // whole ones: a part of one is another update
+  made.evaluate_every = std::max<std::uint64_t>(1, static_cast<std::uint64_t>(std::llround(job.evaluate_every * epoch)) / made.samples);
+  return made;
+}
+
+plan::Schedule schedule_of(const Job& job, const policy::StrategySpec& strategy, std::uint32_t micro_batches, const plan::Problem& problem,
+                           const plan::Cut& cut) {
+  double jitter = 0;
+  for (const cluster::Node& node : job.cluster.nodes) jitter = std::max(jitter, node.jitter);
+  plan::Schedule schedule = plan::make_schedule({strategy.kind, micro_batches, jitter}, problem, cut);
+  if (strategy.knobs.without == policy::Off::predict) schedule.predicts = false;
+  if (strategy.knobs.without == policy::Off::clipping) schedule.clips = false;
+  if (strategy.knobs.without == policy::Off::soften) schedule.softens = false;
+  if (strategy.knobs.without == policy::Off::defer) schedule.weights_apart = false;
+  if (strategy.knobs.without == policy::Off::replan) schedule.replan_every = 0;
+  return schedule;
+}
+
+/// What a pipeline cannot do yet is refused, not passed over.
+Outcome can_be_a_pipeline(const Job& job, const policy::StrategySpec& strategy, const std::string& label) {
+  using cluster::FaultKind;
+  for (const cluster::Fault& fault : job.cluster.faults)
+    if (fault.kind == FaultKind::partition)
+      return bad_input(
+          fmt::format("{}: cluster.fault: found a partition at {:g} s on node \"{}\", expected another kind with {}: who is cut off from a "
+                      "pipeline is gone (kill it, and let it join again)",
+                      job.file.string(), seconds(fault.at.time_since_epoch()), job.cluster.nodes[fault.node.value].name, label));
+  if (job.max_seconds)
+    return bad_input(fmt::format("{}: job.max_seconds: found {:g}, expected none with {}: a pipeline runs for job.max_epochs",
+                                 job.file.string(), *job.max_seconds, label));
+  const std::uint32_t micros = job.pipeline.micro_batches;
+  if (micros > job.global_batch)
+    return bad_input(
+        fmt::format("{}: micro_batches: found {} with {}, expected at most {} (batch.global: a micro-batch has a sample at least)",
+                    job.file.string(), micros, label, job.global_batch));
+  if (strategy.kind == "pipedream" && strategy.knobs.micro_batches && job.global_batch % micros != 0)
+    return bad_input(
+        fmt::format("{}: micro_batches: found {} with {}, expected a number that divides batch.global, which is {}: each is an "
+                    "update of its own",
+                    job.file.string(), micros, label, job.global_batch));
+  return Done{};
+}
+
+/// What each stage will keep at most: a few mini-batches in virtual time say so.
+std::vector<double> foretell_stash(const Job& job, const PipelineTraining& training) {
+  cluster::Spec calm = job.cluster;
+  calm.faults.clear();
+  for (cluster::Node& node : calm.nodes) {
+    node.jitter = 0;
+    node.slowdowns.reset();
+  }
+  constexpr std::uint64_t few = 12;
+  sim::NoPipelineNumbers none;
+  trace::Tee nobody({});
+  sim::PipelineWorld world({.cluster = calm,
+                            .problem = training.plan.problem,
+                            .cut = training.plan.cut,
+                            .reschedule = training.reschedule,
+                            .recut = training.recut,
+                            .keep_every = few,
+                            .mini_batches = std::min(few, training.batches.count),
+                            .samples = training.batches.samples,
+                            .seed = 0},
+                           none, nobody);
+  return world.run().peak_stash_bytes;
+}
+
+/// A cut of the same kind for other devices.
+std::function<std::optional<plan::Cut>(const plan::Problem&)> recut_of(const Job& job, const PipelinePlan& plan) {
+  const std::string kind = job.pipeline.cut;
+  const plan::Cut by_hand = job.pipeline.boundaries.empty() ? plan::Cut{} : plan.cut;
+  const std::size_t devices = plan.problem.devices.size();
+  return [kind, by_hand, devices](const plan::Problem& problem) -> std::optional<plan::Cut> {
+    if (!by_hand.empty() && problem.devices.size() == devices) return by_hand;
+    if (kind != "uniform") return plan::find(problem).cut;
+    plan::Cut cut = plan::uniform(problem);
+    return plan::cost_of(problem, cut).full.empty() ? std::optional(std::move(cut)) : std::nullopt;
+  };
+}
+
+}  // namespace
+
+bool is_pipeline(const policy::StrategySpec& strategy) {
+  const auto names = plan::schedule_names();
+  return std::find(names.begin(), names.end(), strategy.kind) != names.end();
+}
+
+std::vector<policy::KnobFault> pipeline_knob_faults(const policy::StrategySpec& strategy) {
+  std::vector<policy::KnobFault> faults;
+  std::vector<std::string_view> taken{"cut", "lr", "momentum"};
+  if (strategy.kind != "naive-mp") taken.push_back("micro_batches");
+  if (strategy.kind == "adapipe") taken.push_back("without");
+  using Members = boost::describe::describe_members<policy::Knobs, boost::describe::mod_public>;
+  boost::mp11::mp_for_each<Members>([&](auto member) {
+    if (!(strategy.knobs.*member.pointer) || std::find(taken.begin(), taken.end(), member.name) != taken.end()) return;
+    faults.push_back(
+        {member.name, fmt::format("a knob that {} does not take", strategy.kind), fmt::format("one of {}", fmt::join(taken, ", "))});
+  });
+  using policy::Off;
+  constexpr std::array<Off, 5> own{Off::predict, Off::clipping, Off::soften, Off::defer, Off::replan};
+  if (strategy.kind == "adapipe" && strategy.knobs.without && std::find(own.begin(), own.end(), *strategy.knobs.without) == own.end())
+    faults.push_back({"without", "a rule of another strategy", "one of predict, clipping, soften, defer, replan"});
+  return faults;
+}
+
+Result<std::vector<std::unique_ptr<learn::StageLearner>>> make_stage_learners(const Job& job, const Material& material,
+                                                                              const plan::Cut& cut) {
+  std::vector<std::uint32_t> first_blocks;
+  for (const plan::Stage& stage : cut) first_blocks.push_back(stage.first);
+  return learn::make_stages(job.model, material.data, first_blocks);
+}
+
+store::StagePlace place_in(const learn::ModelShape& whole, const learn::ModelShape& stage) {
+  store::StagePlace place;
+  place.parameters = stage.parameters;
+  place.values = stage.values();
+  for (const learn::Tensor& tensor : stage.tensors) {
+    const auto from =
+        std::find_if(whole.tensors.begin(), whole.tensors.end(), [&](const learn::Tensor& t) { return t.name == tensor.name; });
+    check(from != whole.tensors.end(), "a stage's tensors are the model's");
+    place.pieces.push_back({tensor.offset, from->offset, tensor.count});
+  }
+  return place;
+}
+
+std::vector<store::StagePlace> stage_places(const Job& job, const Material& material, const learn::ModelShape& whole,
+                                            const plan::Cut& cut) {
+  const auto learners = make_stage_learners(job, material, cut);
+  check(learners.ok(), "a model that can be made can be cut");
+  std::vector<store::StagePlace> places;
+  for (const auto& learner : *learners) places.push_back(place_in(whole, learner->shape()));
+  return places;
+}
+
+std::string learning_sha256(const std::string& job_text) {
+  auto document = parse_toml(job_text, "the job");
+  check(document.ok(), "a resolved job can be read");
+  std::erase_if(std::get<Table>(document->held).entries,
+                [](const Entry& entry) { return entry.key == "pipeline" || entry.key == "cluster"; });
+  return sha256_hex(write_toml(*document));
+}
+
+std::unique_ptr<store::StageSource> stage_source(std::unique_ptr<learn::StageLearner> learner) {
+  return std::make_unique<StageLearning>(std::move(learner));
+}
+
+Result<PipelineTraining> make_pipeline_training(const Job& job, const Material& material, const policy::StrategySpec& strategy,
+                                                const std::string& label) {
+  Job as_asked = job;
+  as_asked.pipeline.micro_batches = strategy.knobs.micro_batches.value_or(job.pipeline.micro_batches);
+  as_asked.pipeline.cut = strategy.knobs.cut.value_or(job.pipeline.cut);
+  if (const Outcome possible = can_be_a_pipeline(as_asked, strategy, label); !possible) return possible.error();
+  // Whole mini-batches go through in one piece.
+  if (strategy.kind == "naive-mp" || (strategy.kind == "pipedream" && !strategy.knobs.micro_batches)) as_asked.pipeline.micro_batches = 1;
+  auto plan = plan_pipeline(as_asked, material);
+  if (!plan) return plan.error();
+  PipelineTraining made;
+  made.plan = std::move(*plan);
+  made.reschedule = [job, strategy, micro_batches = made.plan.micro_batches](const plan::Problem& problem, const plan::Cut& cut) {
+    return schedule_of(job, strategy, micro_batches, problem, cut);
+  };
+  made.recut = recut_of(as_asked, made.plan);
+  const plan::Schedule schedule = made.reschedule(made.plan.problem, made.plan.cut);
+  const std::vector<double> memory = plan::memory_of(schedule, made.plan.problem, made.plan.cut);
+  for (std::uint32_t s = 0; s < memory.size(); ++s)
+    if (const double has = made.plan.problem.devices[made.plan.cut[s].device].memory_bytes; has > 0 && memory[s] > has)
+      return does_not_fit(job, made.plan.problem, made.plan.cut[s], s, memory[s]);
+  made.batches = batches_of(job, material, strategy, made.plan.micro_batches);
+  policy::ScheduleSpec rates = job.schedule;
+  rates.lr = strategy.knobs.lr.value_or(rates.lr);
+  made.rates.emplace(rates, job.global_batch, material.epoch_samples, made.batches.count * made.batches.samples);
+  made.optimizer = job.optimizer;
+  made.optimizer.momentum = strategy.knobs.momentum.value_or(made.optimizer.momentum);
+  for (const cluster::Node& node : job.cluster.nodes) made.sum_of_parts += node.samples_per_second;
+  made.planned_stash_bytes = foretell_stash(job, made);
+  return made;
+}
+
+trace::Pipeline PipelineTraining::lens() const {
+  const std::uint64_t middle = batches.count / 2;
+  return {middle * plan.micro_batches, (middle + 3) * plan.micro_batches};
+}
+
+PipelineFigures PipelineTraining::figures(const trace::Pipeline& seen, const std::vector<double>& peak_stash_bytes) const {
+  PipelineFigures figures;
+  const double ideal = plan.micro_batch / plan::cost_of(plan.problem, plan.cut).slot_s;
+  figures.steady_samples_per_second = seen.updates_per_second() * static_cast<double>(batches.samples);
+  figures.ratio_to_ideal = figures.steady_samples_per_second / ideal;
+  figures.utilization = seen.utilization();
+  figures.bubble_share = 1 - figures.utilization;
+  for (const double bytes : peak_stash_bytes) figures.peak_stash_bytes += bytes;
+  for (const double bytes : planned_stash_bytes) figures.planned_stash_bytes += bytes;
+  for (const trace::Pipeline::Stage& stage : seen.stages()) figures.max_delay = std::max(figures.max_delay, stage.most_late);
+  figures.stages = seen.stages();
+  figures.boxes = seen.boxes();
+  figures.recuts = seen.recuts();
+  return figures;
+}
+
+protocol::Ending PipelineTraining::ending_of(std::uint64_t mini_batches, std::uint64_t epoch_samples) const {
+  protocol::Ending ending;
+  ending.updates = mini_batches;
+  ending.samples = mini_batches * batches.samples;
+  // To the nearest mini-batch.
+  ending.closed_epochs = static_cast<std::uint32_t>((ending.samples + batches.samples / 2) / epoch_samples);
+  return ending;
+}
+
+}  // namespace motley::app

@@ -1,0 +1,49 @@
+// What chief and conductor have in common: what the user said to `motley serve`, and how a run is brought to its end.
+#pragma once
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "app/doors.h"
+#include "app/job.h"
+#include "app/job_arguments.h"
+#include "app/run_folder.h"
+#include "app/run_result.h"
+#include "learn/learner.h"
+
+namespace motley::app {
+
+struct ServeArguments {
+  JobArguments job;
+  DoorArguments door;
+  std::string listen = "127.0.0.1:0";
+  std::string out;
+  std::uint64_t checkpoint_every = 500;
+  bool resume = false;
+  bool require_target = false;
+  bool launched = false;  // by `motley train`, which reads our stdout
+  /// A line for the launcher, if there is one.
+  void tell_launcher(const std::string& line) const;
+};
+
+/// A run that has ended, and what is to be left of it.
+struct Conclusion {
+  const Job& job;
+  RunFolder& folder;
+  const std::vector<std::string>& nodes;  // names by index, strangers behind those of the job
+  const learn::ModelShape& shape;
+  std::span<const float> values;  // the last whole model; empty: there is none
+  const protocol::Ending& ending;
+  double sum_of_parts = 0;
+  std::optional<PipelineFigures> pipeline{};
+};
+
+/// Writes model, results and report, says how it went, and returns the exit code.
+int conclude(const ServeArguments& arguments, const Conclusion& run);
+
+/// A pipeline's conductor, from the job to the exit code.
+int conduct(const ServeArguments& arguments, const std::string& job_text, const Job& job);
+
+}  // namespace motley::app

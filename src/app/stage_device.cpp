@@ -1,0 +1,64 @@
+// How a pipeline's job becomes what one of its stages computes with.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "app/job.h"
+#include "app/learning.h"
+#include "app/pipeline_training.h"
+#include "app/sha256.h"
+#include "app/worker_device.h"
+
+namespace motley::app {
+
+Result<run::StageKit> prepare_stage(const std::string& job_text, const std::string& name) {
+  auto read = parse_job(job_text, "the conductor's job");
+  if (!read) return read.error();
+  if (read->pipeline.profile == "measured") read->pipeline.profile = "equal";  // the conductor has measured, and says what follows from it
+  const auto job = std::make_shared<const Job>(std::move(*read));
+  if (!is_pipeline(job->strategy))
+    return bad_input(
+        fmt::format("{}: found a job whose strategy is {}, expected a pipeline: join it with `motley work`", name, job->strategy.kind));
+  const auto& nodes = job->cluster.nodes;
+  const auto found = std::find_if(nodes.begin(), nodes.end(), [&](const cluster::Node& n) { return n.name == name; });
+  if (found == nodes.end())
+    return bad_input(
+        fmt::format("--node {}: found no such node in the job, expected the name of one: a model is cut across the nodes that "
+                    "the job describes",
+                    name));
+  auto loaded = load_material(*job);
+  if (!loaded) return loaded.error();
+  const auto material = std::make_shared<const Material>(std::move(*loaded));
+  auto training = make_pipeline_training(*job, *material, job->strategy, job->strategy.kind);
+  if (!training) return training.error();
+  auto whole = learn::make_learner(job->model, material->data);
+  if (!whole) return whole.error();
+
+  run::StageKit kit;
+  kit.cluster = job->cluster;
+  kit.node = NodeId{static_cast<std::uint32_t>(found - nodes.begin())};
+  kit.problem = training->plan.problem;
+  kit.rates = training->rates;
+  kit.replica.optimizer = training->optimizer;
+  kit.replica.samples = training->batches.samples;
+  kit.replica.global_batch = job->global_batch;
+  kit.replica.epoch_samples = material->epoch_samples;
+  kit.replica.seed = job->seed;
+  kit.mini_batches = training->batches.count;
+  kit.keep_every = training->batches.evaluate_every;
+  const int threads = found->device == cluster::DeviceKind::cpu ? std::max(found->device_index, 1) : 1;
+  kit.make = [job, material, threads](const plan::Cut& cut, std::uint32_t stage) -> Result<std::unique_ptr<store::StageSource>> {
+    learn::use_threads(threads);  // of the thread that computes
+    auto learners = make_stage_learners(*job, *material, cut);
+    if (!learners) return learners.error();
+    return stage_source(std::move((*learners)[stage]));
+  };
+  kit.place = [job, material, shape = (*whole)->shape()](const plan::Cut& cut, std::uint32_t stage) {
+    return stage_places(*job, *material, shape, cut)[stage];
+  };
+  if (found->device == cluster::DeviceKind::emulated) kit.emulated.emplace(job->cluster, kit.node, job->seed);
+  kit.job = sha256(job_text);
+  return kit;
+}
+
+}  // namespace motley::app

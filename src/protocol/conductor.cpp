@@ -1,0 +1,165 @@
+#include "protocol/conductor.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/check.h"
+#include "base/match.h"
+
+namespace motley::protocol {
+namespace {
+
+constexpr double worth_it = 1.02;         // so much sooner a micro-batch must come out with a newcomer
+constexpr std::uint32_t usual_look = 50;  // mini-batches, where the schedule itself does not look for another cut
+
+}  // namespace
+
+Conductor::Conductor(ConductorOptions options) : options_(std::move(options)), believed_(options_.problem), kept_(options_.first_mini) {
+  check(plan::sound(options_.problem, options_.cut), "a pipeline holds every block once");
+  check(options_.reschedule && options_.recut, "a conductor makes schedules and cuts anew");
+}
+
+void Conductor::step(const ConductorEvent& event, ConductorActions& out) {
+  if (finished_) return;
+  std::visit(match{[&](const DeviceCame& e) { came(e.device, out); }, [&](const DeviceGone& e) { gone(e.device, out); },
+                   [&](const WaitedEnough&) {
+                     if (!laid() && generation_ == 0) lay_out_present(Relaid::begins, out);
+                   },
+                   [&](const StageCommitted& e) { committed(e, out); }, [&](const ModelKept& e) { kept(e.mini_batches, out); },
+                   [&](const StagesParted& e) {
+                     if (laid() && e.generation == generation_) lay_out_present(Relaid::loss, out);
+                   }},
+             event);
+}
+
+std::uint64_t Conductor::committed_by_all() const { return *std::min_element(committed_.begin(), committed_.end()); }
+
+/// The planner sees those who are there, and nobody else.
+std::optional<plan::Cut> Conductor::cut_for_present() const {
+  if (present_.empty()) return std::nullopt;
+  const std::vector<std::uint32_t> devices(present_.begin(), present_.end());
+  plan::Problem problem = believed_;
+  problem.devices.clear();
+  problem.links.clear();
+  for (const std::uint32_t from : devices) {
+    problem.devices.push_back(believed_.devices[from]);
+    auto& row = problem.links.emplace_back();
+    for (const std::uint32_t to : devices) row.push_back(believed_.links[from][to]);
+  }
+  auto cut = options_.recut(problem);
+  if (cut)
+    for (plan::Stage& stage : *cut) stage.device = devices[stage.device];
+  return cut;
+}
+
+void Conductor::came(std::uint32_t device, ConductorActions& out) {
+  if (device >= options_.problem.devices.size() || !present_.insert(device).second) return;
+  if (laid()) {
+    newcomer_ = true;
+    return;
+  }
+  if (generation_ > 0) return lay_out_present(Relaid::loss, out);
+  const bool all =
+      std::all_of(options_.cut.begin(), options_.cut.end(), [&](const plan::Stage& stage) { return present_.contains(stage.device); });
+  if (all) lay_out(options_.cut, Relaid::begins, out);
+}
+
+void Conductor::gone(std::uint32_t device, ConductorActions& out) {
+  if (present_.erase(device) == 0) return;
+  believed_.devices[device] = options_.problem.devices[device];  // whoever comes in its place is measured anew
+  const bool is_stage = std::any_of(cut_.begin(), cut_.end(), [&](const plan::Stage& stage) { return stage.device == device; });
+  if (is_stage) lay_out_present(Relaid::loss, out);
+}
+
+void Conductor::committed(const StageCommitted& said, ConductorActions& out) {
+  if (!laid() || said.generation != generation_ || said.stage >= committed_.size()) return;
+  const std::uint64_t before = committed_by_all();
+  if (said.mini_batches <= committed_[said.stage] || said.mini_batches > allowed_) return;
+  committed_[said.stage] = said.mini_batches;
+  measured_[said.stage].busy_s += said.busy_s;
+  measured_[said.stage].micro_batches += said.micro_batches;
+  const std::uint64_t now = committed_by_all();
+  for (std::uint64_t n = before + 1; n <= now; ++n) {
+    out.emplace_back(CommittedByAll{n});
+    look(n, out);
+  }
+  if (handed_in_ > kept_) kept(handed_in_, out);
+}
+
+void Conductor::look(std::uint64_t done, ConductorActions& out) {
+  if (wanted_ || done == options_.mini_batches) return;  // what is kept decides
+  const std::uint32_t every = schedule_.replan_every > 0 ? schedule_.replan_every : usual_look;
+  if (done % every == 0 && wants_another_cut()) {
+    out.emplace_back(AllowMore{allowed_, true});
+    return;
+  }
+  allowed_ = std::min(options_.mini_batches, done + schedule_.ahead + 2);
+  out.emplace_back(AllowMore{allowed_, false});
+}
+
+bool Conductor::wants_another_cut() {
+  if (newcomer_) {
+    newcomer_ = false;
+    const auto with_it = cut_for_present();
+    const auto slot = [&](const plan::Cut& cut) { return plan::cost_of(believed_, cut).slot_s; };
+    if (with_it && worth_it * slot(*with_it) < slot(cut_)) {
+      wanted_ = Wanted{std::nullopt, Relaid::newcomer};
+      return true;
+    }
+  }
+  std::vector<double> stage_s;
+  for (Measured& measured : measured_) {
+    stage_s.push_back(measured.micro_batches > 0 ? measured.busy_s / static_cast<double>(measured.micro_batches) : 0);
+    measured = {};
+  }
+  if (schedule_.replan_every == 0) return false;
+  const auto better = plan::replan(believed_, cut_, stage_s);
+  if (!better) return false;
+  // It may name devices that are not there.
+  const bool there =
+      std::all_of(better->cut.begin(), better->cut.end(), [&](const plan::Stage& stage) { return present_.contains(stage.device); });
+  believed_ = better->problem;
+  wanted_ = Wanted{there ? std::optional(better->cut) : std::nullopt, Relaid::unevenness};
+  return true;
+}
+
+void Conductor::kept(std::uint64_t mini_batches, ConductorActions& out) {
+  if (!laid() || mini_batches <= kept_) return;
+  handed_in_ = std::max(handed_in_, mini_batches);
+  if (mini_batches > committed_by_all()) return;
+  kept_ = mini_batches;
+  if (kept_ == options_.mini_batches) {
+    finished_ = true;
+    out.emplace_back(PipelineDone{});
+  } else if (wanted_ && kept_ == allowed_) {
+    const Wanted wanted = *wanted_;
+    if (wanted.cut)
+      lay_out(*wanted.cut, wanted.why, out);
+    else
+      lay_out_present(wanted.why, out);
+  }
+}
+
+void Conductor::lay_out_present(Relaid why, ConductorActions& out) {
+  if (auto cut = cut_for_present()) return lay_out(std::move(*cut), why, out);
+  cut_.clear();
+  wanted_.reset();
+  handed_in_ = kept_;
+  ++generation_;
+  out.emplace_back(StandsStill{});
+}
+
+void Conductor::lay_out(plan::Cut cut, Relaid why, ConductorActions& out) {
+  cut_ = std::move(cut);
+  schedule_ = options_.reschedule(believed_, cut_);
+  wanted_.reset();
+  handed_in_ = kept_;
+  newcomer_ = false;
+  ++generation_;
+  committed_.assign(cut_.size(), kept_);
+  measured_.assign(cut_.size(), {});
+  allowed_ = std::min(options_.mini_batches, kept_ + schedule_.ahead + 2);
+  out.emplace_back(LayOut{generation_, cut_, schedule_, kept_, allowed_, why});
+}
+
+}  // namespace motley::protocol

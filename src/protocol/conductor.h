@@ -1,0 +1,139 @@
+// The conductor of a pipeline: which device is which stage, how many mini-batches may be begun, when the model is cut anew, and from where
+// everybody goes on when a device is lost. Facts in, orders out; it never sees a payload, a clock or a socket.
+//
+//   allowing   as many mini-batches as can be begun anyhow, so that nothing is under way soon after no more are allowed
+//   keeping    after every `keep_every` mini-batches, and after the last, each stage hands in its part as it is then. A model that is whole
+//              is kept: it is what everybody goes on from after a loss, so what was done since is done again and counted once
+//   cutting    now and then stages are compared (plan/replan.h). For a better cut, or for a device that has come, nothing more is allowed;
+//              when every stage has committed the same mini-batch and handed in, all are laid out anew
+//   losing     those that are left are laid out anew at once; where they cannot hold the model, as soon as somebody comes
+#pragma once
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <set>
+#include <variant>
+#include <vector>
+
+#include "plan/pipeline.h"
+#include "plan/replan.h"
+#include "plan/schedule.h"
+
+namespace motley::protocol {
+
+struct ConductorOptions {
+  plan::Problem problem;
+  plan::Cut cut;  // while all devices are as described; it begins when those of it are there
+  /// The schedule for a cut, by what is known of the devices then.
+  std::function<plan::Schedule(const plan::Problem&, const plan::Cut&)> reschedule;
+  /// A cut for those devices that are there. None: they cannot hold the model.
+  std::function<std::optional<plan::Cut>(const plan::Problem&)> recut;
+  std::uint64_t mini_batches = 0;
+  std::uint64_t keep_every = 50;  // mini-batches
+  std::uint64_t first_mini = 0;   // that is not done yet: a checkpoint had those before
+};
+
+// What a conductor hears. A count of mini-batches is from the beginning of training. ---------------------------------------------------
+
+struct DeviceCame {
+  std::uint32_t device;
+};
+struct DeviceGone {
+  std::uint32_t device;
+};
+/// Those who are there begin without the others.
+struct WaitedEnough {};
+/// A stage has committed so many, and took so long for so many micro-batches since it said so last.
+struct StageCommitted {
+  std::uint32_t generation;
+  std::uint32_t stage;
+  std::uint64_t mini_batches;
+  double busy_s = 0;
+  std::uint64_t micro_batches = 0;
+};
+/// Every stage has handed in what it had after so many: the model of then is whole.
+struct ModelKept {
+  std::uint64_t mini_batches;
+};
+/// Neighbours have lost each other, though both live.
+struct StagesParted {
+  std::uint32_t generation;
+};
+using ConductorEvent = std::variant<DeviceCame, DeviceGone, WaitedEnough, StageCommitted, ModelKept, StagesParted>;
+
+// What it answers -----------------------------------------------------------------------------------------------------------------------
+
+enum class Relaid : std::uint8_t { begins, unevenness, newcomer, loss };
+/// Stages of the generation before are no more. Each device of the cut becomes a stage, with the model as it was kept after `from`.
+struct LayOut {
+  std::uint32_t generation;
+  plan::Cut cut;
+  plan::Schedule schedule;
+  std::uint64_t from;
+  std::uint64_t allowed;
+  Relaid why{};
+};
+/// To every stage of this generation. Whoever has committed `allowed` and is to hand in does so.
+struct AllowMore {
+  std::uint64_t allowed;
+  bool hand_in = false;
+};
+/// So many are committed by every stage.
+struct CommittedByAll {
+  std::uint64_t mini_batches;
+};
+/// Too few are left to hold the model: the next who comes changes that.
+struct StandsStill {};
+struct PipelineDone {};
+using ConductorAction = std::variant<LayOut, AllowMore, CommittedByAll, StandsStill, PipelineDone>;
+using ConductorActions = std::vector<ConductorAction>;  // carry out in order
+
+class Conductor {
+ public:
+  explicit Conductor(ConductorOptions options);
+
+  /// Total: any event in any state. Appends to `out`.
+  void step(const ConductorEvent& event, ConductorActions& out);
+
+  [[nodiscard]] bool finished() const { return finished_; }
+  [[nodiscard]] std::uint32_t generation() const { return generation_; }
+  [[nodiscard]] std::uint64_t kept() const { return kept_; }
+
+ private:
+  [[nodiscard]] bool laid() const { return !cut_.empty(); }
+  [[nodiscard]] std::uint64_t committed_by_all() const;
+  [[nodiscard]] std::optional<plan::Cut> cut_for_present() const;
+  void came(std::uint32_t device, ConductorActions& out);
+  void gone(std::uint32_t device, ConductorActions& out);
+  void committed(const StageCommitted& said, ConductorActions& out);
+  void look(std::uint64_t done, ConductorActions& out);
+  [[nodiscard]] bool wants_another_cut();
+  void kept(std::uint64_t mini_batches, ConductorActions& out);
+  void lay_out(plan::Cut cut, Relaid why, ConductorActions& out);
+  void lay_out_present(Relaid why, ConductorActions& out);
+
+  ConductorOptions options_;
+  plan::Problem believed_;  // with device speeds as far as they were measured
+  std::set<std::uint32_t> present_;
+  std::uint32_t generation_ = 0;
+  plan::Cut cut_;  // empty: nothing is laid out
+  plan::Schedule schedule_;
+  std::vector<std::uint64_t> committed_;  // by stage
+  struct Measured {
+    double busy_s = 0;
+    std::uint64_t micro_batches = 0;
+  };
+  std::vector<Measured> measured_;  // by stage, since the last look
+  std::uint64_t allowed_ = 0;
+  std::uint64_t kept_ = 0;
+  std::uint64_t handed_in_ = 0;  // whole, though not everybody has said yet that it has committed it
+  struct Wanted {
+    std::optional<plan::Cut> cut;  // none: what those who are there by then allow
+    Relaid why{};
+  };
+  std::optional<Wanted> wanted_;  // when everything allowed is done
+  bool newcomer_ = false;
+  bool finished_ = false;
+};
+
+}  // namespace motley::protocol

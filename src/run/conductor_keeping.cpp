@@ -1,0 +1,104 @@
+// The conductor's process and the model: what stages hand in of it, when it is whole, what is done with it then.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <boost/asio/post.hpp>
+#include <iterator>
+#include <utility>
+
+#include "run/conductor_process.h"
+
+namespace motley::run {
+
+ConductorProcess::Incoming& ConductorProcess::incoming(std::uint64_t mini_batches) {
+  const auto [found, fresh] = incoming_.try_emplace(mini_batches);
+  Incoming& made = found->second;
+  if (!fresh) return made;
+  made.parts.resize(places_.size());
+  for (std::size_t s = 0; s < places_.size(); ++s) {
+    made.parts[s].values.resize(places_[s].values);
+    made.parts[s].first.resize(places_[s].parameters);
+    if (options_.second) made.parts[s].second.resize(places_[s].parameters);
+    made.parts[s].updates = mini_batches;
+    made.missing += places_[s].values + (options_.second ? 2 : 1) * places_[s].parameters;
+  }
+  return made;
+}
+
+std::span<std::byte> ConductorProcess::room(transport::Connection& from, const wire::Message& head, std::size_t bytes) {
+  landing_[&from] = bytes / sizeof(float);
+  const auto* slice = std::get_if<wire::StageSlice>(&head);
+  const auto link = links_.find(&from);
+  if (slice == nullptr || link == links_.end() || !link->second.device) return {};
+  if (slice->generation != generation_ || slice->mini_batches <= conductor_.kept()) {  // nobody wants it any more
+    waste_.resize(bytes);
+    return waste_;
+  }
+  if (slice->stage >= cut_.size() || cut_[slice->stage].device != *link->second.device) return {};
+  store::StagePart& part = incoming(slice->mini_batches).parts[slice->stage];
+  std::vector<float>& all = slice->holding == wire::Holding::values  ? part.values
+                            : slice->holding == wire::Holding::first ? part.first
+                                                                     : part.second;
+  if (bytes % sizeof(float) != 0 || slice->offset > all.size() || bytes / sizeof(float) > all.size() - slice->offset) return {};
+  return std::as_writable_bytes(std::span(all).subspan(slice->offset, bytes / sizeof(float)));
+}
+
+void ConductorProcess::received(transport::Connection& from, const wire::Message& head) {
+  const auto& slice = std::get<wire::StageSlice>(head);
+  if (slice.generation != generation_ || slice.mini_batches <= conductor_.kept()) return;
+  const auto found = incoming_.find(slice.mini_batches);
+  if (found == incoming_.end()) return;
+  found->second.missing -= std::min(found->second.missing, landing_[&from]);
+  if (found->second.missing == 0) tell(protocol::ModelKept{slice.mini_batches});
+}
+
+/// The machine has taken it for kept: from now on this is the model.
+void ConductorProcess::take_whole(std::uint64_t mini_batches) {
+  const auto found = incoming_.find(mini_batches);
+  if (found == incoming_.end() || found->second.missing > 0) return;
+  for (std::size_t s = 0; s < places_.size(); ++s) options_.model.put(places_[s], found->second.parts[s]);
+  options_.model.updates = mini_batches;
+  incoming_.erase(incoming_.begin(), std::next(found));
+  if (mini_batches % options_.evaluate_every == 0 || mini_batches == options_.conductor.mini_batches) judge(mini_batches);
+  if (options_.checkpoint_every > 0 && mini_batches / options_.checkpoint_every > saved_ / options_.checkpoint_every) save();
+}
+
+void ConductorProcess::judge(std::uint64_t mini_batches) {
+  if (!hooks_.evaluate) return;
+  ++judging_;
+  const Instant at{trained()};
+  clerk_.post([this, alive = alive_, values = std::make_shared<const std::vector<float>>(options_.model.values), at, mini_batches] {
+    const auto judged = std::make_shared<Result<Judgement>>(hooks_.evaluate(*values));
+    boost::asio::post(pump_, [this, alive, judged, at, mini_batches] {
+      if (!*alive) return;
+      --judging_;
+      if (!*judged) return end(judged->error());
+      hooks_.told({.at = at,
+                   .kind = trace::Kind::evaluated,
+                   .version = {mini_batches},
+                   .first = mini_batches * options_.samples,
+                   .value = (*judged)->accuracy,
+                   .second = (*judged)->loss});
+      finish_when_done();
+    });
+  });
+}
+
+void ConductorProcess::save() {
+  if (!hooks_.save || options_.model.updates == 0) return;
+  saved_ = options_.model.updates;
+  ++judging_;
+  if (hooks_.saving) hooks_.saving();
+  clerk_.post(
+      [this, alive = alive_, kept = std::make_shared<const KeptModel>(KeptModel{options_.model, options_.model.updates, trained()})] {
+        const auto written = std::make_shared<Outcome>(hooks_.save(*kept));
+        boost::asio::post(pump_, [this, alive, written] {
+          if (!*alive) return;
+          --judging_;
+          if (!*written) hooks_.log(fmt::format("no checkpoint: {}", written->error().message));
+          finish_when_done();
+        });
+      });
+}
+
+}  // namespace motley::run

@@ -1,0 +1,342 @@
+#include "run/conductor_process.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <boost/asio/post.hpp>
+#include <utility>
+
+#include "base/check.h"
+#include "base/match.h"
+#include "wire/frame.h"
+
+namespace motley::run {
+namespace {
+
+constexpr std::chrono::milliseconds farewell_time{500};  // for stages to take their Stop
+constexpr std::chrono::milliseconds doubt{300};          // between who lost a neighbour and who has died
+
+std::string_view reason(protocol::Relaid why) {
+  switch (why) {
+    case protocol::Relaid::begins: return "training begins";
+    case protocol::Relaid::unevenness: return "stages have become uneven";
+    case protocol::Relaid::newcomer: return "a node has come";
+    case protocol::Relaid::loss: return "a stage was lost";
+  }
+  return "";
+}
+
+}  // namespace
+
+ConductorProcess::ConductorProcess(boost::asio::io_context& pump, ConductorProcessOptions options, ConductorHooks hooks)
+    : pump_(pump),
+      options_(std::move(options)),
+      hooks_(std::move(hooks)),
+      conductor_(options_.conductor),
+      saved_(options_.conductor.first_mini),
+      done_(options_.conductor.first_mini),
+      ticker_(pump),
+      farewell_(pump),
+      alive_(std::make_shared<bool>(true)) {}
+
+ConductorProcess::~ConductorProcess() { *alive_ = false; }
+
+Outcome ConductorProcess::start(std::function<void(Result<protocol::Ending>)> over) {
+  over_ = std::move(over);
+  auto acceptor = transport::listen(pump_, options_.listen, options_.transport, *this);
+  if (!acceptor) return acceptor.error();
+  acceptor_ = std::move(*acceptor);
+  tick();
+  return Done{};
+}
+
+Duration ConductorProcess::trained() const { return options_.trained_before + (started_ ? clock_.now() - *started_ : Duration{0}); }
+
+void ConductorProcess::tick() {
+  ticker_.expires_after(options_.cluster.heartbeat / 2);
+  ticker_.async_wait([this, alive = alive_](const boost::system::error_code& cancelled) {
+    if (cancelled || !*alive || ended_ || ending_) return;
+    const Instant now = clock_.now();
+    std::vector<transport::Shaped*> silent;
+    for (auto& [connection, link] : links_)
+      if (link.device && now - link.heard > options_.cluster.silence_deadline) silent.push_back(link.connection.get());
+    for (transport::Shaped* connection : silent) connection->abandon("silent for too long");
+    if (!started_ && generation_ == 0 && now > Instant{options_.start_deadline}) tell(protocol::WaitedEnough{});
+    if (still_since_ && now - *still_since_ > options_.empty_deadline)
+      return end(
+          world_failed(fmt::format("the pipeline has stood still for {:.0f} s: the nodes that are left cannot hold the model; it is in "
+                                   "the last checkpoint: go on with --resume",
+                                   seconds(options_.empty_deadline))));
+    tick();
+  });
+}
+
+// Connections ----------------------------------------------------------------------------------------------------------------------------
+
+void ConductorProcess::accepted(std::unique_ptr<transport::Connection> connection) {
+  if (ended_) return;
+  auto shaped = std::make_unique<transport::Shaped>(std::move(connection), pump_.get_executor(), transport::Shape{}, options_.transport);
+  transport::Shaped& held = *shaped;
+  links_[&held].connection = std::move(shaped);
+  held.start(*this);
+}
+
+void ConductorProcess::refused(const std::string& address, const std::string& why) {
+  hooks_.log(fmt::format("refused {}: {}", address, why));
+}
+
+ConductorProcess::Link* ConductorProcess::link_of_device(std::uint32_t device) {
+  for (auto& [connection, link] : links_)
+    if (link.device == device) return &link;
+  return nullptr;
+}
+
+void ConductorProcess::heard(transport::Connection& from, wire::Message message) {
+  const auto found = links_.find(&from);
+  if (found == links_.end()) return;
+  Link& link = found->second;
+  link.heard = clock_.now();
+  std::visit(match{[&](const wire::Enquire&) {
+                     link.connection->send(wire::Briefing{options_.job, {}, {}});
+                   },
+                   [&](const wire::Aboard& said) { aboard(link, said); },
+                   [&](const wire::Committed& said) {
+                     if (link.device) committed(said);
+                   },
+                   [&](const wire::Parted& said) {
+                     if (link.device) parted(said.generation);
+                   },
+                   [&](const wire::Heartbeat&) {},
+                   [&](const auto&) {
+                     const std::string why = fmt::format("a conductor is never sent a {}", wire::name_of(message));
+                     hooks_.log(fmt::format("sent {} away: {}", link.connection->peer(), why));
+                     link.connection->close(why);
+                   }},
+             message);
+}
+
+void ConductorProcess::aboard(Link& link, const wire::Aboard& said) {
+  const auto& nodes = options_.cluster.nodes;
+  const auto node = std::find_if(nodes.begin(), nodes.end(), [&](const cluster::Node& n) { return n.name == said.node; });
+  if (node == nodes.end() || link.device) {
+    const std::string why =
+        fmt::format("found a node called \"{}\", expected one of the job's: a model is cut across the nodes that it describes", said.node);
+    hooks_.log(fmt::format("sent {} away: {}", link.connection->peer(), why));
+    return link.connection->close(why);
+  }
+  const auto device = static_cast<std::uint32_t>(node - nodes.begin());
+  if (Link* before = link_of_device(device)) {  // it died, and is back before that was noticed
+    before->device.reset();
+    before->connection->close("another has come in its place");
+    tell(protocol::DeviceGone{device});
+  }
+  link.device = device;
+  link.address = said.address;
+  hooks_.log(fmt::format("{} is here, at {}", said.node, said.address));
+  if (ending_) return link.connection->send(wire::Stop{});
+  tell(protocol::DeviceCame{device});
+}
+
+void ConductorProcess::closed(transport::Connection& connection, const Error& why) {
+  const auto found = links_.find(&connection);
+  if (found == links_.end()) return;
+  const auto device = found->second.device;
+  landing_.erase(&connection);
+  old_.push_back(std::move(found->second.connection));
+  links_.erase(found);
+  boost::asio::post(pump_, [this, alive = alive_] {
+    if (*alive) old_.clear();
+  });
+  if (ended_ || !device) return;
+  if (!ending_) hooks_.log(fmt::format("lost {}: {}", options_.cluster.nodes[*device].name, why.message));
+  if (!ending_) tell(protocol::DeviceGone{*device});
+  finish_when_done();
+}
+
+/// Whoever has lost a neighbour cannot tell whether it died; that is heard here as well, and comes first.
+void ConductorProcess::parted(std::uint32_t generation) {
+  auto timer = std::make_shared<boost::asio::steady_timer>(pump_, doubt);
+  timer->async_wait([this, alive = alive_, timer, generation](const boost::system::error_code& cancelled) {
+    if (!cancelled && *alive && !ended_ && !ending_) tell(protocol::StagesParted{generation});
+  });
+}
+
+// The machine and its answers ------------------------------------------------------------------------------------------------------------
+
+void ConductorProcess::tell(const protocol::ConductorEvent& event) {
+  if (ended_) return;
+  protocol::ConductorActions actions;
+  const std::uint64_t kept_before = conductor_.kept();
+  conductor_.step(event, actions);
+  if (conductor_.kept() != kept_before) take_whole(conductor_.kept());
+  for (const auto& action : actions) carry_out(action);
+}
+
+void ConductorProcess::carry_out(const protocol::ConductorAction& action) {
+  std::visit(match{[&](const protocol::LayOut& a) { lay_out(a); },
+                   [&](const protocol::AllowMore& a) {
+                     for (const plan::Stage& stage : cut_)
+                       if (Link* link = link_of_device(stage.device))
+                         link->connection->send(wire::Allow{generation_, a.allowed, a.hand_in});
+                   },
+                   [&](const protocol::CommittedByAll& a) {
+                     done_ = a.mini_batches;
+                     narrate({.at = Instant{trained()}, .kind = trace::Kind::applied, .version = {a.mini_batches}, .first = cut_.size()});
+                   },
+                   [&](const protocol::StandsStill&) {
+                     cut_.clear();
+                     incoming_.clear();
+                     generation_ = conductor_.generation();
+                     still_since_ = clock_.now();
+                     hooks_.log("the nodes that are left cannot hold the model: waiting for one to come");
+                   },
+                   [&](const protocol::PipelineDone&) { end_for(protocol::Ended::every_sample_counted); }},
+             action);
+}
+
+void ConductorProcess::lay_out(const protocol::LayOut& laid) {
+  still_since_.reset();
+  if (!started_) started_ = clock_.now();
+  flush_until(Instant::max());
+  const std::uint64_t lost = done_ - std::min(done_, laid.from);
+  again_ += lost;
+  done_ = laid.from;
+  generation_ = laid.generation;
+  cut_ = laid.cut;
+  places_ = options_.places(cut_);
+  incoming_.clear();
+  told_until_.assign(cut_.size(), Instant{trained()});
+  peak_stash_bytes_.resize(std::max(peak_stash_bytes_.size(), cut_.size()));
+  hooks_.log(fmt::format("{}: {} stages from mini-batch {}{}", reason(laid.why), cut_.size(), laid.from,
+                         lost > 0 ? fmt::format("; {} are done again", lost) : ""));
+  wire::Lay lay;
+  lay.generation = generation_;
+  for (const plan::Stage& stage : cut_) lay.sections.push_back({stage.first, stage.last, stage.device});
+  lay.micro_batches = laid.schedule.micro_batches;
+  lay.most_held = laid.schedule.most_held;
+  lay.ahead = laid.schedule.ahead;
+  lay.forwards_first = laid.schedule.forwards_first;
+  lay.weights_apart = laid.schedule.weights_apart;
+  lay.predicts = laid.schedule.predicts;
+  lay.clips = laid.schedule.clips;
+  lay.softens = laid.schedule.softens;
+  lay.from = laid.from;
+  lay.allowed = laid.allowed;
+  lay.moments = !options_.model.first.empty();
+  const std::size_t piece = std::max<std::size_t>(1, options_.transport.slice_bytes / sizeof(float));
+  for (std::uint32_t s = 0; s < cut_.size(); ++s) {
+    Link* link = link_of_device(cut_[s].device);
+    check(link != nullptr, "whoever is laid out is there");
+    lay.stage = s;
+    const Link* next = s + 1 < cut_.size() ? link_of_device(cut_[s + 1].device) : nullptr;
+    lay.next = next != nullptr ? next->address : "";
+    lay.parts_s = plan::parts_s(options_.conductor.problem, cut_[s]);
+    lay.training = trained();
+    link->connection->send(lay);
+    const auto part = std::make_shared<const store::StagePart>(options_.model.part(places_[s]));
+    const auto send = [&](const std::vector<float>& numbers, wire::Holding holding) {
+      for (std::size_t at = 0; at < numbers.size(); at += piece) {
+        leaving_[next_ticket_] = part;
+        link->connection->send(transport::Parcel{wire::StageSlice{generation_, s, laid.from, holding, at},
+                                                 std::as_bytes(std::span(numbers).subspan(at, std::min(piece, numbers.size() - at))), 0,
+                                                 next_ticket_++});
+      }
+    };
+    send(part->values, wire::Holding::values);
+    send(part->first, wire::Holding::first);
+    send(part->second, wire::Holding::second);
+    if (laid.why == protocol::Relaid::begins)
+      narrate({.at = Instant{trained()}, .kind = trace::Kind::joined, .worker = {s}, .first = cut_[s].device});
+    else
+      narrate({.at = Instant{trained()},
+               .kind = trace::Kind::recut,
+               .why = static_cast<std::uint8_t>(laid.why),
+               .epoch = cut_[s].device,
+               .worker = {s},
+               .version = {laid.from},
+               .first = cut_[s].first,
+               .last = cut_[s].last});
+  }
+}
+
+void ConductorProcess::sent(transport::Connection&, std::uint64_t ticket) { leaving_.erase(ticket); }
+
+void ConductorProcess::committed(const wire::Committed& said) {
+  if (said.generation != generation_ || said.stage >= cut_.size()) return;
+  double busy_s = 0;
+  std::uint64_t micros = 0;
+  for (const wire::Did& did : said.parts) {
+    busy_s += seconds(did.ended - did.began);
+    micros += did.part == 2 ? 1 : 0;
+    narrate({.at = Instant{did.began},
+             .kind = trace::Kind::part_began,
+             .worker = {said.stage},
+             .step = {did.micro},
+             .version = {did.version},
+             .first = did.part,
+             .last = did.late});
+    narrate({.at = Instant{did.ended}, .kind = trace::Kind::part_ended, .worker = {said.stage}, .step = {did.micro}, .first = did.part});
+  }
+  const Instant last = said.parts.empty() ? Instant{trained()} : Instant{said.parts.back().ended};
+  narrate({.at = last, .kind = trace::Kind::committed, .worker = {said.stage}, .version = {said.mini_batches}});
+  told_until_[said.stage] = std::max(told_until_[said.stage], last);
+  peak_stash_bytes_[said.stage] = std::max(peak_stash_bytes_[said.stage], static_cast<double>(said.stash_bytes));
+  if (!said.finite && !ending_) {
+    return end_for(protocol::Ended::diverged);
+  }
+  tell(protocol::StageCommitted{said.generation, said.stage, said.mini_batches, busy_s, micros});
+  if (!told_until_.empty()) flush_until(*std::min_element(told_until_.begin(), told_until_.end()));
+}
+
+// The trace ------------------------------------------------------------------------------------------------------------------------------
+
+void ConductorProcess::narrate(trace::Event event) { told_later_.emplace(event.at, event); }
+
+void ConductorProcess::flush_until(Instant when) {
+  while (!told_later_.empty() && told_later_.begin()->first <= when) {
+    hooks_.told(told_later_.begin()->second);
+    told_later_.erase(told_later_.begin());
+  }
+}
+
+// The end --------------------------------------------------------------------------------------------------------------------------------
+
+void ConductorProcess::interrupt() {
+  if (ended_ || ending_) return;
+  save();
+  end_for(protocol::Ended::interrupted);
+}
+
+/// Evaluating and saving go on; training does not.
+void ConductorProcess::end_for(protocol::Ended why) {
+  ending_ = why;
+  ending_at_ = Instant{trained()};
+  finish_when_done();
+}
+
+void ConductorProcess::finish_when_done() {
+  if (!ending_ || ended_ || judging_ > 0) return;
+  flush_until(Instant::max());
+  protocol::Ending ending;
+  ending.why = *ending_;
+  ending.ended = ending_at_;
+  ending.updates = done_;
+  ending.samples = done_ * options_.samples;
+  hooks_.told({.at = ending.ended, .kind = trace::Kind::finished, .why = static_cast<std::uint8_t>(*ending_), .first = ending.samples});
+  for (auto& [connection, link] : links_) link.connection->send(wire::Stop{});
+  ended_ = true;
+  ticker_.cancel();
+  farewell_.expires_after(farewell_time);
+  farewell_.async_wait([this, alive = alive_, ending](const boost::system::error_code&) {
+    if (*alive && over_) over_(ending);
+  });
+}
+
+void ConductorProcess::end(Result<protocol::Ending> how) {
+  if (ended_) return;
+  ended_ = true;
+  ticker_.cancel();
+  if (over_) over_(std::move(how));
+}
+
+}  // namespace motley::run

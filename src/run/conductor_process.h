@@ -1,0 +1,155 @@
+// The conductor's process: the conductor machine on one pump, every stage at the end of a connection. It turns the crank and holds no
+// decision. What stages pass to each other never comes here; only their parts of the model do, when they hand in.
+#pragma once
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "cluster/spec.h"
+#include "protocol/conductor.h"
+#include "protocol/ending.h"
+#include "run/chief_process.h"
+#include "run/clock.h"
+#include "run/task_thread.h"
+#include "store/staged_model.h"
+#include "trace/event.h"
+#include "transport/acceptor.h"
+#include "transport/shaped.h"
+
+namespace motley::run {
+
+struct ConductorProcessOptions {
+  transport::Address listen;
+  transport::Options transport;
+  std::string job;  // the resolved job, handed to newcomers
+  cluster::Spec cluster;
+  protocol::ConductorOptions conductor;
+  store::StagedModel model;  // to begin with
+  bool second = false;       // the optimizer has second moments
+  /// Where each stage of a cut lies in the model.
+  std::function<std::vector<store::StagePlace>(const plan::Cut&)> places;
+  std::uint64_t samples = 0;                   // of a mini-batch
+  std::uint64_t evaluate_every = 1;            // mini-batches
+  std::uint64_t checkpoint_every = 0;          // mini-batches; 0: only when interrupted
+  Duration trained_before{};                   // by the runs that this one goes on from
+  Duration start_deadline = from_seconds(30);  // those who came first wait no longer for the others
+  Duration empty_deadline = from_seconds(60);  // standing still for so long: give up
+};
+
+/// A model that was kept whole, and what it took to get there.
+struct KeptModel {
+  store::StagedModel model;
+  std::uint64_t mini_batches = 0;
+  Duration trained{};
+};
+
+/// As with a chief: `evaluate` and `save` are called on a thread of their own, the others on the pump thread.
+struct ConductorHooks {
+  std::function<Result<Judgement>(std::span<const float> values)> evaluate;
+  std::function<Outcome(const KeptModel&)> save;
+  std::function<void()> saving;
+  std::function<void(const std::string&)> log;
+  std::function<void(const trace::Event&)> told;
+};
+
+class ConductorProcess final : private transport::Accepts, private transport::Hears {
+ public:
+  ConductorProcess(boost::asio::io_context& pump, ConductorProcessOptions options, ConductorHooks hooks);
+  ~ConductorProcess() override;
+  ConductorProcess(const ConductorProcess&) = delete;
+  ConductorProcess& operator=(const ConductorProcess&) = delete;
+
+  /// Opens the door, then run the pump; `over` is called once, when training has ended and everybody has been told.
+  Outcome start(std::function<void(Result<protocol::Ending>)> over);
+  /// Saves what was kept last and ends.
+  void interrupt();
+
+  [[nodiscard]] const transport::Address& address() const { return acceptor_->address(); }
+  [[nodiscard]] const store::StagedModel& model() const { return options_.model; }
+  [[nodiscard]] const std::vector<double>& peak_stash_bytes() const { return peak_stash_bytes_; }
+
+ private:
+  struct Link {
+    std::unique_ptr<transport::Shaped> connection;
+    std::optional<std::uint32_t> device;  // once it is aboard
+    std::string address;
+    Instant heard{};
+  };
+  /// What stages have handed in of one model, not whole yet.
+  struct Incoming {
+    std::vector<store::StagePart> parts;  // by stage
+    std::uint64_t missing = 0;            // values
+  };
+
+  void accepted(std::unique_ptr<transport::Connection> connection) override;
+  void refused(const std::string& address, const std::string& reason) override;
+  void heard(transport::Connection& from, wire::Message message) override;
+  std::span<std::byte> room(transport::Connection& from, const wire::Message& head, std::size_t bytes) override;
+  void received(transport::Connection& from, const wire::Message& head) override;
+  void sent(transport::Connection& to, std::uint64_t ticket) override;
+  void closed(transport::Connection& connection, const Error& why) override;
+
+  void aboard(Link& link, const wire::Aboard& said);
+  void committed(const wire::Committed& said);
+  void parted(std::uint32_t generation);
+  [[nodiscard]] Incoming& incoming(std::uint64_t mini_batches);
+  void take_whole(std::uint64_t mini_batches);
+  void judge(std::uint64_t mini_batches);
+  void save();
+
+  void tell(const protocol::ConductorEvent& event);
+  void carry_out(const protocol::ConductorAction& action);
+  void lay_out(const protocol::LayOut& laid);
+  void tick();
+  void end_for(protocol::Ended why);
+  void finish_when_done();
+  void end(Result<protocol::Ending> how);
+  [[nodiscard]] Link* link_of_device(std::uint32_t device);
+  [[nodiscard]] Duration trained() const;
+  void narrate(trace::Event event);
+  void flush_until(Instant when);
+
+  boost::asio::io_context& pump_;
+  ConductorProcessOptions options_;
+  ConductorHooks hooks_;
+  Clock clock_;
+  std::optional<Instant> started_;  // of the first stages
+  protocol::Conductor conductor_;
+  std::unique_ptr<transport::Acceptor> acceptor_;
+  std::map<const transport::Connection*, Link> links_;
+  plan::Cut cut_;
+  std::vector<store::StagePlace> places_;  // by stage
+  std::uint32_t generation_ = 0;
+  std::map<std::uint64_t, Incoming> incoming_;                     // by mini-batches
+  std::map<const transport::Connection*, std::uint64_t> landing_;  // values of the slice that is under way on it
+  std::vector<std::byte> waste_;
+  std::map<std::uint64_t, std::shared_ptr<const store::StagePart>> leaving_;  // by ticket
+  std::uint64_t next_ticket_ = 0;
+  std::uint64_t saved_ = 0;                          // mini-batches
+  std::multimap<Instant, trace::Event> told_later_;  // until every stage has told what came before
+  std::vector<Instant> told_until_;                  // by stage
+  std::vector<double> peak_stash_bytes_;
+  std::uint64_t done_ = 0;   // mini-batches that all have committed
+  std::uint64_t again_ = 0;  // that had to be done again
+  std::size_t judging_ = 0;
+  boost::asio::steady_timer ticker_;
+  boost::asio::steady_timer farewell_;
+  std::optional<Instant> still_since_;
+  std::optional<protocol::Ended> ending_;
+  Instant ending_at_{};
+  bool ended_ = false;
+  std::function<void(Result<protocol::Ending>)> over_;
+  std::vector<std::unique_ptr<transport::Shaped>> old_;
+  std::shared_ptr<bool> alive_;
+  TaskThread clerk_;  // evaluates and saves; last: ends first
+};
+
+}  // namespace motley::run

@@ -1,0 +1,110 @@
+#include "run/stage_desk.h"
+
+#include <algorithm>
+#include <boost/asio/post.hpp>
+#include <cmath>
+#include <exception>
+#include <utility>
+
+namespace motley::run {
+
+using plan::Part;
+
+StageDesk::StageDesk(boost::asio::io_context& pump, std::optional<cluster::Device> emulated, StageDeskOwner& owner)
+    : pump_(pump), owner_(owner), emulated_(std::move(emulated)), alive_(std::make_shared<bool>(true)) {}
+
+StageDesk::~StageDesk() {
+  *alive_ = false;
+  stop();
+}
+
+void StageDesk::stop() {
+  const std::lock_guard lock(mutex_);
+  generation_ = 0;
+  changed_.notify_all();
+}
+
+std::uint32_t StageDesk::current() {
+  const std::lock_guard lock(mutex_);
+  return generation_;
+}
+
+bool StageDesk::over(std::uint32_t generation) { return generation != current(); }
+
+/// Does `what` on the desk's thread, unless its generation is over by then.
+void StageDesk::post(std::uint32_t generation, std::function<void()> what) {
+  thread_.post([this, generation, what = std::move(what)] {
+    if (over(generation)) return;
+    try {
+      what();
+    } catch (const std::exception& failure) {  // torch
+      report(generation, [this, text = std::string(failure.what())] { owner_.failed(text); });
+    }
+  });
+}
+
+void StageDesk::report(std::uint32_t generation, std::function<void()> what) {
+  boost::asio::post(pump_, [this, alive = alive_, generation, what = std::move(what)] {
+    if (*alive && !over(generation)) what();
+  });
+}
+
+void StageDesk::lay_out(StageSetting setting) {
+  const std::uint32_t generation = setting.generation;
+  {
+    const std::lock_guard lock(mutex_);
+    generation_ = generation;
+    changed_.notify_all();
+  }
+  post(generation, [this, held = std::make_shared<StageSetting>(std::move(setting))] {
+    setting_.emplace(std::move(*held));
+    replica_.reset();  // first: two of them may not fit
+    replica_ = setting_->make();
+  });
+}
+
+void StageDesk::run(StageWork work) {
+  const std::uint32_t generation = current();
+  post(generation, [this, generation, held = std::make_shared<StageWork>(std::move(work))] { compute(generation, held); });
+}
+
+void StageDesk::compute(std::uint32_t generation, const std::shared_ptr<StageWork>& work) {
+  const std::uint64_t micro = work->part.micro;
+  switch (work->part.part) {
+    case Part::forward: {
+      replica_->begin(micro, work->part.late, work->rate);
+      work->finite = std::isfinite(replica_->forward(micro, work->in, work->out).sum);
+      work->stash_bytes = static_cast<std::uint64_t>(static_cast<double>(replica_->kept()) * setting_->kept_bytes) +
+                          replica_->old_versions() * replica_->values()->size() * sizeof(float);
+      break;
+    }
+    case Part::input: replica_->input_gradient(micro, work->in, work->out); break;
+    case Part::weight: replica_->weight_gradient(micro); break;
+  }
+  work->in = {};
+  work->ended = setting_->clock.now();
+  if (emulated_ && !setting_->parts_s.empty()) {
+    const Instant start = std::max(work->began, device_free_);
+    const Instant end = emulated_->spend(start, from_seconds(setting_->parts_s[static_cast<std::size_t>(work->part.part)]));
+    std::unique_lock lock(mutex_);
+    if (changed_.wait_until(lock, setting_->clock.real(end), [&] { return generation != generation_; })) return;
+    work->began = start;
+    work->ended = std::max(work->ended, end);  // mathematics that took longer shows
+    device_free_ = work->ended;
+  }
+  report(generation, [this, work] { owner_.done(*work); });
+}
+
+void StageDesk::commit(std::uint64_t mini, double rate) {
+  post(current(), [this, mini, rate] { replica_->commit(mini, rate); });
+}
+
+void StageDesk::hand_in(std::uint64_t mini_batches) {
+  const std::uint32_t generation = current();
+  post(generation, [this, generation, mini_batches] {
+    auto part = std::make_shared<const store::StagePart>(replica_->part());
+    report(generation, [this, mini_batches, part] { owner_.handed_in(mini_batches, part); });
+  });
+}
+
+}  // namespace motley::run

@@ -1,0 +1,89 @@
+// Where a stage of a pipeline computes: one thread of its own, one part after another. An emulated device takes as long as it says.
+#pragma once
+#include <boost/asio/io_context.hpp>
+#include <condition_variable>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/activation.h"
+#include "cluster/device.h"
+#include "protocol/stage.h"
+#include "run/clock.h"
+#include "run/task_thread.h"
+#include "store/stage_replica.h"
+
+namespace motley::run {
+
+/// One part of one micro-batch, on its way to the thread and back.
+struct StageWork {
+  protocol::RunPart part;
+  Activation in;   // what came from a neighbour
+  Activation out;  // what goes to one
+  double rate = 0;
+  Instant began{};
+  Instant ended{};
+  bool finite = true;
+  std::uint64_t stash_bytes = 0;  // once a forward has begun
+};
+
+/// Called on the pump thread; never for a generation that is over.
+class StageDeskOwner {
+ public:
+  virtual ~StageDeskOwner() = default;
+  virtual void done(StageWork& work) = 0;
+  virtual void handed_in(std::uint64_t mini_batches, std::shared_ptr<const store::StagePart> part) = 0;
+  virtual void failed(const std::string& what) = 0;
+};
+
+/// What a stage of one generation is.
+struct StageSetting {
+  std::uint32_t generation = 0;
+  std::function<std::unique_ptr<store::StageReplica>()> make;  // called on the desk's thread
+  std::vector<double> parts_s;                                 // of an emulated device; empty: it takes what it takes
+  double kept_bytes = 0;                                       // by a micro-batch
+  Clock clock;                                                 // of training
+};
+
+/// Pump thread only.
+class StageDesk {
+ public:
+  StageDesk(boost::asio::io_context& pump, std::optional<cluster::Device> emulated, StageDeskOwner& owner);
+  ~StageDesk();
+  StageDesk(const StageDesk&) = delete;
+  StageDesk& operator=(const StageDesk&) = delete;
+
+  /// Whatever is under way of the generation before counts for nothing.
+  void lay_out(StageSetting setting);
+  /// In order, as they are said.
+  void run(StageWork work);
+  void commit(std::uint64_t mini, double rate);
+  void hand_in(std::uint64_t mini_batches);
+  void stop();
+
+ private:
+  void compute(std::uint32_t generation, const std::shared_ptr<StageWork>& work);
+  void post(std::uint32_t generation, std::function<void()> what);
+  void report(std::uint32_t generation, std::function<void()> what);
+  [[nodiscard]] std::uint32_t current();
+  [[nodiscard]] bool over(std::uint32_t generation);
+
+  boost::asio::io_context& pump_;
+  StageDeskOwner& owner_;
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::uint32_t generation_ = 0;  // with mutex_: that counts now; 0: none
+  // The thread's own:
+  std::optional<cluster::Device> emulated_;
+  Instant device_free_{};
+  std::optional<StageSetting> setting_;
+  std::unique_ptr<store::StageReplica> replica_;
+  std::shared_ptr<bool> alive_;
+  TaskThread thread_;  // last: ends first
+};
+
+}  // namespace motley::run

@@ -1,0 +1,142 @@
+// A stage's process and its neighbours: how they find each other, and how what one puts out gets to the other.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "base/check.h"
+#include "run/stage_process.h"
+#include "transport/connect.h"
+
+namespace motley::run {
+
+/// As the link between the two nodes is described, where this one is emulated.
+void StageProcess::shape(transport::Shaped& connection, std::uint32_t to_stage) const {
+  if (!kit_->emulated) return;
+  const plan::Between& link = kit_->problem.links[life_->cut[life_->laid.stage].device][life_->cut[to_stage].device];
+  connection.reshape({.up = std::make_shared<transport::Pipe>(pump_.get_executor(), link.bytes_per_second),
+                      .beyond = {},
+                      .latency = from_seconds(link.latency_s),
+                      .in = {},
+                      .peer_bytes_per_second = 0});
+}
+
+void StageProcess::couple() {
+  const auto address = transport::parse_address(life_->laid.next);
+  if (!address) return finish(world_failed(fmt::format("{}: {}", options_.node, address.error().message)));
+  transport::Options options = options_.transport;
+  options.job = kit_->job;
+  transport::connect(pump_, *address, options, [this, alive = alive_, generation = life_->laid.generation](auto connection) {
+    if (!*alive || ended_ || !life_ || life_->laid.generation != generation) return;
+    if (!connection) {
+      if (chief_) chief_->send(wire::Parted{generation});
+      return;
+    }
+    auto held = std::make_unique<transport::Shaped>(std::move(*connection), pump_.get_executor(), transport::Shape{}, options_.transport);
+    life_->after = held.get();
+    shape(*held, life_->laid.stage + 1);
+    held->start(*this);
+    held->send(wire::Couple{generation, life_->laid.stage});
+    neighbours_[held.get()] = std::move(held);
+    begin_when_all_is_here();
+  });
+}
+
+void StageProcess::coupled(transport::Connection& from, const wire::Couple& couple) {
+  if (!life_ || couple.generation > life_->laid.generation) {
+    early_[couple.generation] = &from;
+    return;
+  }
+  if (couple.generation != life_->laid.generation || couple.stage + 1 != life_->laid.stage) return;  // of a generation that is over
+  const auto held = neighbours_.find(&from);
+  if (held == neighbours_.end()) return;
+  life_->before = &from;
+  shape(*held->second, couple.stage);
+  begin_when_all_is_here();
+}
+
+void StageProcess::ship(std::uint64_t micro, bool back) {
+  Life& life = *life_;
+  transport::Connection* to = back ? life.before : life.after;
+  auto& made = back ? life.returning : life.outgoing;
+  const auto found = made.find(micro);
+  check(found != made.end(), "what is shipped was computed");
+  auto held = std::make_shared<const Activation>(std::move(found->second));
+  made.erase(found);
+  if (to == nullptr) return;
+  constexpr std::size_t slices = 4;  // of each, at least: the first is on the wire while the last is copied
+  const std::size_t largest = std::max<std::size_t>(1, options_.transport.slice_bytes / sizeof(float));
+  const std::size_t piece = std::clamp<std::size_t>((held->values.size() + slices - 1) / slices, 1, largest);
+  for (std::size_t at = 0; at < held->values.size(); at += piece) {
+    const auto run = std::span(held->values).subspan(at, std::min(piece, held->values.size() - at));
+    leaving_[next_ticket_] = held;
+    to->send(transport::Parcel{wire::Passed{life.laid.generation, micro, back, at, held->shape}, std::as_bytes(run),
+                               static_cast<std::uint32_t>(micro), next_ticket_++});
+  }
+}
+
+void StageProcess::arrived(const wire::Passed& passed) {
+  if (!life_ || passed.generation != life_->laid.generation) return;
+  auto& coming = passed.back ? life_->gradients : life_->inputs;
+  const auto found = coming.find(passed.micro);
+  if (found == coming.end() || found->second.missing > 0) return;
+  if (passed.back)
+    tell(protocol::GradientHere{passed.micro});
+  else
+    tell(protocol::InputHere{passed.micro});
+}
+
+std::span<std::byte> StageProcess::room(transport::Connection& from, const wire::Message& head, std::size_t bytes) {
+  landing_[&from] = bytes / sizeof(float);
+  const auto wasted = [&] {
+    waste_.resize(bytes);
+    return std::span(waste_);
+  };
+  const auto run_of = [&](std::vector<float>& all, std::uint64_t offset) -> std::span<std::byte> {
+    if (bytes % sizeof(float) != 0 || offset > all.size() || bytes / sizeof(float) > all.size() - offset) return {};
+    return std::as_writable_bytes(std::span(all).subspan(offset, bytes / sizeof(float)));
+  };
+  if (const auto* slice = std::get_if<wire::StageSlice>(&head)) {
+    if (&from != chief_.get()) return {};
+    if (!life_ || slice->generation != life_->laid.generation || life_->started) return wasted();
+    store::StagePart& part = life_->part;
+    return run_of(slice->holding == wire::Holding::values  ? part.values
+                  : slice->holding == wire::Holding::first ? part.first
+                                                           : part.second,
+                  slice->offset);
+  }
+  const auto* passed = std::get_if<wire::Passed>(&head);
+  if (passed == nullptr || &from == chief_.get()) return {};
+  if (!life_ || passed->generation != life_->laid.generation) return wasted();
+  auto& coming = (passed->back ? life_->gradients : life_->inputs)[passed->micro];
+  if (coming.activation.values.empty()) {
+    std::uint64_t values = 1;
+    for (const std::int64_t extent : passed->shape) {
+      if (extent <= 0 || static_cast<std::uint64_t>(extent) > (std::uint64_t{1} << 32U) / values) return {};
+      values *= static_cast<std::uint64_t>(extent);
+    }
+    coming.activation.shape = passed->shape;
+    coming.activation.values.resize(values);
+    coming.missing = values;
+  }
+  return run_of(coming.activation.values, passed->offset);
+}
+
+void StageProcess::received(transport::Connection& from, const wire::Message& head) {
+  const std::uint64_t landed = landing_[&from];
+  if (!life_) return;
+  if (const auto* slice = std::get_if<wire::StageSlice>(&head)) {
+    if (slice->generation != life_->laid.generation || life_->started) return;
+    life_->missing -= std::min(life_->missing, landed);
+    return begin_when_all_is_here();
+  }
+  const auto& passed = std::get<wire::Passed>(head);
+  if (passed.generation != life_->laid.generation) return;
+  auto& coming = passed.back ? life_->gradients : life_->inputs;
+  const auto found = coming.find(passed.micro);
+  if (found == coming.end()) return;
+  found->second.missing -= std::min(found->second.missing, landed);
+  arrived(passed);
+}
+
+}  // namespace motley::run

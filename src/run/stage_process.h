@@ -1,0 +1,171 @@
+// A stage's process: reaches the conductor, learns the job, and is whatever stage it is told to be: it gets its part of the model, couples
+// with the stage after it, and turns the crank of a stage machine. What it puts out goes straight to its neighbour, in slices, while it
+// computes the next. Without its conductor it waits and tries again.
+#pragma once
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "cluster/spec.h"
+#include "plan/pipeline.h"
+#include "policy/schedule.h"
+#include "protocol/stage.h"
+#include "run/clock.h"
+#include "run/stage_desk.h"
+#include "store/stage_replica.h"
+#include "store/staged_model.h"
+#include "transport/acceptor.h"
+#include "transport/address.h"
+#include "transport/options.h"
+#include "transport/shaped.h"
+
+namespace motley::run {
+
+/// What a job means for a stage of it; made from its text by whoever understands jobs.
+struct StageKit {
+  cluster::Spec cluster;
+  NodeId node;  // that it is
+  plan::Problem problem;
+  std::optional<policy::Schedule> rates;
+  store::StageReplicaOptions replica;  // less what depends on the stage
+  std::uint64_t mini_batches = 0;
+  std::uint64_t keep_every = 1;
+  /// What this stage of a cut computes, and how many values and parameters it has. Called on the desk's thread.
+  std::function<Result<std::unique_ptr<store::StageSource>>(const plan::Cut&, std::uint32_t stage)> make;
+  std::function<store::StagePlace(const plan::Cut&, std::uint32_t stage)> place;
+  std::optional<cluster::Device> emulated;
+  transport::JobHash job{};
+};
+using PrepareStage = std::function<Result<StageKit>(const std::string& job)>;
+
+struct StageProcessOptions {
+  transport::Address chief;
+  transport::Address listen;
+  std::string reach;  // what neighbours are told, if it is not where we listen
+  transport::Options transport;
+  std::string node;
+  std::chrono::milliseconds first_pause{100};  // before trying again; doubles
+  std::chrono::milliseconds longest_pause{5'000};
+  std::chrono::milliseconds patience{120'000};  // without a conductor for so long: give up
+};
+
+class StageProcess final : private transport::Hears, private transport::Accepts, private StageDeskOwner {
+ public:
+  /// `prepare` is called on a thread of its own: it may take long.
+  StageProcess(boost::asio::io_context& pump, StageProcessOptions options, PrepareStage prepare,
+               std::function<void(const std::string&)> log);
+  ~StageProcess() override;
+  StageProcess(const StageProcess&) = delete;
+  StageProcess& operator=(const StageProcess&) = delete;
+
+  /// Then run the pump; `over` is called once: good when training ended or it was asked to leave.
+  void start(std::function<void(Outcome)> over);
+  void leave() { finish(Done{}); }
+
+ private:
+  using ConnectionPointer = std::unique_ptr<transport::Shaped>;
+  /// What it is while one Lay holds.
+  struct Life {
+    wire::Lay laid;
+    plan::Cut cut;
+    plan::Schedule schedule;
+    store::StagePlace place;
+    store::StagePart part;      // as it comes in
+    std::uint64_t missing = 0;  // values of it
+    std::optional<protocol::Stage> machine;
+    transport::Connection* before = nullptr;
+    transport::Connection* after = nullptr;
+    bool started = false;
+    /// What comes from a neighbour, by micro-batch.
+    struct Coming {
+      Activation activation;
+      std::uint64_t missing = 0;  // values
+    };
+    std::map<std::uint64_t, Coming> inputs, gradients;
+    std::uint64_t allowed = 0;
+    bool hand_in = false;  // when it has committed what is allowed
+    std::uint64_t handed_in = 0;
+    std::vector<wire::Did> did;                       // since it has committed last
+    std::map<std::uint64_t, std::uint64_t> versions;  // that each micro-batch uses
+    std::map<std::uint64_t, Activation> outgoing, returning;
+    std::uint64_t stash_bytes = 0;
+    bool finite = true;
+  };
+
+  void reach();
+  void reached(Result<std::unique_ptr<transport::Connection>> connection);
+  void briefed(const wire::Briefing& briefing);
+  void prepared(Result<StageKit> kit, const std::string& job);
+  void lose(const std::string& why);
+  void finish(Outcome how);
+  void tick();
+
+  void lay(const wire::Lay& laid);
+  void begin_when_all_is_here();
+  void couple();
+  void coupled(transport::Connection& from, const wire::Couple& couple);
+  void shape(transport::Shaped& connection, std::uint32_t to_stage) const;
+  void drop_life();
+
+  void tell(const protocol::StageEvent& event);
+  void carry_out(const protocol::StageAction& action);
+  void run(const protocol::RunPart& part);
+  void commit(std::uint64_t mini);
+  void hand_in_if_due();
+  void ship(std::uint64_t micro, bool back);
+  void arrived(const wire::Passed& passed);
+  [[nodiscard]] double rate(std::uint64_t mini) const;
+  [[nodiscard]] bool is_last() const { return life_->laid.stage + 1 == life_->cut.size(); }
+
+  void heard(transport::Connection& from, wire::Message message) override;
+  std::span<std::byte> room(transport::Connection& from, const wire::Message& head, std::size_t bytes) override;
+  void received(transport::Connection& from, const wire::Message& head) override;
+  void sent(transport::Connection& to, std::uint64_t ticket) override;
+  void closed(transport::Connection& connection, const Error& why) override;
+  void accepted(std::unique_ptr<transport::Connection> connection) override;
+  void refused(const std::string& address, const std::string& reason) override;
+
+  void done(StageWork& work) override;
+  void handed_in(std::uint64_t mini_batches, std::shared_ptr<const store::StagePart> part) override;
+  void failed(const std::string& what) override;
+
+  boost::asio::io_context& pump_;
+  StageProcessOptions options_;
+  PrepareStage prepare_;
+  std::function<void(const std::string&)> log_;
+  std::function<void(Outcome)> over_;
+  Clock clock_;                    // of this process
+  std::optional<Clock> training_;  // the conductor's
+  boost::asio::steady_timer pause_;
+  boost::asio::steady_timer heartbeat_;
+  std::chrono::milliseconds next_pause_;
+  std::optional<Instant> alone_since_;
+  bool ended_ = false;
+  std::uint32_t attempts_ = 0;  // answers meant for an earlier one are ignored
+  std::optional<std::string> job_;
+  std::optional<StageKit> kit_;
+  std::unique_ptr<StageDesk> desk_;
+  ConnectionPointer chief_;
+  std::unique_ptr<transport::Acceptor> acceptor_;
+  std::map<const transport::Connection*, ConnectionPointer> neighbours_;
+  std::map<std::uint32_t, transport::Connection*> early_;  // by generation: the stage before was quicker than the conductor
+  std::optional<Life> life_;
+  std::optional<Instant> continues_;                              // the part that has just ended: the next one begins where it ended
+  std::map<std::uint64_t, std::shared_ptr<const void>> leaving_;  // what is under way, by ticket
+  std::uint64_t next_ticket_ = 0;
+  std::map<const transport::Connection*, std::uint64_t> landing_;  // values of the slice that is under way on it
+  std::vector<std::byte> waste_;                                   // where what nobody wants any more lands
+  std::vector<ConnectionPointer> old_;
+  std::shared_ptr<bool> alive_;
+  TaskThread preparing_;
+};
+
+}  // namespace motley::run

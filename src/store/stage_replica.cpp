@@ -1,0 +1,115 @@
+#include "store/stage_replica.h"
+
+#include <algorithm>
+#include <cmath>
+#include <set>
+#include <utility>
+
+namespace motley::store {
+
+StageReplica::StageReplica(const StageReplicaOptions& options, std::unique_ptr<StageSource> source, StagePart part)
+    : options_(options),
+      source_(std::move(source)),
+      epochs_(options.epoch_samples, options.seed),
+      values_(std::make_shared<const std::vector<float>>(std::move(part.values))),
+      optimizer_(options.optimizer, options.parameters) {
+  if (!part.first.empty()) optimizer_.restore(part.first, part.second, part.updates);
+}
+
+StagePart StageReplica::part() const {
+  const auto copy = [](std::span<const float> from) { return std::vector<float>(from.begin(), from.end()); };
+  return {*values_, copy(optimizer_.first()), copy(optimizer_.second()), optimizer_.updates()};
+}
+
+std::uint64_t StageReplica::micro_samples(std::uint64_t micro) const {
+  const std::uint64_t micros = options_.micro_batches;
+  const std::uint64_t m = micro % micros;
+  return (m + 1) * options_.samples / micros - m * options_.samples / micros;
+}
+
+/// Its positions in the permutations of the epochs, one mini-batch after the other.
+const std::vector<std::uint32_t>& StageReplica::samples_of(std::uint64_t micro) {
+  const std::uint64_t micros = options_.micro_batches;
+  std::uint64_t at = micro / micros * options_.samples + micro % micros * options_.samples / micros;
+  std::uint64_t left = micro_samples(micro);
+  Lease lease;
+  while (left > 0) {
+    const std::uint64_t epoch = at / options_.epoch_samples;
+    const std::uint64_t first = at % options_.epoch_samples;
+    const std::uint64_t count = std::min(left, options_.epoch_samples - first);
+    lease.ranges.push_back({static_cast<std::uint32_t>(epoch), first, first + count});
+    at += count;
+    left -= count;
+  }
+  return epochs_.samples_of(lease);
+}
+
+std::size_t StageReplica::old_versions() const {
+  std::set<const std::vector<float>*> old;
+  for (const auto& [micro, values] : used_)
+    if (values != values_) old.insert(values.get());
+  return old.size();
+}
+
+void StageReplica::begin(std::uint64_t micro, std::uint32_t late, double rate) {
+  if (late == 0 || !options_.predicts) {
+    used_[micro] = values_;
+    return;
+  }
+  if (!predicted_) {
+    auto ahead = std::make_shared<std::vector<float>>(*values_);
+    optimizer_.look_ahead(std::span(*values_).first(options_.parameters), options_.optimizer.momentum, rate,
+                          std::span(*ahead).first(options_.parameters));
+    predicted_ = std::move(ahead);
+  }
+  used_[micro] = predicted_;
+}
+
+Loss StageReplica::forward(std::uint64_t micro, const Activation& input, Activation& output) {
+  static const std::vector<std::uint32_t> none;
+  return source_->forward(micro, *used_.at(micro), options_.reads_samples ? samples_of(micro) : none, input, output);
+}
+
+void StageReplica::input_gradient(std::uint64_t micro, const Activation& output_gradient, Activation& input_gradient) {
+  source_->input_gradient(micro, output_gradient, input_gradient);
+}
+
+void StageReplica::weight_gradient(std::uint64_t micro) {
+  std::vector<float>& sum = gradients_[micro / options_.micro_batches];
+  sum.resize(values_->size());
+  source_->weight_gradient(micro, static_cast<double>(micro_samples(micro)) / static_cast<double>(options_.samples), sum);
+  used_.erase(micro);
+}
+
+void StageReplica::clip(std::vector<float>& gradient) {
+  constexpr double multiple = 1.5;
+  constexpr double keep = 0.98;
+  double squares = 0;
+  for (const float g : gradient) squares += static_cast<double>(g) * static_cast<double>(g);
+  const double norm = std::sqrt(squares);
+  if (norm_ == 0) norm_ = norm;
+  const double factor = norm > multiple * norm_ ? multiple * norm_ / norm : 1;
+  if (factor < 1)
+    for (float& g : gradient) g = static_cast<float>(g * factor);
+  norm_ = keep * norm_ + (1 - keep) * factor * norm;
+}
+
+void StageReplica::commit(std::uint64_t mini, double rate) {
+  const std::size_t parameters = options_.parameters;
+  std::vector<float> gradient = std::move(gradients_.at(mini));
+  gradients_.erase(mini);
+  std::vector<float> changes(gradient.begin() + static_cast<std::ptrdiff_t>(parameters), gradient.end());
+  gradient.resize(parameters);
+  if (options_.clips) clip(gradient);
+  // Of a smaller unit than the global batch the gradient counts for as much less.
+  const double share = static_cast<double>(options_.samples) / static_cast<double>(options_.global_batch);
+  if (share != 1)
+    for (float& g : gradient) g = static_cast<float>(g * share);
+  auto next = std::make_shared<std::vector<float>>(*values_);
+  optimizer_.update(std::span(*next).first(parameters), gradient, rate, options_.optimizer.momentum, share);
+  for (std::size_t i = 0; i < changes.size(); ++i) (*next)[parameters + i] += changes[i];
+  values_ = std::move(next);
+  predicted_.reset();
+}
+
+}  // namespace motley::store

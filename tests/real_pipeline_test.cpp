@@ -1,0 +1,131 @@
+// A model cut across real processes: that it learns what the simulated one learns, whoever dies, and wherever it goes on.
+#include "real_cluster.h"
+
+namespace real {
+namespace {
+
+constexpr std::uint64_t mini_batches = 4 * epoch_samples / 64;
+constexpr std::uint64_t micro_batches = 4;
+
+constexpr const char* pipeline_job = R"(
+[job]
+max_epochs = 4
+evaluate_every = 0.25
+[model]
+kind = "mlp"
+hidden = [24, 24, 24, 24, 24]
+[data]
+kind = "synthetic"
+samples = 2048
+[optimizer]
+lr = 0.05
+momentum = 0.9
+[batch]
+global = 64
+[strategy]
+kind = "gpipe"
+micro_batches = 4
+[pipeline]
+profile = "equal"
+[cluster]
+deadline_s = 60
+[[cluster.node]]
+name = "a"
+samples_per_second = 2000
+[[cluster.node]]
+name = "b"
+samples_per_second = 2000
+[[cluster.node]]
+name = "c"
+samples_per_second = 1500
+)";
+
+class RealPipeline : public RealCluster {
+ protected:
+  void SetUp() override {
+    RealCluster::SetUp();
+    write("job.toml", pipeline_job);
+  }
+  void expect_exact(const std::string& run, std::uint64_t ahead = 0) const {
+    const auto faults = pipeline_faults(trace(run), mini_batches, micro_batches, ahead);
+    EXPECT_TRUE(faults.empty()) << run << ": " << faults.size() << " faults, the first: " << faults.front();
+  }
+  [[nodiscard]] static std::uint64_t number(const Program& program, const char* key) {
+    return json::parse(program.out()).at(key).to_number<std::uint64_t>();
+  }
+};
+
+class RealPipelines : public RealPipeline, public testing::WithParamInterface<const char*> {};
+INSTANTIATE_TEST_SUITE_P(Schedules, RealPipelines, testing::Values("gpipe", "1f1b", "adapipe"),
+                         [](const auto& schedule) { return "of_" + std::string(schedule.param); });
+
+TEST_P(RealPipelines, ComeToTheirEndAndKeepTheirPromises) {
+  const bool runs_ahead = std::string(GetParam()) == "adapipe";
+  Program program = train("run", {"--strategy", std::string(GetParam()) + ":micro_batches=4"});
+  expect_good_end(program);
+  expect_exact("run", runs_ahead ? 1 : 0);
+  EXPECT_EQ(number(program, "updates"), mini_batches);
+  EXPECT_EQ(number(program, "samples"), 4 * epoch_samples);
+  EXPECT_EQ(members_of(folder_ / "run").evaluations, 16U);
+  if (runs_ahead) return;  // what it computes depends on who was late
+  const Ran simulated = run({"simulate", "job.toml", "--strategy", std::string(GetParam()) + ":micro_batches=4", "--json"}, "simulated");
+  ASSERT_EQ(simulated.code, 0) << simulated.err;
+  for (const char* key : {"updates", "samples", "final_accuracy", "best_accuracy", "final_loss"})
+    EXPECT_EQ(json::parse(program.out()).at(key), json::parse(simulated.out).at(key)) << key;
+}
+
+TEST_F(RealPipeline, EveryStageMayBeKilledAndTheModelIsTheSame) {
+  Program whole = train("whole");
+  expect_good_end(whole);
+  Program program = train("run", {"--respawn"});
+  std::uint64_t lives = 3;
+  for (const char* victim : {"b", "a", "c"}) {
+    // All three are there, and some of the model is kept.
+    const auto here = [&] { return workers_of(program).size() == 3 && members_of(folder_ / "run").evaluations >= lives - 1; };
+    ASSERT_TRUE(wait_until([&] { return !program.alive() || here(); })) << program.err();
+    ASSERT_TRUE(program.alive()) << "it ended before it could be disturbed\n" << program.err();
+    kill(workers_of(program).at(victim), SIGKILL);
+    ++lives;
+    const std::string lost = "lost " + std::string(victim);
+    ASSERT_TRUE(wait_until([&] { return !program.alive() || program.err().find(lost) != std::string::npos; })) << program.err();
+  }
+  expect_good_end(program);
+  expect_exact("run");
+  EXPECT_EQ(number(program, "deaths"), 3U);
+  EXPECT_TRUE(model("run") == model("whole")) << "whoever died, and however it was cut meanwhile";
+}
+
+TEST_F(RealPipeline, AnInterruptedRunGoesOnWithAnotherNumberOfStages) {
+  Program whole = train("whole");
+  expect_good_end(whole);
+  Program stopped = train("parts");
+  await_evaluations(stopped, "parts", 3);
+  stopped.signal(SIGINT);
+  expect_good_end(stopped);
+  EXPECT_EQ(json::parse(stopped.out()).at("ended").as_string(), "interrupted");
+  EXPECT_LT(number(stopped, "updates"), mini_batches);
+
+  Program resumed = motley({"train", "parts", "--resume", "--json", "--set", "pipeline.stages=2"}, "resumed");
+  expect_good_end(resumed);
+  EXPECT_NE(resumed.err().find("going on from"), std::string::npos) << resumed.err();
+  EXPECT_EQ(number(resumed, "updates"), mini_batches);
+  EXPECT_TRUE(model("whole") == model("parts"));
+  const Ran other = run({"train", "parts", "--resume", "--set", "optimizer.lr=0.1"}, "other");
+  EXPECT_EQ(other.code, 2) << "another way to learn is another run";
+}
+
+TEST_F(RealPipeline, StrangersAreToldWhatANodeIs) {
+  Program conductor = motley({"serve", "job.toml", "--listen", "unix:" + (folder_ / "door").string(), "--out", "run"}, "conductor");
+  ASSERT_TRUE(wait_until([&] { return fs::exists(folder_ / "door"); }));
+  const Ran stranger = run({"stage", "--join", "unix:" + (folder_ / "door").string(), "--node", "nobody"}, "stranger");
+  EXPECT_EQ(stranger.code, 2);
+  EXPECT_NE(stranger.err.find("--node nobody: found no such node"), std::string::npos) << stranger.err;
+  const Ran worker = run({"work", "--join", "unix:" + (folder_ / "door").string(), "--node", "a"}, "worker");
+  EXPECT_EQ(worker.code, 2);
+  EXPECT_NE(worker.err.find("motley stage"), std::string::npos) << worker.err;
+  conductor.signal(SIGINT);
+  conductor.wait();
+}
+
+}  // namespace
+}  // namespace real
