@@ -96,24 +96,35 @@ grouped() {
 }
 
 # Time to accuracy with eight blocks of a real network, then throughput alone with 24 blocks, then what each part of it buys.
+# lanes PAGE NAME ROW: what each stage of that row does, of the comparison just made.
+lanes() {
+  cp "$made/$2/lanes-$3.svg" "$to/$2-lanes.svg"
+  printf '\n![what each stage does](%s-lanes.svg)\n' "$2" >>"$made/$1.md"
+}
+
 adapipe() {
-  local cell all=naive-mp,gpipe:micro_batches=8,1f1b:micro_batches=8,pipedream,pipedream:micro_batches=8,adapipe
+  local cell all=naive-mp,gpipe:micro_batches=8,1f1b:micro_batches=8,pipedream,pipedream:micro_batches=8,2bw:micro_batches=8,adapipe
   local uniform=naive-mp:cut=uniform,gpipe:micro_batches=8:cut=uniform,pipedream:cut=uniform
   local -a timing=(--set 'model.kind="none"' --set model.values=400000 --set 'data.kind="none"' --set data.samples=40000
     --set job.max_epochs=1 --set 'pipeline.profile="examples/profiles/24-equal.toml"')
   begin adapipe "adapipe: a model cut across unlike devices, with every device busy"
-  for cell in pipe4-hom-cheap pipe4-hom-heavy pipe4-4421-cheap pipe4-4421-heavy pipe8-hom-heavy pipe8-8w-heavy; do
-    compare adapipe adapipe-$cell $cell 5 examples/$cell.toml $uniform,$all
-  done
   for cell in pipe4-hom-cheap pipe4-hom-heavy pipe4-4421-cheap pipe4-4421-heavy pipe8-hom-cheap pipe8-hom-heavy pipe8-8w-cheap pipe8-8w-heavy; do
     compare adapipe adapipe-24-$cell "24 blocks, time alone: $cell" 3 examples/$cell.toml $uniform,$all "${timing[@]}"
+    lanes adapipe adapipe-24-$cell 9
     compare adapipe adapipe-24j-$cell "24 blocks, time alone, devices that jitter: $cell" 3 examples/$cell.toml $uniform,$all "${timing[@]}" \
       --set cluster.node.0.jitter=0.2 --set cluster.node.1.jitter=0.2
   done
-  compare adapipe adapipe-parts "What each part buys: pipe4-hom-heavy" 5 examples/pipe4-hom-heavy.toml \
-    "adapipe,$(without adapipe predict clipping soften defer)"
-  compare adapipe adapipe-fast "The same at three times the rate" 5 examples/pipe4-hom-heavy.toml \
-    "adapipe:lr=0.06,$(without adapipe:lr=0.06 predict clipping soften)"
+  for cell in pipe4-hom-heavy pipe4-4421-heavy pipe8-hom-heavy pipe8-8w-heavy; do
+    compare adapipe adapipe-$cell "Eight blocks that learn: $cell" 5 examples/$cell.toml $uniform,pipedream:micro_batches=8:cut=uniform,adapipe
+  done
+  for cell in 0.01 0.03; do
+    compare adapipe adapipe-rate-$cell "In step and ahead, rate $cell: pipe4-hom-heavy" 5 examples/pipe4-hom-heavy.toml \
+      "1f1b:lr=$cell:micro_batches=8,adapipe:lr=$cell"
+  done
+  compare adapipe adapipe-fast "At three times the rate" 3 examples/pipe4-hom-heavy.toml \
+    "adapipe:lr=0.06,$(without adapipe:lr=0.06 predict clipping soften | cut -d, -f2-)"
+  compare adapipe adapipe-parts "What each part buys: pipe4-hom-heavy" 3 examples/pipe4-hom-heavy.toml \
+    "$(without adapipe predict clipping soften defer caps)"
   finish adapipe
 }
 

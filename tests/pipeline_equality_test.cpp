@@ -132,7 +132,7 @@ TEST_F(PipelineEquality, WhatIsAskedOfItInVainIsRefused) {
   EXPECT_TRUE(says(refusal("gpipe:micro_batches=200"), "found 200 with gpipe:micro_batches=200, expected at most 32"));
   EXPECT_TRUE(says(refusal("pipedream:micro_batches=5"), "expected a number that divides batch.global, which is 32"));
   EXPECT_TRUE(says(refusal("naive-mp:micro_batches=4"), "a knob that naive-mp does not take"));
-  EXPECT_TRUE(says(refusal("adapipe:without=judge"), "one of predict, clipping, soften, defer, replan"));
+  EXPECT_TRUE(says(refusal("adapipe:without=judge"), "one of predict, clipping, soften, defer, replan, caps"));
   EXPECT_TRUE(says(refusal("gpipe:box=false"), "a knob that gpipe does not take"));
   job.cluster.faults.push_back({at_seconds(1), cluster::FaultKind::partition, NodeId{2}, {}, 1});
   EXPECT_TRUE(says(refusal("adapipe"), "found a partition at 1 s on node"));

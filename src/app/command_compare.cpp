@@ -21,6 +21,7 @@
 #include "app/run_folder.h"
 #include "app/simulation.h"
 #include "report/page.h"
+#include "report/pipeline_chart.h"
 #include "report/table.h"
 
 namespace motley::app {
@@ -107,6 +108,8 @@ Result<std::filesystem::path> write_report(const std::filesystem::path& folder, 
       !write("accuracy.svg", report::accuracy_svg(table)) || !write("table.md", report::markdown_table(table)))
     return bad_input(
         fmt::format("the report cannot be written to {}; expected a writable folder (choose one with --out)", folder.string()));
+  for (std::size_t i = 0; i < table.rows.size(); ++i)
+    if (report::has_pipeline(table.rows[i])) (void)write(fmt::format("lanes-{}.svg", i).c_str(), report::pipeline_svg(table.rows[i], i));
   return folder / "report.html";
 }
 

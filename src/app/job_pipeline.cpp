@@ -22,7 +22,8 @@ void read_pipeline(Reader section, Job& job) {
       section.complain("boundaries", "numbers that ascend: no stage may be empty");
       break;
     }
-  section.integer("micro_batches", spec.micro_batches, between(1, 4096), "micro-batches of one global batch; default: two for each node");
+  section.integer("micro_batches", spec.micro_batches, between(1, 4096),
+                  "micro-batches of one global batch; default: four for each node, two where a device's overhead makes that slower");
   if (spec.micro_batches > job.global_batch)
     section.complain_found("micro_batches", std::to_string(spec.micro_batches),
                            "at most " + std::to_string(job.global_batch) + " (batch.global: a micro-batch has a sample at least)");

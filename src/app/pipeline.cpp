@@ -203,10 +203,11 @@ Result<plan::Problem> pipeline_problem(const Job& job, const Material& material,
   return problem;
 }
 
-Result<PipelinePlan> plan_pipeline(const Job& job, const Material& material) {
+namespace {
+
+Result<PipelinePlan> plan_with(const Job& job, const Material& material, std::uint32_t micro_batches) {
   PipelinePlan made;
-  const auto nodes = static_cast<std::uint32_t>(job.cluster.nodes.size());
-  made.micro_batches = job.pipeline.micro_batches > 0 ? job.pipeline.micro_batches : std::min(2 * nodes, job.global_batch);
+  made.micro_batches = micro_batches;
   made.micro_batch = static_cast<double>(job.global_batch) / made.micro_batches;
   auto problem = pipeline_problem(job, material, made.micro_batch);
   if (!problem) return problem.error();
@@ -238,6 +239,20 @@ Result<PipelinePlan> plan_pipeline(const Job& job, const Material& material) {
   weigh(made, "everything on the fastest node", plan::Cut{{0, static_cast<std::uint32_t>(made.problem.blocks.size()), fastest}});
   if (!job.pipeline.boundaries.empty() || job.pipeline.cut == "uniform") weigh(made, "the planned cut", plan::find(made.problem).cut);
   return made;
+}
+
+}  // namespace
+
+Result<PipelinePlan> plan_pipeline(const Job& job, const Material& material) {
+  if (job.pipeline.micro_batches > 0) return plan_with(job, material, job.pipeline.micro_batches);
+  constexpr double as_good = 0.98;
+  const auto nodes = static_cast<std::uint32_t>(job.cluster.nodes.size());
+  auto small = plan_with(job, material, std::min(4 * nodes, job.global_batch));
+  auto large = plan_with(job, material, std::min(2 * nodes, job.global_batch));
+  if (!small) return large;
+  if (!large) return small;
+  const auto speed = [](const PipelinePlan& made) { return made.micro_batch / plan::cost_of(made.problem, made.cut).slot_s; };
+  return speed(*small) >= as_good * speed(*large) ? std::move(small) : std::move(large);
 }
 
 }  // namespace motley::app

@@ -51,16 +51,22 @@ class Pipeline : public testing::Test {
       "[[cluster.node]]\nname = \"y\"\nsamples_per_second = 100\ngroup = \"right\"\n";
 };
 
+TEST_F(Pipeline, WhereADevicesOverheadCountsMicroBatchesAreFewer) {
+  const auto made = plan({"cluster.node.x.overhead_s=0.01", "cluster.node.y.overhead_s=0.01"});
+  ASSERT_TRUE(made.ok()) << made.error().message;
+  EXPECT_EQ(made->micro_batches, 4U) << "two for each node";
+}
+
 TEST_F(Pipeline, BlocksAreSharesOfASampleAndLinksFollowTheTopology) {
   const auto made = plan();
   ASSERT_TRUE(made.ok()) << made.error().message;
-  EXPECT_EQ(made->micro_batches, 4U) << "two for each node";
-  EXPECT_EQ(made->micro_batch, 16);
+  EXPECT_EQ(made->micro_batches, 8U) << "four for each node";
+  EXPECT_EQ(made->micro_batch, 8);
   EXPECT_EQ(made->cut, (plan::Cut{{0, 3, 0}, {3, 4, 1}}));
   const plan::Cost cost = plan::cost_of(made->problem, made->cut);
-  EXPECT_NEAR(cost.stage_s[0], 16 * 0.75 / 300, 1e-12);
-  EXPECT_NEAR(cost.stage_s[1], 16 * 0.25 / 100, 1e-12);
-  EXPECT_NEAR(cost.link_s[0], 16 * 1000 / 0.5e6, 1e-9) << "between the racks";
+  EXPECT_NEAR(cost.stage_s[0], 8 * 0.75 / 300, 1e-12);
+  EXPECT_NEAR(cost.stage_s[1], 8 * 0.25 / 100, 1e-12);
+  EXPECT_NEAR(cost.link_s[0], 8 * 1000 / 0.5e6, 1e-9) << "between the racks";
   EXPECT_NEAR(made->problem.links[0][1].latency_s, 0.022, 1e-12);
   ASSERT_EQ(made->rejected.size(), 2U);
   EXPECT_GT(made->rejected[0].slot_s, cost.slot_s);

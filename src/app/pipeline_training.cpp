@@ -14,8 +14,6 @@
 #include "app/toml_value.h"
 #include "app/toml_write.h"
 #include "base/check.h"
-#include "sim/pipeline_world.h"
-#include "trace/sinks.h"
 
 namespace motley::app {
 namespace {
@@ -62,6 +60,8 @@ plan::Schedule schedule_of(const Job& job, const policy::StrategySpec& strategy,
   if (strategy.knobs.without == policy::Off::soften) schedule.softens = false;
   if (strategy.knobs.without == policy::Off::defer) schedule.weights_apart = false;
   if (strategy.knobs.without == policy::Off::replan) schedule.replan_every = 0;
+  if (strategy.knobs.without == policy::Off::caps)
+    for (std::uint32_t s = 0; s < cut.size(); ++s) schedule.most_held[s] = static_cast<std::uint32_t>(cut.size()) - s;
   return schedule;
 }
 
@@ -88,30 +88,6 @@ Outcome can_be_a_pipeline(const Job& job, const policy::StrategySpec& strategy, 
                     "update of its own",
                     job.file.string(), micros, label, job.global_batch));
   return Done{};
-}
-
-/// What each stage will keep at most: a few mini-batches in virtual time say so.
-std::vector<double> foretell_stash(const Job& job, const PipelineTraining& training) {
-  cluster::Spec calm = job.cluster;
-  calm.faults.clear();
-  for (cluster::Node& node : calm.nodes) {
-    node.jitter = 0;
-    node.slowdowns.reset();
-  }
-  constexpr std::uint64_t few = 12;
-  sim::NoPipelineNumbers none;
-  trace::Tee nobody({});
-  sim::PipelineWorld world({.cluster = calm,
-                            .problem = training.plan.problem,
-                            .cut = training.plan.cut,
-                            .reschedule = training.reschedule,
-                            .recut = training.recut,
-                            .keep_every = few,
-                            .mini_batches = std::min(few, training.batches.count),
-                            .samples = training.batches.samples,
-                            .seed = 0},
-                           none, nobody);
-  return world.run().peak_stash_bytes;
 }
 
 /// A cut of the same kind for other devices.
@@ -146,9 +122,9 @@ std::vector<policy::KnobFault> pipeline_knob_faults(const policy::StrategySpec& 
         {member.name, fmt::format("a knob that {} does not take", strategy.kind), fmt::format("one of {}", fmt::join(taken, ", "))});
   });
   using policy::Off;
-  constexpr std::array<Off, 5> own{Off::predict, Off::clipping, Off::soften, Off::defer, Off::replan};
+  constexpr std::array<Off, 6> own{Off::predict, Off::clipping, Off::soften, Off::defer, Off::replan, Off::caps};
   if (strategy.kind == "adapipe" && strategy.knobs.without && std::find(own.begin(), own.end(), *strategy.knobs.without) == own.end())
-    faults.push_back({"without", "a rule of another strategy", "one of predict, clipping, soften, defer, replan"});
+    faults.push_back({"without", "a rule of another strategy", "one of predict, clipping, soften, defer, replan, caps"});
   return faults;
 }
 
@@ -211,6 +187,7 @@ Result<PipelineTraining> make_pipeline_training(const Job& job, const Material& 
   made.recut = recut_of(as_asked, made.plan);
   const plan::Schedule schedule = made.reschedule(made.plan.problem, made.plan.cut);
   const std::vector<double> memory = plan::memory_of(schedule, made.plan.problem, made.plan.cut);
+  made.planned_stash_bytes = plan::stash_of(schedule, made.plan.problem, made.plan.cut);
   for (std::uint32_t s = 0; s < memory.size(); ++s)
     if (const double has = made.plan.problem.devices[made.plan.cut[s].device].memory_bytes; has > 0 && memory[s] > has)
       return does_not_fit(job, made.plan.problem, made.plan.cut[s], s, memory[s]);
@@ -221,7 +198,6 @@ Result<PipelineTraining> make_pipeline_training(const Job& job, const Material& 
   made.optimizer = job.optimizer;
   made.optimizer.momentum = strategy.knobs.momentum.value_or(made.optimizer.momentum);
   for (const cluster::Node& node : job.cluster.nodes) made.sum_of_parts += node.samples_per_second;
-  made.planned_stash_bytes = foretell_stash(job, made);
   return made;
 }
 
@@ -236,6 +212,7 @@ PipelineFigures PipelineTraining::figures(const trace::Pipeline& seen, const std
   figures.steady_samples_per_second = seen.updates_per_second() * static_cast<double>(batches.samples);
   figures.ratio_to_ideal = figures.steady_samples_per_second / ideal;
   figures.utilization = seen.utilization();
+  figures.busiest = seen.busiest();
   figures.bubble_share = 1 - figures.utilization;
   for (const double bytes : peak_stash_bytes) figures.peak_stash_bytes += bytes;
   for (const double bytes : planned_stash_bytes) figures.planned_stash_bytes += bytes;

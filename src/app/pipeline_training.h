@@ -41,7 +41,7 @@ struct PipelineTraining {
   std::optional<policy::Schedule> rates;
   store::OptimizerSpec optimizer;
   double sum_of_parts = 0;                  // samples per second
-  std::vector<double> planned_stash_bytes;  // by stage, while nothing is disturbed
+  std::vector<double> planned_stash_bytes;  // by stage
 
   /// Sees a run's trace; keeps pictures of a few mini-batches from the middle.
   [[nodiscard]] trace::Pipeline lens() const;

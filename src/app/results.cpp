@@ -85,6 +85,7 @@ void add_pipeline(const Figures& figures, json::object& to) {
   to["steady_samples_per_second"] = figures.steady_samples_per_second;
   to["ratio_to_ideal"] = figures.ratio_to_ideal;
   to["utilization"] = figures.utilization;
+  to["busiest_stage"] = figures.busiest;
   to["bubble_share"] = figures.bubble_share;
   to["peak_stash_bytes"] = figures.peak_stash_bytes;
   to["planned_stash_bytes"] = figures.planned_stash_bytes;
@@ -96,8 +97,10 @@ std::string pipeline_text(const Job& job, const RunResult& run) {
   std::string text =
       fmt::format("  pipeline   {:.0f} samples/s where nothing fills or drains, {:.1f} % of what its slowest stage or link allows\n",
                   f.steady_samples_per_second, 100 * f.ratio_to_ideal);
-  text += fmt::format("             busy {:.1f} %, at most {} updates late, {:.1f} MB kept ({:.1f} planned), cut anew {} times\n",
-                      100 * f.utilization, f.max_delay, f.peak_stash_bytes / 1e6, f.planned_stash_bytes / 1e6, f.recuts);
+  text += fmt::format(
+      "             busy {:.1f} %, its busiest stage {:.1f} %, at most {} updates late, {:.1f} MB kept ({:.1f} planned), cut anew {} "
+      "times\n",
+      100 * f.utilization, 100 * f.busiest, f.max_delay, f.peak_stash_bytes / 1e6, f.planned_stash_bytes / 1e6, f.recuts);
   for (std::size_t s = 0; s < f.stages.size(); ++s)
     text += fmt::format(
         "  stage {:<4} {}: forward {:.1f} s, gradients of inputs {:.1f} s, of weights {:.1f} s, {} micro-batches held at most\n", s + 1,
@@ -114,6 +117,7 @@ std::optional<report::PipelineRow> pipeline_of(const Job& job, std::span<const R
     row.steady_samples_per_second += run.pipeline->steady_samples_per_second / n;
     row.ratio_to_ideal += run.pipeline->ratio_to_ideal / n;
     row.utilization += run.pipeline->utilization / n;
+    row.busiest += run.pipeline->busiest / n;
     row.bubble_share += run.pipeline->bubble_share / n;
     row.peak_stash_bytes += run.pipeline->peak_stash_bytes / n;
     row.planned_stash_bytes += run.pipeline->planned_stash_bytes / n;

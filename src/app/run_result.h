@@ -19,6 +19,7 @@ struct PipelineFigures {
   double steady_samples_per_second = 0;  // where nothing fills or drains
   double ratio_to_ideal = 0;             // of what the slowest stage or link of the cut allows
   double utilization = 0;                // of all stages, where nothing fills or drains
+  double busiest = 0;                    // the same of the stage that is busiest
   double bubble_share = 0;
   double peak_stash_bytes = 0;     // of all stages
   double planned_stash_bytes = 0;  // the same, as it was foretold

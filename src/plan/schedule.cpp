@@ -27,16 +27,26 @@ double round_trip_s(const Problem& problem, const Cut& cut, const Cost& cost, st
 
 }  // namespace
 
-std::vector<double> memory_of(const Schedule& schedule, const Problem& problem, const Cut& cut) {
+std::vector<double> stash_of(const Schedule& schedule, const Problem& problem, const Cut& cut) {
   const Sums sums(problem.blocks);
   std::vector<double> bytes;
   for (std::size_t s = 0; s < cut.size(); ++s) {
-    const double parameters = sums.parameter_bytes(cut[s].first, cut[s].last);
-    const std::uint32_t waiting = schedule.weights_apart ? 3 : 1;  // one of them is being weighed
-    const std::uint32_t versions = std::min(schedule.ahead, schedule.most_held[s]);
-    bytes.push_back(stage_bytes(parameters, sums.kept_bytes(cut[s].first, cut[s].last), schedule.most_held[s] + waiting - 1) +
-                    versions * parameters);
+    const std::uint32_t in_flight = (schedule.ahead + 1) * schedule.micro_batches;
+    const std::uint32_t waiting = schedule.weights_apart ? 2 : 0;  // for the gradient of their weights
+    const std::uint32_t kept = std::min(schedule.most_held[s] + waiting, in_flight);
+    // Of a mini-batch the first forwards run ahead, the rest do not. Where so many are kept that those of the next that run ahead meet
+    // those of this, two predictions are in use.
+    const bool meet = schedule.predicts && 2 * kept > schedule.micro_batches + 1;
+    const std::uint32_t versions = meet ? 2 : std::min(schedule.ahead, kept - 1);
+    bytes.push_back(kept * sums.kept_bytes(cut[s].first, cut[s].last) + versions * sums.parameter_bytes(cut[s].first, cut[s].last));
   }
+  return bytes;
+}
+
+std::vector<double> memory_of(const Schedule& schedule, const Problem& problem, const Cut& cut) {
+  const Sums sums(problem.blocks);
+  std::vector<double> bytes = stash_of(schedule, problem, cut);
+  for (std::size_t s = 0; s < cut.size(); ++s) bytes[s] += stage_bytes(sums.parameter_bytes(cut[s].first, cut[s].last), 0, 0);
   return bytes;
 }
 

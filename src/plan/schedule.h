@@ -43,9 +43,11 @@ struct ScheduleOptions {
 
 [[nodiscard]] std::span<const std::string_view> schedule_names();
 
-/// Bytes that each stage of a pipeline under this schedule takes at most: four times its parameters, what the micro-batches leave that it
-/// may hold or that wait for the gradient of their weights, and each version of its parameters beside the newest that forwards may have
-/// used.
+/// Bytes that each stage keeps at most beside its parameters: what the micro-batches leave that it may hold or that wait for the gradient
+/// of their weights, and each version of its parameters beside the newest that forwards may have used.
+[[nodiscard]] std::vector<double> stash_of(const Schedule& schedule, const Problem& problem, const Cut& cut);
+
+/// All that it takes: the same, and four times its parameters.
 [[nodiscard]] std::vector<double> memory_of(const Schedule& schedule, const Problem& problem, const Cut& cut);
 
 /// What a stage's rate is multiplied with at this update of `mini_batches`: 1/(1 + d)^p where the schedule softens. d is the share of its

@@ -37,9 +37,11 @@ enum class Off : std::uint8_t {
   predict,     // adapipe: forwards that run ahead use where momentum will have led
   clipping,    // adapipe: each stage clips its gradient
   defer,       // adapipe: gradients of weights wait until there is nothing better to do
-  replan       // adapipe: the model is cut anew when a device slows down
+  replan,      // adapipe: the model is cut anew when a device slows down
+  caps         // adapipe: a stage holds as many micro-batches as a round trip takes, not as many as stages come after it
 };
-BOOST_DESCRIBE_ENUM(Off, apart, soften, compensate, foresee, hold, judge, cancel, regroup, rates, turns, predict, clipping, defer, replan)
+BOOST_DESCRIBE_ENUM(Off, apart, soften, compensate, foresee, hold, judge, cancel, regroup, rates, turns, predict, clipping, defer, replan,
+                    caps)
 
 /// Every knob is optional: what is absent is what the strategy's preset says.
 struct Knobs {

@@ -57,6 +57,7 @@ struct PipelineRow {
   double ratio_to_ideal{};             // of what the slowest stage or link allows
   double utilization{};
   double bubble_share{};
+  double busiest{};
   double peak_stash_bytes{};
   double planned_stash_bytes{};
   double max_delay{};  // the largest

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <utility>
 #include <vector>
 
 #include "report/axes.h"
@@ -36,11 +37,29 @@ std::string summary(const Row& row) {
                      show_percent(pipeline.ratio_to_ideal), show_fixed(pipeline.max_delay, 0), show_bytes(pipeline.peak_stash_bytes));
 }
 
+struct Painted {
+  Drawing drawing;
+  Canvas canvas;
+};
+Painted paint(const Row& row, std::size_t index);
+
 }  // namespace
 
 bool has_pipeline(const Row& row) { return row.pipeline && !row.pipeline->boxes.empty(); }
 
 std::string pipeline_chart(const Row& row, std::size_t index) {
+  const Painted painted = paint(row, index);
+  return inline_svg(painted.drawing, painted.canvas);
+}
+
+std::string pipeline_svg(const Row& row, std::size_t index) {
+  const Painted painted = paint(row, index);
+  return standalone_svg(painted.drawing, painted.canvas);
+}
+
+namespace {
+
+Painted paint(const Row& row, std::size_t index) {
   const PipelineRow& pipeline = *row.pipeline;
   const Lanes rows = lanes(pipeline.stages, 52, chart_width - 12);
   std::vector<double> times;
@@ -68,12 +87,14 @@ std::string pipeline_chart(const Row& row, std::size_t index) {
   axis_below(canvas, rows.plot, x, ticks(x.extent, 6), plain_label, more.empty() ? "time (s)" : more);
   const double foot = rows.plot.bottom() + 52;
   canvas.text({2, foot}, summary(row), "small");
-  const Drawing drawing{.id = fmt::format("pipeline-{}", index),
-                        .title = fmt::format("{}: what each stage does", row.strategy),
-                        .description = summary(row) + ".",
-                        .width = chart_width,
-                        .height = foot + 8};
-  return inline_svg(drawing, canvas);
+  Drawing drawing{.id = fmt::format("pipeline-{}", index),
+                  .title = fmt::format("{}: what each stage does", row.strategy),
+                  .description = summary(row) + ".",
+                  .width = chart_width,
+                  .height = foot + 8};
+  return {std::move(drawing), std::move(canvas)};
 }
+
+}  // namespace
 
 }  // namespace motley::report

@@ -12,5 +12,7 @@ bool has_pipeline(const Row& row);
 
 /// An svg element that needs chart_style() around it. `index` is the row's place in the comparison.
 std::string pipeline_chart(const Row& row, std::size_t index);
+/// The same as a file of its own.
+std::string pipeline_svg(const Row& row, std::size_t index);
 
 }  // namespace motley::report

@@ -1,12 +1,16 @@
 #include "trace/pipeline.h"
 
 #include <algorithm>
+#include <numeric>
 
 namespace motley::trace {
 
 void Pipeline::told(const Event& e) {
   const double at = seconds(e.at);
-  if (e.kind == Kind::applied) updates_s_.push_back(at);
+  if (e.kind == Kind::applied) {  // again, when somebody was lost in between
+    updates_s_.resize(e.version.value - 1, at);
+    updates_s_.push_back(at);
+  }
   if (e.kind == Kind::recut && e.worker.value == 0) ++recuts_;
   if (e.kind != Kind::joined && e.kind != Kind::recut && e.kind != Kind::part_began && e.kind != Kind::part_ended) return;
   const std::size_t s = e.worker.value;
@@ -35,16 +39,28 @@ void Pipeline::told(const Event& e) {
   if (e.step.value >= first_ && e.step.value < last_) boxes_.push_back({static_cast<std::uint32_t>(s), now.since_s, at, now.part});
 }
 
-double Pipeline::utilization() const {
+std::vector<double> Pipeline::busy_shares() const {
   double end = 0;
   for (const Stage& stage : stages_) end = std::max(end, stage.to_s);
   const double from = end / 4;
   const double to = 3 * end / 4;
-  double busy = 0;
-  for (const auto& times : busy_)
+  std::vector<double> shares;
+  for (const auto& times : busy_) {
+    double busy = 0;
     for (const auto& [began, ended] : times) busy += std::max(0.0, std::min(ended, to) - std::max(began, from));
-  const double all = static_cast<double>(stages_.size()) * (to - from);
-  return all > 0 ? busy / all : 0;
+    shares.push_back(to > from ? busy / (to - from) : 0);
+  }
+  return shares;
+}
+
+double Pipeline::utilization() const {
+  const std::vector<double> shares = busy_shares();
+  return shares.empty() ? 0 : std::accumulate(shares.begin(), shares.end(), 0.0) / static_cast<double>(shares.size());
+}
+
+double Pipeline::busiest() const {
+  const std::vector<double> shares = busy_shares();
+  return shares.empty() ? 0 : *std::max_element(shares.begin(), shares.end());
 }
 
 double Pipeline::updates_per_second() const {

@@ -32,6 +32,8 @@ class Pipeline : public Sink {
   [[nodiscard]] const std::vector<Box>& boxes() const { return boxes_; }
   /// Busy time of all stages over all their time, from the middle half of the run, where nothing fills or drains.
   [[nodiscard]] double utilization() const;
+  /// The same of the stage that is busiest.
+  [[nodiscard]] double busiest() const;
   /// When update n was everywhere, by n.
   [[nodiscard]] const std::vector<double>& updates_s() const { return updates_s_; }
   /// Updates a second in the middle half of the run.
@@ -40,6 +42,7 @@ class Pipeline : public Sink {
   [[nodiscard]] std::uint64_t recuts() const { return recuts_; }
 
  private:
+  [[nodiscard]] std::vector<double> busy_shares() const;
   struct Now {
     std::uint8_t part = 0;
     double since_s = 0;
