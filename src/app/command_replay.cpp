@@ -10,6 +10,7 @@
 
 #include "app/commands.h"
 #include "app/job_arguments.h"
+#include "app/pipeline_training.h"
 #include "app/run_folder.h"
 #include "app/training.h"
 #include "run/inputs.h"
@@ -41,6 +42,10 @@ int replay(const Arguments& arguments) {
   const std::filesystem::path folder = arguments.folder;
   const auto job = read_job(folder / "job.toml", {});
   if (!job) return fail(job.error());
+  if (is_pipeline(job->strategy))
+    return fail(
+        bad_input(fmt::format("{}: found the run of a pipeline ({}), expected one with a chief: a conductor's inputs are not recorded",
+                              folder.string(), job->strategy.kind)));
   const auto material = load_material(*job);
   if (!material) return fail(material.error());
   if (!std::filesystem::exists(inputs_of_life(folder, 0)))

@@ -27,7 +27,7 @@ constexpr std::array<Named<std::optional<bool>>, 2> yes_or_no{{{"true", true}, {
 
 constexpr std::array<Named<std::optional<std::string_view>>, 2> cuts{{{"planned", "planned"}, {"uniform", "uniform"}}};
 
-constexpr std::array<Named<std::optional<policy::Off>>, 14> rules{{
+constexpr std::array<Named<std::optional<policy::Off>>, 15> rules{{
     {"apart", policy::Off::apart},
     {"soften", policy::Off::soften},
     {"compensate", policy::Off::compensate},
@@ -42,6 +42,7 @@ constexpr std::array<Named<std::optional<policy::Off>>, 14> rules{{
     {"clipping", policy::Off::clipping},
     {"defer", policy::Off::defer},
     {"replan", policy::Off::replan},
+    {"caps", policy::Off::caps},
 }};
 
 void read_knobs(Reader& section, policy::Knobs& knobs) {
