@@ -9,18 +9,33 @@ made=$(mktemp -d)
 trap 'rm -rf "$made"' EXIT
 mkdir -p "$to"
 
-# compare PAGE NAME HEADING SEEDS JOB STRATEGIES [OPTION...]: one table and its picture, appended to the page.
-compare() {
+# measure PAGE NAME HEADING SEEDS JOB STRATEGIES [OPTION...]: one comparison, and the head of its section on the page.
+measure() {
   local page=$1 name=$2 heading=$3 seeds=$4 job=$5 strategies=$6
   shift 6
   local -a command=(compare "$job" --strategies "$strategies" --seeds "$seeds" "$@")
   echo "results: motley ${command[*]}" >&2
   "$motley" "${command[@]}" --out "$made/$name" >/dev/null
-  cp "$made/$name/accuracy.svg" "$to/$name.svg"
+  printf '\n## %s\n\n`motley %s`\n' "$heading" "${command[*]}" >>"$made/$page.md"
+}
+
+# compare ...: the same with its picture and table.
+compare() {
+  measure "$@"
+  cp "$made/$2/accuracy.svg" "$to/$2.svg"
   {
-    printf '\n## %s\n\n`motley %s`\n\n![accuracy over time](%s.svg)\n\n' "$heading" "${command[*]}" "$name"
-    cat "$made/$name/table.md"
-  } >>"$made/$page.md"
+    printf '\n![accuracy over time](%s.svg)\n\n' "$2"
+    cat "$made/$2/table.md"
+  } >>"$made/$1.md"
+}
+
+# time_alone ...: the same where nothing is learned, so that there is no picture of it.
+time_alone() {
+  measure "$@"
+  {
+    echo
+    cat "$made/$2/table.md"
+  } >>"$made/$1.md"
 }
 
 # begin PAGE TITLE: what every page says of itself.
@@ -109,9 +124,9 @@ adapipe() {
     --set job.max_epochs=1 --set 'pipeline.profile="examples/profiles/24-equal.toml"')
   begin adapipe "adapipe: a model cut across unlike devices, with every device busy"
   for cell in pipe4-hom-cheap pipe4-hom-heavy pipe4-4421-cheap pipe4-4421-heavy pipe8-hom-cheap pipe8-hom-heavy pipe8-8w-cheap pipe8-8w-heavy; do
-    compare adapipe adapipe-24-$cell "24 blocks, time alone: $cell" 3 examples/$cell.toml $uniform,$all "${timing[@]}"
+    time_alone adapipe adapipe-24-$cell "24 blocks, time alone: $cell" 3 examples/$cell.toml $uniform,$all "${timing[@]}"
     lanes adapipe adapipe-24-$cell 9
-    compare adapipe adapipe-24j-$cell "24 blocks, time alone, devices that jitter: $cell" 3 examples/$cell.toml $uniform,$all "${timing[@]}" \
+    time_alone adapipe adapipe-24j-$cell "24 blocks, time alone, devices that jitter: $cell" 3 examples/$cell.toml $uniform,$all "${timing[@]}" \
       --set cluster.node.0.jitter=0.2 --set cluster.node.1.jitter=0.2
   done
   for cell in pipe4-hom-heavy pipe4-4421-heavy pipe8-hom-heavy pipe8-8w-heavy; do

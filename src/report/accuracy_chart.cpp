@@ -25,7 +25,7 @@ constexpr double legend_line = 22;
 constexpr double nearest_points = 0.6;         // pixels; closer points are left out, they would only weigh
 constexpr double after_last_arrival = 1.5;     // the view goes on this many times the last arrival
 constexpr double steep_share = 0.12;           // of the evaluations: the shared beginning below the view
-constexpr std::size_t legend_name_width = 22;  // columns
+constexpr std::size_t legend_name_width = 18;  // columns
 constexpr std::size_t heading_width = 128;     // columns
 
 bool drawable(const Point& point) { return std::isfinite(point.time_s) && std::isfinite(point.accuracy); }
