@@ -127,7 +127,6 @@ Outcome Conducting::open_door() {
   options.conductor.reschedule = training_->reschedule;
   options.conductor.recut = training_->recut;
   options.conductor.mini_batches = training_->batches.count;
-  options.conductor.keep_every = training_->batches.evaluate_every;
   if (restored_) {
     options.conductor.first_mini = restored_->chief.version.value;
     options.trained_before = restored_->chief.trained;

@@ -144,7 +144,9 @@ void read_servers(Reader section, const Link& default_link, Spec& spec) {
   read_link(section, spec.server_nic);
   std::vector<double> distances;
   section.numbers("distances_s", distances, between(0, longest_s), spec.servers,
-                  "seconds, one way, that each server is further away than the links say; server 0 is the chief's");
+                  "seconds, one way, that each server is further away than the chief's, which is server 0");
+  if (!distances.empty() && distances.front() != 0)
+    section.complain("distances_s", "0 first: server 0 is the chief's, and distances are from there");
   for (const double distance : distances) spec.server_distances.push_back(from_seconds(distance));
   section.finish();
 }

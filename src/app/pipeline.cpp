@@ -85,6 +85,7 @@ Result<Profiled> measure_profile(const Job& job, const Material& material, doubl
   std::iota(batch.begin(), batch.end(), 0U);
   std::vector<store::StagePart> parts;
   for (const auto& stage : *stages) parts.push_back(model.part(place_in((*whole)->shape(), stage->shape())));
+  learn::use_threads(1);
   const auto quickest = [](double& best, int round, const auto& what) {
     const Stopwatch watch;
     what();
@@ -180,6 +181,14 @@ Outcome same_blocks(const Job& job, const Material& material, std::size_t found)
 
 }  // namespace
 
+void add_devices(const cluster::Spec& cluster, plan::Problem& problem) {
+  for (const cluster::Node& node : cluster.nodes) {
+    problem.devices.push_back({node.name, node.samples_per_second, static_cast<double>(node.memory_bytes), seconds(node.overhead)});
+    std::vector<plan::Between>& row = problem.links.emplace_back();
+    for (const cluster::Node& other : cluster.nodes) row.push_back(between_nodes(cluster, node, other));
+  }
+}
+
 Result<plan::Problem> pipeline_problem(const Job& job, const Material& material, double samples) {
   const bool alike = job.pipeline.profile == "equal";
   const bool measured = job.pipeline.profile == "measured";
@@ -195,11 +204,7 @@ Result<plan::Problem> pipeline_problem(const Job& job, const Material& material,
   problem.blocks = std::move(profile->blocks);
   for (plan::Block& block : problem.blocks)
     for (double* part : {&block.forward_s, &block.input_s, &block.weight_s, &block.output_bytes, &block.kept_bytes}) *part *= samples;
-  for (const cluster::Node& node : job.cluster.nodes) {
-    problem.devices.push_back({node.name, node.samples_per_second, static_cast<double>(node.memory_bytes), seconds(node.overhead)});
-    std::vector<plan::Between>& row = problem.links.emplace_back();
-    for (const cluster::Node& other : job.cluster.nodes) row.push_back(between_nodes(job.cluster, node, other));
-  }
+  add_devices(job.cluster, problem);
   return problem;
 }
 

@@ -25,6 +25,9 @@ struct PipelinePlan {
   std::vector<Rejected> rejected;
 };
 
+/// The cluster's nodes as devices, and what lies between them.
+void add_devices(const cluster::Spec& cluster, plan::Problem& problem);
+
 /// Blocks per micro-batch of `samples`; device speeds are samples a second of the whole model, so block times are shares of one sample.
 /// Fails when the profile cannot be read or the model not made.
 Result<plan::Problem> pipeline_problem(const Job& job, const Material& material, double samples);

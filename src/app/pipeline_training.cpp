@@ -39,17 +39,6 @@ class StageLearning final : public store::StageSource {
   std::unique_ptr<learn::StageLearner> learner_;
 };
 
-/// pipedream with micro-batches updates after each of them.
-Batches batches_of(const Job& job, const Material& material, const policy::StrategySpec& strategy, std::uint32_t micros) {
-  Batches made;
-  made.samples = strategy.kind == "pipedream" && strategy.knobs.micro_batches ? job.global_batch / micros : job.global_batch;
-  const double epoch = static_cast<double>(material.epoch_samples);
-  const auto total = std::max<std::uint64_t>(job.global_batch, static_cast<std::uint64_t>(std::llround(job.max_epochs * epoch)));
-  made.count = std::max<std::uint64_t>(1, (total + made.samples / 2) / made.samples);  // whole ones: a part of one is another update
-  made.evaluate_every = std::max<std::uint64_t>(1, static_cast<std::uint64_t>(std::llround(job.evaluate_every * epoch)) / made.samples);
-  return made;
-}
-
 plan::Schedule schedule_of(const Job& job, const policy::StrategySpec& strategy, std::uint32_t micro_batches, const plan::Problem& problem,
                            const plan::Cut& cut) {
   double jitter = 0;
@@ -104,6 +93,30 @@ std::function<std::optional<plan::Cut>(const plan::Problem&)> recut_of(const Job
 }
 
 }  // namespace
+
+/// pipedream with micro-batches updates after each of them.
+Batches batches_of(const Job& job, const Material& material, const policy::StrategySpec& strategy) {
+  Batches made;
+  made.samples =
+      strategy.kind == "pipedream" && strategy.knobs.micro_batches ? job.global_batch / *strategy.knobs.micro_batches : job.global_batch;
+  const double epoch = static_cast<double>(material.epoch_samples);
+  const auto total = std::max<std::uint64_t>(job.global_batch, static_cast<std::uint64_t>(std::llround(job.max_epochs * epoch)));
+  made.count = std::max<std::uint64_t>(1, (total + made.samples / 2) / made.samples);  // whole ones: a part of one is another update
+  made.evaluate_every = std::max<std::uint64_t>(1, static_cast<std::uint64_t>(std::llround(job.evaluate_every * epoch)) / made.samples);
+  return made;
+}
+
+policy::Schedule rates_of(const Job& job, const Material& material, const policy::StrategySpec& strategy, const Batches& batches) {
+  policy::ScheduleSpec rates = job.schedule;
+  rates.lr = strategy.knobs.lr.value_or(rates.lr);
+  return {rates, job.global_batch, material.epoch_samples, batches.count * batches.samples};
+}
+
+store::OptimizerSpec optimizer_of(const Job& job, const policy::StrategySpec& strategy) {
+  store::OptimizerSpec optimizer = job.optimizer;
+  optimizer.momentum = strategy.knobs.momentum.value_or(optimizer.momentum);
+  return optimizer;
+}
 
 bool is_pipeline(const policy::StrategySpec& strategy) {
   const auto names = plan::schedule_names();
@@ -191,12 +204,9 @@ Result<PipelineTraining> make_pipeline_training(const Job& job, const Material& 
   for (std::uint32_t s = 0; s < memory.size(); ++s)
     if (const double has = made.plan.problem.devices[made.plan.cut[s].device].memory_bytes; has > 0 && memory[s] > has)
       return does_not_fit(job, made.plan.problem, made.plan.cut[s], s, memory[s]);
-  made.batches = batches_of(job, material, strategy, made.plan.micro_batches);
-  policy::ScheduleSpec rates = job.schedule;
-  rates.lr = strategy.knobs.lr.value_or(rates.lr);
-  made.rates.emplace(rates, job.global_batch, material.epoch_samples, made.batches.count * made.batches.samples);
-  made.optimizer = job.optimizer;
-  made.optimizer.momentum = strategy.knobs.momentum.value_or(made.optimizer.momentum);
+  made.batches = batches_of(job, material, strategy);
+  made.rates.emplace(rates_of(job, material, strategy, made.batches));
+  made.optimizer = optimizer_of(job, strategy);
   for (const cluster::Node& node : job.cluster.nodes) made.sum_of_parts += node.samples_per_second;
   return made;
 }

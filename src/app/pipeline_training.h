@@ -33,6 +33,11 @@ struct Batches {
   std::uint64_t evaluate_every = 1;
 };
 
+[[nodiscard]] Batches batches_of(const Job& job, const Material& material, const policy::StrategySpec& strategy);
+[[nodiscard]] policy::Schedule rates_of(const Job& job, const Material& material, const policy::StrategySpec& strategy,
+                                        const Batches& batches);
+[[nodiscard]] store::OptimizerSpec optimizer_of(const Job& job, const policy::StrategySpec& strategy);
+
 struct PipelineTraining {
   PipelinePlan plan;
   Batches batches;

@@ -14,7 +14,6 @@ namespace motley::app {
 Result<run::StageKit> prepare_stage(const std::string& job_text, const std::string& name) {
   auto read = parse_job(job_text, "the conductor's job");
   if (!read) return read.error();
-  if (read->pipeline.profile == "measured") read->pipeline.profile = "equal";  // the conductor has measured, and says what follows from it
   const auto job = std::make_shared<const Job>(std::move(*read));
   if (!is_pipeline(job->strategy))
     return bad_input(
@@ -29,23 +28,23 @@ Result<run::StageKit> prepare_stage(const std::string& job_text, const std::stri
   auto loaded = load_material(*job);
   if (!loaded) return loaded.error();
   const auto material = std::make_shared<const Material>(std::move(*loaded));
-  auto training = make_pipeline_training(*job, *material, job->strategy, job->strategy.kind);
-  if (!training) return training.error();
   auto whole = learn::make_learner(job->model, material->data);
   if (!whole) return whole.error();
 
   run::StageKit kit;
   kit.cluster = job->cluster;
   kit.node = NodeId{static_cast<std::uint32_t>(found - nodes.begin())};
-  kit.problem = training->plan.problem;
-  kit.rates = training->rates;
-  kit.replica.optimizer = training->optimizer;
-  kit.replica.samples = training->batches.samples;
+  kit.problem.blocks.resize((*whole)->shape().blocks);  // what they take the conductor knows
+  add_devices(job->cluster, kit.problem);
+  const Batches batches = batches_of(*job, *material, job->strategy);
+  kit.rates = rates_of(*job, *material, job->strategy, batches);
+  kit.replica.optimizer = optimizer_of(*job, job->strategy);
+  kit.replica.samples = batches.samples;
   kit.replica.global_batch = job->global_batch;
   kit.replica.epoch_samples = material->epoch_samples;
   kit.replica.seed = job->seed;
-  kit.mini_batches = training->batches.count;
-  kit.keep_every = training->batches.evaluate_every;
+  kit.mini_batches = batches.count;
+  kit.keep_every = batches.evaluate_every;
   const int threads = found->device == cluster::DeviceKind::cpu ? std::max(found->device_index, 1) : 1;
   kit.make = [job, material, threads](const plan::Cut& cut, std::uint32_t stage) -> Result<std::unique_ptr<store::StageSource>> {
     learn::use_threads(threads);  // of the thread that computes

@@ -67,8 +67,11 @@ void Conductor::came(std::uint32_t device, ConductorActions& out) {
 void Conductor::gone(std::uint32_t device, ConductorActions& out) {
   if (present_.erase(device) == 0) return;
   believed_.devices[device] = options_.problem.devices[device];  // whoever comes in its place is measured anew
-  const bool is_stage = std::any_of(cut_.begin(), cut_.end(), [&](const plan::Stage& stage) { return stage.device == device; });
-  if (is_stage) lay_out_present(Relaid::loss, out);
+  const auto names_it = [&](const plan::Cut& cut) {
+    return std::any_of(cut.begin(), cut.end(), [&](const plan::Stage& stage) { return stage.device == device; });
+  };
+  if (wanted_ && wanted_->cut && names_it(*wanted_->cut)) wanted_->cut.reset();
+  if (names_it(cut_)) lay_out_present(Relaid::loss, out);
 }
 
 void Conductor::committed(const StageCommitted& said, ConductorActions& out) {
@@ -150,6 +153,11 @@ void Conductor::lay_out_present(Relaid why, ConductorActions& out) {
 }
 
 void Conductor::lay_out(plan::Cut cut, Relaid why, ConductorActions& out) {
+  if (kept_ >= options_.mini_batches) {  // a checkpoint had them all
+    finished_ = true;
+    out.emplace_back(PipelineDone{});
+    return;
+  }
   cut_ = std::move(cut);
   schedule_ = options_.reschedule(believed_, cut_);
   wanted_.reset();

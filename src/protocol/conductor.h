@@ -2,7 +2,7 @@
 // everybody goes on when a device is lost. Facts in, orders out; it never sees a payload, a clock or a socket.
 //
 //   allowing   as many mini-batches as can be begun anyhow, so that nothing is under way soon after no more are allowed
-//   keeping    after every `keep_every` mini-batches, and after the last, each stage hands in its part as it is then. A model that is whole
+//   keeping    after every so many mini-batches, and after the last, each stage hands in its part as it is then. A model that is whole
 //              is kept: it is what everybody goes on from after a loss, so what was done since is done again and counted once
 //   cutting    now and then stages are compared (plan/replan.h). For a better cut, or for a device that has come, nothing more is allowed;
 //              when every stage has committed the same mini-batch and handed in, all are laid out anew
@@ -29,8 +29,7 @@ struct ConductorOptions {
   /// A cut for those devices that are there. None: they cannot hold the model.
   std::function<std::optional<plan::Cut>(const plan::Problem&)> recut;
   std::uint64_t mini_batches = 0;
-  std::uint64_t keep_every = 50;  // mini-batches
-  std::uint64_t first_mini = 0;   // that is not done yet: a checkpoint had those before
+  std::uint64_t first_mini = 0;  // that is not done yet: a checkpoint had those before
 };
 
 // What a conductor hears. A count of mini-batches is from the beginning of training. ---------------------------------------------------

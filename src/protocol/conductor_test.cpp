@@ -23,7 +23,6 @@ ConductorOptions four_devices(const std::string& schedule = "adapipe") {
   };
   options.recut = [](const plan::Problem& problem) { return plan::find(problem).cut; };
   options.mini_batches = 100;
-  options.keep_every = 10;
   return options;
 }
 

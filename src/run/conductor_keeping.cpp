@@ -10,53 +10,56 @@
 
 namespace motley::run {
 
-ConductorProcess::Incoming& ConductorProcess::incoming(std::uint64_t mini_batches) {
-  const auto [found, fresh] = incoming_.try_emplace(mini_batches);
-  Incoming& made = found->second;
-  if (!fresh) return made;
-  made.parts.resize(places_.size());
+const std::shared_ptr<ConductorProcess::Incoming>& ConductorProcess::incoming(std::uint64_t mini_batches) {
+  auto& made = incoming_[mini_batches];
+  if (made) return made;
+  made = std::make_shared<Incoming>();
+  made->parts.resize(places_.size());
   for (std::size_t s = 0; s < places_.size(); ++s) {
-    made.parts[s].values.resize(places_[s].values);
-    made.parts[s].first.resize(places_[s].parameters);
-    if (options_.second) made.parts[s].second.resize(places_[s].parameters);
-    made.parts[s].updates = mini_batches;
-    made.missing += places_[s].values + (options_.second ? 2 : 1) * places_[s].parameters;
+    made->parts[s].values.resize(places_[s].values);
+    made->parts[s].first.resize(places_[s].parameters);
+    if (options_.second) made->parts[s].second.resize(places_[s].parameters);
+    made->parts[s].updates = mini_batches;
+    made->missing += places_[s].values + (options_.second ? 2 : 1) * places_[s].parameters;
   }
   return made;
 }
 
 std::span<std::byte> ConductorProcess::room(transport::Connection& from, const wire::Message& head, std::size_t bytes) {
-  landing_[&from] = bytes / sizeof(float);
+  Landing& landing = landing_[&from];
+  landing = {bytes / sizeof(float), nullptr, {}};
   const auto* slice = std::get_if<wire::StageSlice>(&head);
   const auto link = links_.find(&from);
   if (slice == nullptr || link == links_.end() || !link->second.device) return {};
-  if (slice->generation != generation_ || slice->mini_batches <= conductor_.kept()) {  // nobody wants it any more
-    waste_.resize(bytes);
-    return waste_;
+  if (slice->generation != generation_ || slice->mini_batches <= conductor_.kept() || cut_.empty()) {  // nobody wants it any more
+    landing.waste.resize(bytes);
+    return landing.waste;
   }
   if (slice->stage >= cut_.size() || cut_[slice->stage].device != *link->second.device) return {};
-  store::StagePart& part = incoming(slice->mini_batches).parts[slice->stage];
+  const std::shared_ptr<Incoming>& held = incoming(slice->mini_batches);
+  store::StagePart& part = held->parts[slice->stage];
   std::vector<float>& all = slice->holding == wire::Holding::values  ? part.values
                             : slice->holding == wire::Holding::first ? part.first
                                                                      : part.second;
   if (bytes % sizeof(float) != 0 || slice->offset > all.size() || bytes / sizeof(float) > all.size() - slice->offset) return {};
+  landing.keeps = held;
   return std::as_writable_bytes(std::span(all).subspan(slice->offset, bytes / sizeof(float)));
 }
 
 void ConductorProcess::received(transport::Connection& from, const wire::Message& head) {
+  const Landing landing = std::exchange(landing_[&from], {});
   const auto& slice = std::get<wire::StageSlice>(head);
-  if (slice.generation != generation_ || slice.mini_batches <= conductor_.kept()) return;
   const auto found = incoming_.find(slice.mini_batches);
-  if (found == incoming_.end()) return;
-  found->second.missing -= std::min(found->second.missing, landing_[&from]);
-  if (found->second.missing == 0) tell(protocol::ModelKept{slice.mini_batches});
+  if (!landing.keeps || found == incoming_.end() || found->second != landing.keeps) return;  // laid out anew meanwhile
+  landing.keeps->missing -= std::min(landing.keeps->missing, landing.values);
+  if (landing.keeps->missing == 0) tell(protocol::ModelKept{slice.mini_batches});
 }
 
 /// The machine has taken it for kept: from now on this is the model.
 void ConductorProcess::take_whole(std::uint64_t mini_batches) {
   const auto found = incoming_.find(mini_batches);
-  if (found == incoming_.end() || found->second.missing > 0) return;
-  for (std::size_t s = 0; s < places_.size(); ++s) options_.model.put(places_[s], found->second.parts[s]);
+  if (found == incoming_.end() || found->second->missing > 0) return;
+  for (std::size_t s = 0; s < places_.size(); ++s) options_.model.put(places_[s], found->second->parts[s]);
   options_.model.updates = mini_batches;
   incoming_.erase(incoming_.begin(), std::next(found));
   if (mini_batches % options_.evaluate_every == 0 || mini_batches == options_.conductor.mini_batches) judge(mini_batches);

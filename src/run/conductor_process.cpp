@@ -15,6 +15,7 @@ namespace {
 
 constexpr std::chrono::milliseconds farewell_time{500};  // for stages to take their Stop
 constexpr std::chrono::milliseconds doubt{300};          // between who lost a neighbour and who has died
+constexpr std::uint32_t most_partings = 10;              // in a row: these nodes do not reach each other
 
 std::string_view reason(protocol::Relaid why) {
   switch (why) {
@@ -62,11 +63,12 @@ void ConductorProcess::tick() {
       if (link.device && now - link.heard > options_.cluster.silence_deadline) silent.push_back(link.connection.get());
     for (transport::Shaped* connection : silent) connection->abandon("silent for too long");
     if (!started_ && generation_ == 0 && now > Instant{options_.start_deadline}) tell(protocol::WaitedEnough{});
-    if (still_since_ && now - *still_since_ > options_.empty_deadline)
-      return end(
-          world_failed(fmt::format("the pipeline has stood still for {:.0f} s: the nodes that are left cannot hold the model; it is in "
-                                   "the last checkpoint: go on with --resume",
-                                   seconds(options_.empty_deadline))));
+    if (still_since_ && now - *still_since_ > options_.empty_deadline) {
+      hooks_.log(fmt::format("standing still for {:.0f} s: giving up; what was kept is saved, go on with --resume",
+                             seconds(options_.empty_deadline)));
+      save();
+      return end_for(protocol::Ended::nobody_left);
+    }
     tick();
   });
 }
@@ -104,7 +106,10 @@ void ConductorProcess::heard(transport::Connection& from, wire::Message message)
                      if (link.device) committed(said);
                    },
                    [&](const wire::Parted& said) {
-                     if (link.device) parted(said.generation);
+                     if (link.device) parted(link, said);
+                   },
+                   [&](const wire::Laid& said) {
+                     if (link.device) send_part(link, said.generation);
                    },
                    [&](const wire::Heartbeat&) {},
                    [&](const auto&) {
@@ -124,9 +129,14 @@ void ConductorProcess::aboard(Link& link, const wire::Aboard& said) {
     hooks_.log(fmt::format("sent {} away: {}", link.connection->peer(), why));
     return link.connection->close(why);
   }
+  if (const auto address = transport::parse_address(said.address); !address) {
+    hooks_.log(fmt::format("sent {} away: {}", said.node, address.error().message));
+    return link.connection->close(address.error().message);
+  }
   const auto device = static_cast<std::uint32_t>(node - nodes.begin());
   if (Link* before = link_of_device(device)) {  // it died, and is back before that was noticed
     before->device.reset();
+    before->connection->send(wire::Stop{});  // should it live after all, one of the two is enough
     before->connection->close("another has come in its place");
     tell(protocol::DeviceGone{device});
   }
@@ -141,30 +151,49 @@ void ConductorProcess::closed(transport::Connection& connection, const Error& wh
   const auto found = links_.find(&connection);
   if (found == links_.end()) return;
   const auto device = found->second.device;
-  landing_.erase(&connection);
-  old_.push_back(std::move(found->second.connection));
+  bury(std::move(found->second.connection));
   links_.erase(found);
-  boost::asio::post(pump_, [this, alive = alive_] {
-    if (*alive) old_.clear();
-  });
   if (ended_ || !device) return;
   if (!ending_) hooks_.log(fmt::format("lost {}: {}", options_.cluster.nodes[*device].name, why.message));
   if (!ending_) tell(protocol::DeviceGone{*device});
   finish_when_done();
 }
 
+/// Destroyed when nobody is inside it; what it reads and writes lives as long.
+void ConductorProcess::bury(std::unique_ptr<transport::Shaped> connection) {
+  old_.push_back(std::move(connection));
+  boost::asio::post(pump_, [this, alive = alive_] {
+    if (!*alive) return;
+    for (auto& old : old_) {
+      const transport::Connection* name = old.get();
+      old.reset();
+      landing_.erase(name);
+      leaving_.erase(name);
+    }
+    old_.clear();
+  });
+}
+
 /// Whoever has lost a neighbour cannot tell whether it died; that is heard here as well, and comes first.
-void ConductorProcess::parted(std::uint32_t generation) {
+void ConductorProcess::parted(Link& link, const wire::Parted& said) {
   auto timer = std::make_shared<boost::asio::steady_timer>(pump_, doubt);
-  timer->async_wait([this, alive = alive_, timer, generation](const boost::system::error_code& cancelled) {
-    if (!cancelled && *alive && !ended_ && !ending_) tell(protocol::StagesParted{generation});
+  timer->async_wait([this, alive = alive_, timer, generation = said.generation, why = said.why,
+                     node = options_.cluster.nodes[*link.device].name](const boost::system::error_code& cancelled) {
+    if (cancelled || !*alive || ended_ || ending_ || generation != generation_ || cut_.empty()) return;
+    hooks_.log(fmt::format("{} and its neighbour have lost each other: {}", node, why));
+    if (++partings_ > most_partings)
+      return end(
+          world_failed(fmt::format("{} does not reach its neighbour: {}; expected nodes that reach each other where --listen and "
+                                   "--reach say",
+                                   node, why)));
+    tell(protocol::StagesParted{generation});
   });
 }
 
 // The machine and its answers ------------------------------------------------------------------------------------------------------------
 
 void ConductorProcess::tell(const protocol::ConductorEvent& event) {
-  if (ended_) return;
+  if (ended_ || ending_) return;
   protocol::ConductorActions actions;
   const std::uint64_t kept_before = conductor_.kept();
   conductor_.step(event, actions);
@@ -188,7 +217,7 @@ void ConductorProcess::carry_out(const protocol::ConductorAction& action) {
                      incoming_.clear();
                      generation_ = conductor_.generation();
                      still_since_ = clock_.now();
-                     hooks_.log("the nodes that are left cannot hold the model: waiting for one to come");
+                     hooks_.log("the nodes that are here cannot hold the model: waiting for one to come");
                    },
                    [&](const protocol::PipelineDone&) { end_for(protocol::Ended::every_sample_counted); }},
              action);
@@ -223,28 +252,16 @@ void ConductorProcess::lay_out(const protocol::LayOut& laid) {
   lay.from = laid.from;
   lay.allowed = laid.allowed;
   lay.moments = !options_.model.first.empty();
-  const std::size_t piece = std::max<std::size_t>(1, options_.transport.slice_bytes / sizeof(float));
   for (std::uint32_t s = 0; s < cut_.size(); ++s) {
     Link* link = link_of_device(cut_[s].device);
     check(link != nullptr, "whoever is laid out is there");
     lay.stage = s;
     const Link* next = s + 1 < cut_.size() ? link_of_device(cut_[s + 1].device) : nullptr;
     lay.next = next != nullptr ? next->address : "";
+    lay.kept_bytes = plan::Sums(options_.conductor.problem.blocks).kept_bytes(cut_[s].first, cut_[s].last);
     lay.parts_s = plan::parts_s(options_.conductor.problem, cut_[s]);
     lay.training = trained();
     link->connection->send(lay);
-    const auto part = std::make_shared<const store::StagePart>(options_.model.part(places_[s]));
-    const auto send = [&](const std::vector<float>& numbers, wire::Holding holding) {
-      for (std::size_t at = 0; at < numbers.size(); at += piece) {
-        leaving_[next_ticket_] = part;
-        link->connection->send(transport::Parcel{wire::StageSlice{generation_, s, laid.from, holding, at},
-                                                 std::as_bytes(std::span(numbers).subspan(at, std::min(piece, numbers.size() - at))), 0,
-                                                 next_ticket_++});
-      }
-    };
-    send(part->values, wire::Holding::values);
-    send(part->first, wire::Holding::first);
-    send(part->second, wire::Holding::second);
     if (laid.why == protocol::Relaid::begins)
       narrate({.at = Instant{trained()}, .kind = trace::Kind::joined, .worker = {s}, .first = cut_[s].device});
     else
@@ -259,10 +276,34 @@ void ConductorProcess::lay_out(const protocol::LayOut& laid) {
   }
 }
 
-void ConductorProcess::sent(transport::Connection&, std::uint64_t ticket) { leaving_.erase(ticket); }
+/// It has heard its Lay: what comes now is not taken for something else's.
+void ConductorProcess::send_part(Link& link, std::uint32_t generation) {
+  if (generation != generation_) return;
+  const auto found = std::find_if(cut_.begin(), cut_.end(), [&](const plan::Stage& stage) { return stage.device == *link.device; });
+  if (found == cut_.end()) return;
+  const auto s = static_cast<std::uint32_t>(found - cut_.begin());
+  const std::size_t piece = std::max<std::size_t>(1, options_.transport.slice_bytes / sizeof(float));
+  const auto part = std::make_shared<const store::StagePart>(options_.model.part(places_[s]));
+  const auto send = [&](const std::vector<float>& numbers, wire::Holding holding) {
+    for (std::size_t at = 0; at < numbers.size(); at += piece) {
+      leaving_[link.connection.get()][next_ticket_] = part;
+      link.connection->send(transport::Parcel{wire::StageSlice{generation_, s, conductor_.kept(), holding, at},
+                                              std::as_bytes(std::span(numbers).subspan(at, std::min(piece, numbers.size() - at))), 0,
+                                              next_ticket_++});
+    }
+  };
+  send(part->values, wire::Holding::values);
+  send(part->first, wire::Holding::first);
+  send(part->second, wire::Holding::second);
+}
+
+void ConductorProcess::sent(transport::Connection& to, std::uint64_t ticket) {
+  if (const auto found = leaving_.find(&to); found != leaving_.end()) found->second.erase(ticket);
+}
 
 void ConductorProcess::committed(const wire::Committed& said) {
   if (said.generation != generation_ || said.stage >= cut_.size()) return;
+  partings_ = 0;
   double busy_s = 0;
   std::uint64_t micros = 0;
   for (const wire::Did& did : said.parts) {
@@ -320,8 +361,9 @@ void ConductorProcess::finish_when_done() {
   protocol::Ending ending;
   ending.why = *ending_;
   ending.ended = ending_at_;
-  ending.updates = done_;
-  ending.samples = done_ * options_.samples;
+  ending.updates = conductor_.kept();  // what was done since is in no model that is left
+  ending.samples = ending.updates * options_.samples;
+  if (again_ > 0) hooks_.log(fmt::format("{} mini-batches were done again after losses", again_));
   hooks_.told({.at = ending.ended, .kind = trace::Kind::finished, .why = static_cast<std::uint8_t>(*ending_), .first = ending.samples});
   for (auto& [connection, link] : links_) link.connection->send(wire::Stop{});
   ended_ = true;

@@ -99,8 +99,10 @@ class ConductorProcess final : private transport::Accepts, private transport::He
 
   void aboard(Link& link, const wire::Aboard& said);
   void committed(const wire::Committed& said);
-  void parted(std::uint32_t generation);
-  [[nodiscard]] Incoming& incoming(std::uint64_t mini_batches);
+  void parted(Link& link, const wire::Parted& said);
+  void send_part(Link& link, std::uint32_t generation);
+  void bury(std::unique_ptr<transport::Shaped> connection);
+  [[nodiscard]] const std::shared_ptr<Incoming>& incoming(std::uint64_t mini_batches);
   void take_whole(std::uint64_t mini_batches);
   void judge(std::uint64_t mini_batches);
   void save();
@@ -128,10 +130,16 @@ class ConductorProcess final : private transport::Accepts, private transport::He
   plan::Cut cut_;
   std::vector<store::StagePlace> places_;  // by stage
   std::uint32_t generation_ = 0;
-  std::map<std::uint64_t, Incoming> incoming_;                     // by mini-batches
-  std::map<const transport::Connection*, std::uint64_t> landing_;  // values of the slice that is under way on it
-  std::vector<std::byte> waste_;
-  std::map<std::uint64_t, std::shared_ptr<const store::StagePart>> leaving_;  // by ticket
+  std::map<std::uint64_t, std::shared_ptr<Incoming>> incoming_;  // by mini-batches
+  /// Where the slice that is under way on a connection lands: written until it is here or the connection is destroyed.
+  struct Landing {
+    std::uint64_t values = 0;
+    std::shared_ptr<Incoming> keeps;  // null: nobody wants it
+    std::vector<std::byte> waste;     // then it lands here
+  };
+  std::map<const transport::Connection*, Landing> landing_;
+  /// Parts under way to stages, by connection and ticket: read until sent or the connection is destroyed.
+  std::map<const transport::Connection*, std::map<std::uint64_t, std::shared_ptr<const store::StagePart>>> leaving_;
   std::uint64_t next_ticket_ = 0;
   std::uint64_t saved_ = 0;                          // mini-batches
   std::multimap<Instant, trace::Event> told_later_;  // until every stage has told what came before
@@ -143,6 +151,7 @@ class ConductorProcess final : private transport::Accepts, private transport::He
   boost::asio::steady_timer ticker_;
   boost::asio::steady_timer farewell_;
   std::optional<Instant> still_since_;
+  std::uint32_t partings_ = 0;  // since somebody committed something
   std::optional<protocol::Ended> ending_;
   Instant ending_at_{};
   bool ended_ = false;

@@ -158,7 +158,6 @@ class PipelineProcesses : public testing::Test {
     };
     made.conductor.recut = [](const plan::Problem& p) { return std::optional(plan::uniform(p)); };
     made.conductor.mini_batches = mini_batches;
-    made.conductor.keep_every = 5;
     made.model.values.assign(blocks, 0.9F);
     made.places = [](const plan::Cut& cut) {
       std::vector<store::StagePlace> places;

@@ -11,7 +11,7 @@ namespace motley::run {
 using plan::Part;
 
 StageDesk::StageDesk(boost::asio::io_context& pump, std::optional<cluster::Device> emulated, StageDeskOwner& owner)
-    : pump_(pump), owner_(owner), emulated_(std::move(emulated)), alive_(std::make_shared<bool>(true)) {}
+    : pump_(pump), owner_(owner), as_described_(std::move(emulated)), emulated_(as_described_), alive_(std::make_shared<bool>(true)) {}
 
 StageDesk::~StageDesk() {
   *alive_ = false;
@@ -20,43 +20,45 @@ StageDesk::~StageDesk() {
 
 void StageDesk::stop() {
   const std::lock_guard lock(mutex_);
-  generation_ = 0;
+  ++life_;
   changed_.notify_all();
 }
 
-std::uint32_t StageDesk::current() {
+std::uint64_t StageDesk::current() {
   const std::lock_guard lock(mutex_);
-  return generation_;
+  return life_;
 }
 
-bool StageDesk::over(std::uint32_t generation) { return generation != current(); }
+bool StageDesk::over(std::uint64_t life) { return life != current(); }
 
-/// Does `what` on the desk's thread, unless its generation is over by then.
-void StageDesk::post(std::uint32_t generation, std::function<void()> what) {
-  thread_.post([this, generation, what = std::move(what)] {
-    if (over(generation)) return;
+/// Does `what` on the desk's thread, unless its setting is over by then.
+void StageDesk::post(std::uint64_t life, std::function<void()> what) {
+  thread_.post([this, life, what = std::move(what)] {
+    if (over(life) || broken_) return;
     try {
       what();
     } catch (const std::exception& failure) {  // torch
-      report(generation, [this, text = std::string(failure.what())] { owner_.failed(text); });
+      broken_ = true;
+      report(life, [this, text = std::string(failure.what())] { owner_.failed(text); });
     }
   });
 }
 
-void StageDesk::report(std::uint32_t generation, std::function<void()> what) {
-  boost::asio::post(pump_, [this, alive = alive_, generation, what = std::move(what)] {
-    if (*alive && !over(generation)) what();
+void StageDesk::report(std::uint64_t life, std::function<void()> what) {
+  boost::asio::post(pump_, [this, alive = alive_, life, what = std::move(what)] {
+    if (*alive && !over(life)) what();
   });
 }
 
 void StageDesk::lay_out(StageSetting setting) {
-  const std::uint32_t generation = setting.generation;
-  {
-    const std::lock_guard lock(mutex_);
-    generation_ = generation;
-    changed_.notify_all();
-  }
-  post(generation, [this, held = std::make_shared<StageSetting>(std::move(setting))] {
+  stop();
+  const std::uint64_t life = current();
+  thread_.post([this] { broken_ = false; });
+  post(life, [this, held = std::make_shared<StageSetting>(std::move(setting))] {
+    if (held->clock.now() < device_free_) {  // another conductor, another time: the device's day begins again
+      emulated_ = as_described_;
+      device_free_ = {};
+    }
     setting_.emplace(std::move(*held));
     replica_.reset();  // first: two of them may not fit
     replica_ = setting_->make();
@@ -64,11 +66,11 @@ void StageDesk::lay_out(StageSetting setting) {
 }
 
 void StageDesk::run(StageWork work) {
-  const std::uint32_t generation = current();
-  post(generation, [this, generation, held = std::make_shared<StageWork>(std::move(work))] { compute(generation, held); });
+  const std::uint64_t life = current();
+  post(life, [this, life, held = std::make_shared<StageWork>(std::move(work))] { compute(life, held); });
 }
 
-void StageDesk::compute(std::uint32_t generation, const std::shared_ptr<StageWork>& work) {
+void StageDesk::compute(std::uint64_t life, const std::shared_ptr<StageWork>& work) {
   const std::uint64_t micro = work->part.micro;
   switch (work->part.part) {
     case Part::forward: {
@@ -87,12 +89,12 @@ void StageDesk::compute(std::uint32_t generation, const std::shared_ptr<StageWor
     const Instant start = std::max(work->began, device_free_);
     const Instant end = emulated_->spend(start, from_seconds(setting_->parts_s[static_cast<std::size_t>(work->part.part)]));
     std::unique_lock lock(mutex_);
-    if (changed_.wait_until(lock, setting_->clock.real(end), [&] { return generation != generation_; })) return;
+    if (changed_.wait_until(lock, setting_->clock.real(end), [&] { return life != life_; })) return;
     work->began = start;
     work->ended = std::max(work->ended, end);  // mathematics that took longer shows
     device_free_ = work->ended;
   }
-  report(generation, [this, work] { owner_.done(*work); });
+  report(life, [this, work] { owner_.done(*work); });
 }
 
 void StageDesk::commit(std::uint64_t mini, double rate) {
@@ -100,10 +102,10 @@ void StageDesk::commit(std::uint64_t mini, double rate) {
 }
 
 void StageDesk::hand_in(std::uint64_t mini_batches) {
-  const std::uint32_t generation = current();
-  post(generation, [this, generation, mini_batches] {
+  const std::uint64_t life = current();
+  post(life, [this, life, mini_batches] {
     auto part = std::make_shared<const store::StagePart>(replica_->part());
-    report(generation, [this, mini_batches, part] { owner_.handed_in(mini_batches, part); });
+    report(life, [this, mini_batches, part] { owner_.handed_in(mini_batches, part); });
   });
 }
 

@@ -31,7 +31,7 @@ struct StageWork {
   std::uint64_t stash_bytes = 0;  // once a forward has begun
 };
 
-/// Called on the pump thread; never for a generation that is over.
+/// Called on the pump thread; never for a setting that is over.
 class StageDeskOwner {
  public:
   virtual ~StageDeskOwner() = default;
@@ -42,7 +42,6 @@ class StageDeskOwner {
 
 /// What a stage of one generation is.
 struct StageSetting {
-  std::uint32_t generation = 0;
   std::function<std::unique_ptr<store::StageReplica>()> make;  // called on the desk's thread
   std::vector<double> parts_s;                                 // of an emulated device; empty: it takes what it takes
   double kept_bytes = 0;                                       // by a micro-batch
@@ -57,7 +56,7 @@ class StageDesk {
   StageDesk(const StageDesk&) = delete;
   StageDesk& operator=(const StageDesk&) = delete;
 
-  /// Whatever is under way of the generation before counts for nothing.
+  /// Whatever is under way of the setting before counts for nothing.
   void lay_out(StageSetting setting);
   /// In order, as they are said.
   void run(StageWork work);
@@ -66,21 +65,23 @@ class StageDesk {
   void stop();
 
  private:
-  void compute(std::uint32_t generation, const std::shared_ptr<StageWork>& work);
-  void post(std::uint32_t generation, std::function<void()> what);
-  void report(std::uint32_t generation, std::function<void()> what);
-  [[nodiscard]] std::uint32_t current();
-  [[nodiscard]] bool over(std::uint32_t generation);
+  void compute(std::uint64_t life, const std::shared_ptr<StageWork>& work);
+  void post(std::uint64_t life, std::function<void()> what);
+  void report(std::uint64_t life, std::function<void()> what);
+  [[nodiscard]] std::uint64_t current();
+  [[nodiscard]] bool over(std::uint64_t life);
 
   boost::asio::io_context& pump_;
   StageDeskOwner& owner_;
   std::mutex mutex_;
   std::condition_variable changed_;
-  std::uint32_t generation_ = 0;  // with mutex_: that counts now; 0: none
+  std::uint64_t life_ = 0;  // with mutex_: that counts now; each lay_out() and stop() begins another
   // The thread's own:
+  std::optional<cluster::Device> as_described_;
   std::optional<cluster::Device> emulated_;
   Instant device_free_{};
   std::optional<StageSetting> setting_;
+  bool broken_ = false;  // something of this setting has failed: the rest of it cannot be done
   std::unique_ptr<store::StageReplica> replica_;
   std::shared_ptr<bool> alive_;
   TaskThread thread_;  // last: ends first

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <utility>
+#include <vector>
 
 #include "base/check.h"
 #include "run/stage_process.h"
@@ -23,36 +24,38 @@ void StageProcess::shape(transport::Shaped& connection, std::uint32_t to_stage) 
 
 void StageProcess::couple() {
   const auto address = transport::parse_address(life_->laid.next);
-  if (!address) return finish(world_failed(fmt::format("{}: {}", options_.node, address.error().message)));
+  if (!address) return part(address.error().message);
   transport::Options options = options_.transport;
   options.job = kit_->job;
-  transport::connect(pump_, *address, options, [this, alive = alive_, generation = life_->laid.generation](auto connection) {
-    if (!*alive || ended_ || !life_ || life_->laid.generation != generation) return;
-    if (!connection) {
-      if (chief_) chief_->send(wire::Parted{generation});
-      return;
-    }
+  transport::connect(pump_, *address, options, [this, alive = alive_, life = lives_](auto connection) {
+    if (!*alive || ended_ || !life_ || life != lives_) return;
+    if (!connection) return part(connection.error().message);
     auto held = std::make_unique<transport::Shaped>(std::move(*connection), pump_.get_executor(), transport::Shape{}, options_.transport);
-    life_->after = held.get();
     shape(*held, life_->laid.stage + 1);
     held->start(*this);
-    held->send(wire::Couple{generation, life_->laid.stage});
-    neighbours_[held.get()] = std::move(held);
-    begin_when_all_is_here();
+    held->send(wire::Couple{life_->laid.generation, life_->laid.stage});
+    transport::Connection* name = held.get();
+    neighbours_[name] = {std::move(held), false, std::nullopt};
   });
 }
 
 void StageProcess::coupled(transport::Connection& from, const wire::Couple& couple) {
-  if (!life_ || couple.generation > life_->laid.generation) {
-    early_[couple.generation] = &from;
-    return;
+  const auto found = neighbours_.find(&from);
+  if (found == neighbours_.end()) return;
+  found->second.said = couple;
+  if (!life_ || couple.generation != life_->laid.generation) return;  // of a generation that is over, or is still to come
+  if (!found->second.came) {
+    life_->after = &from;  // it is laid out: what we put out is taken
+    return begin_when_all_is_here();
   }
-  if (couple.generation != life_->laid.generation || couple.stage + 1 != life_->laid.stage) return;  // of a generation that is over
-  const auto held = neighbours_.find(&from);
-  if (held == neighbours_.end()) return;
-  life_->before = &from;
-  shape(*held->second, couple.stage);
+  if (couple.stage + 1 == life_->laid.stage) take_before(*found->second.connection);
   begin_when_all_is_here();
+}
+
+void StageProcess::take_before(transport::Shaped& connection) {
+  life_->before = &connection;
+  shape(connection, life_->laid.stage - 1);
+  connection.send(wire::Couple{life_->laid.generation, life_->laid.stage});
 }
 
 void StageProcess::ship(std::uint64_t micro, bool back) {
@@ -69,74 +72,81 @@ void StageProcess::ship(std::uint64_t micro, bool back) {
   const std::size_t piece = std::clamp<std::size_t>((held->values.size() + slices - 1) / slices, 1, largest);
   for (std::size_t at = 0; at < held->values.size(); at += piece) {
     const auto run = std::span(held->values).subspan(at, std::min(piece, held->values.size() - at));
-    leaving_[next_ticket_] = held;
+    leaving_[to][next_ticket_] = held;
     to->send(transport::Parcel{wire::Passed{life.laid.generation, micro, back, at, held->shape}, std::as_bytes(run),
                                static_cast<std::uint32_t>(micro), next_ticket_++});
   }
 }
 
-void StageProcess::arrived(const wire::Passed& passed) {
-  if (!life_ || passed.generation != life_->laid.generation) return;
-  auto& coming = passed.back ? life_->gradients : life_->inputs;
-  const auto found = coming.find(passed.micro);
-  if (found == coming.end() || found->second.missing > 0) return;
-  if (passed.back)
-    tell(protocol::GradientHere{passed.micro});
-  else
-    tell(protocol::InputHere{passed.micro});
+/// What has come so far, in order; the machine passes over what it has heard of. (Some came before it was there.)
+void StageProcess::tell_of_what_is_here() {
+  std::vector<protocol::StageEvent> events;
+  for (const auto& [micro, coming] : life_->inputs)
+    if (coming.missing == 0) events.emplace_back(protocol::InputHere{micro});
+  for (const auto& [micro, coming] : life_->gradients)
+    if (coming.missing == 0) events.emplace_back(protocol::GradientHere{micro});
+  const std::uint64_t life = lives_;
+  for (const protocol::StageEvent& event : events)
+    if (life == lives_) tell(event);
 }
 
 std::span<std::byte> StageProcess::room(transport::Connection& from, const wire::Message& head, std::size_t bytes) {
-  landing_[&from] = bytes / sizeof(float);
+  Landing& landing = landing_[&from];
+  landing = {bytes / sizeof(float), nullptr, {}};
   const auto wasted = [&] {
-    waste_.resize(bytes);
-    return std::span(waste_);
+    landing.waste.resize(bytes);
+    return std::span(landing.waste);
   };
-  const auto run_of = [&](std::vector<float>& all, std::uint64_t offset) -> std::span<std::byte> {
+  const auto land = [&](std::vector<float>& all, std::uint64_t offset, std::shared_ptr<void> keeps) -> std::span<std::byte> {
     if (bytes % sizeof(float) != 0 || offset > all.size() || bytes / sizeof(float) > all.size() - offset) return {};
+    landing.keeps = std::move(keeps);
     return std::as_writable_bytes(std::span(all).subspan(offset, bytes / sizeof(float)));
   };
   if (const auto* slice = std::get_if<wire::StageSlice>(&head)) {
     if (&from != chief_.get()) return {};
     if (!life_ || slice->generation != life_->laid.generation || life_->started) return wasted();
-    store::StagePart& part = life_->part;
-    return run_of(slice->holding == wire::Holding::values  ? part.values
-                  : slice->holding == wire::Holding::first ? part.first
-                                                           : part.second,
-                  slice->offset);
+    store::StagePart& part = *life_->part;
+    std::vector<float>& all = slice->holding == wire::Holding::values  ? part.values
+                              : slice->holding == wire::Holding::first ? part.first
+                                                                       : part.second;
+    return land(all, slice->offset, life_->part);
   }
   const auto* passed = std::get_if<wire::Passed>(&head);
   if (passed == nullptr || &from == chief_.get()) return {};
   if (!life_ || passed->generation != life_->laid.generation) return wasted();
   auto& coming = (passed->back ? life_->gradients : life_->inputs)[passed->micro];
-  if (coming.activation.values.empty()) {
+  if (!coming.activation) {
     std::uint64_t values = 1;
     for (const std::int64_t extent : passed->shape) {
       if (extent <= 0 || static_cast<std::uint64_t>(extent) > (std::uint64_t{1} << 32U) / values) return {};
       values *= static_cast<std::uint64_t>(extent);
     }
-    coming.activation.shape = passed->shape;
-    coming.activation.values.resize(values);
+    coming.activation = std::make_shared<Activation>();
+    coming.activation->shape = passed->shape;
+    coming.activation->values.resize(values);
     coming.missing = values;
   }
-  return run_of(coming.activation.values, passed->offset);
+  return land(coming.activation->values, passed->offset, coming.activation);
 }
 
 void StageProcess::received(transport::Connection& from, const wire::Message& head) {
-  const std::uint64_t landed = landing_[&from];
-  if (!life_) return;
-  if (const auto* slice = std::get_if<wire::StageSlice>(&head)) {
-    if (slice->generation != life_->laid.generation || life_->started) return;
-    life_->missing -= std::min(life_->missing, landed);
+  const Landing landing = std::exchange(landing_[&from], {});
+  if (!life_ || !landing.keeps) return;
+  if (std::holds_alternative<wire::StageSlice>(head)) {
+    if (landing.keeps != life_->part) return;  // meant for what we were before
+    life_->missing -= std::min(life_->missing, landing.values);
     return begin_when_all_is_here();
   }
   const auto& passed = std::get<wire::Passed>(head);
-  if (passed.generation != life_->laid.generation) return;
   auto& coming = passed.back ? life_->gradients : life_->inputs;
   const auto found = coming.find(passed.micro);
-  if (found == coming.end()) return;
-  found->second.missing -= std::min(found->second.missing, landed);
-  arrived(passed);
+  if (passed.generation != life_->laid.generation || found == coming.end() || landing.keeps != found->second.activation) return;
+  found->second.missing -= std::min(found->second.missing, landing.values);
+  if (found->second.missing > 0) return;
+  if (passed.back)
+    tell(protocol::GradientHere{passed.micro});
+  else
+    tell(protocol::InputHere{passed.micro});
 }
 
 }  // namespace motley::run

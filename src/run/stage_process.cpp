@@ -4,7 +4,8 @@
 
 #include <algorithm>
 #include <boost/asio/post.hpp>
-#include <cstring>
+#include <iterator>
+#include <limits>
 #include <utility>
 
 #include "base/check.h"
@@ -70,12 +71,11 @@ void StageProcess::lose(const std::string& why) {
     alone_since_ = clock_.now();
     log_(fmt::format("{}; trying again", why));
   }
+  ++attempts_;
   heartbeat_.cancel();
   drop_life();
-  if (chief_) old_.push_back(std::move(chief_));
-  boost::asio::post(pump_, [this, alive = alive_] {
-    if (*alive) old_.clear();
-  });
+  drop_neighbours_before(std::numeric_limits<std::uint32_t>::max());  // another conductor counts its generations anew
+  if (chief_) bury(std::move(chief_));
   if (clock_.now() - *alone_since_ > options_.patience)
     return finish(world_failed(fmt::format("{}: no conductor at {} for {:.0f} s; last: {}", options_.node, to_text(options_.chief),
                                            seconds(clock_.now() - *alone_since_), why)));
@@ -126,29 +126,46 @@ void StageProcess::tick() {
 
 // Being a stage --------------------------------------------------------------------------------------------------------------------------
 
-void StageProcess::drop_life() {
-  if (desk_) desk_->stop();
-  life_.reset();
-  continues_.reset();
-  for (auto& [connection, held] : neighbours_) old_.push_back(std::move(held));
-  neighbours_.clear();
-  early_.clear();
+/// Destroyed when nobody is inside it; what it reads and writes lives as long.
+void StageProcess::bury(ConnectionPointer connection) {
+  old_.push_back(std::move(connection));
   boost::asio::post(pump_, [this, alive = alive_] {
-    if (*alive) old_.clear();
+    if (!*alive) return;
+    for (ConnectionPointer& old : old_) {
+      const transport::Connection* name = old.get();
+      old.reset();
+      landing_.erase(name);
+      leaving_.erase(name);
+    }
+    old_.clear();
   });
 }
 
-void StageProcess::lay(const wire::Lay& laid) {
-  // The stage before may have coupled for this one already.
-  ConnectionPointer before;
-  if (const auto early = early_.find(laid.generation); early != early_.end()) {
-    const auto held = neighbours_.find(early->second);
-    if (held != neighbours_.end()) {
-      before = std::move(held->second);
-      neighbours_.erase(held);
-    }
+void StageProcess::drop_life() {
+  ++lives_;
+  if (desk_) desk_->stop();
+  life_.reset();
+  continues_.reset();
+}
+
+/// Those whom we reached, and those who came for a generation before this one. Who has not said yet what for may stay.
+void StageProcess::drop_neighbours_before(std::uint32_t generation) {
+  for (auto it = neighbours_.begin(); it != neighbours_.end();) {
+    const Neighbour& neighbour = it->second;
+    const bool stays = neighbour.came && (!neighbour.said || neighbour.said->generation >= generation);
+    if (!stays) bury(std::move(it->second.connection));
+    it = stays ? std::next(it) : neighbours_.erase(it);
   }
+}
+
+/// The neighbour may have died: the conductor hears of that too, and first of all from the neighbour's own silence.
+void StageProcess::part(const std::string& why) {
+  if (chief_ && life_) chief_->send(wire::Parted{life_->laid.generation, why});
+}
+
+void StageProcess::lay(const wire::Lay& laid) {
   drop_life();
+  drop_neighbours_before(laid.generation);
   life_.emplace();
   Life& life = *life_;
   life.laid = laid;
@@ -167,28 +184,30 @@ void StageProcess::lay(const wire::Lay& laid) {
                    .replan_every = 0,
                    .softens = laid.softens};
   life.place = kit_->place(life.cut, laid.stage);
-  life.part.values.resize(life.place.values);
+  life.part = std::make_shared<store::StagePart>();
+  life.part->values.resize(life.place.values);
   life.missing = life.place.values;
-  life.part.updates = laid.from;
+  life.part->updates = laid.from;
   if (laid.moments) {
-    life.part.first.resize(life.place.parameters);
+    life.part->first.resize(life.place.parameters);
     life.missing += life.place.parameters;
     if (kit_->replica.optimizer.kind == store::OptimizerKind::adamw) {
-      life.part.second.resize(life.place.parameters);
+      life.part->second.resize(life.place.parameters);
       life.missing += life.place.parameters;
     }
   }
   life.allowed = laid.allowed;
   life.handed_in = laid.from;
   training_.emplace(laid.training);
-  if (before) {
-    life.before = before.get();
-    shape(*before, laid.stage - 1);
-    neighbours_[before.get()] = std::move(before);
-  }
   log_(fmt::format("stage {} of {}: blocks {} to {}, from mini-batch {}", laid.stage + 1, life.cut.size(), life.cut[laid.stage].first,
                    life.cut[laid.stage].last - 1, laid.from));
+  chief_->send(wire::Laid{laid.generation});
   if (!is_last()) couple();
+  // The stage before may have come already.
+  for (auto& [connection, neighbour] : neighbours_)
+    if (life.before == nullptr && neighbour.said && neighbour.said->generation == laid.generation &&
+        neighbour.said->stage + 1 == laid.stage)
+      take_before(*neighbour.connection);
   begin_when_all_is_here();
 }
 
@@ -196,29 +215,27 @@ void StageProcess::begin_when_all_is_here() {
   Life& life = *life_;
   if (life.started || life.missing > 0 || (life.laid.stage > 0 && life.before == nullptr) || (!is_last() && life.after == nullptr)) return;
   life.started = true;
-  const plan::Stage& own = life.cut[life.laid.stage];
   StageSetting setting;
-  setting.generation = life.laid.generation;
   store::StageReplicaOptions replica = kit_->replica;
   replica.parameters = life.place.parameters;
   replica.micro_batches = life.schedule.micro_batches;
   replica.reads_samples = life.laid.stage == 0 || is_last();
   replica.predicts = life.schedule.predicts;
   replica.clips = life.schedule.clips;
-  setting.make = [make = kit_->make, cut = life.cut, stage = life.laid.stage, replica,
-                  part = std::make_shared<store::StagePart>(std::move(life.part))] {
+  setting.make = [make = kit_->make, cut = life.cut, stage = life.laid.stage, replica, part = std::move(life.part)] {
     auto source = make(cut, stage);
     if (!source) throw std::runtime_error(source.error().message);
     return std::make_unique<store::StageReplica>(replica, std::move(*source), std::move(*part));
   };
   if (kit_->emulated) setting.parts_s = life.laid.parts_s;
-  setting.kept_bytes = plan::Sums(kit_->problem.blocks).kept_bytes(own.first, own.last);
+  setting.kept_bytes = life.laid.kept_bytes;
   setting.clock = *training_;
   desk_->lay_out(std::move(setting));
   life.machine.emplace(
       protocol::StageOptions{life.schedule, life.laid.stage, static_cast<std::uint32_t>(life.cut.size()), life.laid.from, life.laid.from});
   tell(protocol::StageStarted{});
   tell(protocol::MoreMiniBatches{life.allowed});
+  tell_of_what_is_here();
 }
 
 double StageProcess::rate(std::uint64_t mini) const {
@@ -254,7 +271,7 @@ void StageProcess::run(const protocol::RunPart& part) {
   }
   auto& from = part.part == Part::forward ? life.inputs : life.gradients;
   if (part.part != Part::weight)
-    if (auto found = from.extract(part.micro); !found.empty()) work.in = std::move(found.mapped().activation);
+    if (auto found = from.extract(part.micro); !found.empty()) work.in = std::move(*found.mapped().activation);
   desk_->run(std::move(work));
 }
 
@@ -300,7 +317,7 @@ void StageProcess::handed_in(std::uint64_t mini_batches, std::shared_ptr<const s
   const auto send = [&](const std::vector<float>& numbers, wire::Holding holding) {
     for (std::size_t at = 0; at < numbers.size(); at += piece) {
       const auto run = std::span(numbers).subspan(at, std::min(piece, numbers.size() - at));
-      leaving_[next_ticket_] = part;
+      leaving_[chief_.get()][next_ticket_] = part;
       chief_->send(transport::Parcel{wire::StageSlice{life_->laid.generation, life_->laid.stage, mini_batches, holding, at},
                                      std::as_bytes(run), 0, next_ticket_++});
     }
@@ -333,31 +350,27 @@ void StageProcess::heard(transport::Connection& from, wire::Message message) {
   if (life_ && life_->started) hand_in_if_due();
 }
 
-void StageProcess::sent(transport::Connection&, std::uint64_t ticket) { leaving_.erase(ticket); }
+void StageProcess::sent(transport::Connection& to, std::uint64_t ticket) {
+  if (const auto found = leaving_.find(&to); found != leaving_.end()) found->second.erase(ticket);
+}
 
 void StageProcess::closed(transport::Connection& connection, const Error& why) {
-  landing_.erase(&connection);
   if (ended_) return;
   if (&connection == chief_.get()) return lose(fmt::format("lost the conductor: {}", why.message));
   const auto found = neighbours_.find(&connection);
   if (found == neighbours_.end()) return;
-  old_.push_back(std::move(found->second));
+  bury(std::move(found->second.connection));
   neighbours_.erase(found);
-  std::erase_if(early_, [&](const auto& early) { return early.second == &connection; });
-  boost::asio::post(pump_, [this, alive = alive_] {
-    if (*alive) old_.clear();
-  });
   if (!life_ || (life_->before != &connection && life_->after != &connection)) return;
   if (life_->before == &connection) life_->before = nullptr;
   if (life_->after == &connection) life_->after = nullptr;
-  // The neighbour may have died: the conductor hears of that too, and first of all from the neighbour's own silence.
-  if (chief_) chief_->send(wire::Parted{life_->laid.generation});
+  part(why.message);
 }
 
 void StageProcess::accepted(std::unique_ptr<transport::Connection> connection) {
   auto held = std::make_unique<transport::Shaped>(std::move(connection), pump_.get_executor(), transport::Shape{}, options_.transport);
   transport::Shaped& shaped = *held;
-  neighbours_[&shaped] = std::move(held);
+  neighbours_[&shaped] = {std::move(held), true, std::nullopt};
   shaped.start(*this);
 }
 

@@ -32,13 +32,13 @@ namespace motley::run {
 /// What a job means for a stage of it; made from its text by whoever understands jobs.
 struct StageKit {
   cluster::Spec cluster;
-  NodeId node;  // that it is
-  plan::Problem problem;
+  NodeId node;            // that it is
+  plan::Problem problem;  // its links; of blocks and devices only how many there are
   std::optional<policy::Schedule> rates;
   store::StageReplicaOptions replica;  // less what depends on the stage
   std::uint64_t mini_batches = 0;
   std::uint64_t keep_every = 1;
-  /// What this stage of a cut computes, and how many values and parameters it has. Called on the desk's thread.
+  /// What this stage of a cut computes; called on the desk's thread. And where it lies in the model.
   std::function<Result<std::unique_ptr<store::StageSource>>(const plan::Cut&, std::uint32_t stage)> make;
   std::function<store::StagePlace(const plan::Cut&, std::uint32_t stage)> place;
   std::optional<cluster::Device> emulated;
@@ -78,15 +78,15 @@ class StageProcess final : private transport::Hears, private transport::Accepts,
     plan::Cut cut;
     plan::Schedule schedule;
     store::StagePlace place;
-    store::StagePart part;      // as it comes in
-    std::uint64_t missing = 0;  // values of it
+    std::shared_ptr<store::StagePart> part;  // as it comes in
+    std::uint64_t missing = 0;               // values of it
     std::optional<protocol::Stage> machine;
     transport::Connection* before = nullptr;
     transport::Connection* after = nullptr;
     bool started = false;
     /// What comes from a neighbour, by micro-batch.
     struct Coming {
-      Activation activation;
+      std::shared_ptr<Activation> activation;
       std::uint64_t missing = 0;  // values
     };
     std::map<std::uint64_t, Coming> inputs, gradients;
@@ -112,8 +112,12 @@ class StageProcess final : private transport::Hears, private transport::Accepts,
   void begin_when_all_is_here();
   void couple();
   void coupled(transport::Connection& from, const wire::Couple& couple);
+  void take_before(transport::Shaped& connection);
   void shape(transport::Shaped& connection, std::uint32_t to_stage) const;
   void drop_life();
+  void drop_neighbours_before(std::uint32_t generation);
+  void bury(ConnectionPointer connection);
+  void part(const std::string& why);
 
   void tell(const protocol::StageEvent& event);
   void carry_out(const protocol::StageAction& action);
@@ -121,7 +125,7 @@ class StageProcess final : private transport::Hears, private transport::Accepts,
   void commit(std::uint64_t mini);
   void hand_in_if_due();
   void ship(std::uint64_t micro, bool back);
-  void arrived(const wire::Passed& passed);
+  void tell_of_what_is_here();
   [[nodiscard]] double rate(std::uint64_t mini) const;
   [[nodiscard]] bool is_last() const { return life_->laid.stage + 1 == life_->cut.size(); }
 
@@ -150,19 +154,31 @@ class StageProcess final : private transport::Hears, private transport::Accepts,
   std::optional<Instant> alone_since_;
   bool ended_ = false;
   std::uint32_t attempts_ = 0;  // answers meant for an earlier one are ignored
+  std::uint64_t lives_ = 0;     // the same for what one Lay set going
   std::optional<std::string> job_;
   std::optional<StageKit> kit_;
   std::unique_ptr<StageDesk> desk_;
   ConnectionPointer chief_;
   std::unique_ptr<transport::Acceptor> acceptor_;
-  std::map<const transport::Connection*, ConnectionPointer> neighbours_;
-  std::map<std::uint32_t, transport::Connection*> early_;  // by generation: the stage before was quicker than the conductor
+  struct Neighbour {
+    ConnectionPointer connection;
+    bool came = false;                 // to us: a stage before, or somebody who will say so
+    std::optional<wire::Couple> said;  // may be for a generation that the conductor has not told us of yet
+  };
+  std::map<const transport::Connection*, Neighbour> neighbours_;
   std::optional<Life> life_;
-  std::optional<Instant> continues_;                              // the part that has just ended: the next one begins where it ended
-  std::map<std::uint64_t, std::shared_ptr<const void>> leaving_;  // what is under way, by ticket
+  std::optional<Instant> continues_;  // the part that has just ended: the next one begins where it ended
+  /// What is under way, by connection and ticket: read until it is sent or the connection is destroyed.
+  std::map<const transport::Connection*, std::map<std::uint64_t, std::shared_ptr<const void>>> leaving_;
   std::uint64_t next_ticket_ = 0;
-  std::map<const transport::Connection*, std::uint64_t> landing_;  // values of the slice that is under way on it
-  std::vector<std::byte> waste_;                                   // where what nobody wants any more lands
+  /// Where the slice that is under way on a connection lands: written until it is here or the connection is destroyed, whatever we have
+  /// become meanwhile.
+  struct Landing {
+    std::uint64_t values = 0;
+    std::shared_ptr<void> keeps;   // what it lands in; null: nobody wants it
+    std::vector<std::byte> waste;  // then it lands here
+  };
+  std::map<const transport::Connection*, Landing> landing_;
   std::vector<ConnectionPointer> old_;
   std::shared_ptr<bool> alive_;
   TaskThread preparing_;

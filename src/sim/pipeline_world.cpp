@@ -16,7 +16,7 @@ PipelineWorld::PipelineWorld(PipelineWorldOptions options, PipelineNumbers& numb
     : options_(std::move(options)),
       numbers_(numbers),
       trace_(trace),
-      conductor_({options_.problem, options_.cut, options_.reschedule, options_.recut, options_.mini_batches, options_.keep_every, 0}) {
+      conductor_({options_.problem, options_.cut, options_.reschedule, options_.recut, options_.mini_batches, 0}) {
   for (std::uint32_t n = 0; n < options_.cluster.nodes.size(); ++n) devices_.emplace_back(options_.cluster, NodeId{n}, options_.seed);
   group_up_.resize(options_.cluster.groups.size());
   group_down_.resize(options_.cluster.groups.size());

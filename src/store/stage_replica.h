@@ -48,7 +48,7 @@ class StageReplica {
   void commit(std::uint64_t mini, double rate);
 
   [[nodiscard]] const Values& values() const { return values_; }
-  /// All that whoever goes on from here needs.
+  /// All that whoever goes on from here needs, but for the moving norm of clipping, which begins anew.
   [[nodiscard]] StagePart part() const;
   /// Micro-batches whose parameters are still needed, and how many versions of them beside the newest.
   [[nodiscard]] std::size_t kept() const { return used_.size(); }

@@ -265,7 +265,12 @@ struct Lay {
   bool moments{};               // the optimizer's come too
   std::string next;             // where the stage after it listens; empty: there is none
   std::vector<double> parts_s;  // what each part of a micro-batch takes there, as the plan has it: for emulated devices
+  double kept_bytes{};          // by a micro-batch, from its forward until its backward
   Duration training{};          // how long training has gone on
+};
+/// A stage to the conductor: it has heard this Lay, and its part may come. (Slices and messages travel apart, and may overtake each other.)
+struct Laid {
+  std::uint32_t generation{};
 };
 /// So many may be begun. `hand_in`: who has committed them all hands in.
 struct Allow {
@@ -291,14 +296,15 @@ struct Committed {
   std::uint64_t stash_bytes{};  // the most that it kept: activations, and parameters beside the newest
   std::vector<Did> parts;
 };
-/// A stage to the one after it, first thing on a connection.
+/// A stage to the one after it, first thing on a connection; said back when that one is laid out for the same generation.
 struct Couple {
   std::uint32_t generation{};
   std::uint32_t stage{};  // of the one that says so
 };
-/// A stage to the conductor: a neighbour is lost, though you have not said so.
+/// A stage to the conductor: a neighbour is lost, or was never reached, though you have not said so.
 struct Parted {
   std::uint32_t generation{};
+  std::string why;
 };
 /// A run of a stage's numbers as of `mini_batches`, from the conductor or to it; its payload goes beside it.
 struct StageSlice {
@@ -321,12 +327,13 @@ BOOST_DESCRIBE_STRUCT(Aboard, (), (node, address))
 BOOST_DESCRIBE_STRUCT(Section, (), (first, last, node))
 BOOST_DESCRIBE_STRUCT(Lay, (),
                       (generation, stage, sections, micro_batches, most_held, ahead, forwards_first, weights_apart, predicts, clips,
-                       softens, from, allowed, moments, next, parts_s, training))
+                       softens, from, allowed, moments, next, parts_s, kept_bytes, training))
 BOOST_DESCRIBE_STRUCT(Allow, (), (generation, allowed, hand_in))
 BOOST_DESCRIBE_STRUCT(Did, (), (part, micro, version, late, began, ended))
 BOOST_DESCRIBE_STRUCT(Committed, (), (generation, stage, mini_batches, finite, stash_bytes, parts))
 BOOST_DESCRIBE_STRUCT(Couple, (), (generation, stage))
-BOOST_DESCRIBE_STRUCT(Parted, (), (generation))
+BOOST_DESCRIBE_STRUCT(Parted, (), (generation, why))
+BOOST_DESCRIBE_STRUCT(Laid, (), (generation))
 BOOST_DESCRIBE_STRUCT(StageSlice, (), (generation, stage, mini_batches, holding, offset))
 BOOST_DESCRIBE_STRUCT(Passed, (), (generation, micro, back, offset, shape))
 BOOST_DESCRIBE_STRUCT(Enquire, (), (node))
@@ -366,6 +373,6 @@ BOOST_DESCRIBE_STRUCT(Pulled, (), (worker, step, version, slice, bits))
 /// The closed set. A message's place in this list is its kind on the wire: append, never reorder.
 using Message = std::variant<Hello, Contributed, Heartbeat, Leaving, Welcome, Order, Fenced, Stop, Push, Gathered, Apply, Discard, Release,
                              Forget, Pulled, Export, Enquire, Briefing, Attach, Serve, Carried, CarriedAll, Began, Judge, Judged, Cancel,
-                             Echo, Placed, Aboard, Lay, Allow, Committed, Couple, Parted, StageSlice, Passed>;
+                             Echo, Placed, Aboard, Lay, Allow, Committed, Couple, Parted, StageSlice, Passed, Laid>;
 
 }  // namespace motley::wire
