@@ -161,6 +161,31 @@ TEST(Conductor, EndsWhenTheLastModelIsKept) {
   EXPECT_TRUE(told.tell(DeviceGone{0}).empty());
 }
 
+TEST(Conductor, ACheckpointThatHasThemAllIsTheEnd) {
+  ConductorOptions options = four_devices();
+  options.first_mini = options.mini_batches;
+  Told told(options);
+  told.all_come();
+  EXPECT_TRUE(told.conductor.finished());
+}
+
+TEST(Conductor, ACutForWhoHasLeftMeanwhileIsNotLaidOut) {
+  ConductorOptions options = four_devices();
+  options.problem.devices[3].speed = 0.9;  // begins outside, and is wanted when another gets slow
+  options.problem.most_stages = 3;
+  options.cut = {{0, 3, 0}, {3, 6, 1}, {6, 8, 2}};
+  Told told(options);
+  told.all_come();
+  for (std::uint64_t n = 1; n <= 50; ++n)
+    for (std::uint32_t s = 0; s < 3; ++s) told.tell(StageCommitted{1, s, n, s == 0 ? 8 * 0.9 : 8 * 0.09, 8});
+  ASSERT_TRUE(told.allowed.hand_in) << "the first has become ten times as slow";
+  told.tell(DeviceGone{3});
+  for (std::uint64_t n = 51; n <= told.allowed.allowed; ++n) told.all_commit(n);
+  told.tell(ModelKept{told.allowed.allowed});
+  for (const plan::Stage& stage : told.laid.cut) EXPECT_NE(stage.device, 3U);
+  EXPECT_EQ(told.laid.generation, 2U);
+}
+
 TEST(Conductor, AnyEventMeansSomethingInAnyState) {
   Rng rng(5, "conductor");
   for (int i = 0; i < 300; ++i) {
