@@ -53,9 +53,9 @@ class Launch {
   };
 
   Outcome start_chief(bool resume);
-  Outcome start_server(std::uint32_t server);
+  Outcome start_server(std::uint32_t number);
   Outcome start_worker(std::uint32_t node);
-  void server_ended(std::uint32_t server, const run::ChildEnd& end);
+  void server_ended(std::uint32_t number, const run::ChildEnd& end);
   void chief_said(const std::string& line);
   void chief_ended(const run::ChildEnd& end);
   void worker_ended(std::uint32_t node, const run::ChildEnd& end);

@@ -12,13 +12,12 @@ namespace {
 /// Four blocks of a model that is only timed, on nodes of two racks.
 class Pipeline : public testing::Test {
  protected:
-  Pipeline() : folder(std::filesystem::path(testing::TempDir()) / ("motley_pipeline_test_" + std::to_string(getpid()))) {
+  void SetUp() override {
+    folder = std::filesystem::path(testing::TempDir()) / ("motley_pipeline_test_" + std::to_string(getpid()));
     std::filesystem::create_directories(folder);
     write("blocks.toml", blocks);
   }
-  ~Pipeline() override { std::filesystem::remove_all(folder); }
-  Pipeline(const Pipeline&) = delete;
-  Pipeline& operator=(const Pipeline&) = delete;
+  void TearDown() override { std::filesystem::remove_all(folder); }
 
   void write(const std::string& name, const std::string& text) const { std::ofstream(folder / name) << text; }
 

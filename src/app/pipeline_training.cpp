@@ -126,8 +126,8 @@ bool is_pipeline(const policy::StrategySpec& strategy) {
 std::vector<policy::KnobFault> pipeline_knob_faults(const policy::StrategySpec& strategy) {
   std::vector<policy::KnobFault> faults;
   std::vector<std::string_view> taken{"cut", "lr", "momentum"};
-  if (strategy.kind != "naive-mp") taken.push_back("micro_batches");
-  if (strategy.kind == "adapipe") taken.push_back("without");
+  if (strategy.kind != "naive-mp") taken.emplace_back("micro_batches");
+  if (strategy.kind == "adapipe") taken.emplace_back("without");
   using Members = boost::describe::describe_members<policy::Knobs, boost::describe::mod_public>;
   boost::mp11::mp_for_each<Members>([&](auto member) {
     if (!(strategy.knobs.*member.pointer) || std::find(taken.begin(), taken.end(), member.name) != taken.end()) return;

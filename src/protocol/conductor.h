@@ -44,9 +44,9 @@ struct DeviceGone {
 struct WaitedEnough {};
 /// A stage has committed so many, and took so long for so many micro-batches since it said so last.
 struct StageCommitted {
-  std::uint32_t generation;
-  std::uint32_t stage;
-  std::uint64_t mini_batches;
+  std::uint32_t generation{};
+  std::uint32_t stage{};
+  std::uint64_t mini_batches{};
   double busy_s = 0;
   std::uint64_t micro_batches = 0;
 };
@@ -65,16 +65,16 @@ using ConductorEvent = std::variant<DeviceCame, DeviceGone, WaitedEnough, StageC
 enum class Relaid : std::uint8_t { begins, unevenness, newcomer, loss };
 /// Stages of the generation before are no more. Each device of the cut becomes a stage, with the model as it was kept after `from`.
 struct LayOut {
-  std::uint32_t generation;
+  std::uint32_t generation{};
   plan::Cut cut;
   plan::Schedule schedule;
-  std::uint64_t from;
-  std::uint64_t allowed;
+  std::uint64_t from{};
+  std::uint64_t allowed{};
   Relaid why{};
 };
 /// To every stage of this generation. Whoever has committed `allowed` and is to hand in does so.
 struct AllowMore {
-  std::uint64_t allowed;
+  std::uint64_t allowed{};
   bool hand_in = false;
 };
 /// So many are committed by every stage.

@@ -17,7 +17,7 @@ constexpr std::chrono::milliseconds farewell_time{500};  // for stages to take t
 constexpr std::chrono::milliseconds doubt{300};          // between who lost a neighbour and who has died
 constexpr std::uint32_t most_partings = 10;              // in a row: these nodes do not reach each other
 
-std::string_view reason(protocol::Relaid why) {
+std::string_view reason_of(protocol::Relaid why) {
   switch (why) {
     case protocol::Relaid::begins: return "training begins";
     case protocol::Relaid::unevenness: return "stages have become uneven";
@@ -83,8 +83,8 @@ void ConductorProcess::accepted(std::unique_ptr<transport::Connection> connectio
   held.start(*this);
 }
 
-void ConductorProcess::refused(const std::string& address, const std::string& why) {
-  hooks_.log(fmt::format("refused {}: {}", address, why));
+void ConductorProcess::refused(const std::string& address, const std::string& reason) {
+  hooks_.log(fmt::format("refused {}: {}", address, reason));
 }
 
 ConductorProcess::Link* ConductorProcess::link_of_device(std::uint32_t device) {
@@ -236,7 +236,7 @@ void ConductorProcess::lay_out(const protocol::LayOut& laid) {
   incoming_.clear();
   told_until_.assign(cut_.size(), Instant{trained()});
   peak_stash_bytes_.resize(std::max(peak_stash_bytes_.size(), cut_.size()));
-  hooks_.log(fmt::format("{}: {} stages from mini-batch {}{}", reason(laid.why), cut_.size(), laid.from,
+  hooks_.log(fmt::format("{}: {} stages from mini-batch {}{}", reason_of(laid.why), cut_.size(), laid.from,
                          lost > 0 ? fmt::format("; {} are done again", lost) : ""));
   wire::Lay lay;
   lay.generation = generation_;

@@ -210,7 +210,7 @@ class PipelineProcesses : public testing::Test {
     made.first_pause = std::chrono::milliseconds(1);
     made.patience = std::chrono::hours(1);
     stages[node] = std::make_unique<StageProcess>(io, std::move(made), prepare, [](const std::string&) {});
-    stages[node]->start([this, node](Outcome how) {
+    stages[node]->start([this, node](const Outcome& how) {
       EXPECT_TRUE(how.ok()) << how.error().message;
       ended.push_back(node);
     });
