@@ -49,8 +49,8 @@ using StageEvent = std::variant<StageStarted, InputHere, GradientHere, PartDone,
 /// Compute this; one at a time. Forward: with the parameters as they are now, `late` updates before those that it is for; they must be kept
 /// for the other two parts.
 struct RunPart {
-  plan::Part part;
-  std::uint64_t micro;
+  plan::Part part{};
+  std::uint64_t micro{};
   std::uint32_t late = 0;
 };
 /// To the next stage.

@@ -166,7 +166,7 @@ void StageProcess::part(const std::string& why) {
 void StageProcess::lay(const wire::Lay& laid) {
   drop_life();
   drop_neighbours_before(laid.generation);
-  life_.emplace();
+  life_ = Life{};
   Life& life = *life_;
   life.laid = laid;
   for (const wire::Section& section : laid.sections) life.cut.push_back({section.first, section.last, section.node});

@@ -15,8 +15,6 @@
 namespace motley::sim {
 namespace {
 
-using plan::Part;
-
 constexpr double third = 0.01;
 
 /// As many equal blocks as devices, links that cost nothing unless said.
