@@ -267,7 +267,7 @@ TEST_F(PipelineProcesses, EndWithTheSameBitsOnEmulatedDevicesAndLinks) {
 }
 
 TEST_F(PipelineProcesses, AStageWhosePartComesLateFindsWhatCameBeforeIt) {
-  ballast = std::uint64_t{1} << 24U;
+  ballast = std::uint64_t{1} << 23U;
   start_all();
   ASSERT_TRUE(is_over());
   expect_good_end();
