@@ -122,12 +122,18 @@ adapipe() {
   local uniform=naive-mp:cut=uniform,gpipe:micro_batches=8:cut=uniform,pipedream:cut=uniform
   local -a timing=(--set 'model.kind="none"' --set model.values=400000 --set 'data.kind="none"' --set data.samples=40000
     --set job.max_epochs=1 --set 'pipeline.profile="examples/profiles/24-equal.toml"')
+  local -a eight=() four turns=()
   begin adapipe "adapipe: a model cut across unlike devices, with every device busy"
+  for cell in 0 1 2 3 4 5 6 7; do eight+=(--set cluster.node.$cell.jitter=0.2); done
+  four=("${eight[@]:0:8}")
+  for cell in 0 2 4 6; do turns+=(--set "cluster.node.$cell.group=\"left\"" --set "cluster.node.$((cell + 1)).group=\"right\""); done
   for cell in pipe4-hom-cheap pipe4-hom-heavy pipe4-4421-cheap pipe4-4421-heavy pipe8-hom-cheap pipe8-hom-heavy pipe8-8w-cheap pipe8-8w-heavy; do
     time_alone adapipe adapipe-24-$cell "24 blocks, time alone: $cell" 3 examples/$cell.toml $uniform,$all "${timing[@]}"
     lanes adapipe adapipe-24-$cell 9
+    local -a jitter=("${eight[@]}")
+    [[ $cell == pipe8-* ]] || jitter=("${four[@]}")
     time_alone adapipe adapipe-24j-$cell "24 blocks, time alone, devices that jitter: $cell" 3 examples/$cell.toml $uniform,$all "${timing[@]}" \
-      --set cluster.node.0.jitter=0.2 --set cluster.node.1.jitter=0.2
+      "${jitter[@]}"
   done
   for cell in pipe4-hom-heavy pipe4-4421-heavy pipe8-hom-heavy pipe8-8w-heavy; do
     compare adapipe adapipe-$cell "Eight blocks that learn: $cell" 5 examples/$cell.toml $uniform,pipedream:micro_batches=8:cut=uniform,adapipe
@@ -140,6 +146,11 @@ adapipe() {
     "adapipe:lr=0.06,$(without adapipe:lr=0.06 predict clipping soften | cut -d, -f2-)"
   compare adapipe adapipe-parts "What each part buys: pipe4-hom-heavy" 3 examples/pipe4-hom-heavy.toml \
     "$(without adapipe predict clipping soften defer caps)"
+  for cell in 4 1; do
+    time_alone adapipe adapipe-slices-$cell "What slices buy ($cell to a micro-batch) where stages share uplinks: pipe8-8w-heavy, nodes by turns on two hosts" 3 \
+      examples/pipe8-8w-heavy.toml pipedream:cut=uniform,2bw:micro_batches=8:cut=uniform,adapipe:cut=uniform,adapipe "${timing[@]}" "${eight[@]}" \
+      "${turns[@]}" --set pipeline.slices=$cell
+  done
   finish adapipe
 }
 

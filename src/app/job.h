@@ -23,6 +23,7 @@ struct PipelineSpec {
   std::vector<std::uint32_t> boundaries;  // of a cut by hand: the first block of each stage after the first
   std::uint32_t stages = 0;               // at most; 0: as many as there are nodes
   std::uint32_t micro_batches = 0;        // 0: four for each node, or two where that is faster
+  std::uint32_t slices = 4;               // in which an output or a gradient travels
   std::filesystem::path profile;  // empty: the model's arithmetic is counted; "equal": all blocks take as long; "measured": as long as here
 };
 

@@ -27,6 +27,7 @@ void read_pipeline(Reader section, Job& job) {
   if (spec.micro_batches > job.global_batch)
     section.complain_found("micro_batches", std::to_string(spec.micro_batches),
                            "at most " + std::to_string(job.global_batch) + " (batch.global: a micro-batch has a sample at least)");
+  section.integer("slices", spec.slices, between(1, 1024), "pieces in which a micro-batch's outputs and gradients travel");
   std::string profile;
   section.text(
       "profile", profile,

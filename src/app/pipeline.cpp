@@ -182,8 +182,11 @@ Outcome same_blocks(const Job& job, const Material& material, std::size_t found)
 }  // namespace
 
 void add_devices(const cluster::Spec& cluster, plan::Problem& problem) {
+  for (const cluster::Group& group : cluster.groups)
+    problem.uplinks.push_back({group.uplink.up_bytes_per_second, group.uplink.down_bytes_per_second});
   for (const cluster::Node& node : cluster.nodes) {
-    problem.devices.push_back({node.name, node.samples_per_second, static_cast<double>(node.memory_bytes), seconds(node.overhead)});
+    problem.devices.push_back(
+        {node.name, node.samples_per_second, static_cast<double>(node.memory_bytes), seconds(node.overhead), node.group});
     std::vector<plan::Between>& row = problem.links.emplace_back();
     for (const cluster::Node& other : cluster.nodes) row.push_back(between_nodes(cluster, node, other));
   }

@@ -82,6 +82,7 @@ Result<RunResult> simulate_pipeline(const Job& job, const Material& material, co
                             .keep_every = batches.evaluate_every,
                             .mini_batches = batches.count,
                             .samples = batches.samples,
+                            .slices = job.pipeline.slices,
                             .seed = options.seed},
                            model.numbers ? static_cast<sim::PipelineNumbers&>(*model.numbers) : none, tee);
   const sim::PipelineEnding ending = world.run();

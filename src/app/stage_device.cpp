@@ -45,6 +45,7 @@ Result<run::StageKit> prepare_stage(const std::string& job_text, const std::stri
   kit.replica.seed = job->seed;
   kit.mini_batches = batches.count;
   kit.keep_every = batches.evaluate_every;
+  kit.slices = job->pipeline.slices;
   const int threads = found->device == cluster::DeviceKind::cpu ? std::max(found->device_index, 1) : 1;
   kit.make = [job, material, threads](const plan::Cut& cut, std::uint32_t stage) -> Result<std::unique_ptr<store::StageSource>> {
     learn::use_threads(threads);  // of the thread that computes

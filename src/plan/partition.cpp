@@ -23,6 +23,10 @@ double stage_s(const Problem& problem, const Sums& sums, const Stage& stage) {
   return plan::stage_s(problem.devices[stage.device], sums.work_s(stage.first, stage.last));
 }
 
+bool same_place(const Problem& problem, std::uint32_t a, std::uint32_t b) {
+  return problem.devices[a].uplink && problem.devices[a].uplink == problem.devices[b].uplink;
+}
+
 /// The table of exact(): one cell for each set of devices, the first of them and the first block.
 class Table {
  public:
@@ -44,12 +48,17 @@ class Table {
 
 }  // namespace
 
-std::optional<Cut> exact(const Problem& problem) {
+std::optional<Cut> exact(const Problem& problem, Return back) {
   check(problem.devices.size() <= most_devices_exact, "the exact search is for few devices");
   const auto devices = static_cast<std::uint32_t>(problem.devices.size());
   const auto blocks = static_cast<std::uint32_t>(problem.blocks.size());
   const Sums sums(problem.blocks);
   Table table(devices, blocks);
+  // By device: those of its uplink, none where returning is allowed.
+  std::vector<std::uint32_t> beside(devices, 0);
+  for (std::uint32_t d = 0; d < devices && back == Return::never; ++d)
+    for (std::uint32_t e = 0; e < devices; ++e)
+      if (same_place(problem, d, e)) beside[d] |= 1U << e;
   double best = never;
   std::uint32_t best_set = 0;
   std::uint32_t best_device = 0;
@@ -71,6 +80,7 @@ std::optional<Cut> exact(const Problem& problem) {
           if (own >= cell.time || !fits(problem, sums, stage, held)) break;  // only grows with j
           for (std::uint32_t e = 0; e < devices; ++e) {
             if ((rest >> e & 1U) == 0) continue;
+            if ((rest & beside[d]) != 0 && (beside[d] >> e & 1U) == 0) continue;  // some of them would come later
             const double time = std::max({own, link_s(problem, j, d, e), table.at(rest, e, j).time});
             if (time < cell.time) cell = {time, j, e};
           }
@@ -149,13 +159,13 @@ class Pass {
 /// Down from a cut that is known to the best for its order, to one part in 10,000.
 Cut refine(const Problem& problem, Pass& pass, std::span<const std::uint32_t> order, Cut cut) {
   constexpr double precision = 1e-4;
-  double high = cost_of(problem, cut).slot_s;
+  double high = cost_of(problem, cut).alone_s;
   double low = 0;
   while (high - low > precision * high) {
     const double middle = (low + high) / 2;
     if (auto better = pass.under(middle, order)) {
       cut = std::move(*better);
-      high = cost_of(problem, cut).slot_s;
+      high = cost_of(problem, cut).alone_s;
     } else {
       low = middle;
     }
@@ -243,10 +253,21 @@ std::optional<Cut> best_for_order(const Problem& problem, std::span<const std::u
 
 namespace {
 
+/// Devices of one uplink one after the other, the uplinks in the order of their first.
+std::vector<std::uint32_t> together(const Problem& problem, const std::vector<std::uint32_t>& order) {
+  std::vector<std::uint32_t> sorted;
+  for (const std::uint32_t device : order) {
+    const auto last = std::find_if(sorted.rbegin(), sorted.rend(), [&](std::uint32_t other) { return same_place(problem, device, other); });
+    sorted.insert(last == sorted.rend() ? sorted.end() : last.base(), device);
+  }
+  return sorted;
+}
+
 /// Moves from this order on, as long as they help.
-std::optional<Cut> climb(const Problem& problem, Pass& pass, std::vector<std::uint32_t> order) {
+std::optional<Cut> climb(const Problem& problem, Pass& pass, std::vector<std::uint32_t> order, Return back) {
   constexpr int moves = 2000;
   constexpr double clearly = 1 - 1e-4;
+  if (back == Return::never) order = together(problem, order);
   if (order.size() > problem.stages()) order.resize(problem.stages());
   std::optional<Cut> best = any_for_order(pass, order);
   while (!best && order.size() > 1) {  // fewer stages hold fewer micro-batches
@@ -255,40 +276,61 @@ std::optional<Cut> climb(const Problem& problem, Pass& pass, std::vector<std::ui
   }
   if (!best) return std::nullopt;
   best = refine(problem, pass, order, std::move(*best));
-  double time = cost_of(problem, *best).slot_s;
+  double time = cost_of(problem, *best).alone_s;
   std::vector<std::uint32_t> unused = others(problem, order);
   Dice dice;
   for (int move = 0; move < moves; ++move) {
     std::vector<std::uint32_t> moved = neighbour(order, unused, dice);
     for (int more = move % 3; more > 0; --more) moved = neighbour(moved, others(problem, moved), dice);  // what no single move reaches
+    if (back == Return::never && moved != together(problem, moved)) continue;
     auto cut = pass.under(time * clearly, moved);
     if (!cut) continue;
     order = std::move(moved);
     unused = others(problem, order);
     best = refine(problem, pass, order, std::move(*cut));
-    time = cost_of(problem, *best).slot_s;
+    time = cost_of(problem, *best).alone_s;
   }
   return best;
 }
 
 }  // namespace
 
-std::optional<Cut> heuristic(const Problem& problem) {
+std::optional<Cut> heuristic(const Problem& problem, Return back) {
   const Sums sums(problem.blocks);
   Pass pass(problem, sums);
   std::vector<std::uint32_t> by_speed(problem.devices.size());
   std::iota(by_speed.begin(), by_speed.end(), 0U);
   std::stable_sort(by_speed.begin(), by_speed.end(),
                    [&](std::uint32_t a, std::uint32_t b) { return problem.devices[a].speed > problem.devices[b].speed; });
-  std::optional<Cut> best = climb(problem, pass, greedy_chain(problem));
-  std::optional<Cut> other = climb(problem, pass, by_speed);
-  const bool better = other && (!best || cost_of(problem, *other).slot_s < cost_of(problem, *best).slot_s);
+  std::optional<Cut> best = climb(problem, pass, greedy_chain(problem), back);
+  std::optional<Cut> other = climb(problem, pass, by_speed, back);
+  const bool better = other && (!best || cost_of(problem, *other).alone_s < cost_of(problem, *best).alone_s);
   return better ? other : best;
 }
 
+namespace {
+
+/// The same with only so much of each uplink for who crosses it.
+Problem as_if_crossed(Problem problem, double times) {
+  for (std::uint32_t d = 0; d < problem.devices.size(); ++d)
+    for (std::uint32_t e = 0; e < problem.devices.size(); ++e)
+      if (problem.devices[d].uplink != problem.devices[e].uplink) problem.links[d][e].bytes_per_second /= times;
+  return problem;
+}
+
+}  // namespace
+
 Found find(const Problem& problem) {
   Found found;
-  found.cut = problem.devices.size() <= most_devices_exact ? exact(problem) : heuristic(problem);
+  const auto search = problem.devices.size() <= most_devices_exact ? exact : heuristic;
+  found.cut = search(problem, Return::allowed);
+  const auto offer = [&](std::optional<Cut> other) {
+    if (other && cost_of(problem, *other).slot_s < cost_of(problem, *found.cut).slot_s) found.cut = std::move(other);
+  };
+  if (found.cut && !problem.uplinks.empty() && cost_of(problem, *found.cut).slot_s > cost_of(problem, *found.cut).alone_s) {
+    offer(search(problem, Return::never));
+    for (const double crossings : {2.0, 3.0}) offer(search(as_if_crossed(problem, crossings), Return::allowed));
+  }
   if (found.cut) return found;
   // Named in the refusal: the uniform cut's stage that misses its memory by the most.
   found.why.nearest = uniform(problem);

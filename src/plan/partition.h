@@ -8,6 +8,9 @@
 //   Beyond: an order of the devices (a greedy chain along the fastest links; by speed), then swaps, shifts, devices left out and taken in;
 //   each move
 //     is judged by one pass that asks whether a cut under the best time so far exists, and by bisection when it does.
+//   Uplinks that several devices share are what neither knows of. So where the best order shares some they search again: among
+//   orders that never come back to a place they have left, where nobody shares, and among all with links between places as slow as if each
+//   were crossed twice or thrice. What is fastest with all that crosses its uplinks wins.
 // Cost: exact O(2^P P^2 n^2); the heuristic O(P n) for each pass.
 #pragma once
 #include <cstdint>
@@ -32,16 +35,19 @@ struct Found {
 
 inline constexpr std::size_t most_devices_exact = 10;
 
-/// The best there is. At most most_devices_exact devices.
-[[nodiscard]] std::optional<Cut> exact(const Problem& problem);
+/// Whether the stages may come back to an uplink's devices once they have left them.
+enum class Return : std::uint8_t { allowed, never };
+
+/// The best there is if no uplink is shared. At most most_devices_exact devices.
+[[nodiscard]] std::optional<Cut> exact(const Problem& problem, Return back = Return::allowed);
 
 /// The best cut for stages on these devices in this order, all of them used. None: nothing fits.
 [[nodiscard]] std::optional<Cut> best_for_order(const Problem& problem, std::span<const std::uint32_t> order);
 
-/// A good one for many devices; the same for the same problem.
-[[nodiscard]] std::optional<Cut> heuristic(const Problem& problem);
+/// A good one for many devices, if no uplink is shared; the same for the same problem.
+[[nodiscard]] std::optional<Cut> heuristic(const Problem& problem, Return back = Return::allowed);
 
-/// exact() or heuristic(), whichever suits.
+/// exact() or heuristic(), whichever suits, with what shared uplinks take.
 [[nodiscard]] Found find(const Problem& problem);
 
 /// As many blocks for each, the devices in their own order: what most systems do. At most as many stages as blocks.

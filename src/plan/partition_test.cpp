@@ -150,6 +150,65 @@ TEST(Exact, DoesNotCutWhereTheLinkIsTooSlow) {
   EXPECT_NE(exact(problem)->front().last, 2U);
 }
 
+/// Devices by turns on two hosts, each with an uplink that carries one block's output in `crossing_s`.
+Problem two_hosts(std::uint32_t blocks, std::uint32_t devices, double crossing_s) {
+  Problem problem = equal_blocks(blocks, std::vector<double>(devices, 1));
+  problem.uplinks.assign(2, {1 / crossing_s, 1 / crossing_s});
+  for (std::uint32_t d = 0; d < devices; ++d) {
+    problem.devices[d].uplink = d % 2;
+    for (std::uint32_t e = 0; e < devices; ++e)
+      if (e % 2 != d % 2) problem.links[d][e].bytes_per_second = 1 / crossing_s;
+  }
+  return problem;
+}
+
+TEST(Cost, WhoeverCrossesAnUplinkWaitsForAllThatDo) {
+  const Problem problem = two_hosts(4, 4, 2);
+  const Cost by_turns = cost_of(problem, uniform(problem));
+  // 0 -> 1 and 2 -> 3 leave the first host, and so do the gradients from 2 back to 1: three at once.
+  EXPECT_EQ(by_turns.link_s, (std::vector<double>{6, 6, 6}));
+  EXPECT_DOUBLE_EQ(by_turns.slot_s, 6);
+  EXPECT_DOUBLE_EQ(by_turns.alone_s, 3);
+  const Cost once = cost_of(problem, {{0, 1, 0}, {1, 2, 2}, {2, 3, 1}, {3, 4, 3}});
+  EXPECT_DOUBLE_EQ(once.slot_s, 3);
+  EXPECT_DOUBLE_EQ(once.link_s[1], 2);
+}
+
+TEST(Find, GoesFromHostToHostOnceWhereUplinksAreShared) {
+  for (const std::uint32_t devices : {8U, 16U}) {
+    const Problem problem = two_hosts(devices, devices, 2);
+    const auto found = find(problem);
+    EXPECT_DOUBLE_EQ(cost_of(problem, *found.cut).slot_s, 3) << devices;
+    EXPECT_EQ(found.cut->size(), devices);
+  }
+}
+
+TEST(Find, IsNearTheBestWhereUplinksAreShared) {
+  Rng rng(9, "plans");
+  int best = 0;
+  for (int i = 0; i < 200; ++i) {
+    Problem problem = random_problem(rng, 3 + static_cast<std::uint32_t>(rng.below(4)), 4, i % 3 == 0);
+    problem.uplinks.resize(2);
+    for (Uplink& uplink : problem.uplinks) uplink = {0.3 + rng.uniform(), 0.3 + rng.uniform()};
+    for (Device& device : problem.devices) device.uplink = rng.below(2);
+    for (std::size_t d = 0; d < 4; ++d)
+      for (std::size_t e = 0; e < 4; ++e) {
+        const auto [from, to] = std::pair(*problem.devices[d].uplink, *problem.devices[e].uplink);
+        double& bandwidth = problem.links[d][e].bytes_per_second;
+        if (from != to)
+          bandwidth = std::min({bandwidth, problem.uplinks[from].up_bytes_per_second, problem.uplinks[to].down_bytes_per_second});
+      }
+    const auto found = find(problem);
+    const BruteForce all(problem);
+    ASSERT_EQ(found.cut.has_value(), std::isfinite(all.best)) << i;
+    if (!found.cut) continue;
+    const double ratio = cost_of(problem, *found.cut).slot_s / all.best;
+    EXPECT_LE(ratio, 1.5) << i;
+    best += ratio < 1 + 1e-9 ? 1 : 0;
+  }
+  EXPECT_GE(best, 150);
+}
+
 TEST(Uniform, HasAStageForEachDeviceOrBlock) {
   EXPECT_EQ(uniform(equal_blocks(10, {1, 1, 1, 1})), (Cut{{0, 2, 0}, {2, 4, 1}, {4, 7, 2}, {7, 10, 3}}));
   EXPECT_EQ(uniform(equal_blocks(2, {1, 1, 1})).size(), 2U);

@@ -20,6 +20,37 @@ double link_s(const Problem& problem, std::uint32_t last, std::uint32_t from, st
   return problem.blocks[last - 1].output_bytes / problem.links[from][to].bytes_per_second;
 }
 
+namespace {
+
+/// Whoever crosses an uplink waits for all that cross it the same way: outputs go forth, as many bytes of gradients come back.
+void share_uplinks(const Problem& problem, const Cut& cut, std::vector<double>& link_s) {
+  struct Bytes {
+    double up = 0;
+    double down = 0;
+  };
+  std::vector<Bytes> crossing(problem.uplinks.size());
+  const auto each_way = [&](auto&& visit) {  // (boundary, uplink that is left, uplink that is entered)
+    for (std::size_t s = 0; s + 1 < cut.size(); ++s) {
+      const auto here = problem.devices[cut[s].device].uplink;
+      const auto there = problem.devices[cut[s + 1].device].uplink;
+      if (here == there) continue;
+      visit(s, here, there);
+      visit(s, there, here);
+    }
+  };
+  each_way([&](std::size_t s, auto left, auto entered) {
+    const double bytes = problem.blocks[cut[s].last - 1].output_bytes;
+    if (left) crossing[*left].up += bytes;
+    if (entered) crossing[*entered].down += bytes;
+  });
+  each_way([&](std::size_t s, auto left, auto entered) {
+    if (left) link_s[s] = std::max(link_s[s], crossing[*left].up / problem.uplinks[*left].up_bytes_per_second);
+    if (entered) link_s[s] = std::max(link_s[s], crossing[*entered].down / problem.uplinks[*entered].down_bytes_per_second);
+  });
+}
+
+}  // namespace
+
 Cost cost_of(const Problem& problem, const Cut& cut) {
   check(sound(problem, cut), "a cut holds every block once");
   const Sums sums(problem.blocks);
@@ -33,8 +64,14 @@ Cost cost_of(const Problem& problem, const Cut& cut) {
     if (memory > 0 && cost.bytes.back() > memory) cost.full.push_back(s);
     if (s + 1 < count) cost.link_s.push_back(link_s(problem, last, device, cut[s + 1].device));
   }
-  for (const auto* times : {&cost.stage_s, &cost.link_s})
-    for (const double time : *times) cost.slot_s = std::max(cost.slot_s, time);
+  const auto slowest = [&cost] {
+    double time = *std::max_element(cost.stage_s.begin(), cost.stage_s.end());
+    for (const double link : cost.link_s) time = std::max(time, link);
+    return time;
+  };
+  cost.alone_s = slowest();
+  share_uplinks(problem, cut, cost.link_s);
+  cost.slot_s = slowest();
   return cost;
 }
 

@@ -3,6 +3,7 @@
 #pragma once
 #include <algorithm>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -23,12 +24,19 @@ struct Block {
 
 struct Device {
   std::string name;
-  double speed = 1;         // block times are divided by it
-  double memory_bytes = 0;  // 0: no limit
-  double overhead_s = 0;    // of each micro-batch beside its blocks, a third for each part
+  double speed = 1;                        // block times are divided by it
+  double memory_bytes = 0;                 // 0: no limit
+  double overhead_s = 0;                   // of each micro-batch beside its blocks, a third for each part
+  std::optional<std::size_t> uplink = {};  // what lies between it and devices of another one, or of none
 };
 
-/// What lies between two devices, one way; the other way, and those to others, are apart from it.
+/// What all devices of one place (a host, a rack) share on their way to others.
+struct Uplink {
+  double up_bytes_per_second = 0;
+  double down_bytes_per_second = 0;
+};
+
+/// What lies between two devices, one way; the other way, and those to others, are apart from it but for uplinks.
 struct Between {
   double bytes_per_second = 0;
   double latency_s = 0;
@@ -38,7 +46,8 @@ struct Problem {
   std::vector<Block> blocks;                // at least one
   std::vector<Device> devices;              // at least one
   std::vector<std::vector<Between>> links;  // [from][to]
-  std::uint32_t most_stages = 0;            // 0: as many as there are devices and blocks
+  std::vector<Uplink> uplinks;
+  std::uint32_t most_stages = 0;  // 0: as many as there are devices and blocks
   /// The most stages that a cut can have.
   [[nodiscard]] std::uint32_t stages() const {
     const auto all = static_cast<std::uint32_t>(std::min(blocks.size(), devices.size()));
@@ -64,9 +73,10 @@ using Cut = std::vector<Stage>;  // every block once, in order; every device at 
 /// What a cut costs.
 struct Cost {
   std::vector<double> stage_s;      // of one micro-batch, all three parts
-  std::vector<double> link_s;       // from each stage but the last to the next, one way
+  std::vector<double> link_s;       // from each stage but the last to the next, the longer way; with what others send over its uplinks
   std::vector<double> bytes;        // of memory, by stage
   double slot_s = 0;                // the slowest of all those: one micro-batch comes out in this time at best
+  double alone_s = 0;               // the same if no uplink were shared
   std::vector<std::uint32_t> full;  // stages that do not fit their device's memory
 };
 [[nodiscard]] Cost cost_of(const Problem& problem, const Cut& cut);

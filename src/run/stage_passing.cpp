@@ -67,7 +67,7 @@ void StageProcess::ship(std::uint64_t micro, bool back) {
   auto held = std::make_shared<const Activation>(std::move(found->second));
   made.erase(found);
   if (to == nullptr) return;
-  constexpr std::size_t slices = 4;  // of each, at least: the first is on the wire while the last is copied
+  const std::size_t slices = kit_->slices;
   const std::size_t largest = std::max<std::size_t>(1, options_.transport.slice_bytes / sizeof(float));
   const std::size_t piece = std::clamp<std::size_t>((held->values.size() + slices - 1) / slices, 1, largest);
   for (std::size_t at = 0; at < held->values.size(); at += piece) {

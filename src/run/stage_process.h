@@ -38,6 +38,7 @@ struct StageKit {
   store::StageReplicaOptions replica;  // less what depends on the stage
   std::uint64_t mini_batches = 0;
   std::uint64_t keep_every = 1;
+  std::uint32_t slices = 4;  // at least, in which an output or a gradient travels: the first is on the wire while the last is copied
   /// What this stage of a cut computes; called on the desk's thread. And where it lies in the model.
   std::function<Result<std::unique_ptr<store::StageSource>>(const plan::Cut&, std::uint32_t stage)> make;
   std::function<store::StagePlace(const plan::Cut&, std::uint32_t stage)> place;

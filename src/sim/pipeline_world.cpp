@@ -16,10 +16,9 @@ PipelineWorld::PipelineWorld(PipelineWorldOptions options, PipelineNumbers& numb
     : options_(std::move(options)),
       numbers_(numbers),
       trace_(trace),
-      conductor_({options_.problem, options_.cut, options_.reschedule, options_.recut, options_.mini_batches, 0}) {
+      conductor_({options_.problem, options_.cut, options_.reschedule, options_.recut, options_.mini_batches, 0}),
+      ways_(options_.cluster, options_.slices) {
   for (std::uint32_t n = 0; n < options_.cluster.nodes.size(); ++n) devices_.emplace_back(options_.cluster, NodeId{n}, options_.seed);
-  group_up_.resize(options_.cluster.groups.size());
-  group_down_.resize(options_.cluster.groups.size());
 }
 
 void PipelineWorld::make_stages(std::uint64_t from) {
@@ -37,8 +36,7 @@ void PipelineWorld::make_stages(std::uint64_t from) {
     kept_bytes_.push_back(sums.kept_bytes(first, last));
     parameter_bytes_.push_back(sums.parameter_bytes(first, last));
   }
-  forth_.assign(count, now_);
-  back_.assign(count, now_);
+  ways_.lay(problem, cut_);
   versions_.assign(count, {});
   measured_.assign(count, {});
   handed_in_.assign(count, from);
@@ -62,6 +60,9 @@ PipelineEnding PipelineWorld::run() {
                      },
                      [&](const GradientArrives& e) {
                        if (e.generation == generation_) tell(e.stage, protocol::GradientHere{e.micro});
+                     },
+                     [&](const SliceThrough& e) {
+                       if (e.generation == generation_) through(e.way);
                      },
                      [&](const ModelLoaded& e) {
                        if (e.generation != generation_) return;
@@ -172,12 +173,10 @@ void PipelineWorld::carry_out(std::uint32_t stage, const protocol::StageAction& 
   const plan::Problem& problem = options_.problem;
   std::visit(match{[&](const protocol::RunPart& a) { begin(stage, a); },
                    [&](const protocol::ShipOutput& a) {
-                     const double bytes = problem.blocks[cut_[stage].last - 1].output_bytes;
-                     queue_.at(travel(stage, stage + 1, bytes), OutputArrives{generation_, stage + 1, a.micro});
+                     ship(PipelineWays::forth(stage), a.micro, problem.blocks[cut_[stage].last - 1].output_bytes);
                    },
                    [&](const protocol::ShipGradient& a) {
-                     const double bytes = problem.blocks[cut_[stage].first - 1].output_bytes;
-                     queue_.at(travel(stage, stage - 1, bytes), GradientArrives{generation_, stage - 1, a.micro});
+                     ship(PipelineWays::back(stage - 1), a.micro, problem.blocks[cut_[stage].first - 1].output_bytes);
                    },
                    [&](const protocol::CommitMiniBatch& a) { commit(stage, a.mini); }},
              action);
@@ -254,25 +253,19 @@ void PipelineWorld::hand_in(std::uint32_t stage) {
   tell(protocol::ModelKept{done});
 }
 
-/// When the last byte is there. A way is taken for as long as the bytes take on its narrowest part.
-Instant PipelineWorld::travel(std::uint32_t from_stage, std::uint32_t to_stage, double bytes) {
-  const std::uint32_t from = cut_[from_stage].device;
-  const std::uint32_t to = cut_[to_stage].device;
-  const plan::Between& link = options_.problem.links[from][to];
-  Instant& way = to_stage > from_stage ? forth_[from_stage] : back_[to_stage];
-  std::vector<Instant*> taken{&way};
-  const auto from_group = options_.cluster.nodes[from].group;
-  const auto to_group = options_.cluster.nodes[to].group;
-  if (from_group != to_group) {
-    if (from_group) taken.push_back(&group_up_[*from_group]);
-    if (to_group) taken.push_back(&group_down_[*to_group]);
-  }
-  Instant start = now_;
-  for (const Instant* free : taken) start = std::max(start, *free);
-  const Instant through = start + from_seconds(bytes / link.bytes_per_second);
-  for (Instant* free : taken) *free = through;
+void PipelineWorld::ship(std::size_t way, std::uint64_t micro, double bytes) {
   ending_.bytes += static_cast<std::uint64_t>(bytes);
-  return through + from_seconds(link.latency_s);
+  if (const auto when = ways_.send(now_, way, micro, bytes)) queue_.at(*when, SliceThrough{generation_, way});
+}
+
+void PipelineWorld::through(std::size_t way) {
+  const PipelineWays::Passed passed = ways_.through(now_, way);
+  const auto stage = static_cast<std::uint32_t>(way / 2);
+  if (passed.arrives && way == PipelineWays::forth(stage))
+    queue_.at(*passed.arrives, OutputArrives{generation_, stage + 1, passed.micro});
+  else if (passed.arrives)
+    queue_.at(*passed.arrives, GradientArrives{generation_, stage, passed.micro});
+  if (passed.next) queue_.at(*passed.next, SliceThrough{generation_, way});
 }
 
 void PipelineWorld::report(trace::Event event) {

@@ -1,8 +1,7 @@
 // A simulated pipeline: the real stage machines, driven by a virtual clock over modelled devices and links. Like sim/world.h it turns the
 // crank and holds no decision; same options and seed, same trace.
 //
-// Between neighbours there is a way forth and a way back, each first-in-first-out, each at its bandwidth and latency; neighbours in
-// different groups share their groups' uplinks with whoever else crosses them. A device does one part at a time, with its node's jitter and
+// What stages send each other travels as sim/pipeline_ways.h says. A device does one part at a time, with its node's jitter and
 // slow spells. What a part takes is its blocks' time (plan::Problem) on that device. Who is which stage, when the model is cut anew and
 // where all go on when a device dies is the conductor's business (protocol/conductor.h); it hears and is heard at once.
 #pragma once
@@ -20,6 +19,7 @@
 #include "protocol/conductor.h"
 #include "protocol/stage.h"
 #include "sim/event_queue.h"
+#include "sim/pipeline_ways.h"
 #include "trace/event.h"
 
 namespace motley::sim {
@@ -68,6 +68,7 @@ struct PipelineWorldOptions {
   std::uint64_t keep_every = 50;                                        // mini-batches
   std::uint64_t mini_batches = 0;
   std::uint64_t samples = 0;  // of a mini-batch
+  std::uint32_t slices = 4;   // in which an output or a gradient travels, see sim/pipeline_ways.h
   std::uint64_t seed = 0;
 };
 
@@ -106,6 +107,10 @@ class PipelineWorld {
     std::uint32_t stage;
     std::uint64_t micro;
   };
+  struct SliceThrough {  // a way
+    std::uint32_t generation;
+    std::size_t way;
+  };
   struct ModelLoaded {  // on the stages of this generation
     std::uint32_t generation;
     std::uint64_t allowed;
@@ -113,7 +118,7 @@ class PipelineWorld {
   struct FaultStrikes {
     std::size_t fault;
   };
-  using What = std::variant<PartEnds, OutputArrives, GradientArrives, ModelLoaded, FaultStrikes>;
+  using What = std::variant<PartEnds, OutputArrives, GradientArrives, SliceThrough, ModelLoaded, FaultStrikes>;
 
   void tell(const protocol::ConductorEvent& event);
   void carry_out(const protocol::ConductorAction& action);
@@ -127,7 +132,8 @@ class PipelineWorld {
   void ended(const PartEnds& part);
   void commit(std::uint32_t stage, std::uint64_t mini);
   void hand_in(std::uint32_t stage);
-  [[nodiscard]] Instant travel(std::uint32_t from_stage, std::uint32_t to_stage, double bytes);
+  void ship(std::size_t way, std::uint64_t micro, double bytes);
+  void through(std::size_t way);
   void weigh(std::uint32_t stage);
   void report(trace::Event event);
 
@@ -141,8 +147,6 @@ class PipelineWorld {
   std::vector<std::vector<double>> part_s_;  // [stage][part]
   std::vector<double> kept_bytes_;           // by stage, of a micro-batch
   std::vector<double> parameter_bytes_;      // by stage
-  std::vector<Instant> forth_, back_;        // [stage]: when its way to the next, and from it, is free
-  std::vector<Instant> group_up_, group_down_;
   /// Which parameters a forward used: after so many updates, and whether they were where momentum would lead from there.
   struct Used {
     std::uint64_t committed = 0;
@@ -152,6 +156,7 @@ class PipelineWorld {
   std::vector<std::map<std::uint64_t, Used>> versions_;  // [stage]: of each micro-batch kept
   PipelineEnding ending_;
   protocol::Conductor conductor_;
+  PipelineWays ways_;
   plan::Cut cut_;  // empty while nothing is laid out
   plan::Schedule schedule_;
   std::uint32_t generation_ = 0;
