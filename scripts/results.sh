@@ -140,12 +140,12 @@ adapipe() {
   done
   for cell in 0.01 0.03; do
     compare adapipe adapipe-rate-$cell "In step and ahead, rate $cell: pipe4-hom-heavy" 5 examples/pipe4-hom-heavy.toml \
-      "1f1b:lr=$cell:micro_batches=8,adapipe:lr=$cell"
+      "1f1b:lr=$cell:micro_batches=8,adapipe:lr=$cell" --set job.max_epochs=3
   done
   compare adapipe adapipe-fast "At three times the rate" 3 examples/pipe4-hom-heavy.toml \
-    "adapipe:lr=0.06,$(without adapipe:lr=0.06 predict clipping soften | cut -d, -f2-)"
+    "adapipe:lr=0.06,$(without adapipe:lr=0.06 predict clipping soften | cut -d, -f2-)" --set job.max_epochs=3
   compare adapipe adapipe-parts "What each part buys: pipe4-hom-heavy" 3 examples/pipe4-hom-heavy.toml \
-    "$(without adapipe predict clipping soften defer caps)"
+    "$(without adapipe predict clipping soften defer caps)" --set job.max_epochs=3
   for cell in 4 1; do
     time_alone adapipe adapipe-slices-$cell "What slices buy ($cell to a micro-batch) where stages share uplinks: pipe8-8w-heavy, nodes by turns on two hosts" 3 \
       examples/pipe8-8w-heavy.toml pipedream:cut=uniform,2bw:micro_batches=8:cut=uniform,adapipe:cut=uniform,adapipe "${timing[@]}" "${eight[@]}" \

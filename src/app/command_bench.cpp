@@ -9,7 +9,9 @@
 #include <utility>
 
 #include "app/bench.h"
+#include "app/bench_mixed.h"
 #include "app/commands.h"
+#include "app/job_arguments.h"
 
 namespace motley::app {
 namespace {
@@ -21,6 +23,50 @@ void print(const boost::json::object& figures, bool json) {
   }
   for (const auto& [key, value] : figures)
     fmt::print("{:<40} {:.6g}\n", std::string_view(key.data(), key.size()), value.to_number<double>());
+}
+
+void add_mixed(CLI::App& bench, int& exit_code) {
+  struct Asked {
+    MixedOptions options;
+    bool json = false;
+  };
+  auto asked = std::make_shared<Asked>();
+  CLI::App* command = bench.add_subcommand("mixed", "unlike devices together, beside the sum of what each does alone");
+  MixedOptions& options = asked->options;
+  command->add_option("--partitions", options.partitions, "percent of the GPU for each; without one, samples/s of emulated devices")
+      ->delimiter(',')
+      ->check(CLI::Range(1, 100));
+  command->add_option("--model", options.model, "kind of model")->capture_default_str();
+  command->add_option("--precision", options.precision, "fp32, tf32 or bf16")->capture_default_str();
+  command->add_option("--strategies", options.strategies, "which, with their knobs")->delimiter(',');
+  command->add_option("--global", options.global_batch, "samples of a global batch")->check(CLI::Range(1, 1 << 20))->capture_default_str();
+  command->add_option("--seconds", options.seconds, "of each measurement")->check(CLI::Range(0.1, 600.0))->capture_default_str();
+  command->add_flag("--emulated", options.emulated, "emulated devices even where there is a GPU");
+  command->add_option("--set", options.overrides, "KEY=VALUE of the job");
+  command->add_flag("--json", asked->json, "print one JSON object on stdout and nothing else there");
+  command->callback([asked, &exit_code] {
+    const auto figures = bench_mixed(asked->options);
+    if (!figures) {
+      exit_code = fail(figures.error());
+      return;
+    }
+    if (asked->json) fmt::print("{}\n", boost::json::serialize(*figures));
+    exit_code = ExitCode::done;
+  });
+}
+
+/// What bench mixed starts; of no use by itself.
+void add_alone(CLI::App& bench, int& exit_code) {
+  struct Asked {
+    std::string job, node;
+    std::uint32_t batch = 1;
+  };
+  auto asked = std::make_shared<Asked>();
+  CLI::App* command = bench.add_subcommand("alone", "")->group("");
+  command->add_option("job", asked->job)->required();
+  command->add_option("--node", asked->node)->required();
+  command->add_option("--batch", asked->batch)->required();
+  command->callback([asked, &exit_code] { exit_code = compute_alone(asked->job, asked->node, asked->batch); });
 }
 
 }  // namespace
@@ -46,6 +92,8 @@ void add_bench(CLI::App& app, int& exit_code) {
       exit_code = ExitCode::done;
     });
   }
+  add_mixed(*command, exit_code);
+  add_alone(*command, exit_code);
 }
 
 }  // namespace motley::app

@@ -33,6 +33,7 @@ class Serving {
   Outcome prepare();
   Outcome open_door();
   Outcome open_folder();
+  Outcome make_judge(const Material& material);
   Result<run::Judgement> evaluate(std::span<const float> values);
   void log(const std::string& sentence) { screen_ ? screen_->say(sentence) : fmt::print(stderr, "{}\n", sentence); }
   void repaint();
@@ -47,6 +48,7 @@ class Serving {
   std::filesystem::path path_;
   std::unique_ptr<RunFolder> folder_;
   std::optional<Screen> screen_;
+  std::unique_ptr<Learning> judge_;  // evaluates; none: training_->learning does
   std::unique_ptr<run::ChiefProcess> chief_;
   boost::asio::steady_timer painter_{pump_};
   boost::asio::signal_set signals_{pump_, SIGINT, SIGTERM};
@@ -63,6 +65,7 @@ Outcome Serving::prepare() {
   if (!training->learning)
     return bad_input(fmt::format("{}: model.kind: found \"none\", expected a model: a real cluster trains one", job_.file.string()));
   training_.emplace(std::move(*training));
+  if (const Outcome made = make_judge(*material); !made) return made.error();
   training_->chief.checkpoint_every = arguments_.checkpoint_every;
   training_->chief.start_deadline = start_patience;
 
@@ -87,9 +90,21 @@ Outcome Serving::prepare() {
   return Done{};
 }
 
+/// Where workers compute on a GPU and this machine has one too, the model is judged there.
+Outcome Serving::make_judge(const Material& material) {
+  for (const cluster::Node& node : job_.cluster.nodes) {
+    if (node.device != cluster::DeviceKind::cuda || node.device_index >= learn::gpus()) continue;
+    auto learner = learn::make_learner(job_.model, material.data, {.cuda = true, .index = node.device_index});
+    if (!learner) return learner.error();
+    judge_ = std::make_unique<Learning>(std::move(*learner));
+    break;
+  }
+  return Done{};
+}
+
 Result<run::Judgement> Serving::evaluate(std::span<const float> values) {
   try {
-    const store::Loss loss = training_->learning->evaluate(values);
+    const store::Loss loss = (judge_ ? *judge_ : *training_->learning).evaluate(values);
     const double samples = static_cast<double>(std::max<std::uint64_t>(loss.samples, 1));
     return run::Judgement{static_cast<double>(loss.correct) / samples, loss.sum / samples};
   } catch (const std::exception& failure) {  // torch

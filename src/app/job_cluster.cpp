@@ -88,6 +88,9 @@ Node read_device_and_link(Reader& section, const Spec& spec, const Link& default
   read_device(section, node);
   section.number("samples_per_second", node.samples_per_second, above(0).no_less_than(1e-3).no_more_than(1e12),
                  "samples the device finishes per second", required);
+  section.integer("gpu_percent", node.gpu_percent, between(1, 100), "of the GPU's multiprocessors, by NVIDIA's multi-process service");
+  if (node.gpu_percent > 0 && node.device != DeviceKind::cuda)
+    section.complain("gpu_percent", "no such key beside a device that is no GPU", "device = \"cuda:0\"");
   read_seconds(section, "overhead_s", node.overhead, at_least(0), "seconds of every step, whatever its size");
   section.bytes("memory", node.memory_bytes, at_least(0).no_more_than(1e15), "of the device; 0 sets no limit");
   section.number("jitter", node.jitter, between(0, 3), "deviation of the log-normal factor on each step's time");

@@ -10,8 +10,9 @@ using namespace std::string_view_literals;
 using store::OptimizerKind;
 using Schedule = policy::ScheduleSpec::Kind;
 
-constexpr std::array model_kinds{"mlp"sv, "cnn"sv, "resnet20"sv, "vgg11"sv, "transformer"sv, "none"sv};
-constexpr std::array data_kinds{"fashion-mnist"sv, "mnist"sv, "cifar10"sv, "cifar100"sv, "text"sv, "synthetic"sv, "none"sv};
+constexpr std::array model_kinds{"mlp"sv, "cnn"sv, "resnet18"sv, "resnet20"sv, "vgg11"sv, "transformer"sv, "none"sv};
+constexpr std::array data_kinds{"fashion-mnist"sv, "mnist"sv, "cifar10"sv, "cifar100"sv, "text"sv, "synthetic"sv, "noise"sv, "none"sv};
+constexpr std::array precisions{"fp32"sv, "tf32"sv, "bf16"sv};
 constexpr std::array splits{"shuffled"sv, "by-label"sv};
 constexpr std::array evaluations{"test"sv, "validation"sv};
 constexpr std::array optimizers{Named{"sgd"sv, OptimizerKind::sgd}, Named{"adamw"sv, OptimizerKind::adamw}};
@@ -31,7 +32,7 @@ void read_timing_data(Reader& section, Job& job) {
 void read_real_data(Reader& section, Job& job) {
   section.choice("kind", job.data.kind, data_kinds);
   if (job.data.kind == "none") section.complain("kind", "the data set of the model", "only model.kind = \"none\" goes without one");
-  section.integer("samples", job.data.samples, between(4, 1e8), "synthetic: training samples");
+  section.integer("samples", job.data.samples, between(4, 1e8), "synthetic, noise: training samples");
 }
 
 }  // namespace
@@ -42,7 +43,8 @@ void read_model(Reader section, Job& job) {
   section.integers("hidden", job.model.hidden, between(1, 1e6), 64, "mlp: widths between input and classes");
   section.integer("width", job.model.width, between(1, 65536), "channels of the first block, or the transformer's embedding");
   section.integer("depth", job.model.depth, between(1, 1000),
-                  "transformer: blocks (2); resnet20: units of each layer (3); vgg11: how often each convolution comes (1)");
+                  "transformer: blocks (2); resnet18, resnet20: units of each layer (2, 3); vgg11: how often each convolution comes (1)");
+  section.choice("precision", job.model.precision, precisions);
   section.integer("heads", job.model.heads, between(1, 1024), "transformer: heads of attention");
   section.integer("values", job.timing_values, at_least(1).no_more_than(1e11), "kind \"none\": how many values the model has",
                   job.timing_only ? required : Presence::optional);
@@ -64,7 +66,8 @@ void read_data(Reader section, Job& job) {
   section.choice("evaluate", job.data.evaluate, evaluations);
   section.choice("split", job.data.split, splits);
   section.integer("features", job.data.features, between(1, 1e6), "synthetic: inputs");
-  section.integer("classes", job.data.classes, between(2, 1e6), "synthetic: classes");
+  section.integer("classes", job.data.classes, between(2, 1e6), "synthetic, noise: classes");
+  section.integers("picture", job.data.picture, between(1, 65536), 3, "noise: channels, height and width");
   section.integer("context", job.data.context, between(1, 65536), "text: characters a model sees at once");
   section.finish();
 }

@@ -49,6 +49,11 @@ Result<Launched> Launch::run() {
   if (mkdtemp(pattern.data()) == nullptr) return world_failed(fmt::format("{}: a folder for sockets cannot be made", pattern));
   socket_folder_ = pattern;
   address_ = fmt::format("unix:{}/chief", pattern);
+  if (shares_gpus(job_)) {
+    auto started = GpuShares::start();
+    if (!started) return started.error();
+    gpu_shares_ = std::move(*started);
+  }
   if (const Outcome started = start_chief(options_.resume); !started) return started.error();
   wait_for_signals();
   pump_.run();
@@ -94,6 +99,7 @@ Outcome Launch::start_chief(bool resume) {
   if (resume) child.command.emplace_back("--resume");
   if (options_.require_target) child.command.emplace_back("--require-target");
   child.inherit_errors = true;
+  if (gpu_shares_) child.environment = gpu_shares_->environment(0);
   ++chief_.lives;
   auto started = run::Child::start(
       pump_, child, {[this](const std::string& line) { chief_said(line); }, [this](const run::ChildEnd& end) { chief_ended(end); }});
@@ -182,6 +188,8 @@ Outcome Launch::start_worker(std::uint32_t n) {
   }
   const std::string threads = std::to_string(node.device == cluster::DeviceKind::cpu ? std::max(node.device_index, 1) : 1);
   child.environment = {{"OMP_NUM_THREADS", threads}, {"OPENBLAS_NUM_THREADS", threads}};
+  if (gpu_shares_)
+    for (auto& variable : gpu_shares_->environment(node.gpu_percent)) child.environment.push_back(std::move(variable));
   auto started = run::Child::start(pump_, child,
                                    {[this, n](const std::string& line) { workers_[n].log << line << std::endl; },
                                     [this, n](const run::ChildEnd& end) { worker_ended(n, end); }});

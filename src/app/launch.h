@@ -12,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "app/gpu_shares.h"
 #include "app/job.h"
 #include "base/result.h"
 #include "run/child.h"
@@ -69,6 +70,7 @@ class Launch {
 
   const Job& job_;
   LaunchOptions options_;
+  std::unique_ptr<GpuShares> gpu_shares_;  // if any node has one
   boost::asio::io_context pump_;
   boost::asio::signal_set signals_;
   std::filesystem::path socket_folder_;

@@ -96,15 +96,16 @@ Result<run::WorkerKit> prepare_worker(const std::string& job_text, const std::st
     if (chosen->kind == cluster::DeviceKind::cuda) node.device_index = chosen->number;
     if (chosen->samples_per_second > 0) node.samples_per_second = chosen->samples_per_second;
   }
-  if (node.device == cluster::DeviceKind::cuda)
-    return bad_input(
-        fmt::format("{}: device: found cuda:{}, expected cpu or emulated: this build computes on the CPU", name, node.device_index));
-
   const auto material = load_material(*job);
   if (!material) return material.error();
   auto training = make_training(*job, *material, job->strategy);
   if (!training) return training.error();
   if (!training->learning) return bad_input("the chief's job: model.kind: found \"none\", expected a model");
+  if (node.device == cluster::DeviceKind::cuda) {
+    auto on_gpu = learn::make_learner(job->model, material->data, {.cuda = true, .index = node.device_index});
+    if (!on_gpu) return Error{on_gpu.error()};
+    training->learning = std::make_unique<Learning>(std::move(*on_gpu));
+  }
 
   run::WorkerKit kit;
   kit.desk.source = std::make_unique<OnItsThread>(std::move(training->learning), threads);

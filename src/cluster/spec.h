@@ -29,6 +29,7 @@ struct Node {
   std::string name;  // unique in the cluster
   DeviceKind device = DeviceKind::emulated;
   int device_index = 0;            // cuda: which one; cpu: threads, 0 stands for one
+  int gpu_percent = 0;             // cuda: of its multiprocessors; 0: all of them
   double samples_per_second = 0;   // beyond the overhead
   Duration overhead{};             // per step, whatever its size
   std::uint64_t memory_bytes = 0;  // 0: no limit

@@ -6,6 +6,7 @@
 #include "learn/cifar.h"
 #include "learn/dataset.h"
 #include "learn/idx.h"
+#include "learn/noise.h"
 
 namespace motley::learn {
 
@@ -41,12 +42,14 @@ Result<std::shared_ptr<const DataSet>> load(const DataSpec& spec) {
                                  spec.kind, spec.evaluate));
   if (spec.kind == "fashion-mnist")
     return share(load_idx(spec.path.empty() ? "/usr/share/datasets/fashion-mnist" : spec.path, fashion_remedy, judge_on));
+  if (spec.kind == "noise") return share(make_noise(spec));
   if (spec.kind == "synthetic") return share(make_synthetic(spec, judge_on));
   for (const std::string_view kind : {"mnist", "cifar10", "cifar100", "text"})
     if (spec.kind == kind) return load_files(spec, judge_on);
-  return bad_input(fmt::format(
-      "cannot load data: found kind = \"{}\", expected fashion-mnist, mnist, cifar10, cifar100, text or synthetic; change [data] kind",
-      spec.kind));
+  return bad_input(
+      fmt::format("cannot load data: found kind = \"{}\", expected fashion-mnist, mnist, cifar10, cifar100, text, synthetic or noise; "
+                  "change [data] kind",
+                  spec.kind));
 }
 
 std::uint64_t training_samples(const DataSet& data) { return data.size(Part::training); }

@@ -13,12 +13,21 @@
 namespace motley::learn {
 
 struct ModelSpec {
-  std::string kind = "mlp";                    // mlp | cnn | resnet20 | vgg11 | transformer
+  std::string kind = "mlp";                    // mlp | cnn | resnet18 | resnet20 | vgg11 | transformer
   std::vector<std::uint64_t> hidden{128, 64};  // mlp: widths between input and classes
-  std::uint64_t width = 16;  // cnn, resnet20, vgg11: channels of the first block; transformer: embedding width, a multiple of heads
-  std::uint64_t depth = 0;   // 0: as usual. transformer: blocks (2); resnet20: units of each of its layers (3: 20 layers in all, 9 make
-                             // resnet56); vgg11: how often each of its convolutions comes (1)
-  std::uint64_t heads = 4;   // transformer
+  std::uint64_t width = 0;         // 0: as usual, 64 for resnet18 and 16 for others. cnn, resnets, vgg11: channels of the first block;
+                                   // transformer: embedding width, a multiple of heads
+  std::uint64_t depth = 0;         // 0: as usual. transformer: blocks (2); resnet18, resnet20: units of each of their layers (2; 3, and 9
+                                   // make resnet56); vgg11: how often each of its convolutions comes (1)
+  std::uint64_t heads = 4;         // transformer
+  std::string precision = "fp32";  // what a GPU multiplies in: fp32 | tf32 | bf16 (weights and activations; norms, sums and updates stay
+                                   // in floats). A CPU always computes in fp32.
+};
+
+/// Where a learner computes.
+struct Place {
+  bool cuda = false;
+  int index = 0;  // of the GPU
 };
 
 enum class TensorKind {
@@ -94,9 +103,14 @@ class Learner {
   virtual StepResult evaluate(std::span<const float> values) = 0;
 };
 
-/// A model that does not fit its data (a transformer on images) is refused with what fits.
+/// A model that does not fit its data (a transformer on images) is refused with what fits; a place that is not there, with what is.
+/// On a GPU equal arguments give nearly equal values, not equal bits: its library chooses among algorithms.
+Result<std::unique_ptr<Learner>> make_learner(const ModelSpec& spec, std::shared_ptr<const DataSet> data, const Place& place);
+/// On the CPU.
 Result<std::unique_ptr<Learner>> make_learner(const ModelSpec& spec, std::shared_ptr<const DataSet> data);
 
+/// GPUs that torch can use.
+[[nodiscard]] int gpus();
 /// True when this binary was built with torch.
 [[nodiscard]] bool available();
 /// "libtorch 1.13.0, OpenBLAS 0.3.21 for Cooperlake, 2 threads", or why there is none. For `motley doctor`.

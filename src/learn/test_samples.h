@@ -22,8 +22,8 @@ inline LabelledPictures random_pictures(const PictureFormat& format, std::size_t
   return made;
 }
 
-inline std::shared_ptr<const DataSet> small_pictures(std::size_t training = 64, std::size_t evaluation = 150) {
-  const PictureFormat format{2, 8, 8, 3};
+inline std::shared_ptr<const DataSet> small_pictures(std::size_t training = 64, std::size_t evaluation = 150, std::int64_t side = 8) {
+  const PictureFormat format{2, side, side, 3};
   return std::make_shared<DataSet>(
       Pictures(format, random_pictures(format, training, Rng(1, "training")), random_pictures(format, evaluation, Rng(1, "evaluation"))));
 }

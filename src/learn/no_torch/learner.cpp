@@ -14,6 +14,9 @@ Error without_torch(const ModelSpec& spec) {
 }  // namespace
 
 Result<std::unique_ptr<Learner>> make_learner(const ModelSpec& spec, std::shared_ptr<const DataSet>) { return without_torch(spec); }
+Result<std::unique_ptr<Learner>> make_learner(const ModelSpec& spec, std::shared_ptr<const DataSet>, const Place&) {
+  return without_torch(spec);
+}
 
 Result<std::vector<std::unique_ptr<StageLearner>>> make_stages(const ModelSpec& spec, const std::shared_ptr<const DataSet>&,
                                                                std::span<const std::uint32_t>) {
@@ -21,6 +24,8 @@ Result<std::vector<std::unique_ptr<StageLearner>>> make_stages(const ModelSpec& 
 }
 
 bool available() { return false; }
+
+int gpus() { return 0; }
 
 std::string describe_backend() { return "built without torch: real gradients need a build with -DMOTLEY_TORCH=ON"; }
 

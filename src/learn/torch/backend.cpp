@@ -1,6 +1,10 @@
 // What torch and its BLAS are on this machine, and how many threads they may take.
+#include "learn/torch/backend.h"
+
+#include <ATen/Context.h>
 #include <ATen/Parallel.h>
 #include <ATen/Version.h>
+#include <c10/core/impl/VirtualGuardImpl.h>
 #include <dlfcn.h>
 #include <fmt/format.h>
 #include <torch/version.h>
@@ -32,7 +36,19 @@ std::string describe_blas() {
 
 bool available() { return true; }
 
-std::string describe_backend() { return fmt::format("libtorch {}, {}, {} threads", TORCH_VERSION, describe_blas(), at::get_num_threads()); }
+int gpus() { return at::hasCUDA() ? static_cast<int>(c10::impl::VirtualGuardImpl(at::kCUDA).deviceCount()) : 0; }
+
+void use_precision(const std::string& precision) {
+  at::Context& context = at::globalContext();
+  context.setAllowTF32CuBLAS(precision != "fp32");
+  context.setAllowTF32CuDNN(precision != "fp32");
+  context.setBenchmarkCuDNN(true);
+}
+
+std::string describe_backend() {
+  return fmt::format("libtorch {}, {}, {} threads, {}", TORCH_VERSION, describe_blas(), at::get_num_threads(),
+                     gpus() == 0 ? "no GPU" : fmt::format("{} GPU{}", gpus(), gpus() == 1 ? "" : "s"));
+}
 
 void use_threads(int count) {
   at::set_num_threads(count);

@@ -26,6 +26,7 @@ struct Slot {
   std::vector<std::int64_t> shape;
   TensorKind kind{};
   Init init;
+  bool exact{};  // stays in floats where weights are rounded to fewer bits: norms
   at::Tensor tensor;
 };
 
@@ -43,11 +44,11 @@ class Block {
   [[nodiscard]] std::deque<Slot>& slots() { return slots_; }
 
   /// Declares a tensor, in forward order; the reference stays good as long as the block and is bound before the first forward.
-  const at::Tensor& parameter(std::string name, std::vector<std::int64_t> shape, Init init) {
-    return slots_.push_back({std::move(name), std::move(shape), TensorKind::parameter, init, {}}), slots_.back().tensor;
+  const at::Tensor& parameter(std::string name, std::vector<std::int64_t> shape, Init init, bool exact = false) {
+    return slots_.push_back({std::move(name), std::move(shape), TensorKind::parameter, init, exact, {}}), slots_.back().tensor;
   }
   const at::Tensor& statistic(std::string name, std::vector<std::int64_t> shape, Init init) {
-    return slots_.push_back({std::move(name), std::move(shape), TensorKind::statistic, init, {}}), slots_.back().tensor;
+    return slots_.push_back({std::move(name), std::move(shape), TensorKind::statistic, init, true, {}}), slots_.back().tensor;
   }
 
  private:

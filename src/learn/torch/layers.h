@@ -33,15 +33,27 @@ struct Conv3x3 {
   std::int64_t stride;
 };
 
+/// 1x1, without a bias: another number of channels, and every other pixel at stride 2.
+struct Conv1x1 {
+  Conv1x1(Block& in, const std::string& name, std::int64_t from, std::int64_t to, std::int64_t stride_)
+      : weight(in.parameter(name + "weight", {to, from, 1, 1}, he(before_nothing, from))), stride(stride_) {}
+  at::Tensor operator()(const at::Tensor& x) const {
+    const std::vector<std::int64_t> steps{stride, stride};
+    return at::conv2d(x, weight, {}, at::IntArrayRef(steps));
+  }
+  const at::Tensor& weight;
+  std::int64_t stride;
+};
+
 struct BatchNorm {
   BatchNorm(Block& in, const std::string& name, std::int64_t channels)
-      : weight(in.parameter(name + "weight", {channels}, {1, 0})),
-        bias(in.parameter(name + "bias", {channels}, {})),
+      : weight(in.parameter(name + "weight", {channels}, {1, 0}, /*exact=*/true)),
+        bias(in.parameter(name + "bias", {channels}, {}, /*exact=*/true)),
         mean(in.statistic(name + "running_mean", {channels}, {})),
         variance(in.statistic(name + "running_var", {channels}, {1, 0})) {}
   at::Tensor operator()(const at::Tensor& x, Mode mode) const {
     constexpr double momentum = 0.1, epsilon = 1e-5;  // torch's own defaults
-    return at::batch_norm(x, weight, bias, mean, variance, mode == Mode::training, momentum, epsilon, /*cudnn_enabled=*/false);
+    return at::batch_norm(x, weight, bias, mean, variance, mode == Mode::training, momentum, epsilon, /*cudnn_enabled=*/true);
   }
   const at::Tensor& weight;
   const at::Tensor& bias;
@@ -51,8 +63,11 @@ struct BatchNorm {
 
 struct LayerNorm {
   LayerNorm(Block& in, const std::string& name, std::int64_t width)
-      : weight(in.parameter(name + "weight", {width}, {1, 0})), bias(in.parameter(name + "bias", {width}, {})) {}
-  at::Tensor operator()(const at::Tensor& x) const { return at::layer_norm(x, weight.sizes(), weight, bias); }
+      : weight(in.parameter(name + "weight", {width}, {1, 0}, /*exact=*/true)),
+        bias(in.parameter(name + "bias", {width}, {}, /*exact=*/true)) {}
+  at::Tensor operator()(const at::Tensor& x) const {
+    return at::layer_norm(x.to(at::kFloat), weight.sizes(), weight, bias).to(x.scalar_type());
+  }
   const at::Tensor& weight;
   const at::Tensor& bias;
 };

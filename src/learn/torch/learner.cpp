@@ -10,7 +10,9 @@
 
 #include "learn/dataset.h"
 #include "learn/loss.h"
+#include "learn/torch/backend.h"
 #include "learn/torch/batch.h"
+#include "learn/torch/device_learner.h"
 #include "learn/torch/learners.h"
 #include "learn/torch/models.h"
 #include "learn/torch/network.h"
@@ -97,13 +99,14 @@ class TorchLearner final : public Learner {
   at::Tensor logits_gradient_;
 };
 
-Result<std::unique_ptr<Learner>> learner_of(const ModelSpec& spec, std::shared_ptr<const DataSet> data,
-                                            TorchLearner::MakeNetwork make_network) {
+/// `make` makes a learner of a model.
+template <class Make>
+Result<std::unique_ptr<Learner>> learner_of(const ModelSpec& spec, const std::shared_ptr<const DataSet>& data, Make make) {
   auto model = make_model(spec, data->shape());
   if (!model) return model.error();
   const std::uint64_t values = model->shape.values();
   try {
-    return std::unique_ptr<Learner>(std::make_unique<TorchLearner>(std::move(*model), make_network, std::move(data)));
+    return std::unique_ptr<Learner>(make(std::move(*model)));
   } catch (const std::exception& failure) {  // the one border to torch's exceptions when a model is made: memory, mostly
     return world_failed(fmt::format("cannot make the model \"{}\" of {} values: torch says: {}", spec.kind, values, failure.what()));
   }
@@ -111,14 +114,43 @@ Result<std::unique_ptr<Learner>> learner_of(const ModelSpec& spec, std::shared_p
 
 std::unique_ptr<Network> dense(Model& model) { return dense_network(model.shape); }
 
+Result<std::unique_ptr<Learner>> on_cpu(const ModelSpec& spec, const std::shared_ptr<const DataSet>& data,
+                                        TorchLearner::MakeNetwork make_network) {
+  return learner_of(spec, data, [&](Model model) { return std::make_unique<TorchLearner>(std::move(model), make_network, data); });
+}
+
+Result<std::unique_ptr<Learner>> on_device(const ModelSpec& spec, const std::shared_ptr<const DataSet>& data, at::Device device) {
+  return learner_of(spec, data, [&](Model model) {
+    Measured measured;
+    auto twin = on_cpu(spec, data, graph_network);  // counts what a step takes
+    if (twin) measured = {(*twin)->activation_bytes_per_sample(), (*twin)->profile()};
+    return device_learner(std::move(model), std::move(measured), data, device, spec.precision == "bf16");
+  });
+}
+
 }  // namespace
 
 Result<std::unique_ptr<Learner>> make_learner(const ModelSpec& spec, std::shared_ptr<const DataSet> data) {
-  return learner_of(spec, std::move(data), spec.kind == "mlp" ? dense : graph_network);
+  return on_cpu(spec, data, spec.kind == "mlp" ? dense : graph_network);
+}
+
+Result<std::unique_ptr<Learner>> make_learner(const ModelSpec& spec, std::shared_ptr<const DataSet> data, const Place& place) {
+  if (!place.cuda) return make_learner(spec, std::move(data));
+  if (place.index >= gpus())
+    return world_failed(
+        fmt::format("device: found cuda:{}, expected a GPU that torch can use: {}; choose a cpu, or build against a torch "
+                    "with CUDA on a machine that has one",
+                    place.index, gpus() == 0 ? "there is none" : fmt::format("there are {}, counted from 0", gpus())));
+  use_precision(spec.precision);
+  return on_device(spec, data, at::Device(at::kCUDA, static_cast<at::DeviceIndex>(place.index)));
 }
 
 Result<std::unique_ptr<Learner>> make_autograd_learner(const ModelSpec& spec, std::shared_ptr<const DataSet> data) {
-  return learner_of(spec, std::move(data), graph_network);
+  return on_cpu(spec, data, graph_network);
+}
+
+Result<std::unique_ptr<Learner>> make_device_learner(const ModelSpec& spec, std::shared_ptr<const DataSet> data) {
+  return on_device(spec, data, at::kCPU);
 }
 
 }  // namespace motley::learn

@@ -16,7 +16,15 @@ constexpr std::uint64_t max_width = 65'536;
 constexpr std::uint64_t max_layers = 256;
 constexpr std::uint64_t max_values = std::uint64_t{1} << 30;  // 4 GiB of floats, several times over while training
 
-bool wants_pictures(const ModelSpec& spec) { return spec.kind == "cnn" || spec.kind == "vgg11" || spec.kind == "resnet20"; }
+bool wants_pictures(const ModelSpec& spec) {
+  return spec.kind == "cnn" || spec.kind == "vgg11" || spec.kind == "resnet18" || spec.kind == "resnet20";
+}
+
+/// What was left open is as usual.
+ModelSpec completed(ModelSpec spec) {
+  if (spec.width == 0) spec.width = spec.kind == "resnet18" ? 64 : 16;
+  return spec;
+}
 
 Error refuse(const ModelSpec& spec, std::string_view found, std::string_view expected, std::string_view change) {
   return bad_input(
@@ -39,9 +47,10 @@ Outcome sizes_within_bounds(const ModelSpec& spec) {
 Outcome fits(const ModelSpec& spec, const SampleShape& data) {
   if (data.text && spec.kind != "transformer") return refuse(spec, describe(data), "kind = \"transformer\" for text", "kind");
   if (!data.text && spec.kind == "transformer")
-    return refuse(spec, describe(data), "text; for pictures kind = \"mlp\", \"cnn\", \"resnet20\" or \"vgg11\"", "kind");
-  if (wants_pictures(spec) && (data.height < 8 || data.width < 8))
-    return refuse(spec, describe(data), "pictures of 8x8 or more; for others kind = \"mlp\"", "kind");
+    return refuse(spec, describe(data), "text; for pictures kind = \"mlp\", \"cnn\", \"resnet18\", \"resnet20\" or \"vgg11\"", "kind");
+  const std::int64_t least = spec.kind == "resnet18" ? 16 : 8;  // it halves them one time more
+  if (wants_pictures(spec) && (data.height < least || data.width < least))
+    return refuse(spec, describe(data), fmt::format("pictures of {0}x{0} or more; for others kind = \"mlp\"", least), "kind");
   return Done{};
 }
 
@@ -72,12 +81,13 @@ Model lay_out(Blocks blocks, std::uint32_t first_block) {
   return model;
 }
 
-Result<Model> make_model(const ModelSpec& spec, const SampleShape& data) {
+Result<Model> make_model(const ModelSpec& wanted, const SampleShape& data) {
+  const ModelSpec spec = completed(wanted);
   using Make = Blocks (*)(const ModelSpec&, const SampleShape&);
-  constexpr std::pair<std::string_view, Make> known[] = {
-      {"mlp", mlp}, {"cnn", cnn}, {"resnet20", resnet20}, {"vgg11", vgg11}, {"transformer", transformer}};
+  constexpr std::pair<std::string_view, Make> known[] = {{"mlp", mlp},           {"cnn", cnn},     {"resnet18", resnet18},
+                                                         {"resnet20", resnet20}, {"vgg11", vgg11}, {"transformer", transformer}};
   const auto* entry = std::find_if(std::begin(known), std::end(known), [&](const auto& k) { return k.first == spec.kind; });
-  if (entry == std::end(known)) return refuse(spec, "that kind", "mlp, cnn, resnet20, vgg11 or transformer", "kind");
+  if (entry == std::end(known)) return refuse(spec, "that kind", "mlp, cnn, resnet18, resnet20, vgg11 or transformer", "kind");
   if (auto ok = sizes_within_bounds(spec); !ok) return ok.error();
   if (auto ok = fits(spec, data); !ok) return ok.error();
   Model model = lay_out(entry->second(spec, data));

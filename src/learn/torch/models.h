@@ -24,6 +24,7 @@ void fill_initial(const Model& model, std::uint64_t seed, std::span<float> value
 Blocks mlp(const ModelSpec& spec, const SampleShape& data);
 Blocks cnn(const ModelSpec& spec, const SampleShape& data);
 Blocks vgg11(const ModelSpec& spec, const SampleShape& data);
+Blocks resnet18(const ModelSpec& spec, const SampleShape& data);
 Blocks resnet20(const ModelSpec& spec, const SampleShape& data);
 Blocks transformer(const ModelSpec& spec, const SampleShape& data);
 

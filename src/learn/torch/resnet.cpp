@@ -1,5 +1,7 @@
 // ResNet-20 for small pictures (He et al. 2016, section 4.2): one convolution, three layers of three residual units, the mean over
 // the pixels and one linear layer. Shortcuts that change size are without parameters (their option A). Each unit is one block.
+// ResNet-18 (section 4.1) as it is used on small pictures: the same beginning and end, four layers of two units, and shortcuts that change
+// size are convolutions of one pixel with a norm (their option B).
 #include <fmt/format.h>
 
 #include "learn/torch/layers.h"
@@ -51,6 +53,30 @@ class Residual final : public Block {
   std::int64_t stride_;
 };
 
+class ProjectedResidual final : public Block {
+ public:
+  ProjectedResidual(std::string name, std::int64_t from, std::int64_t to, std::int64_t stride)
+      : Block(std::move(name)),
+        conv1_(*this, "conv1.", from, to, stride),
+        norm1_(*this, "norm1.", to),
+        conv2_(*this, "conv2.", to, to, 1),
+        norm2_(*this, "norm2.", to),
+        conv3_(*this, "shortcut.conv.", from, to, stride),
+        norm3_(*this, "shortcut.norm.", to) {}
+  at::Tensor forward(const at::Tensor& x, Mode mode) override {
+    const at::Tensor y = norm2_(conv2_(at::relu(norm1_(conv1_(x), mode))), mode);
+    return at::relu(y + norm3_(conv3_(x), mode));
+  }
+
+ private:
+  Conv3x3 conv1_;
+  BatchNorm norm1_;
+  Conv3x3 conv2_;
+  BatchNorm norm2_;
+  Conv1x1 conv3_;
+  BatchNorm norm3_;
+};
+
 class MeanThenLinear final : public Block {
  public:
   MeanThenLinear(std::string name, std::int64_t from, std::int64_t to)
@@ -72,6 +98,25 @@ Blocks resnet20(const ModelSpec& spec, const SampleShape& data) {
     for (std::uint64_t unit = 0; unit < (spec.depth == 0 ? 3 : spec.depth); ++unit) {
       const std::int64_t stride = layer > 1 && unit == 0 ? 2 : 1;
       blocks.push_back(std::make_unique<Residual>(fmt::format("layer{}.{}", layer, unit), from, to, stride));
+      from = to;
+    }
+  }
+  blocks.push_back(std::make_unique<MeanThenLinear>("head", from, data.classes));
+  return blocks;
+}
+
+Blocks resnet18(const ModelSpec& spec, const SampleShape& data) {
+  Blocks blocks;
+  std::int64_t from = static_cast<std::int64_t>(spec.width);
+  blocks.push_back(std::make_unique<Stem>("stem", data.channels, from));
+  for (int layer = 1; layer <= 4; ++layer) {
+    const std::int64_t to = static_cast<std::int64_t>(spec.width) << (layer - 1);
+    for (std::uint64_t unit = 0; unit < (spec.depth == 0 ? 2 : spec.depth); ++unit) {
+      const std::string name = fmt::format("layer{}.{}", layer, unit);
+      if (from == to)
+        blocks.push_back(std::make_unique<Residual>(name, to, to, 1));
+      else
+        blocks.push_back(std::make_unique<ProjectedResidual>(name, from, to, 2));
       from = to;
     }
   }

@@ -20,7 +20,9 @@ struct Example {
   std::string name;
   ModelSpec spec;
   float rate{};  // a learning rate at which it learns a few samples
-  [[nodiscard]] std::shared_ptr<const DataSet> data() const { return spec.kind == "transformer" ? small_text() : small_pictures(); }
+  [[nodiscard]] std::shared_ptr<const DataSet> data() const {
+    return spec.kind == "transformer" ? small_text() : small_pictures(64, 150, spec.kind == "resnet18" ? 16 : 8);
+  }
   [[nodiscard]] std::unique_ptr<Learner> learner() const {
     use_threads(1);
     auto made = make_learner(spec, data());
@@ -35,7 +37,8 @@ inline const Example models[] = {{"Mlp", {.kind = "mlp", .hidden = {12, 7}}, 0.1
                                  {"Cnn", {.kind = "cnn", .hidden = {}, .width = 3}, 0.05F},
                                  {"Resnet20", {.kind = "resnet20", .hidden = {}, .width = 2}, 0.05F},
                                  {"Vgg11", {.kind = "vgg11", .hidden = {}, .width = 2}, 0.05F},
-                                 {"Transformer", {.kind = "transformer", .hidden = {}, .width = 8, .depth = 2, .heads = 2}, 0.5F}};
+                                 {"Transformer", {.kind = "transformer", .hidden = {}, .width = 8, .depth = 2, .heads = 2}, 0.5F},
+                                 {"Resnet18", {.kind = "resnet18", .hidden = {}, .width = 2}, 0.05F}};
 
 /// What one call of gradient() gives.
 struct Step {

@@ -1,0 +1,279 @@
+#include "app/bench_mixed.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <boost/json/parse.hpp>
+#include <charconv>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <numeric>
+
+#include "app/commands.h"
+#include "app/gpu_shares.h"
+#include "app/job_arguments.h"
+#include "app/launch.h"
+#include "app/run_folder.h"
+#include "app/stopwatch.h"
+#include "app/worker_device.h"
+#include "learn/learner.h"
+#include "trace/sinks.h"
+
+namespace motley::app {
+namespace {
+
+namespace fs = std::filesystem;
+namespace json = boost::json;
+
+constexpr double first_samples_per_second = 1000;  // of a GPU that was not measured yet
+
+/// A folder that goes when this does.
+struct Folder {
+  Folder() {
+    std::string pattern = (fs::temp_directory_path() / "motley-bench-XXXXXX").string();
+    if (mkdtemp(pattern.data()) != nullptr) path = pattern;
+  }
+  Folder(const Folder&) = delete;
+  Folder& operator=(const Folder&) = delete;
+  ~Folder() {
+    std::error_code ignored;
+    if (!path.empty()) fs::remove_all(path, ignored);
+  }
+  fs::path path;
+};
+
+/// So many of the global batch for each, by its part.
+std::vector<std::uint32_t> shares(const MixedOptions& options) {
+  const double all = std::accumulate(options.partitions.begin(), options.partitions.end(), 0.0);
+  std::vector<std::uint32_t> batches;
+  for (const int part : options.partitions)
+    batches.push_back(std::max(1U, static_cast<std::uint32_t>(options.global_batch * part / all + 0.5)));
+  return batches;
+}
+
+/// A job over these devices that trains on `samples` samples of noise, once.
+std::string job_text(const MixedOptions& options, const std::vector<double>& speeds, double samples) {
+  const bool small = options.emulated;  // what is emulated still computes its gradients here
+  std::string text = fmt::format(
+      "[job]\nname = \"mixed\"\nmax_epochs = 1\nevaluate_every = 1000000.0\n[model]\nkind = \"{}\"\nprecision = \"{}\"\n{}"
+      "[data]\nkind = \"noise\"\nsamples = {}\nclasses = {}\npicture = [3, 32, 32]\n[optimizer]\nkind = \"sgd\"\nlr = 0.01\nmomentum = "
+      "0.9\n"
+      "[batch]\nglobal = {}\n[strategy]\nkind = \"bsp\"\n[cluster.link]\nbandwidth = \"20GB/s\"\nlatency_s = 0.00002\n",
+      options.model, options.precision, small ? "width = 1\n" : "", static_cast<std::uint64_t>(samples), 100, options.global_batch);
+  for (std::size_t i = 0; i < options.partitions.size(); ++i) {
+    text += fmt::format("[[cluster.node]]\nname = \"part-{}\"\nsamples_per_second = {:.6g}\n", i + 1, speeds[i]);
+    if (!options.emulated) text += fmt::format("device = \"cuda:0\"\ngpu_percent = {}\n", options.partitions[i]);
+  }
+  return text;
+}
+
+Result<fs::path> write_job(const fs::path& folder, const std::string& name, const std::string& text) {
+  const fs::path file = folder / name;
+  std::ofstream out(file);
+  out << text;
+  if (!out.flush()) return world_failed(fmt::format("{}: cannot be written", file.string()));
+  return file;
+}
+
+std::string this_program() {
+  std::error_code failed;
+  const fs::path self = fs::read_symlink("/proc/self/exe", failed);
+  return failed ? "motley" : self.string();
+}
+
+/// What a child has said last, and when the window began.
+struct Part {
+  std::unique_ptr<run::Child> child;
+  std::optional<std::pair<double, double>> first, last;  // clock, samples
+  bool ended = false;
+};
+
+bool read_line(const std::string& line, std::pair<double, double>& out) {
+  const std::size_t gap = line.find(' ');
+  if (gap == std::string::npos) return false;
+  const auto read = [](std::string_view text, double& number) {
+    const auto [stop, failure] = std::from_chars(text.data(), text.data() + text.size(), number);
+    return failure == std::errc{} && stop == text.data() + text.size();
+  };
+  return read(std::string_view(line).substr(0, gap), out.first) && read(std::string_view(line).substr(gap + 1), out.second);
+}
+
+/// Samples a second of each while all of them compute.
+Result<std::vector<double>> measure_alone(const MixedOptions& options, const fs::path& job, const GpuShares* gpu) {
+  constexpr auto patience = std::chrono::seconds(120);  // until the last has begun
+  boost::asio::io_context pump;
+  const std::vector<std::uint32_t> batches = shares(options);
+  std::vector<Part> parts(batches.size());
+  boost::asio::steady_timer over(pump, patience);
+  bool measuring = false;
+  const auto end = [&](const boost::system::error_code& cancelled) {
+    if (!cancelled) pump.stop();
+  };
+  over.async_wait(end);
+  for (std::size_t i = 0; i < parts.size(); ++i) {
+    run::ChildOptions child;
+    child.command = {
+        this_program(), "bench", "alone", job.string(), "--node", fmt::format("part-{}", i + 1), "--batch", std::to_string(batches[i])};
+    child.environment = {{"OMP_NUM_THREADS", "1"}, {"OPENBLAS_NUM_THREADS", "1"}};
+    if (gpu != nullptr)
+      for (auto& variable : gpu->environment(options.partitions[i])) child.environment.push_back(std::move(variable));
+    const auto heard = [&, i](const std::string& line) {
+      std::pair<double, double> now;
+      if (!read_line(line, now)) return;
+      Part& part = parts[i];
+      if (measuring && !part.first) part.first = now;
+      part.last = now;
+      if (measuring || std::any_of(parts.begin(), parts.end(), [](const Part& p) { return !p.last; })) return;
+      measuring = true;
+      over.expires_after(std::chrono::duration_cast<std::chrono::milliseconds>(std::chrono::duration<double>(options.seconds)));
+      over.async_wait(end);
+    };
+    auto started = run::Child::start(pump, child, {heard, [&, i](const run::ChildEnd&) {
+                                                     parts[i].ended = true;
+                                                     pump.stop();
+                                                   }});
+    if (!started) return started.error();
+    parts[i].child = std::move(*started);
+  }
+  pump.run();
+  std::vector<double> speeds;
+  for (std::size_t i = 0; i < parts.size(); ++i) {
+    const Part& part = parts[i];
+    if (part.ended || !part.first || part.last->first <= part.first->first) {
+      std::string words;
+      for (const std::string& line : part.child->last_lines()) words += "\n  " + line;
+      return world_failed(
+          fmt::format("bench mixed: part {} of {} did not compute by itself; its last words:{}", i + 1, parts.size(), words));
+    }
+    speeds.push_back((part.last->second - part.first->second) / (part.last->first - part.first->first));
+  }
+  return speeds;
+}
+
+/// Samples a second that were counted in the second half of a run, when everybody has warmed up and knows everybody's speed.
+double steady_speed(const fs::path& trace) {
+  std::ifstream file(trace, std::ios::binary);
+  std::array<std::byte, trace::record_bytes> record{};
+  std::vector<std::pair<double, double>> counted;  // time, samples so far
+  double samples = 0;
+  while (file.read(reinterpret_cast<char*>(record.data()), record.size())) {
+    const auto event = trace::read_record(record);
+    if (!event || event->kind != trace::Kind::counted) continue;
+    samples += static_cast<double>(event->first);
+    counted.emplace_back(seconds(event->at), samples);
+  }
+  if (counted.size() < 4) return 0;
+  const auto& [from, before] = counted[counted.size() / 2];
+  const auto& [to, after] = counted.back();
+  return to > from ? (after - before) / (to - from) : 0;
+}
+
+Result<json::object> measure_together(const std::string& text, const std::string& strategy, const MixedOptions& options,
+                                      const fs::path& folder) {
+  const auto file = write_job(folder, "job.toml", text);
+  if (!file) return file.error();
+  const auto resolved = resolve_job(file->string(), options.overrides, strategy, std::nullopt);
+  if (!resolved) return resolved.error();
+  const auto job = parse_job(*resolved, file->string());
+  if (!job) return job.error();
+  const fs::path run = folder / "run";
+  if (const Outcome written = write_run_job(run, *resolved); !written) return written.error();
+  LaunchOptions how;
+  how.folder = run;
+  how.checkpoint_every = 1'000'000'000;  // this is about speed
+  Launch launch(*job, how);
+  const auto launched = launch.run();
+  if (!launched) return launched.error();
+  if (launched->chief_code != ExitCode::done) return world_failed(fmt::format("bench mixed: training under {} failed", strategy));
+  std::ifstream result(run / "result.json");
+  json::object all = json::parse(std::string((std::istreambuf_iterator<char>(result)), std::istreambuf_iterator<char>())).as_object();
+  const double speed = steady_speed(run / "trace.bin");
+  std::error_code ignored;
+  fs::remove_all(run, ignored);
+  json::object figures{{"strategy", strategy}, {"samples_per_second", speed}};
+  for (const char* key : {"exposed_comm_share", "wait_share", "overlap_ratio", "finish_spread", "updates", "bytes_pushed", "bytes_pulled"})
+    if (const auto* value = all.if_contains(key)) figures[key] = *value;
+  return figures;
+}
+
+}  // namespace
+
+Result<json::object> bench_mixed(const MixedOptions& asked) {
+  MixedOptions options = asked;
+  if (learn::gpus() == 0) options.emulated = true;
+  const Folder folder;
+  if (folder.path.empty()) return world_failed("bench mixed: a folder for its runs cannot be made");
+  std::unique_ptr<GpuShares> gpu;
+  if (!options.emulated) {
+    auto started = GpuShares::start();
+    if (!started) return started.error();
+    gpu = std::move(*started);
+    for (const auto& [key, value] : gpu->environment(0)) setenv(key.c_str(), value.c_str(), 1);  // what is launched finds it there
+  }
+
+  std::vector<double> speeds(options.partitions.begin(), options.partitions.end());
+  if (!options.emulated) {
+    const std::vector<double> unknown(speeds.size(), first_samples_per_second);
+    const auto job = write_job(folder.path, "alone.toml", job_text(options, unknown, 8192));
+    if (!job) return job.error();
+    auto measured = measure_alone(options, *job, gpu.get());
+    if (!measured) return measured.error();
+    speeds = std::move(*measured);
+  }
+  const double sum = std::accumulate(speeds.begin(), speeds.end(), 0.0);
+
+  json::array rows;
+  for (const std::string& strategy : options.strategies) {
+    const auto figures = measure_together(job_text(options, speeds, std::max(sum * options.seconds, 8.0 * options.global_batch)), strategy,
+                                          options, folder.path);
+    if (!figures) return figures.error();
+    json::object row = *figures;
+    row["ratio"] = row.at("samples_per_second").to_number<double>() / sum;
+    fmt::print(stderr, "{:<24} {:>10.0f} samples/s  {:.3f} of the sum of the parts\n", strategy,
+               row.at("samples_per_second").to_number<double>(), row.at("ratio").to_number<double>());
+    rows.push_back(std::move(row));
+  }
+  return json::object{{"partitions", json::array(options.partitions.begin(), options.partitions.end())},
+                      {"emulated", options.emulated},
+                      {"model", options.model},
+                      {"precision", options.precision},
+                      {"global_batch", options.global_batch},
+                      {"alone", json::array(speeds.begin(), speeds.end())},
+                      {"sum_of_parts", sum},
+                      {"strategies", std::move(rows)}};
+}
+
+int compute_alone(const std::string& job_file, const std::string& name, std::uint32_t batch) {
+  const auto text = resolve_job(job_file, {}, std::nullopt, std::nullopt);
+  if (!text) return fail(text.error());
+  auto kit = prepare_worker(*text, name, std::nullopt);
+  if (!kit) return fail(kit.error());
+  store::GradientSource& source = *kit->desk.source;
+  std::vector<float> values(kit->desk.layout.values);
+  source.initialize(0, values);
+  std::vector<float> gradient(values.size());
+  std::vector<std::uint32_t> samples(batch);
+  std::uint64_t at = 0;
+  Still still;
+  constexpr double between = 0.25;
+  double next = 0;
+  double done = 0;
+  for (const Stopwatch watch;;) {
+    for (std::uint32_t& sample : samples) sample = static_cast<std::uint32_t>(at++ % kit->desk.epoch_samples);
+    source.gradient(values, samples, gradient, still);
+    done += batch;
+    if (watch.seconds() < next) continue;
+    next = watch.seconds() + between;
+    fmt::print("{:.6f} {:.0f}\n", watch.seconds(), done);
+    std::fflush(stdout);
+  }
+}
+
+}  // namespace motley::app

@@ -1,0 +1,78 @@
+#include "app/gpu_shares.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <csignal>
+#include <cstdlib>
+
+namespace motley::app {
+namespace {
+
+namespace fs = std::filesystem;
+constexpr const char* program = "nvidia-cuda-mps-control";
+constexpr const char* place = "CUDA_MPS_PIPE_DIRECTORY";
+
+/// Its full name, as the shell would find it; empty: it is not installed.
+std::string find_program() {
+  const char* path = std::getenv("PATH");
+  std::string folders = path == nullptr ? "/usr/bin" : path;
+  for (std::size_t first = 0; first <= folders.size();) {
+    const std::size_t last = std::min(folders.find(':', first), folders.size());
+    const fs::path candidate = fs::path(folders.substr(first, last - first)) / program;
+    std::error_code failed;
+    if (fs::exists(candidate, failed)) return candidate.string();
+    first = last + 1;
+  }
+  return {};
+}
+
+}  // namespace
+
+bool shares_gpus(const Job& job) {
+  const auto& nodes = job.cluster.nodes;
+  return std::any_of(nodes.begin(), nodes.end(), [](const cluster::Node& node) { return node.gpu_percent > 0; });
+}
+
+Result<std::unique_ptr<GpuShares>> GpuShares::start() {
+  std::unique_ptr<GpuShares> made(new GpuShares());
+  if (std::getenv(place) != nullptr) return made;
+  const std::string command = find_program();
+  if (command.empty())
+    return world_failed(
+        fmt::format("gpu_percent: found no {} in the PATH, expected NVIDIA's multi-process service, which shares a GPU; "
+                    "install it (it comes with the driver), or give each node a GPU of its own",
+                    program));
+  std::string pattern = (fs::temp_directory_path() / "motley-mps-XXXXXX").string();
+  if (mkdtemp(pattern.data()) == nullptr) return world_failed(fmt::format("{}: a folder for the GPU's shares cannot be made", pattern));
+  made->folder_ = pattern;
+  auto started = run::Child::start(made->pump_, {{command, "-f"}, {{place, pattern}, {"CUDA_MPS_LOG_DIRECTORY", pattern}}, false},
+                                   {[](const std::string&) {}, [service = made.get()](const run::ChildEnd&) { service->ended_ = true; }});
+  if (!started) return started.error();
+  made->service_ = std::move(*started);
+  made->pump_.run_for(std::chrono::seconds(1));  // until it listens
+  if (made->ended_)
+    return world_failed(fmt::format("gpu_percent: {} ended at once, expected it to share the GPU; its words are in {}", command, pattern));
+  return made;
+}
+
+GpuShares::~GpuShares() {
+  if (service_) {
+    service_->signal(SIGTERM);
+    pump_.restart();
+    pump_.run_for(std::chrono::seconds(3));
+    service_.reset();
+  }
+  std::error_code ignored;
+  if (!folder_.empty()) fs::remove_all(folder_, ignored);
+}
+
+GpuShares::Environment GpuShares::environment(int percent) const {
+  Environment added;
+  if (!folder_.empty()) added.emplace_back(place, folder_.string());
+  if (percent > 0) added.emplace_back("CUDA_MPS_ACTIVE_THREAD_PERCENTAGE", std::to_string(percent));
+  return added;
+}
+
+}  // namespace motley::app

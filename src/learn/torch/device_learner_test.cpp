@@ -1,0 +1,137 @@
+// The learner for devices with memory of their own, held against the CPU's. Everywhere it runs on the CPU, where lanes and pinned memory
+// are nothing; where there is a GPU, on that too.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "learn/torch/learners.h"
+#include "learn/torch/test_models.h"
+
+namespace motley::learn {
+namespace {
+
+struct OnDevice {
+  std::string name;
+  Result<std::unique_ptr<Learner>> (*make)(const ModelSpec&, std::shared_ptr<const DataSet>);
+  bool gpu = false;
+};
+
+Result<std::unique_ptr<Learner>> on_gpu(const ModelSpec& spec, std::shared_ptr<const DataSet> data) {
+  return make_learner(spec, std::move(data), {.cuda = true, .index = 0});
+}
+
+const OnDevice devices[] = {{"Cpu", make_device_learner}, {"Gpu", on_gpu, true}};
+
+class DeviceTwin : public testing::TestWithParam<std::tuple<Example, OnDevice>> {
+ protected:
+  void SetUp() override {
+    if (std::get<1>(GetParam()).gpu && gpus() == 0) GTEST_SKIP() << "there is no GPU that torch can use";
+    const auto data = example().data();
+    use_threads(1);
+    cpu = std::move(make_autograd_learner(example().spec, data).value());
+    device = std::move(std::get<1>(GetParam()).make(example().spec, data).value());
+  }
+  [[nodiscard]] const Example& example() const { return std::get<0>(GetParam()); }
+
+  std::unique_ptr<Learner> cpu, device;
+};
+INSTANTIATE_TEST_SUITE_P(Each, DeviceTwin, testing::Combine(testing::ValuesIn(models), testing::ValuesIn(devices)),
+                         [](const auto& each) { return std::get<0>(each.param).name + "On" + std::get<1>(each.param).name; });
+
+/// How far b lies from a, as a part of a's length.
+double distance(const Values& a, const Values& b) {
+  double apart = 0;
+  double length = 0;
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    apart += std::pow(static_cast<double>(a[i]) - b[i], 2);
+    length += std::pow(static_cast<double>(a[i]), 2);
+  }
+  return std::sqrt(apart / length);
+}
+
+TEST_P(DeviceTwin, HasTheSameShapeLossAndGradient) {
+  EXPECT_EQ(device->shape().values(), cpu->shape().values());
+  EXPECT_EQ(device->activation_bytes_per_sample(), cpu->activation_bytes_per_sample());
+  EXPECT_EQ(device->profile().size(), cpu->profile().size());
+  const Values values = initial(*cpu);
+  for (const std::uint32_t count : {2U, 16U, 5U}) {
+    const Step a = step(*cpu, values, samples_from(3, count));
+    const Step b = step(*device, values, samples_from(3, count));
+    EXPECT_NEAR(b.result.loss_sum, a.result.loss_sum, 1e-4 * a.result.loss_sum) << count;
+    EXPECT_EQ(b.result.correct, a.result.correct) << count;
+    EXPECT_EQ(b.result.samples, a.result.samples);
+    EXPECT_LT(distance(a.gradient, b.gradient), 1e-3) << count;
+  }
+}
+
+TEST_P(DeviceTwin, JudgesTheSame) {
+  const Values values = initial(*cpu);
+  const StepResult a = cpu->evaluate(values);
+  const StepResult b = device->evaluate(values);
+  EXPECT_NEAR(b.loss_sum, a.loss_sum, 1e-3 * a.loss_sum);
+  EXPECT_NEAR(static_cast<double>(b.correct), static_cast<double>(a.correct), 1);
+  EXPECT_EQ(b.samples, a.samples);
+}
+
+/// Hears what is asked for and made, and may give up.
+struct Listener final : Flow {
+  bool need(std::uint64_t first, std::uint64_t last) override {
+    needed.emplace_back(first, last);
+    return needed.size() <= patience;
+  }
+  void made(std::uint64_t first, std::uint64_t last) override { done.emplace_back(first, last); }
+  std::size_t patience = 1000;
+  std::vector<std::pair<std::uint64_t, std::uint64_t>> needed, done;
+};
+
+TEST_P(DeviceTwin, AsksForEveryValueOnceInForwardOrderAndTellsOfEveryGradientOnceFromTheEnd) {
+  const Values values = initial(*cpu);
+  Values out(values.size());
+  Listener listener;
+  device->gradient(values, samples_from(0, 4), out, listener);
+  for (auto* ranges : {&listener.needed, &listener.done}) {
+    std::uint64_t covered = 0;
+    for (const auto& [first, last] : *ranges) covered += last - first;
+    EXPECT_EQ(covered, values.size());
+  }
+  const auto parameters = device->shape().parameters;
+  const auto statistics = [&](const auto& range) { return range.first >= parameters; };
+  std::erase_if(listener.needed, statistics);
+  std::erase_if(listener.done, statistics);
+  EXPECT_TRUE(std::is_sorted(listener.needed.begin(), listener.needed.end()));
+  EXPECT_TRUE(std::is_sorted(listener.done.rbegin(), listener.done.rend()));
+}
+
+TEST_P(DeviceTwin, GivenUpItIsAsGoodAsNewForTheNextStep) {
+  const Values values = initial(*cpu);
+  const Step before = step(*device, values, samples_from(0, 8));
+  Listener impatient;
+  impatient.patience = 1;
+  Values out(values.size());
+  device->gradient(values, samples_from(8, 8), out, impatient);
+  const Step after = step(*device, values, samples_from(0, 8));
+  EXPECT_LT(distance(before.gradient, after.gradient), 1e-5);
+}
+
+TEST_P(DeviceTwin, InFewerBitsItStillGoesTheSameWay) {
+  ModelSpec spec = example().spec;
+  spec.precision = "bf16";
+  if (!std::get<1>(GetParam()).gpu && spec.kind != "mlp") GTEST_SKIP() << "this CPU's torch has no such convolutions";
+  const auto half = std::move(std::get<1>(GetParam()).make(spec, example().data()).value());
+  const Values values = initial(*cpu);
+  const Step a = step(*cpu, values, samples_from(0, 32));
+  const Step b = step(*half, values, samples_from(0, 32));
+  EXPECT_NEAR(b.result.loss_sum, a.result.loss_sum, 0.05 * a.result.loss_sum);
+  EXPECT_LT(distance(a.gradient, b.gradient), 0.1);
+}
+
+TEST(Gpu, OneThatIsNotThereIsRefusedWithWhatIs) {
+  const auto learner = make_learner(models[0].spec, models[0].data(), {.cuda = true, .index = 99});
+  ASSERT_FALSE(learner.ok());
+  EXPECT_NE(learner.error().message.find("cuda:99"), std::string::npos);
+  EXPECT_NE(learner.error().message.find("choose a cpu"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace motley::learn

@@ -1,0 +1,61 @@
+#include "learn/torch/device_samples.h"
+
+#include <algorithm>
+#include <numeric>
+
+namespace motley::learn {
+
+DeviceSamples::DeviceSamples(std::shared_ptr<const DataSet> data, const Options& options)
+    : data_(std::move(data)), options_(options), batch_(data_->shape()) {}
+
+at::Tensor DeviceSamples::to_device(const at::Tensor& inputs) const {
+  if (data_->shape().text) return inputs.to(options_.device);
+  const at::Tensor there = inputs.to(options_.device).to(options_.type);
+  return options_.channels_last ? there.contiguous(at::MemoryFormat::ChannelsLast) : there;
+}
+
+/// Copied in pieces when first asked for.
+const std::optional<DeviceSamples::Kept>& DeviceSamples::kept(Part part) {
+  State& state = part == Part::training ? training_ : evaluation_;
+  if (std::exchange(state.tried, true)) return state.kept;
+  const std::uint64_t count = data_->size(part);
+  const SampleShape& shape = data_->shape();
+  const std::uint64_t width = shape.text ? sizeof(std::int64_t) : c10::elementSize(options_.type);
+  if (options_.device.is_cpu() || count * static_cast<std::uint64_t>(shape.inputs()) * width > options_.most_bytes) return state.kept;
+  constexpr std::uint64_t piece = 4096;
+  std::vector<std::uint32_t> samples;
+  Kept made;
+  for (std::uint64_t first = 0; first < count; first += piece) {
+    samples.resize(std::min(piece, count - first));
+    std::iota(samples.begin(), samples.end(), static_cast<std::uint32_t>(first));
+    batch_.gather(*data_, part, samples);
+    const at::Tensor inputs = to_device(batch_.inputs);
+    if (!made.inputs.defined()) {
+      std::vector<std::int64_t> sizes = inputs.sizes().vec();
+      sizes[0] = static_cast<std::int64_t>(count);
+      made.inputs = at::empty(sizes, inputs.options(), inputs.suggest_memory_format());
+      made.targets = at::empty({sizes[0], shape.targets()}, batch_.targets.options().device(options_.device));
+    }
+    const auto rows = static_cast<std::int64_t>(samples.size());
+    made.inputs.narrow(0, static_cast<std::int64_t>(first), rows).copy_(inputs);
+    made.targets.narrow(0, static_cast<std::int64_t>(first), rows).copy_(batch_.targets);
+  }
+  if (made.inputs.defined()) state.kept = std::move(made);
+  return state.kept;
+}
+
+DeviceSamples::Gathered DeviceSamples::gather(Part part, std::span<const std::uint32_t> samples) {
+  const auto& all = kept(part);
+  if (!all) {
+    batch_.gather(*data_, part, samples);
+    return {to_device(batch_.inputs), batch_.targets.to(options_.device).flatten()};
+  }
+  indices_ = at::empty({static_cast<std::int64_t>(samples.size())}, at::TensorOptions(at::kLong).pinned_memory(true));
+  std::copy(samples.begin(), samples.end(), indices_.data_ptr<std::int64_t>());
+  const at::Tensor there = indices_.to(options_.device, /*non_blocking=*/true);
+  at::Tensor inputs = all->inputs.index_select(0, there);
+  if (options_.channels_last && inputs.dim() == 4) inputs = inputs.contiguous(at::MemoryFormat::ChannelsLast);
+  return {std::move(inputs), all->targets.index_select(0, there).flatten()};
+}
+
+}  // namespace motley::learn

@@ -1,0 +1,54 @@
+// The samples of a data set on a device: all of them, if they are few enough, so that gathering a batch is the device's work; else each
+// batch is gathered on the host and copied.
+#pragma once
+#include <ATen/ATen.h>
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+
+#include "learn/dataset.h"
+#include "learn/torch/batch.h"
+#include "learn/torch/lanes.h"
+
+namespace motley::learn {
+
+class DeviceSamples {
+ public:
+  /// Pictures and features become `type`; pictures channels-last where `channels_last`.
+  struct Options {
+    at::Device device;
+    at::ScalarType type = at::kFloat;
+    bool channels_last = false;
+    std::uint64_t most_bytes = std::uint64_t{4} << 30;  // of a part of the data set that is kept there
+  };
+  DeviceSamples(std::shared_ptr<const DataSet> data, const Options& options);
+
+  struct Gathered {
+    at::Tensor inputs;
+    at::Tensor targets;  // flat: one class for each row of the logits
+  };
+  /// On the device, good until the next call. The lane must be done with the one before.
+  Gathered gather(Part part, std::span<const std::uint32_t> samples);
+
+ private:
+  struct Kept {
+    at::Tensor inputs;
+    at::Tensor targets;
+  };
+  [[nodiscard]] at::Tensor to_device(const at::Tensor& inputs) const;
+  const std::optional<Kept>& kept(Part part);
+
+  std::shared_ptr<const DataSet> data_;
+  Options options_;
+  Batch batch_;  // on the host
+  struct State {
+    bool tried = false;
+    std::optional<Kept> kept;
+  };
+  State training_, evaluation_;
+  at::Tensor indices_;  // on the host
+};
+
+}  // namespace motley::learn

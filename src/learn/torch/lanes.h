@@ -1,0 +1,75 @@
+// The streams of one device: what computes, what comes in, what goes out. Work on one waits for work on another only where it is told to,
+// and the host only for what it is about to read; nobody ever waits for the whole device. On the CPU there are no streams: everything has
+// happened when its call returns.
+#pragma once
+#include <ATen/ATen.h>
+#include <c10/core/Event.h>
+#include <c10/core/StreamGuard.h>
+#include <c10/core/impl/VirtualGuardImpl.h>
+
+#include <array>
+#include <optional>
+#include <thread>
+
+namespace motley::learn {
+
+enum class Lane { compute, in, out };
+
+class Lanes {
+ public:
+  explicit Lanes(at::Device device) {
+    if (device.is_cpu()) return;
+    const c10::impl::VirtualGuardImpl door(device.type());
+    streams_.emplace(std::array{door.getStreamFromGlobalPool(device), door.getStreamFromGlobalPool(device, /*isHighPriority=*/true),
+                                door.getStreamFromGlobalPool(device, /*isHighPriority=*/true)});
+  }
+
+  /// Until it is destroyed, what this thread asks of the device goes to that lane.
+  [[nodiscard]] c10::OptionalStreamGuard on(Lane lane) const {
+    if (!streams_) return c10::OptionalStreamGuard();
+    return c10::OptionalStreamGuard(stream(lane));
+  }
+
+  /// All that was asked of every lane is done.
+  void settle() const {
+    if (!streams_) return;
+    for (const c10::Stream& each : *streams_) each.synchronize();
+  }
+
+  [[nodiscard]] bool none() const { return !streams_; }
+  [[nodiscard]] const c10::Stream& stream(Lane lane) const { return (*streams_)[static_cast<std::size_t>(lane)]; }
+
+ private:
+  std::optional<std::array<c10::Stream, 3>> streams_;
+};
+
+/// A point in the course of a lane. May be set again and again.
+class Mark {
+ public:
+  void set(const Lanes& lanes, Lane lane) {
+    if (lanes.none()) return;
+    if (!event_) event_.emplace(lanes.stream(lane).device_type());
+    event_->record(lanes.stream(lane));
+  }
+  /// The lane goes no further until the mark has been reached.
+  void hold(const Lanes& lanes, Lane lane) const {
+    if (!lanes.none()) event_->block(lanes.stream(lane));
+  }
+  /// So does the calling thread.
+  void wait() {
+    if (event_) wait_for(*event_);
+  }
+
+ private:
+  /// Older versions of torch can only be asked.
+  template <class Event>
+  static void wait_for(Event& event) {
+    if constexpr (requires { event.synchronize(); })
+      event.synchronize();
+    else
+      while (!event.query()) std::this_thread::yield();
+  }
+  std::optional<c10::Event> event_;
+};
+
+}  // namespace motley::learn
