@@ -37,7 +37,7 @@ class Codec {
   virtual Outcome decode(std::span<const std::byte> bytes, std::span<float> out) const = 0;
 
  protected:
-  /// What both ends of encode_into must hold to.
+  /// Room of another size than encoded_bytes(values) is our bug.
   void check_room(std::size_t values, std::span<std::byte> out) const;
   /// The one thing that can be wrong with encoded bytes.
   [[nodiscard]] Outcome require_size(std::span<const std::byte> bytes, std::size_t values) const;

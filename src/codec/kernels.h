@@ -25,7 +25,7 @@ struct Coding {
   void (*decode)(const std::byte* bytes, std::size_t n, float* out);
 };
 
-/// Any n of values; no state, any thread. Bare pointers: see format.h for why not even std::span is used behind them.
+/// No state, any thread. Bare pointers, since not even the inline functions of std::span may be compiled for one processor (format.h).
 struct Kernels {
   Coding bits2, bits4, bits8;  // the blocks of bits.h
   Coding bf16;
