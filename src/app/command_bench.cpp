@@ -21,8 +21,13 @@ void print(const boost::json::object& figures, bool json) {
     fmt::print("{}\n", boost::json::serialize(figures));
     return;
   }
-  for (const auto& [key, value] : figures)
-    fmt::print("{:<40} {:.6g}\n", std::string_view(key.data(), key.size()), value.to_number<double>());
+  for (const auto& [key, value] : figures) {
+    const std::string_view name(key.data(), key.size());
+    if (const boost::json::string* word = value.if_string())
+      fmt::print("{:<44} {}\n", name, std::string_view(*word));
+    else
+      fmt::print("{:<44} {:.6g}\n", name, value.to_number<double>());
+  }
 }
 
 void add_mixed(CLI::App& bench, int& exit_code) {
@@ -77,9 +82,10 @@ void add_bench(CLI::App& app, int& exit_code) {
     const char* what;
     boost::json::object (*run)();
   };
-  static constexpr std::array<Benchmark, 4> benchmarks{{{"sim", "events per second of the simulator", bench_sim},
+  static constexpr std::array<Benchmark, 5> benchmarks{{{"sim", "events per second of the simulator", bench_sim},
                                                         {"policy", "cost of a decision of each strategy", bench_policy},
                                                         {"store", "speed of applying updates, beside memcpy", bench_store},
+                                                        {"codec", "speed of encoding and decoding, beside memcpy", bench_codec},
                                                         {"transport", "a round trip of all parameters, beside bare TCP", bench_transport}}};
   auto json = std::make_shared<bool>(false);
   CLI::App* command = app.add_subcommand("bench", "micro benchmarks");

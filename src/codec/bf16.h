@@ -8,9 +8,13 @@ namespace motley::codec {
 /// so that finite stays finite; infinities and NaNs stay what they are.
 class Bf16 final : public Codec {
  public:
+  explicit Bf16(const Kernels& kernels = best_kernels()) : loops_(kernels.bf16) {}
   [[nodiscard]] std::size_t encoded_bytes(std::size_t values) const override { return values * 2; }
-  void encode(std::span<const float> values, Bytes& out) override;
+  void encode_into(std::span<const float> values, std::span<std::byte> out) const override;
   Outcome decode(std::span<const std::byte> bytes, std::span<float> out) const override;
+
+ private:
+  Coding loops_;
 };
 
 }  // namespace motley::codec

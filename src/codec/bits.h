@@ -18,13 +18,14 @@ namespace motley::codec {
 /// * (levels+1)/levels.
 class Bits final : public Codec {
  public:
-  explicit Bits(int bits);
+  explicit Bits(int bits, const Kernels& kernels = best_kernels());
   [[nodiscard]] std::size_t encoded_bytes(std::size_t values) const override;
-  void encode(std::span<const float> values, Bytes& out) override;
+  void encode_into(std::span<const float> values, std::span<std::byte> out) const override;
   Outcome decode(std::span<const std::byte> bytes, std::span<float> out) const override;
 
  private:
   int bits_;
+  Coding loops_;
 };
 
 }  // namespace motley::codec

@@ -2,11 +2,22 @@
 
 #include <fmt/format.h>
 
+#include "base/check.h"
 #include "codec/bf16.h"
 #include "codec/bits.h"
 #include "codec/fp32.h"
 
 namespace motley::codec {
+
+void Codec::encode(std::span<const float> values, Bytes& out) const {
+  const std::size_t start = out.size();
+  out.resize(start + encoded_bytes(values.size()));
+  encode_into(values, std::span(out).subspan(start));
+}
+
+void Codec::check_room(std::size_t values, std::span<std::byte> out) const {
+  check(out.size() == encoded_bytes(values), "what is encoded gets exactly the room it needs");
+}
 
 Outcome Codec::require_size(std::span<const std::byte> bytes, std::size_t values) const {
   const std::size_t expected = encoded_bytes(values);
@@ -15,13 +26,13 @@ Outcome Codec::require_size(std::span<const std::byte> bytes, std::size_t values
                                  bytes.size(), expected));
 }
 
-Result<std::unique_ptr<Codec>> make(int bits) {
+Result<std::unique_ptr<Codec>> make(int bits, Target target) {
   switch (bits) {
     case 32: return std::unique_ptr<Codec>(std::make_unique<Fp32>());
-    case 16: return std::unique_ptr<Codec>(std::make_unique<Bf16>());
+    case 16: return std::unique_ptr<Codec>(std::make_unique<Bf16>(kernels_of(target)));
     case 8:
     case 4:
-    case 2: return std::unique_ptr<Codec>(std::make_unique<Bits>(bits));
+    case 2: return std::unique_ptr<Codec>(std::make_unique<Bits>(bits, kernels_of(target)));
     default: return bad_input(fmt::format("no codec has {} bits per value; choose 32, 16, 8, 4 or 2", bits));
   }
 }

@@ -7,6 +7,7 @@
 #include <cmath>
 #include <limits>
 
+#include "base/check.h"
 #include "base/rng.h"
 #include "codec/codec.h"
 #include "codec/magnitude.h"
@@ -151,6 +152,24 @@ TEST_P(CodecLaw, EncodingAppends) {
   Floats y(5);
   EXPECT_TRUE(codec->decode(std::span(bytes).subspan(3), y).ok());
   EXPECT_EQ(y, x);
+}
+
+TEST_P(CodecLaw, PiecesOfWholeBlocksAreTheBytesOfTheWhole) {
+  Rng rng(3, "pieces");
+  for (const std::size_t first : {block, 3 * block}) {
+    Floats x(first + 70);
+    for (float& value : x) value = static_cast<float>(rng.normal());
+    Bytes whole, pieces;
+    codec->encode(x, whole);
+    codec->encode(std::span(x).first(first), pieces);
+    codec->encode(std::span(x).subspan(first), pieces);
+    EXPECT_EQ(pieces, whole);
+  }
+}
+
+TEST_P(CodecLaw, RoomOfAWrongSizeIsOurBug) {
+  Bytes room(codec->encoded_bytes(5) + 1);
+  EXPECT_THROW(codec->encode_into(Floats(5), room), Bug);
 }
 
 TEST_P(CodecLaw, BytesOfAWrongSizeAreRefusedAndChangeNothing) {

@@ -12,6 +12,8 @@ struct Kept {
 };
 
 /// p = x + e;  appends encode(p) to `out`;  e = p - decode(encode(p)).   A vector that holds a NaN or an infinity leaves e as it was.
-Kept encode_with_feedback(Codec& codec, std::span<const float> x, std::span<float> residual, Bytes& out);
+/// Any target's `kernels` leave the same bits, in e and in what is told. Costs two readings of x and e, and no memory.
+Kept encode_with_feedback(const Codec& codec, std::span<const float> x, std::span<float> residual, Bytes& out,
+                          const Kernels& kernels = best_kernels());
 
 }  // namespace motley::codec

@@ -4,9 +4,10 @@
 
 namespace motley::codec {
 
-void Fp32::encode(std::span<const float> values, Bytes& out) {
+void Fp32::encode_into(std::span<const float> values, std::span<std::byte> out) const {
+  check_room(values.size(), out);
   const auto bytes = std::as_bytes(values);
-  out.insert(out.end(), bytes.begin(), bytes.end());
+  std::copy(bytes.begin(), bytes.end(), out.begin());
 }
 
 Outcome Fp32::decode(std::span<const std::byte> bytes, std::span<float> out) const {

@@ -8,7 +8,7 @@ namespace motley::codec {
 class Fp32 final : public Codec {
  public:
   [[nodiscard]] std::size_t encoded_bytes(std::size_t values) const override { return values * sizeof(float); }
-  void encode(std::span<const float> values, Bytes& out) override;
+  void encode_into(std::span<const float> values, std::span<std::byte> out) const override;
   Outcome decode(std::span<const std::byte> bytes, std::span<float> out) const override;
 };
 

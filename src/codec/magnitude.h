@@ -4,13 +4,15 @@
 #include <cstdint>
 #include <span>
 
+#include "codec/format.h"
+#include "codec/kernels.h"
+
 namespace motley::codec {
 
-inline constexpr std::int32_t magnitude_mask = 0x7fffffff;
-inline constexpr std::int32_t infinity_bits = 0x7f800000;
-
 /// The bits of the largest |x|; 0 for no values. Branch-free, one pass.
-[[nodiscard]] std::int32_t largest_magnitude_bits(std::span<const float> values);
+[[nodiscard]] inline std::int32_t largest_magnitude_bits(std::span<const float> values) {
+  return best_kernels().largest_magnitude_bits(values.data(), values.size());
+}
 
 /// No NaN and no infinity among them.
 [[nodiscard]] inline bool all_finite(std::span<const float> values) { return largest_magnitude_bits(values) < infinity_bits; }

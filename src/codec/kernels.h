@@ -1,0 +1,52 @@
+// The inner loops of this room, once for each kind of processor: one binary runs on unlike machines and takes what each of them has.
+// The reference is plain C++ and runs everywhere; every other target leaves the very same bits, which kernels_test.cpp holds it to.
+#pragma once
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+#include <vector>
+
+namespace motley::codec {
+
+/// From the plainest to the widest vectors.
+enum class Target { reference, avx2, avx512 };
+
+/// What error feedback wanted to send and what it kept back, squared and summed. Value i of a vector adds to sum i mod 16: sixteen sums
+/// of a fixed order fill the widest vectors, and every target rounds alike.
+struct SquareSums {
+  static constexpr std::size_t width = 16;
+  double wanted[width]{};
+  double residual[width]{};
+};
+
+/// Floats to bytes and back, n values of any number. Neither end need be aligned; they do not overlap.
+struct Coding {
+  void (*encode)(const float* values, std::size_t n, std::byte* out);
+  void (*decode)(const std::byte* bytes, std::size_t n, float* out);
+};
+
+/// No state, any thread. Bare pointers, since not even the inline functions of std::span may be compiled for one processor (format.h).
+struct Kernels {
+  Coding bits2, bits4, bits8;  // the blocks of bits.h
+  Coding bf16;
+  /// The bits of the largest |x|; 0 for no values.
+  std::int32_t (*largest_magnitude_bits)(const float* values, std::size_t n);
+  /// sum = a + b
+  void (*add)(const float* a, const float* b, std::size_t n, float* sum);
+  /// residual = wanted - sent, and the squares of both added to `sums`, the first value's to sum 0.
+  void (*keep_back)(const float* wanted, const float* sent, std::size_t n, float* residual, SquareSums& sums);
+};
+
+/// What the processor that this runs on can run: the reference first, the fastest last.
+[[nodiscard]] std::vector<Target> targets();
+/// A target that this processor cannot run is our bug.
+[[nodiscard]] const Kernels& kernels_of(Target target);
+[[nodiscard]] std::string_view name_of(Target target);
+
+/// The fastest here; looked up once.
+[[nodiscard]] Target best_target();
+[[nodiscard]] const Kernels& best_kernels();
+
+extern const Kernels reference_kernels;
+
+}  // namespace motley::codec

@@ -1,0 +1,14 @@
+// A processor that nobody has written loops for: the reference, as its compiler vectorises it. Chosen by room.cmake.
+#include "base/check.h"
+#include "codec/kernels.h"
+
+namespace motley::codec {
+
+std::vector<Target> targets() { return {Target::reference}; }
+
+const Kernels& kernels_of(Target target) {
+  check(target == Target::reference, "only targets that this processor can run are asked for");
+  return reference_kernels;
+}
+
+}  // namespace motley::codec
