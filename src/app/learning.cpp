@@ -8,6 +8,36 @@ namespace {
 
 store::Loss loss(const learn::StepResult& r) { return {r.loss_sum, r.correct, r.samples}; }
 
+/// A device's walk as the store sees it.
+class Walking final : public store::LocalSteps {
+ public:
+  explicit Walking(learn::Walk& walk) : walk_(walk) {}
+  void begin(std::span<const float> values) override {
+    at_border([&] { walk_.begin(values); });
+  }
+  void put(std::uint64_t first, std::span<const float> values) override {
+    at_border([&] { walk_.put(first, values); });
+  }
+  void put_late(std::uint64_t first, std::span<const float> values, double keeps) override {
+    at_border([&] { walk_.put_late(first, values, keeps); });
+  }
+  void set_out() override {
+    at_border([&] { walk_.set_out(); });
+  }
+  void merge(std::uint64_t first, std::span<const float> values, double keeps) override {
+    at_border([&] { walk_.merge(first, values, keeps); });
+  }
+  void step(std::span<const std::uint32_t> samples, const Rule& rule) override {
+    at_border([&] { walk_.step(samples, {rule.rate, rule.momentum, rule.weight_decay}); });
+  }
+  store::Loss way(std::span<float> out) override {
+    return at_border([&] { return loss(walk_.way(out)); });
+  }
+
+ private:
+  learn::Walk& walk_;
+};
+
 }  // namespace
 
 void Learning::initialize(std::uint64_t seed, std::span<float> values) {
@@ -20,6 +50,12 @@ store::Loss Learning::gradient(std::span<const float> values, std::span<const st
 
 store::Loss Learning::evaluate(std::span<const float> values) {
   return at_border([&] { return loss(learner_->evaluate(values)); });
+}
+
+store::LocalSteps* Learning::local_steps() {
+  if (!local_steps_)
+    if (learn::Walk* walk = at_border([&] { return learner_->walk(); })) local_steps_ = std::make_unique<Walking>(*walk);
+  return local_steps_.get();
 }
 
 namespace {

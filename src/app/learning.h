@@ -49,9 +49,11 @@ class Learning : public store::GradientSource {
   void initialize(std::uint64_t seed, std::span<float> values) override;
   store::Loss gradient(std::span<const float> values, std::span<const std::uint32_t> samples, std::span<float> out, Flow& flow) override;
   store::Loss evaluate(std::span<const float> values) override;
+  store::LocalSteps* local_steps() override;
 
  private:
   std::unique_ptr<learn::Learner> learner_;
+  std::unique_ptr<store::LocalSteps> local_steps_;
 };
 
 [[nodiscard]] std::vector<store::TensorPlace> places(const learn::ModelShape& shape);

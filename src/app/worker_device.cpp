@@ -31,6 +31,10 @@ class OnItsThread final : public store::GradientSource {
     settle();
     return inner_->evaluate(values);
   }
+  store::LocalSteps* local_steps() override {
+    settle();
+    return inner_->local_steps();
+  }
 
  private:
   void settle() {

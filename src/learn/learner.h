@@ -71,6 +71,33 @@ struct StepResult {
   std::uint64_t samples{};
 };
 
+/// A model that walks on its device, several steps at a time, and stays there in between: what a worker with local steps needs of a device
+/// with memory of its own. SGD with Nesterov's momentum; statistics move as the steps move them. Ranges are [first, first + size) of the
+/// flat buffer. One owner thread, the learner's.
+class Walk {
+ public:
+  virtual ~Walk() = default;
+  /// The model of now, and no momentum.
+  virtual void begin(std::span<const float> values) = 0;
+  /// The values of a range are these.
+  virtual void put(std::uint64_t first, std::span<const float> values) = 0;
+  /// They are these and `keeps` of the way that the last round went (all of it for statistics); the momentum is `keeps` of what it was.
+  virtual void put_late(std::uint64_t first, std::span<const float> values, double keeps) = 0;
+  /// A round begins here.
+  virtual void set_out() = 0;
+  /// In its midst: newer values, and `keeps` of the way so far, which still counts whole.
+  virtual void merge(std::uint64_t first, std::span<const float> values, double keeps) = 0;
+  struct Rule {
+    double rate = 0;
+    double momentum = 0;
+    double weight_decay = 0;
+  };
+  /// One step. Returns when the device has not more than one step to do.
+  virtual void step(std::span<const std::uint32_t> samples, const Rule& rule) = 0;
+  /// The way that the round went, and the loss of its steps; it is over.
+  virtual StepResult way(std::span<float> out) = 0;
+};
+
 /// One model on one device. Not thread-safe: one owner thread. Several learners of one process share their data set.
 /// Equal arguments give equal bits, call after call and thread after thread, while use_threads() keeps its count.
 /// Spans of the wrong size and indices beyond the training set are our bug (check); torch's exceptions (memory) pass through.
@@ -98,6 +125,9 @@ class Learner {
     Still still;
     return gradient(values, samples, out, still);
   }
+
+  /// Local steps on the device itself; null: take them with gradient(), nothing is far away. Lives with the learner.
+  virtual Walk* walk() { return nullptr; }
 
   /// Loss and accuracy over the whole evaluation split, with batch norm in evaluation mode.
   virtual StepResult evaluate(std::span<const float> values) = 0;

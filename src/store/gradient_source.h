@@ -19,6 +19,29 @@ struct OutOfMemory : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
+/// The numbers of a local model on a device with memory of its own, where it stays between rounds; see LocalModel, which decides what is
+/// done. SGD with Nesterov's momentum. Ranges are [first, first + size) of the flat buffer. Steps throw OutOfMemory.
+class LocalSteps {
+ public:
+  virtual ~LocalSteps() = default;
+  /// The model of now, and no momentum.
+  virtual void begin(std::span<const float> values) = 0;
+  virtual void put(std::uint64_t first, std::span<const float> values) = 0;
+  /// The values, and `keeps` of the way of the last round (of statistics all); the momentum is `keeps` of what it was.
+  virtual void put_late(std::uint64_t first, std::span<const float> values, double keeps) = 0;
+  virtual void set_out() = 0;
+  /// Newer values in mid-round, and `keeps` of the way so far, which still counts whole.
+  virtual void merge(std::uint64_t first, std::span<const float> values, double keeps) = 0;
+  struct Rule {
+    double rate = 0;
+    double momentum = 0;
+    double weight_decay = 0;
+  };
+  virtual void step(std::span<const std::uint32_t> samples, const Rule& rule) = 0;
+  /// The way of the round and the loss of its steps.
+  virtual Loss way(std::span<float> out) = 0;
+};
+
 /// One owner thread.
 class GradientSource {
  public:
@@ -29,6 +52,8 @@ class GradientSource {
   /// Throws OutOfMemory.
   virtual Loss gradient(std::span<const float> values, std::span<const std::uint32_t> samples, std::span<float> out, Flow& flow) = 0;
   virtual Loss evaluate(std::span<const float> values) = 0;
+  /// Where local steps are best taken; null: with gradient(). Lives with the source.
+  virtual LocalSteps* local_steps() { return nullptr; }
 };
 
 }  // namespace motley::store

@@ -1,6 +1,7 @@
 #include "store/local_model.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "base/check.h"
 
@@ -17,6 +18,7 @@ LocalModel::LocalModel(const LocalModelOptions& options) : options_(options), op
 }
 
 void LocalModel::forget() {
+  begun_elsewhere_ = walked_elsewhere_ = false;
   model_.clear();
   last_way_.clear();
   merged_.clear();
@@ -30,6 +32,8 @@ void LocalModel::forget() {
 /// to round.
 Loss LocalModel::walk(GradientSource& source, const Round& round, News& news, std::span<float> way, Flow& flow) {
   check(round.values.size() == options_.values && way.size() == options_.values, "a way is as long as the model");
+  if (LocalSteps* steps = source.local_steps(); steps != nullptr && !options_.variate && options_.optimizer.kind == OptimizerKind::sgd)
+    return walk_elsewhere(*steps, round, news, way, flow);
   begin(round);
   const std::size_t parameters = options_.parameters;
   const std::span<float> weights = std::span(model_).first(parameters);
@@ -72,14 +76,55 @@ void LocalModel::begin(const Round& round) {
   if (model_.empty()) {
     model_.assign(round.values.begin(), round.values.end());
   } else if (round.fresh) {
-    std::sort(merged_.begin(), merged_.end());
-    std::uint64_t next = 0;
-    for (const auto& [first, last] : merged_) {
-      adopt(round, next, first);
-      next = last;
-    }
-    adopt(round, next, options_.values);
+    each_unmerged([&](std::uint64_t first, std::uint64_t last) { adopt(round, first, last); });
   }
+  if (round.fresh) merged_.clear();
+}
+
+template <class Do>
+void LocalModel::each_unmerged(Do act) {
+  std::sort(merged_.begin(), merged_.end());
+  std::uint64_t next = 0;
+  for (const auto& [first, last] : merged_) {
+    if (next < first) act(next, first);
+    next = last;
+  }
+  if (next < options_.values) act(next, options_.values);
+}
+
+/// The same walk, with the numbers on a device.
+Loss LocalModel::walk_elsewhere(LocalSteps& steps, const Round& round, News& news, std::span<float> way, Flow& flow) {
+  begin_elsewhere(steps, round);
+  steps.set_out();
+  for (std::uint32_t step = 0; step < round.steps; ++step) {
+    if (step > 0) {
+      for (const News::Piece& piece : news.since(step)) {
+        steps.merge(piece.first, piece.values, 1 - round.correction);
+        merged_.emplace_back(piece.first, piece.first + piece.values.size());
+      }
+      if (!flow.need(0, 0)) return {};
+    }
+    const std::size_t first = round.samples.size() * step / round.steps;
+    const std::size_t last = round.samples.size() * (step + 1) / round.steps;
+    steps.step(round.samples.subspan(first, last - first), {round.rate, options_.momentum, options_.optimizer.weight_decay});
+  }
+  walked_elsewhere_ = true;
+  return steps.way(way);
+}
+
+void LocalModel::begin_elsewhere(LocalSteps& steps, const Round& round) {
+  moved_ = 0;
+  if (options_.watches && round.fresh) watch(round);
+  if (!std::exchange(begun_elsewhere_, true))
+    steps.begin(round.values);
+  else if (round.fresh)
+    each_unmerged([&](std::uint64_t first, std::uint64_t last) {
+      const auto values = round.values.subspan(first, last - first);
+      if (round.late && walked_elsewhere_)
+        steps.put_late(first, values, 1 - round.correction);
+      else
+        steps.put(first, values);
+    });
   if (round.fresh) merged_.clear();
 }
 

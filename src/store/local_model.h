@@ -57,7 +57,8 @@ struct Round {
   double mean_steps = 0;  // of everyone's rounds in the update that made `version`; for the control variate
 };
 
-/// One owner thread. Memory, in copies of the values: the model, its momentum, the gradient, a point ahead, the last way; one more to watch
+/// One owner thread. Where the source takes local steps on a device (and without a control variate, with sgd) the numbers are there.
+/// Else memory, in copies of the values: the model, its momentum, the gradient, a point ahead, the last way; one more to watch
 /// how the global values move, three more for the control variate.
 class LocalModel {
  public:
@@ -74,6 +75,11 @@ class LocalModel {
 
  private:
   void begin(const Round& round);
+  Loss walk_elsewhere(LocalSteps& steps, const Round& round, News& news, std::span<float> way, Flow& flow);
+  void begin_elsewhere(LocalSteps& steps, const Round& round);
+  /// What of the values was not merged in mid-walk, range by range.
+  template <class Do>
+  void each_unmerged(Do act);
   void watch(const Round& round);
   void adopt(const Round& round, std::uint64_t first, std::uint64_t last);
   void merge(const News::Piece& piece, double correction, std::span<float> start);
@@ -86,6 +92,8 @@ class LocalModel {
   std::vector<float> last_way_;          // of the round before
   std::vector<float> known_;             // the last global values
   std::optional<Version> known_version_;
+  bool begun_elsewhere_ = false;                                 // the model is on a device, and all of the above but the last stay empty
+  bool walked_elsewhere_ = false;                                // and has a last way
   std::vector<std::pair<std::uint64_t, std::uint64_t>> merged_;  // ranges of the next values that are in the model already
   double moved_ = 0;
 

@@ -222,5 +222,92 @@ TEST(LocalModel, WithTheControlVariateUnlikeShardsGoTheWayOfAll) {
   }
 }
 
+/// A parabola whose device takes local steps by itself.
+class FarParabola final : public Parabola, public LocalSteps {
+ public:
+  LocalSteps* local_steps() override { return this; }
+  void begin(std::span<const float> at) override {
+    model_.assign(at.begin(), at.end());
+    momentum_.assign(parameters, 0);
+    last_way_.assign(values, 0);
+  }
+  void put(std::uint64_t first, std::span<const float> at) override {
+    std::copy(at.begin(), at.end(), model_.begin() + static_cast<std::ptrdiff_t>(first));
+  }
+  void put_late(std::uint64_t first, std::span<const float> at, double keeps) override {
+    for (std::size_t i = first; i < first + at.size(); ++i) {
+      const auto kept = static_cast<float>(i < parameters ? keeps : 1);
+      model_[i] = at[i - first] + kept * last_way_[i];
+      if (i < parameters) momentum_[i] *= kept;
+    }
+  }
+  void set_out() override {
+    start_ = model_;
+    loss_ = {};
+  }
+  void merge(std::uint64_t first, std::span<const float> at, double keeps) override {
+    for (std::size_t i = first; i < first + at.size(); ++i) {
+      const auto kept = static_cast<float>(i < parameters ? keeps : 1);
+      const float way = model_[i] - start_[i];
+      model_[i] = at[i - first] + kept * way;
+      start_[i] = model_[i] - way;
+      if (i < parameters) momentum_[i] *= kept;
+    }
+  }
+  void step(std::span<const std::uint32_t> samples, const Rule& rule) override {
+    std::vector<float> ahead = model_;
+    std::vector<float> made(values);
+    for (std::size_t i = 0; i < parameters; ++i) ahead[i] -= static_cast<float>(rule.momentum * rule.rate) * momentum_[i];
+    Still still;
+    const Loss one = gradient(ahead, samples, made, still);
+    loss_.sum += one.sum;
+    loss_.samples += one.samples;
+    for (std::size_t i = 0; i < parameters; ++i) {
+      momentum_[i] = static_cast<float>(rule.momentum) * momentum_[i] + made[i] + static_cast<float>(rule.weight_decay) * model_[i];
+      model_[i] -= static_cast<float>(rule.rate) * momentum_[i];
+    }
+    model_[parameters] += made[parameters];
+  }
+  Loss way(std::span<float> out) override {
+    for (std::size_t i = 0; i < values; ++i) out[i] = last_way_[i] = model_[i] - start_[i];
+    return loss_;
+  }
+
+ private:
+  std::vector<float> model_, momentum_, start_, last_way_;
+  Loss loss_;
+};
+
+TEST(LocalModel, GoesTheSameWayWhereTheDeviceTakesTheSteps) {
+  LocalModelOptions both = options(0.9);
+  both.optimizer.weight_decay = 0.01;
+  both.watches = true;
+  LocalModel here(both);
+  LocalModel there(both);
+  Parabola near;
+  FarParabola far;
+  const std::vector<std::uint32_t> samples{1, 2, 3, 4, 5, 6, 7, 8};
+  Still still;
+  for (std::uint32_t round = 0; round < 8; ++round) {
+    if (round == 6) {  // somebody else's from now on
+      here.forget();
+      there.forget();
+    }
+    std::vector<float> global(values);
+    for (std::size_t i = 0; i < values; ++i) global[i] = 0.25F * static_cast<float>(round) + static_cast<float>(i);
+    Scripted news;
+    if (round % 2 == 1) news.comes(2, 1, {3, 2, 1});
+    Round task{global, Version{round}, samples, 4, 0.1, round != 3, round > 1, 0.25, 4};
+    std::vector<float> one(values), other(values);
+    const Loss a = here.walk(near, task, news, one, still);
+    const Loss b = there.walk(far, task, news, other, still);
+    EXPECT_EQ(a.samples, b.samples);
+    EXPECT_EQ(a.sum, b.sum);
+    EXPECT_DOUBLE_EQ(here.moved(), there.moved());
+    for (std::size_t i = 0; i < values; ++i) EXPECT_NEAR(one[i], other[i], 1e-5) << round << " " << i;
+  }
+  EXPECT_EQ(near.steps, far.steps);
+}
+
 }  // namespace
 }  // namespace motley::store

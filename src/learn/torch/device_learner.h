@@ -4,6 +4,7 @@
 
 #include <memory>
 
+#include "learn/dataset.h"
 #include "learn/learner.h"
 #include "learn/torch/models.h"
 
@@ -14,6 +15,9 @@ struct Measured {
   std::uint64_t activation_bytes = 0;  // of one sample
   std::vector<BlockProfile> profile;
 };
+
+/// Loss and hits over `samples` samples, as a step tells them.
+StepResult per_sample(const double* sums, std::uint64_t samples, const SampleShape& shape);
 
 /// `half`: weights and activations in bf16. On the CPU too, for tests. Throws what torch throws.
 std::unique_ptr<Learner> device_learner(Model model, Measured measured, std::shared_ptr<const DataSet> data, at::Device device, bool half);

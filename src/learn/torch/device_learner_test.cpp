@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
+#include <span>
 
 #include "learn/torch/learners.h"
 #include "learn/torch/test_models.h"
@@ -117,13 +119,100 @@ TEST_P(DeviceTwin, GivenUpItIsAsGoodAsNewForTheNextStep) {
 TEST_P(DeviceTwin, InFewerBitsItStillGoesTheSameWay) {
   ModelSpec spec = example().spec;
   spec.precision = "bf16";
-  if (!std::get<1>(GetParam()).gpu && spec.kind != "mlp") GTEST_SKIP() << "this CPU's torch has no such convolutions";
+  if (!std::get<1>(GetParam()).gpu) GTEST_SKIP() << "only GPUs compute in fewer bits";
   const auto half = std::move(std::get<1>(GetParam()).make(spec, example().data()).value());
   const Values values = initial(*cpu);
   const Step a = step(*cpu, values, samples_from(0, 32));
   const Step b = step(*half, values, samples_from(0, 32));
   EXPECT_NEAR(b.result.loss_sum, a.result.loss_sum, 0.05 * a.result.loss_sum);
   EXPECT_LT(distance(a.gradient, b.gradient), 0.1);
+}
+
+/// Several steps of SGD with Nesterov's momentum by hand.
+struct ByHand {
+  Values model, momentum;
+  double loss = 0;
+  void step(Learner& learner, const std::vector<std::uint32_t>& samples, const Walk::Rule& rule) {
+    const std::size_t parameters = learner.shape().parameters;
+    momentum.resize(parameters);
+    Values ahead = model;
+    for (std::size_t i = 0; i < parameters; ++i) ahead[i] -= static_cast<float>(rule.momentum * rule.rate) * momentum[i];
+    Values gradient(model.size());
+    loss += learner.gradient(ahead, samples, gradient).loss_sum;
+    for (std::size_t i = 0; i < parameters; ++i) {
+      momentum[i] = static_cast<float>(rule.momentum) * momentum[i] + gradient[i] + static_cast<float>(rule.weight_decay) * model[i];
+      model[i] -= static_cast<float>(rule.rate) * momentum[i];
+    }
+    for (std::size_t i = parameters; i < model.size(); ++i) model[i] += gradient[i];
+  }
+};
+
+Values less(const Values& a, const Values& b) {
+  Values difference(a.size());
+  std::transform(a.begin(), a.end(), b.begin(), difference.begin(), std::minus<>());
+  return difference;
+}
+
+TEST_P(DeviceTwin, WalksAsStepsByHandDo) {
+  const Walk::Rule rule{0.01, 0.9, 0.001};
+  const Values values = initial(*cpu);
+  ByHand hand{values, {}};
+  Walk& walk = *device->walk();
+  walk.begin(values);
+  Values way(values.size());
+  for (std::uint32_t round = 0; round < 2; ++round) {  // the momentum stays from round to round
+    const Values start = hand.model;
+    hand.loss = 0;
+    walk.set_out();
+    for (std::uint32_t s = 0; s < 3; ++s) {
+      walk.step(samples_from(16 * round + 4 * s, 4), rule);
+      hand.step(*cpu, samples_from(16 * round + 4 * s, 4), rule);
+    }
+    const StepResult result = walk.way(way);
+    EXPECT_EQ(result.samples, 12U);
+    EXPECT_NEAR(result.loss_sum, hand.loss, 0.01 * hand.loss);
+    EXPECT_LT(distance(less(hand.model, start), way), 0.01) << round;
+  }
+}
+
+TEST_P(DeviceTwin, NewerValuesAreMergedWithAPartOfTheWay) {
+  const Walk::Rule rule{0.01, 0.9, 0};
+  const Values values = initial(*cpu);
+  const Values newer = initial(*cpu, 2);
+  const std::size_t parameters = cpu->shape().parameters;
+  constexpr double keeps = 0.75;
+  Walk& walk = *device->walk();
+  walk.begin(values);
+  walk.set_out();
+  walk.step(samples_from(0, 4), rule);
+  ByHand hand{values, {}};
+  hand.step(*cpu, samples_from(0, 4), rule);
+  const Values way_so_far = less(hand.model, values);
+  // In mid-round all of it is newer; the way so far still counts whole.
+  walk.merge(0, newer, keeps);
+  for (std::size_t i = 0; i < newer.size(); ++i) hand.model[i] = newer[i] + static_cast<float>(i < parameters ? keeps : 1) * way_so_far[i];
+  for (float& v : hand.momentum) v *= static_cast<float>(keeps);
+  const Values merged = hand.model;
+  walk.step(samples_from(4, 4), rule);
+  hand.step(*cpu, samples_from(4, 4), rule);
+  Values whole = less(hand.model, merged);
+  for (std::size_t i = 0; i < whole.size(); ++i) whole[i] += way_so_far[i];
+  Values way(values.size());
+  walk.way(way);
+  EXPECT_LT(distance(whole, way), 0.01);
+  // Between rounds: what came too late to be merged, and what lacks nothing.
+  walk.put_late(0, values, keeps);
+  for (std::size_t i = 0; i < values.size(); ++i) hand.model[i] = values[i] + static_cast<float>(i < parameters ? keeps : 1) * whole[i];
+  for (float& v : hand.momentum) v *= static_cast<float>(keeps);
+  const std::size_t half = parameters / 2;
+  walk.put(0, std::span(newer).first(half));
+  std::copy_n(newer.begin(), half, hand.model.begin());
+  const Values start = hand.model;
+  walk.set_out();
+  walk.step(samples_from(8, 4), rule);
+  hand.step(*cpu, samples_from(8, 4), rule);
+  walk.way(way);
+  EXPECT_LT(distance(less(hand.model, start), way), 0.01);
 }
 
 TEST(Gpu, OneThatIsNotThereIsRefusedWithWhatIs) {

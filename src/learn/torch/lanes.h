@@ -55,6 +55,10 @@ class Mark {
   void hold(const Lanes& lanes, Lane lane) const {
     if (!lanes.none()) event_->block(lanes.stream(lane));
   }
+  /// The same, if it was ever set.
+  void hold_if_set(const Lanes& lanes, Lane lane) const {
+    if (event_) hold(lanes, lane);
+  }
   /// So does the calling thread.
   void wait() {
     if (event_) wait_for(*event_);

@@ -1,0 +1,109 @@
+#include "learn/torch/device_model.h"
+
+#include <c10/core/GradMode.h>
+
+namespace motley::learn {
+
+namespace {
+
+/// A view of a flat buffer with a version of its own: values of a later block may come while an earlier one's are in use.
+at::Tensor view(const at::Tensor& flat, const Tensor& of, at::IntArrayRef shape) {
+  return part(flat, of.offset, of.offset + of.count).view(shape).variable_data();
+}
+
+}  // namespace
+
+DeviceModel::DeviceModel(Model model, at::Device device, bool half)
+    : model_(std::move(model)), device_(device), lanes_(device), cuts_(model_.blocks.size()) {
+  const auto guard = lanes_.on(Lane::compute);
+  const auto floats = at::TensorOptions(at::kFloat).device(device_);
+  values_ = at::zeros({static_cast<std::int64_t>(shape().values())}, floats);
+  gradient_ = at::zeros_like(values_);
+  if (half) {
+    half_ = at::zeros({static_cast<std::int64_t>(shape().parameters)}, floats.dtype(at::kBFloat16));
+    half_gradient_ = at::zeros_like(half_);
+  }
+  bind();
+  lanes_.settle();
+}
+
+void DeviceModel::bind() {
+  for (std::size_t t = 0; t < model_.slots.size(); ++t) {
+    Slot& slot = *model_.slots[t];
+    const Tensor& tensor = shape().tensors[t];
+    const bool half = half_.defined() && slot.kind == TensorKind::parameter && !slot.exact;
+    slot.tensor = view(half ? half_ : values_, tensor, slot.shape);
+    if (slot.kind != TensorKind::parameter) continue;
+    slot.tensor.requires_grad_(true);
+    Cut& cut = cuts_[tensor.block];
+    if (cut.bound.empty()) cut.first = tensor.offset;
+    cut.last = tensor.offset + tensor.count;
+    cut.bound.push_back({slot.tensor, view(half ? half_gradient_ : gradient_, tensor, slot.shape)});
+  }
+}
+
+at::Tensor DeviceModel::forward(const at::Tensor& inputs, Mode mode, const std::function<bool(std::size_t)>& before) {
+  const c10::AutoGradMode graph(mode == Mode::training);
+  if (mode == Mode::training) {
+    before_ = part(values_, shape().parameters, shape().values()).clone();
+    gradient_.zero_();
+    if (half_.defined()) half_gradient_.zero_();
+  }
+  at::Tensor x = inputs;
+  for (std::size_t b = 0; b < cuts_.size(); ++b) {
+    Cut& cut = cuts_[b];
+    if (!before(b)) return {};
+    if (half_.defined() && cut.first < cut.last) part(half_, cut.first, cut.last).copy_(part(values_, cut.first, cut.last));
+    // Each block has a graph of its own, so that its gradient is done before that of the block in front of it begins.
+    if (mode == Mode::training && b > 0) x = x.detach().requires_grad_(true);
+    at::Tensor y = model_.blocks[b]->forward(x, mode);
+    if (mode == Mode::training) {
+      cut.input = x;
+      cut.output = y;
+    }
+    x = std::move(y);
+  }
+  return x.detach();
+}
+
+at::Tensor DeviceModel::score(const at::Tensor& logits, const at::Tensor& targets, bool wants_gradient) {
+  const c10::AutoGradMode graph(false);
+  const at::Tensor rows = logits.to(at::kFloat).reshape({targets.size(0), -1});
+  const at::Tensor logarithms = at::log_softmax(rows, 1);
+  const at::Tensor wanted = targets.unsqueeze(1);
+  const at::Tensor loss = logarithms.gather(1, wanted).sum().neg().to(at::kDouble);
+  const at::Tensor hits = rows.argmax(1).eq(targets).sum().to(at::kDouble);
+  sums_ = at::stack({loss, hits});
+  if (!wants_gradient) return {};
+  at::Tensor gradient = logarithms.exp();
+  gradient.scatter_add_(1, wanted, at::full_like(wanted, -1, gradient.options()));
+  gradient.div_(static_cast<double>(rows.size(0)));
+  return gradient.reshape(logits.sizes()).to(logits.scalar_type());
+}
+
+void DeviceModel::backward(at::Tensor gradient, const std::function<void(std::size_t)>& after) {
+  for (std::size_t b = cuts_.size(); b-- > 0;) {
+    Cut& cut = cuts_[b];
+    for (Bound& bound : cut.bound) bound.parameter.mutable_grad() = bound.gradient;
+    if (cut.output.requires_grad()) cut.output.backward(gradient);  // adds into what is there
+    for (Bound& bound : cut.bound) bound.parameter.mutable_grad().reset();
+    if (b > 0) gradient = cut.input.grad();
+    cut.input.reset();
+    cut.output.reset();
+    if (half_.defined() && cut.first < cut.last) part(gradient_, cut.first, cut.last).add_(part(half_gradient_, cut.first, cut.last));
+    after(b);
+  }
+  const std::uint64_t parameters = shape().parameters;
+  const std::uint64_t all = shape().values();
+  if (parameters < all) part(gradient_, parameters, all).copy_(part(values_, parameters, all) - before_);
+  after(cuts_.size());
+}
+
+void DeviceModel::forget() {
+  for (Cut& cut : cuts_) {
+    cut.input.reset();
+    cut.output.reset();
+  }
+}
+
+}  // namespace motley::learn

@@ -1,0 +1,81 @@
+// A model on a device with memory of its own: its values and gradients in flat buffers there, and forward and backward over them, block by
+// block. In bf16 the weights have a second flat buffer, rounded from the first before a block's forward, and their gradients one more;
+// norms, sums and statistics stay in floats.
+#pragma once
+#include <ATen/ATen.h>
+
+#include <cstdint>
+#include <functional>
+#include <vector>
+
+#include "learn/torch/lanes.h"
+#include "learn/torch/models.h"
+
+namespace motley::learn {
+
+/// [first, last) of a flat tensor.
+inline at::Tensor part(const at::Tensor& flat, std::uint64_t first, std::uint64_t last) {
+  return flat.narrow(0, static_cast<std::int64_t>(first), static_cast<std::int64_t>(last - first));
+}
+
+/// What it is asked to do goes to the current stream: on(Lane::compute) should be it.
+class DeviceModel {
+ public:
+  DeviceModel(Model model, at::Device device, bool half);
+  DeviceModel(const DeviceModel&) = delete;
+  DeviceModel& operator=(const DeviceModel&) = delete;
+
+  [[nodiscard]] const Model& model() const { return model_; }
+  [[nodiscard]] const ModelShape& shape() const { return model_.shape; }
+  [[nodiscard]] const Lanes& lanes() const { return lanes_; }
+  [[nodiscard]] at::Device device() const { return device_; }
+  /// Parameters and statistics, in floats.
+  [[nodiscard]] const at::Tensor& values() const { return values_; }
+  /// Of the mean loss; for statistics their change.
+  [[nodiscard]] const at::Tensor& gradient() const { return gradient_; }
+
+  /// The parameters of a block, in the flat buffers.
+  struct Range {
+    std::uint64_t first = 0;
+    std::uint64_t last = 0;
+  };
+  [[nodiscard]] Range range(std::size_t block) const { return {cuts_[block].first, cuts_[block].last}; }
+  [[nodiscard]] std::size_t blocks() const { return cuts_.size(); }
+
+  /// Logits. `before(block)` sees to it that the block's values are there; statistics are, already. False: give up, and there are none.
+  at::Tensor forward(const at::Tensor& inputs, Mode mode, const std::function<bool(std::size_t)>& before);
+  /// Loss and hits into sums(); the gradient of the mean loss, in the logits' own type, if it is wanted.
+  at::Tensor score(const at::Tensor& logits, const at::Tensor& targets, bool wants_gradient);
+  /// Once after a training forward. `after(block)`: its gradient is there; with `after(blocks())` the change of the statistics.
+  void backward(at::Tensor gradient, const std::function<void(std::size_t)>& after);
+  /// Two doubles on the device.
+  [[nodiscard]] const at::Tensor& sums() const { return sums_; }
+  /// However a step has ended: no graph is left.
+  void forget();
+
+ private:
+  struct Bound {
+    at::Tensor parameter;
+    at::Tensor gradient;  // of the flat buffer that belongs to it
+  };
+  /// A block's own piece of the work.
+  struct Cut {
+    std::uint64_t first = 0;  // its parameters in the flat buffer; none: first == last
+    std::uint64_t last = 0;
+    std::vector<Bound> bound;
+    at::Tensor input;  // of the last training forward
+    at::Tensor output;
+  };
+  void bind();
+
+  Model model_;
+  at::Device device_;
+  Lanes lanes_;
+  std::vector<Cut> cuts_;            // by block
+  at::Tensor values_, gradient_;     // flat
+  at::Tensor half_, half_gradient_;  // the same in bf16; undefined: not used
+  at::Tensor before_;                // the statistics before this step
+  at::Tensor sums_;
+};
+
+}  // namespace motley::learn

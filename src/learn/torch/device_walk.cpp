@@ -1,0 +1,151 @@
+#include "learn/torch/device_walk.h"
+
+#include <array>
+
+#include "learn/torch/device_learner.h"
+#include "learn/torch/pinned.h"
+
+namespace motley::learn {
+
+namespace {
+
+class DeviceWalk final : public Walk {
+ public:
+  DeviceWalk(DeviceModel& model, DeviceSamples& samples, const SampleShape& shape)
+      : model_(model),
+        lanes_(model.lanes()),
+        samples_(samples),
+        shape_(shape),
+        parameters_(model.shape().parameters),
+        all_(model.shape().values()),
+        inlet_(lanes_, all_, model.device()),
+        leaves_(pinned(all_, at::kFloat, model.device())),
+        score_(pinned(2, at::kDouble, model.device())) {
+    const auto guard = lanes_.on(Lane::compute);
+    for (at::Tensor* each : {&walker_, &start_, &last_way_, &newer_}) *each = at::zeros_like(model_.values());
+    momentum_ = at::zeros_like(part(walker_, 0, parameters_));
+    sums_ = at::zeros({2}, at::TensorOptions(at::kDouble).device(model_.device()));
+    lanes_.settle();
+  }
+
+  void begin(std::span<const float> values) override {
+    const auto guard = lanes_.on(Lane::compute);
+    momentum_.zero_();
+    last_way_.zero_();
+    put(0, values);
+  }
+
+  void put(std::uint64_t first, std::span<const float> values) override {
+    const auto guard = lanes_.on(Lane::compute);
+    bring(first, values);
+    const std::uint64_t last = first + values.size();
+    part(walker_, first, last).copy_(part(newer_, first, last));
+    used_.set(lanes_, Lane::compute);
+  }
+
+  void put_late(std::uint64_t first, std::span<const float> values, double keeps) override {
+    const auto guard = lanes_.on(Lane::compute);
+    bring(first, values);
+    each_kind(first, first + values.size(), keeps, [&](std::uint64_t from, std::uint64_t to, double kept) {
+      at::add_out(part_of(walker_, from, to), part(newer_, from, to), part(last_way_, from, to), kept);
+    });
+    used_.set(lanes_, Lane::compute);
+  }
+
+  void set_out() override {
+    const auto guard = lanes_.on(Lane::compute);
+    start_.copy_(walker_);
+    sums_.zero_();
+    taken_ = 0;
+    steps_ = 0;
+  }
+
+  void merge(std::uint64_t first, std::span<const float> values, double keeps) override {
+    const auto guard = lanes_.on(Lane::compute);
+    bring(first, values);
+    each_kind(first, first + values.size(), keeps, [&](std::uint64_t from, std::uint64_t to, double kept) {
+      const at::Tensor way = part(walker_, from, to) - part(start_, from, to);
+      at::add_out(part_of(walker_, from, to), part(newer_, from, to), way, kept);
+      at::sub_out(part_of(start_, from, to), part(walker_, from, to), way);
+    });
+    used_.set(lanes_, Lane::compute);
+  }
+
+  void step(std::span<const std::uint32_t> samples, const Rule& rule) override {
+    Mark& before_last = done_[steps_ % done_.size()];
+    if (steps_ >= done_.size()) before_last.wait();
+    const auto guard = lanes_.on(Lane::compute);
+    const auto batch = samples_.gather(Part::training, samples);
+    // Where the momentum would lead by itself.
+    at::add_out(part_of(model_.values(), 0, parameters_), part(walker_, 0, parameters_), momentum_, -rule.momentum * rule.rate);
+    if (parameters_ < all_) part(model_.values(), parameters_, all_).copy_(part(walker_, parameters_, all_));
+    const at::Tensor logits = model_.forward(batch.inputs, Mode::training, [](std::size_t) { return true; });
+    model_.backward(model_.score(logits, batch.targets, /*wants_gradient=*/true), [](std::size_t) {});
+    sums_.add_(model_.sums());
+    at::Tensor weights = part(walker_, 0, parameters_);
+    momentum_.mul_(rule.momentum).add_(part(model_.gradient(), 0, parameters_));
+    if (rule.weight_decay != 0) momentum_.add_(weights, rule.weight_decay);
+    weights.add_(momentum_, -rule.rate);
+    if (parameters_ < all_) part(walker_, parameters_, all_).add_(part(model_.gradient(), parameters_, all_));
+    before_last.set(lanes_, Lane::compute);
+    ++steps_;
+    taken_ += samples.size();
+  }
+
+  StepResult way(std::span<float> out) override {
+    check(out.size() == all_, "a way is as long as the model");
+    {
+      const auto guard = lanes_.on(Lane::compute);
+      at::sub_out(last_way_, walker_, start_);
+      leaves_.copy_(last_way_, /*non_blocking=*/true);
+      score_.copy_(sums_, /*non_blocking=*/true);
+    }
+    lanes_.settle();
+    std::copy_n(leaves_.data_ptr<float>(), all_, out.begin());
+    return per_sample(score_.data_ptr<double>(), taken_, shape_);
+  }
+
+ private:
+  /// Newer values are on the device.
+  void bring(std::uint64_t first, std::span<const float> values) {
+    inlet_.wait();  // its room may be in use
+    used_.hold_if_set(lanes_, Lane::in);
+    inlet_.take(first, values, newer_);
+  }
+
+  /// Parameters keep a part, and so does their momentum; statistics keep all.
+  template <class Do>
+  void each_kind(std::uint64_t first, std::uint64_t last, double keeps, Do act) {
+    const std::uint64_t border = std::clamp(parameters_, first, last);
+    if (first < border) {
+      act(first, border, keeps);
+      part(momentum_, first, border).mul_(keeps);
+    }
+    if (border < last) act(border, last, 1.0);
+  }
+
+  /// As an output, which torch takes by a reference.
+  at::Tensor& part_of(const at::Tensor& flat, std::uint64_t first, std::uint64_t last) { return output_ = part(flat, first, last); }
+
+  DeviceModel& model_;
+  const Lanes& lanes_;
+  DeviceSamples& samples_;
+  SampleShape shape_;
+  std::uint64_t parameters_, all_;
+  Inlet inlet_;
+  at::Tensor leaves_, score_;                     // pinned
+  at::Tensor walker_, start_, last_way_, newer_;  // flat, on the device
+  at::Tensor momentum_, sums_, output_;
+  Mark used_;                 // of newer_
+  std::array<Mark, 2> done_;  // by step
+  std::uint64_t steps_ = 0;   // of the round
+  std::uint64_t taken_ = 0;   // samples of it
+};
+
+}  // namespace
+
+std::unique_ptr<Walk> device_walk(DeviceModel& model, DeviceSamples& samples, const SampleShape& shape) {
+  return std::make_unique<DeviceWalk>(model, samples, shape);
+}
+
+}  // namespace motley::learn
