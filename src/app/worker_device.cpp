@@ -12,6 +12,8 @@
 namespace motley::app {
 namespace {
 
+constexpr std::uint32_t gpu_grain = 16;  // samples: a GPU's library looks anew for its algorithms at each new size of a batch
+
 template <class Number>
 bool read_number(std::string_view text, Number& out) {
   const auto [stop, failure] = std::from_chars(text.data(), text.data() + text.size(), out);
@@ -119,6 +121,7 @@ Result<run::WorkerKit> prepare_worker(const std::string& job_text, const std::st
   kit.desk.shards = material->shards;
   kit.desk.seed = job->seed;
   kit.desk.cadence = training->cadence;
+  if (node.device == cluster::DeviceKind::cuda) kit.desk.grain = gpu_grain;
   if (emulated) kit.desk.emulated.emplace(job->cluster, NodeId{index}, job->seed);
   kit.cluster = job->cluster;
   if (emulated && !stranger) kit.node = NodeId{index};

@@ -173,6 +173,28 @@ class Desk::ByClock final : public store::Pace {
   Time::time_point since_;
 };
 
+/// One piece, of as many samples as fit into the time by what they took lately.
+class Desk::AtOnceInTime final : public store::Pace {
+ public:
+  AtOnceInTime(Computation& computation, std::uint32_t grain, double sample_s)
+      : computation_(computation), grain_(grain), sample_s_(sample_s) {}
+
+  Piece next(std::uint64_t done, std::uint64_t left) override {
+    Piece piece{left, true};
+    if (computation_.order.limit > Duration{0} && sample_s_ > 0) {
+      const auto room = static_cast<std::uint64_t>(seconds(computation_.order.limit) / sample_s_);
+      if (room < left) piece.samples = std::clamp<std::uint64_t>(room / grain_ * grain_, std::min<std::uint64_t>(grain_, left), left);
+    }
+    computation_.samples = done + piece.samples;
+    return piece;
+  }
+
+ private:
+  Computation& computation_;
+  std::uint32_t grain_;
+  double sample_s_;
+};
+
 /// What comes in between local steps. An emulated device takes each step when its time has come, so that it hears what such a device would.
 class Desk::Newer final : public store::News {
  public:
@@ -245,9 +267,10 @@ store::Worth Desk::contribute(Computation& computation, const Lease& lease, Stre
   const std::vector<std::uint32_t>& samples = epochs_.samples_of(lease);
   if (!replica_.local_steps()) {
     ByClock by_clock(computation, stream);
+    AtOnceInTime in_time(computation, kit_.grain, sample_s_);
     store::AtOnce at_once;
-    return replica_.contribute(*kit_.source, {values, samples}, computation.out->floats(), stream,
-                               stint ? static_cast<store::Pace&>(at_once) : by_clock);
+    store::Pace& pace = stint ? at_once : kit_.grain > 0 ? static_cast<store::Pace&>(in_time) : by_clock;
+    return replica_.contribute(*kit_.source, {values, samples}, computation.out->floats(), stream, pace);
   }
   if (std::exchange(computed_for_, order.worker) != order.worker) replica_.start_over();
   Newer news(*this, computation, stint, clock);
@@ -283,6 +306,11 @@ void Desk::work(const std::shared_ptr<Computation>& computation, const Clock& cl
     return;
   }
   DeskTime time{std::chrono::steady_clock::now() - since - stream.waited(), stream.stood()};
+  if (worth.samples > 0) {
+    constexpr double newest = 0.3;
+    const double each = seconds(time.compute) / static_cast<double>(worth.samples);
+    sample_s_ = sample_s_ > 0 ? (1 - newest) * sample_s_ + newest * each : each;
+  }
   if (stint) {
     if (!streams()) time.stood = {};  // it had everything when it began
     std::unique_lock lock(mutex_);

@@ -78,6 +78,7 @@ struct DeskKit {
   std::optional<cluster::Device> emulated;  // takes as long as this says, whatever the mathematics took
   store::Cadence cadence{};  // of an emulated device; empty: it has read everything when it begins, and made nothing until it ends
   store::Shards shards{};    // of the samples, when they are not anybody's
+  std::uint32_t grain = 0;  // a device that is slow in small pieces: a step is done at once, of so many samples or a multiple; 0: it is not
 };
 
 /// How a step's time was spent.
@@ -119,6 +120,7 @@ class Desk {
  private:
   class Stream;
   class ByClock;
+  class AtOnceInTime;
   class Newer;
   store::Worth contribute(Computation& computation, const Lease& lease, Stream& stream, const std::optional<cluster::Device::Stint>& stint,
                           const Clock& clock);
@@ -130,6 +132,7 @@ class Desk {
   store::Replica replica_;
   store::Epochs epochs_;
   std::optional<WorkerId> computed_for_;  // who we were at the last step
+  double sample_s_ = 0;                   // what a sample has taken lately; for devices with a grain
   std::shared_ptr<Computation> current_;  // the pump's view
   std::mutex mutex_;
   std::condition_variable cancelled_;

@@ -72,16 +72,25 @@ void await_asleep(pid_t thread) {
 
 class DeskTest : public testing::Test, private DeskOwner {
  protected:
-  void make(LinearTurns turns = {}, std::optional<cluster::Device> emulated = std::nullopt, store::Cadence cadence = {}) {
+  void make(LinearTurns turns = {}, std::optional<cluster::Device> emulated = std::nullopt, store::Cadence cadence = {},
+            std::uint32_t grain = 0) {
     desk.emplace(io,
-                 DeskKit{std::make_unique<LinearSource>(std::move(turns)), replica_options(), linear_layout(), epoch_samples, seed,
-                         std::move(emulated), std::move(cadence)},
+                 DeskKit{std::make_unique<LinearSource>(std::move(turns)),
+                         replica_options(),
+                         linear_layout(),
+                         epoch_samples,
+                         seed,
+                         std::move(emulated),
+                         std::move(cadence),
+                         {},
+                         grain},
                  static_cast<DeskOwner&>(*this));
   }
 
-  std::shared_ptr<Computation> begin(std::uint64_t step) {
+  std::shared_ptr<Computation> begin(std::uint64_t step, Duration limit = {}) {
     auto computation = std::make_shared<Computation>();
     computation->order = order_of(step);
+    computation->order.limit = limit;
     computation->values = std::make_shared<Arrival>(layout);
     computation->out = make_buffer(linear_values);
     desk->compute(computation, clock);
@@ -338,6 +347,18 @@ TEST(Arrival, KnowsWhichSlicesAStretchTouches) {
   arrival.cancel();
   EXPECT_FALSE(arrival.await(0, 13));  // not all there, and nobody waits for it any more
   EXPECT_FALSE(arrival.await(0, 3));
+}
+
+TEST_F(DeskTest, ADeviceWithAGrainDoesInOnePieceWhatItHasTimeFor) {
+  make({}, std::nullopt, {}, 4);
+  const Duration no_time{1};
+  for (std::uint64_t step = 0; step < 3; ++step) {
+    lay_all(*begin(step, step == 2 ? from_seconds(1e6) : no_time));
+    run_until(io, [&] { return steps.size() == step + 1; });
+  }
+  EXPECT_EQ(worths[0].samples, 8U) << "it does not know yet how long a sample takes";
+  EXPECT_EQ(worths[1].samples, 4U) << "a grain at least";
+  EXPECT_EQ(worths[2].samples, 8U) << "there is time for all of them";
 }
 
 }  // namespace
