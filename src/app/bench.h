@@ -10,7 +10,10 @@ boost::json::object bench_sim();
 boost::json::object bench_policy();
 /// Bytes per second of applying an update, beside memcpy and a stream triad in the same run.
 boost::json::object bench_store();
-/// Bytes per second of pushing, applying and pulling 128 MiB between processes, beside bare TCP in the same run; place of an urgent slice.
+/// Bytes per second of pushing, applying and pulling 128 MiB between processes, over TCP and, where the build has UCX, through shared
+/// memory, beside bare TCP and memcpy in the same run; place of an urgent slice.
 boost::json::object bench_transport();
+/// The same without shared memory.
+boost::json::object bench_transport_tcp();
 
 }  // namespace motley::app
