@@ -91,6 +91,20 @@ TEST_F(BulkTerms, AKeyThatNamesNothingLeadsBackToTheStream) {
   }
 }
 
+TEST_F(BulkTerms, MemoryOfAnotherPlaceIsNotLookedFor) {
+  if (!has_segments()) GTEST_SKIP() << "this build has no shared memory";
+  auto made = make_segment(1 << 20);
+  ASSERT_TRUE(made.ok()) << made.error().message;
+  ASSERT_TRUE(find_segment(made->key, 1 << 20).ok());
+  for (const std::size_t wrong : {0U, 36U, 44U}) {  // the machine, the namespace of processes, the user
+    made->key[wrong] ^= std::byte{1};
+    const auto found = find_segment(made->key, 1 << 20);
+    ASSERT_FALSE(found.ok());
+    EXPECT_NE(found.error().message.find("another machine"), std::string::npos) << found.error().message;
+    made->key[wrong] ^= std::byte{1};
+  }
+}
+
 TEST_F(BulkTerms, MemoryWithoutItsMarkIsNotThePeers) {
   if (!has_segments()) GTEST_SKIP() << "this build has no shared memory";
   auto elsewhere = make_segment(1 << 20);

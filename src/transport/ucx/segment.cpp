@@ -3,22 +3,47 @@
 #include "transport/segment.h"
 
 #include <fmt/format.h>
+#include <sys/stat.h>
 #include <ucs/config/global_opts.h>
 #include <uct/api/uct.h>
+#include <unistd.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <cstring>
+#include <fstream>
+#include <string>
 #include <string_view>
+
+#include "wire/encode.h"
 
 namespace motley::transport {
 namespace {
 
 constexpr const char* domain_name = "posix";
-constexpr std::size_t address_bytes = 8;
+// key := place (this_place()) address:u64 UCX's own        the address is what UCX turns into one of the other process's
+constexpr std::size_t boot_bytes = 36, place_bytes = boot_bytes + 12, address_bytes = 8, ours_bytes = place_bytes + address_bytes;
 static_assert(sizeof(void*) == address_bytes);
 
 Error failed(std::string_view what, ucs_status_t status) {
   return world_failed(fmt::format("UCX: {}: {}", what, ucs_status_string(status)));
+}
+
+/// Within which a process's number means the same to all: this boot of this machine, this namespace of processes, this user. UCX finds a
+/// segment by its process's number, and elsewhere that number is somebody else's.
+Result<wire::Bytes> this_place() {
+  std::ifstream file("/proc/sys/kernel/random/boot_id");
+  std::string boot;
+  struct stat processes {};
+  if (!std::getline(file, boot) || ::stat("/proc/self/ns/pid", &processes) != 0)
+    return world_failed("/proc does not say on which machine this process is, so memory cannot be shared");
+  boot.resize(boot_bytes);
+  wire::Bytes place;
+  for (const char c : boot) place.push_back(static_cast<std::byte>(c));
+  wire::Appender to{place};
+  to.put(processes.st_ino, 8);
+  to.put(::getuid(), 4);
+  return place;
 }
 
 /// UCX complains on standard output, which is for our own answers; its errors come back as values all the same.
@@ -50,7 +75,7 @@ class Domain {
     uct_config_release(config);
     if (opened != UCS_OK) return failed("shared memory", opened);
     if (const ucs_status_t status = uct_md_query(md_, &attributes_); status != UCS_OK) return failed("what shared memory can do", status);
-    if ((attributes_.cap.flags & needed) != needed || address_bytes + attributes_.rkey_packed_size > longest_segment_key)
+    if ((attributes_.cap.flags & needed) != needed || ours_bytes + attributes_.rkey_packed_size > longest_segment_key)
       return world_failed("UCX's shared memory cannot be mapped here");
     return Done{};
   }
@@ -103,11 +128,12 @@ class OwnSegment final : public Segment {
     return Done{};
   }
 
-  /// key := address:u64 UCX's own; the address is what UCX turns into one of the other process's.
   Result<wire::Bytes> key() {
-    wire::Bytes key(address_bytes + domain_.key_bytes());
-    std::memcpy(key.data(), &memory_.address, address_bytes);
-    const ucs_status_t packed = uct_md_mkey_pack(domain_.md(), memory_.memh, key.data() + address_bytes);
+    Result<wire::Bytes> key = this_place();
+    if (!key.ok()) return key;
+    key->resize(ours_bytes + domain_.key_bytes());
+    std::memcpy(key->data() + place_bytes, &memory_.address, address_bytes);
+    const ucs_status_t packed = uct_md_mkey_pack(domain_.md(), memory_.memh, key->data() + ours_bytes);
     if (packed != UCS_OK) return failed("the key of shared memory", packed);
     return key;
   }
@@ -131,13 +157,17 @@ class FoundSegment final : public Segment {
 
   Outcome find(std::span<const std::byte> key, std::size_t bytes) {
     if (Outcome opened = domain_.open(); !opened.ok()) return opened;
-    if (key.size() != address_bytes + domain_.key_bytes())
+    if (key.size() != ours_bytes + domain_.key_bytes())
       return peer_broken("the key of the peer's shared memory is of another UCX than ours");
-    const ucs_status_t unpacked = uct_rkey_unpack(domain_.component(), key.data() + address_bytes, &rkey_);
+    const Result<wire::Bytes> place = this_place();
+    if (!place.ok()) return place.error();
+    if (!std::equal(place->begin(), place->end(), key.begin()))
+      return world_failed("the peer is on another machine, in another container or another user's, so memory cannot be shared");
+    const ucs_status_t unpacked = uct_rkey_unpack(domain_.component(), key.data() + ours_bytes, &rkey_);
     mapped_ = unpacked == UCS_OK;
     if (!mapped_) return failed("the peer's shared memory cannot be reached", unpacked);
     std::uint64_t owners_address = 0;
-    std::memcpy(&owners_address, key.data(), address_bytes);
+    std::memcpy(&owners_address, key.data() + place_bytes, address_bytes);
     void* address = nullptr;
     if (const ucs_status_t status = uct_rkey_ptr(domain_.component(), &rkey_, owners_address, &address); status != UCS_OK)
       return failed("the peer's shared memory cannot be addressed", status);
