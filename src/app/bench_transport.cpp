@@ -1,4 +1,5 @@
-// What the transport costs, beside bare TCP: every gradient pushed, applied and pulled back over loopback, between real processes.
+// What the transport costs, beside bare TCP and memcpy: every gradient pushed, applied and pulled back, over loopback and through shared
+// memory, between real processes.
 #include <algorithm>
 #include <array>
 #include <boost/asio/io_context.hpp>
@@ -21,6 +22,7 @@
 #include "store/optimizer.h"
 #include "transport/acceptor.h"
 #include "transport/connect.h"
+#include "transport/segment.h"
 
 namespace motley::app {
 namespace {
@@ -253,8 +255,14 @@ Party raw(std::size_t workers, bool at_once) {
   return party;
 }
 
-Party ours(std::size_t workers) {
-  const transport::Options options;
+transport::Options carried_by(transport::Bulk bulk) {
+  transport::Options options;
+  options.bulk = bulk;
+  return options;
+}
+
+Party ours(std::size_t workers, transport::Bulk bulk) {
+  const transport::Options options = carried_by(bulk);
   Party party;
   party.others.push_back(std::make_unique<Child>([&](const Line& parent) { Server(workers).serve(options, parent); }));
   const auto port = static_cast<std::uint16_t>(party.others[0]->hear());
@@ -273,8 +281,24 @@ Party ours(std::size_t workers) {
   return party;
 }
 
-std::uint64_t urgent_slice_position() {
-  const transport::Options options;
+/// The same bytes copied there and back by one thread: what no way through memory can beat without a second one.
+Party copying() {
+  Party party;
+  party.starters.push_back(std::make_unique<Child>([](const Line& parent) {
+    Flat here(0.001F, 0), there(0.0F, 1);
+    for (;;) {
+      parent.say(0);
+      static_cast<void>(parent.hear());
+      std::copy(here.all().begin(), here.all().end(), there.all().begin());
+      std::copy(there.all().begin(), there.all().end(), here.all().begin());
+    }
+  }));
+  static_cast<void>(party.starters.back()->hear());
+  return party;
+}
+
+std::uint64_t urgent_slice_position(transport::Bulk bulk) {
+  const transport::Options options = carried_by(bulk);
   const Child server([&](const Line& parent) { Server(1).serve(options, parent); });
   const auto port = static_cast<std::uint16_t>(server.hear());
   const Child worker([&](const Line& parent) { parent.say(Worker({0}, port, options).overtaken_by()); });
@@ -293,35 +317,59 @@ Trip median(const std::vector<Trip>& trips) {
 
 struct Compared {
   Trip raw;
-  Trip ours;
+  Trip copied;
+  Trip tcp;
+  std::optional<Trip> ucx;
 };
 
 /// Turn by turn, so that whatever else the machine does meets all. Bare TCP is given the better of its two ways to make the trip.
-Compared compare(std::size_t workers) {
-  const std::array<Party, 3> parties{raw(workers, false), raw(workers, true), ours(workers)};
-  std::array<std::vector<Trip>, 3> trips;
+Compared compare(std::size_t workers, bool with_ucx) {
+  std::vector<Party> parties;
+  parties.push_back(raw(workers, false));
+  parties.push_back(raw(workers, true));
+  parties.push_back(copying());
+  parties.push_back(ours(workers, transport::Bulk::tcp));
+  if (with_ucx) parties.push_back(ours(workers, transport::Bulk::ucx));
+  std::vector<std::vector<Trip>> trips(parties.size());
   for (const Party& party : parties) static_cast<void>(party.trip());  // memory and windows are warm from here on
   for (int i = 0; i < rounds; ++i)
     for (std::size_t p = 0; p < parties.size(); ++p) trips[p].push_back(parties[p].trip());
   const Trip there_then_back = median(trips[0]), at_once = median(trips[1]);
-  return {there_then_back.seconds < at_once.seconds ? there_then_back : at_once, median(trips[2])};
+  Compared all{there_then_back.seconds < at_once.seconds ? there_then_back : at_once, median(trips[2]), median(trips[3]), {}};
+  if (with_ucx) all.ucx = median(trips[4]);
+  return all;
+}
+
+boost::json::object figures(bool with_ucx) {
+  const double bytes = 2.0 * values * sizeof(float);
+  const Compared one = compare(1, with_ucx), four = compare(4, with_ucx);
+  boost::json::object all{
+      {"round_trip_bytes_per_second", bytes / one.tcp.seconds},
+      {"raw_tcp_bytes_per_second", bytes / one.raw.seconds},
+      {"ratio_to_raw_tcp", one.raw.seconds / one.tcp.seconds},
+      {"round_trip_bytes_per_second_4_workers", 4 * bytes / four.tcp.seconds},
+      {"raw_tcp_bytes_per_second_4_workers", 4 * bytes / four.raw.seconds},
+      {"ratio_to_raw_tcp_4_workers", four.raw.seconds / four.tcp.seconds},
+      // The machine's other work stretches wall time, and ours the more, as more threads must meet; processor time it hardly touches.
+      {"processor_ratio_to_raw_tcp", one.raw.processor_seconds / one.tcp.processor_seconds},
+      {"processor_ratio_to_raw_tcp_4_workers", four.raw.processor_seconds / four.tcp.processor_seconds},
+      {"urgent_slice_position", urgent_slice_position(transport::Bulk::tcp)},
+      {"memcpy_bytes_per_second", bytes / one.copied.seconds}};
+  if (!with_ucx) return all;
+  all["ucx_round_trip_bytes_per_second"] = bytes / one.ucx->seconds;
+  all["ucx_ratio_to_raw_tcp"] = one.raw.seconds / one.ucx->seconds;
+  all["ucx_ratio_to_memcpy"] = one.copied.seconds / one.ucx->seconds;
+  all["ucx_round_trip_bytes_per_second_4_workers"] = 4 * bytes / four.ucx->seconds;
+  all["ucx_ratio_to_raw_tcp_4_workers"] = four.raw.seconds / four.ucx->seconds;
+  all["ucx_processor_ratio_to_raw_tcp"] = one.raw.processor_seconds / one.ucx->processor_seconds;
+  all["ucx_processor_ratio_to_raw_tcp_4_workers"] = four.raw.processor_seconds / four.ucx->processor_seconds;
+  all["ucx_urgent_slice_position"] = urgent_slice_position(transport::Bulk::ucx);
+  return all;
 }
 
 }  // namespace
 
-boost::json::object bench_transport() {
-  const double bytes = 2.0 * values * sizeof(float);
-  const Compared one = compare(1), four = compare(4);
-  return {{"round_trip_bytes_per_second", bytes / one.ours.seconds},
-          {"raw_tcp_bytes_per_second", bytes / one.raw.seconds},
-          {"ratio_to_raw_tcp", one.raw.seconds / one.ours.seconds},
-          {"round_trip_bytes_per_second_4_workers", 4 * bytes / four.ours.seconds},
-          {"raw_tcp_bytes_per_second_4_workers", 4 * bytes / four.raw.seconds},
-          {"ratio_to_raw_tcp_4_workers", four.raw.seconds / four.ours.seconds},
-          // The machine's other work stretches wall time, and ours the more, as more threads must meet; processor time it hardly touches.
-          {"processor_ratio_to_raw_tcp", one.raw.processor_seconds / one.ours.processor_seconds},
-          {"processor_ratio_to_raw_tcp_4_workers", four.raw.processor_seconds / four.ours.processor_seconds},
-          {"urgent_slice_position", urgent_slice_position()}};
-}
+boost::json::object bench_transport() { return figures(transport::has_segments()); }
+boost::json::object bench_transport_tcp() { return figures(false); }
 
 }  // namespace motley::app

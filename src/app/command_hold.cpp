@@ -24,8 +24,8 @@ struct Arguments {
 };
 
 int hold(const Arguments& arguments) {
-  const auto token = arguments.door.token();
-  if (!token) return fail(token.error());
+  const auto allowed = arguments.door.transport(1 << 20);
+  if (!allowed) return fail(allowed.error());
   const auto chief = transport::parse_address(arguments.join);
   if (!chief) return fail(chief.error());
   const auto listen = transport::parse_address(arguments.listen);
@@ -36,7 +36,7 @@ int hold(const Arguments& arguments) {
   options.chief = *chief;
   options.listen = *listen;
   options.reach = arguments.reach;
-  options.transport = transport_options(*token, 1 << 20);
+  options.transport = *allowed;
   run::ServerProcess server(pump, std::move(options), prepare_server, [](const std::string& sentence) {
     fmt::print(stderr, "{}\n", sentence);
     std::fflush(stderr);

@@ -113,14 +113,14 @@ Result<run::Judgement> Serving::evaluate(std::span<const float> values) {
 }
 
 Outcome Serving::open_door() {
-  const auto token = arguments_.door.token();
-  if (!token) return token.error();
+  const auto allowed = arguments_.door.transport(job_.slice_bytes);
+  if (!allowed) return allowed.error();
   const auto address = transport::parse_address(arguments_.listen);
   if (!address) return address.error();
 
   run::ChiefProcessOptions options;
   options.listen = *address;
-  options.transport = transport_options(*token, job_.slice_bytes);
+  options.transport = *allowed;
   options.transport.job = sha256(job_text_);
   options.job = job_text_;
   options.cluster = job_.cluster;

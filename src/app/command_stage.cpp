@@ -27,8 +27,8 @@ struct Arguments {
 };
 
 int be_a_stage(const Arguments& arguments) {
-  const auto token = arguments.door.token();
-  if (!token) return fail(token.error());
+  const auto allowed = arguments.door.transport(1 << 20);
+  if (!allowed) return fail(allowed.error());
   const auto chief = transport::parse_address(arguments.join);
   if (!chief) return fail(chief.error());
   const auto listen = transport::parse_address(arguments.listen);
@@ -39,7 +39,7 @@ int be_a_stage(const Arguments& arguments) {
   options.chief = *chief;
   options.listen = *listen;
   options.reach = arguments.reach;
-  options.transport = transport_options(*token, 1 << 20);
+  options.transport = *allowed;
   options.node = arguments.node;
   options.patience = std::chrono::milliseconds(static_cast<std::int64_t>(arguments.patience_s * 1e3));
   const std::string name = arguments.node;

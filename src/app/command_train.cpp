@@ -9,6 +9,7 @@
 #include <memory>
 
 #include "app/commands.h"
+#include "app/doors.h"
 #include "app/job_arguments.h"
 #include "app/launch.h"
 #include "app/pipeline_training.h"
@@ -21,6 +22,7 @@ struct Arguments {
   JobArguments job;
   std::string out;
   std::uint64_t checkpoint_every = 500;
+  BulkArgument bulk;
   bool resume = false;
   bool respawn = false;
   bool require_target = false;
@@ -59,6 +61,7 @@ int train(Arguments arguments) {
     arguments.out = arguments.job.file;
     arguments.job.file = (std::filesystem::path(arguments.out) / "job.toml").string();
   }
+  if (const auto bulk = arguments.bulk.choice(); !bulk) return fail(bulk.error());
   const auto text = arguments.job.resolve();
   if (!text) return fail(text.error());
   const auto job = parse_job(*text, arguments.job.file);
@@ -83,6 +86,7 @@ int train(Arguments arguments) {
   LaunchOptions options;
   options.folder = *folder;
   options.checkpoint_every = arguments.checkpoint_every;
+  options.bulk = arguments.bulk.name;
   options.resume = arguments.resume;
   options.respawn = arguments.respawn;
   options.require_target = arguments.require_target;
@@ -101,6 +105,7 @@ void add_train(CLI::App& app, int& exit_code) {
   command->add_option("--out", arguments->out, "folder of the run (default: runs/JOB-TIME)");
   command->add_option("--checkpoint-every", arguments->checkpoint_every, "updates between two checkpoints; 0: only when interrupted")
       ->capture_default_str();
+  arguments->bulk.add_to(*command);
   command->add_flag("--resume", arguments->resume, "go on from the newest checkpoint; JOB may be the folder of the run");
   command->add_flag("--respawn", arguments->respawn, "start processes that died again");
   command->add_flag("--require-target", arguments->require_target, "exit with 4 when the target accuracy is not reached");

@@ -36,8 +36,8 @@ std::string default_name() {
 }
 
 int work(const Arguments& arguments) {
-  const auto token = arguments.door.token();
-  if (!token) return fail(token.error());
+  const auto allowed = arguments.door.transport(1 << 20);
+  if (!allowed) return fail(allowed.error());
   const auto address = transport::parse_address(arguments.join);
   if (!address) return fail(address.error());
   std::optional<DeviceChoice> chosen;
@@ -50,7 +50,7 @@ int work(const Arguments& arguments) {
   boost::asio::io_context pump;
   run::WorkerProcessOptions options;
   options.chief = *address;
-  options.transport = transport_options(*token, 1 << 20);
+  options.transport = *allowed;
   options.node = arguments.node.empty() ? default_name() : arguments.node;
   options.patience = std::chrono::milliseconds(static_cast<std::int64_t>(arguments.patience_s * 1e3));
   const std::string name = options.node;

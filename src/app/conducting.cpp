@@ -111,14 +111,14 @@ Outcome Conducting::save(const run::KeptModel& kept) {
 }
 
 Outcome Conducting::open_door() {
-  const auto token = arguments_.door.token();
-  if (!token) return token.error();
+  const auto allowed = arguments_.door.transport(job_.slice_bytes);
+  if (!allowed) return allowed.error();
   const auto address = transport::parse_address(arguments_.listen);
   if (!address) return address.error();
 
   run::ConductorProcessOptions options;
   options.listen = *address;
-  options.transport = transport_options(*token, job_.slice_bytes);
+  options.transport = *allowed;
   options.transport.job = sha256(job_text_);
   options.job = job_text_;
   options.cluster = job_.cluster;

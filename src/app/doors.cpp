@@ -6,9 +6,27 @@
 #include <cstdlib>
 #include <fstream>
 
+#include "transport/segment.h"
+
 namespace motley::app {
 
+void BulkArgument::add_to(CLI::App& command) {
+  command
+      .add_option("--bulk", name, "what carries slices: tcp, ucx (shared memory, on one host), or auto: ucx where both sides can, else tcp")
+      ->check(CLI::IsMember({"auto", "tcp", "ucx"}))
+      ->capture_default_str();
+}
+
+Result<transport::Bulk> BulkArgument::choice() const {
+  if (name == "tcp") return transport::Bulk::tcp;
+  if (name != "ucx") return transport::Bulk::automatic;
+  if (transport::has_segments()) return transport::Bulk::ucx;
+  return bad_input(
+      "--bulk ucx: this build of Motley has no UCX, expected tcp or auto; with libucx-dev installed, cmake -DMOTLEY_UCX=ON has it");
+}
+
 void DoorArguments::add_to(CLI::App& command) {
+  bulk.add_to(command);
   command.add_option("--token-file", token_file, "file with the secret that all processes of the cluster share (or set MOTLEY_TOKEN)");
 }
 
@@ -30,9 +48,14 @@ Result<std::string> DoorArguments::token() const {
   return token;
 }
 
-transport::Options transport_options(const std::string& token, std::uint64_t slice_bytes) {
+Result<transport::Options> DoorArguments::transport(std::uint64_t slice_bytes) const {
+  const auto secret = token();
+  if (!secret) return secret.error();
+  const auto carrier = bulk.choice();
+  if (!carrier) return carrier.error();
   transport::Options options;
-  options.token = token;
+  options.token = *secret;
+  options.bulk = *carrier;
   options.slice_bytes = slice_bytes;
   options.window_bytes = std::max<std::size_t>(options.window_bytes, 4 * slice_bytes);
   return options;

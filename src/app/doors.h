@@ -9,14 +9,22 @@
 
 namespace motley::app {
 
+/// --bulk: what carries slices.
+struct BulkArgument {
+  std::string name = "auto";
+  void add_to(CLI::App& command);
+  /// Refuses what this build does not have.
+  [[nodiscard]] Result<transport::Bulk> choice() const;
+};
+
 struct DoorArguments {
   std::string token_file;
+  BulkArgument bulk;
   void add_to(CLI::App& command);
   /// --token-file, or MOTLEY_TOKEN; empty when there is neither. One line is taken, without what surrounds it.
   [[nodiscard]] Result<std::string> token() const;
+  /// What connections of a job are allowed: windows by its slices.
+  [[nodiscard]] Result<transport::Options> transport(std::uint64_t slice_bytes) const;
 };
-
-/// What connections of a job are allowed: windows by its slices.
-[[nodiscard]] transport::Options transport_options(const std::string& token, std::uint64_t slice_bytes);
 
 }  // namespace motley::app

@@ -94,6 +94,8 @@ Outcome Launch::start_chief(bool resume) {
                    "--out",
                    options_.folder.string(),
                    "--launched",
+                   "--bulk",
+                   options_.bulk,
                    "--checkpoint-every",
                    std::to_string(options_.checkpoint_every)};
   if (resume) child.command.emplace_back("--resume");
@@ -153,7 +155,8 @@ Outcome Launch::start_server(std::uint32_t number) {
   child.command = {this_program(), "hold",
                    "--join",       address_,
                    "--server",     std::to_string(number),
-                   "--listen",     fmt::format("unix:{}/server-{}-{}", socket_folder_.string(), number, chief_.lives)};
+                   "--listen",     fmt::format("unix:{}/server-{}-{}", socket_folder_.string(), number, chief_.lives),
+                   "--bulk",       options_.bulk};
   auto started = run::Child::start(pump_, child,
                                    {[this, number](const std::string& line) { servers_[number].log << line << std::endl; },
                                     [this, number](const run::ChildEnd& end) { server_ended(number, end); }});
@@ -181,7 +184,8 @@ Outcome Launch::start_worker(std::uint32_t n) {
   ++worker.lives;
   open_log(worker);
   run::ChildOptions child;
-  child.command = {this_program(), is_pipeline(job_.strategy) ? "stage" : "work", "--join", address_, "--node", node.name};
+  child.command = {this_program(), is_pipeline(job_.strategy) ? "stage" : "work", "--join", address_, "--node", node.name, "--bulk",
+                   options_.bulk};
   if (is_pipeline(job_.strategy)) {
     child.command.emplace_back("--listen");  // another each time: what is left of a life before is nobody's
     child.command.push_back(fmt::format("unix:{}/stage-{}-{}", socket_folder_.string(), n, worker.lives));

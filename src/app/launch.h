@@ -22,6 +22,7 @@ namespace motley::app {
 struct LaunchOptions {
   std::filesystem::path folder;  // of the run; job.toml is in it
   std::uint64_t checkpoint_every = 500;
+  std::string bulk = "auto";  // for every process, as --bulk
   bool resume = false;
   bool respawn = false;  // whoever dies is started again
   bool require_target = false;

@@ -9,24 +9,14 @@
 #include <span>
 
 #include "transport/bulk_frame.h"
+#include "transport/bulk_lane.h"
 #include "transport/stream.h"
 
 namespace motley::transport {
 
 class BulkReader : public std::enable_shared_from_this<BulkReader> {
  public:
-  class Owner {
-   public:
-    Owner() = default;
-    Owner(const Owner&) = delete;
-    Owner& operator=(const Owner&) = delete;
-    virtual ~Owner() = default;
-    /// Where the announced payload goes: exactly that many bytes; none: stop reading.
-    virtual std::optional<std::span<std::byte>> place(const wire::Message& head, std::size_t payload_bytes) = 0;
-    virtual void placed(const wire::Message& head, std::size_t payload_bytes) = 0;
-    /// The stream ended, failed or was garbled. Nothing more comes from this lane.
-    virtual void bulk_lost(const Error& why) = 0;
-  };
+  using Owner = BulkLane::Owner;
 
   BulkReader(std::shared_ptr<Stream> stream, Owner& owner, std::size_t largest_payload_bytes);
 

@@ -6,6 +6,7 @@
 #include <optional>
 #include <vector>
 
+#include "transport/bulk_lane.h"
 #include "transport/stream.h"
 #include "transport/transport.h"
 #include "wire/frame.h"
@@ -14,16 +15,7 @@ namespace motley::transport {
 
 class BulkWriter : public std::enable_shared_from_this<BulkWriter> {
  public:
-  class Owner {
-   public:
-    Owner() = default;
-    Owner(const Owner&) = delete;
-    Owner& operator=(const Owner&) = delete;
-    virtual ~Owner() = default;
-    /// What to write now. None: sleep until wake().
-    virtual std::optional<Parcel> next_parcel() = 0;
-    virtual void written(const Parcel& parcel) = 0;
-  };
+  using Owner = BulkLane::Owner;
 
   BulkWriter(std::shared_ptr<Stream> stream, Owner& owner) : stream_(std::move(stream)), owner_(&owner) {}
 

@@ -7,6 +7,7 @@
 #include <boost/asio/steady_timer.hpp>
 #include <vector>
 
+#include "transport/bulk_terms.h"
 #include "transport/handshake.h"
 #include "transport/stream.h"
 #include "transport/stream_connection.h"
@@ -88,8 +89,11 @@ asio::awaitable<Result<std::unique_ptr<Connection>>> reach(std::shared_ptr<Attem
   const auto session = random_bytes<sizeof(Session)>();
   if (Outcome up = co_await open_lane(*attempt, attempt->control, Lane::control, *endpoints, session); !up.ok()) co_return up.error();
   if (Outcome up = co_await open_lane(*attempt, attempt->bulk, Lane::bulk, *endpoints, session); !up.ok()) co_return up.error();
+  Result<std::shared_ptr<BulkLane>> bulk = co_await agree_on_bulk(attempt->bulk, attempt->options);
+  if (!attempt->late && !bulk.ok() && bulk.error().next == Next::tell_user) co_return bulk.error();
+  if (attempt->late || !bulk.ok()) co_return attempt->failed(bulk.ok() ? "late" : bulk.error().message);
   attempt->deadline.cancel();
-  co_return std::make_unique<StreamConnection>(std::move(attempt->control), std::move(attempt->bulk), attempt->options);
+  co_return std::make_unique<StreamConnection>(std::move(attempt->control), std::move(*bulk), attempt->options);
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "transport/pairs_for_tests.h"
+#include "transport/segment.h"
 
 namespace motley::transport {
 namespace {
@@ -80,7 +81,13 @@ TEST_P(FaultyLink, DelaysKeepTheOrder) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Over, FaultyLink, testing::Values(Below{"loopback", loopback_pair}, Below{"tcp", tcp_pair}),
+std::vector<Below> every_below() {
+  std::vector<Below> all{{"loopback", loopback_pair}, {"tcp", tcp_pair}};
+  if (has_segments()) all.push_back({"ucx", ucx_pair});
+  return all;
+}
+
+INSTANTIATE_TEST_SUITE_P(Over, FaultyLink, testing::ValuesIn(every_below()),
                          [](const auto& below) { return std::string(below.param.name); });
 
 }  // namespace

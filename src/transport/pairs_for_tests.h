@@ -52,8 +52,20 @@ inline Pair socket_pair(boost::asio::io_context& io, const Address& address, con
   return {std::move(left).value(), std::move(door.guests[0])};
 }
 
-inline Pair tcp_pair(boost::asio::io_context& io, const Options& options) { return socket_pair(io, TcpAddress{"127.0.0.1", 0}, options); }
-inline Pair unix_pair(boost::asio::io_context& io, const Options& options) { return socket_pair(io, fresh_socket(), options); }
+inline Options with(Options options, Bulk bulk) {
+  options.bulk = bulk;
+  return options;
+}
+inline Pair tcp_pair(boost::asio::io_context& io, const Options& options) {
+  return socket_pair(io, TcpAddress{"127.0.0.1", 0}, with(options, Bulk::tcp));
+}
+inline Pair unix_pair(boost::asio::io_context& io, const Options& options) {
+  return socket_pair(io, fresh_socket(), with(options, Bulk::tcp));
+}
+/// Where has_segments().
+inline Pair ucx_pair(boost::asio::io_context& io, const Options& options) {
+  return socket_pair(io, TcpAddress{"127.0.0.1", 0}, with(options, Bulk::ucx));
+}
 inline Pair loopback_pair(boost::asio::io_context& io, const Options& options) {
   auto [left, right] = loopback(io, options);
   return {std::move(left), std::move(right)};

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "transport/bulk_terms.h"
 #include "transport/stream_connection.h"
 
 namespace motley::transport {
@@ -62,11 +63,18 @@ asio::awaitable<void> Reception::receive_bulk(VisitPtr visit, Exchange claim) {
     dismiss(control, "its bulk lane is gone");
     co_return dismiss(visit, welcomed.error().message);
   }
-  remove(control);
-  remove(visit);
   tune(control->stream, Lane::control, options_);
   tune(visit->stream, Lane::bulk, options_);
-  owner_->accepted(std::make_unique<StreamConnection>(std::move(control->stream), std::move(visit->stream), options_));
+  Result<std::shared_ptr<BulkLane>> bulk = co_await agree_on_bulk(visit->stream, options_);
+  if (visit->gone) co_return dismiss(control, "its bulk lane is gone");
+  if (control->gone) co_return dismiss(visit, "its control lane is gone");
+  if (!bulk.ok()) {
+    dismiss(control, "its bulk lane is gone");
+    co_return dismiss(visit, bulk.error().message);
+  }
+  remove(control);
+  remove(visit);
+  owner_->accepted(std::make_unique<StreamConnection>(std::move(control->stream), std::move(*bulk), options_));
 }
 
 Reception::VisitPtr Reception::half_of(const Session& session) const {

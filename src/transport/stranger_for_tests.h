@@ -45,9 +45,17 @@ inline Outcome introduce_now(asio::io_context& io, Stream& stream, Lane lane, co
   return *answer;
 }
 
+/// Says that the bulk lane is to be the stream itself (bulk_terms.h), and hears the same.
+inline void agree_on_the_stream(asio::io_context& io, Stream& bulk) {
+  const wire::Bytes nothing_offered(2);
+  write_raw(bulk, nothing_offered);
+  EXPECT_EQ(read_raw(io, bulk, nothing_offered.size()), nothing_offered);
+}
+
 /// A listener with one guest that is properly introduced and, from then on, in the hands of the test.
 struct Traitor {
-  Traitor(asio::io_context& io, const Options& options) : control(io), bulk(io) {
+  Traitor(asio::io_context& io, Options options) : control(io), bulk(io) {
+    options.bulk = Bulk::tcp;
     auto acceptor = listen(io, TcpAddress{"127.0.0.1", 0}, options, door);
     EXPECT_TRUE(acceptor.ok()) << acceptor.error().message;
     const auto session = random_bytes<sizeof(Session)>();
@@ -55,6 +63,7 @@ struct Traitor {
     EXPECT_TRUE(introduce_now(io, control, Lane::control, session, options).ok());
     bulk = raw_stream(io, (*acceptor)->address());
     EXPECT_TRUE(introduce_now(io, bulk, Lane::bulk, session, options).ok());
+    agree_on_the_stream(io, bulk);
     EXPECT_TRUE(run_until(io, [&] { return !door.guests.empty(); }));
     door.guests[0]->start(ear);
   }

@@ -10,20 +10,21 @@
 
 namespace motley::transport {
 
-StreamConnection::StreamConnection(Stream control, Stream bulk, const Options& options)
+StreamConnection::StreamConnection(Stream control, std::shared_ptr<BulkLane> bulk, const Options& options)
     : peer_(peer_of(control)),
       options_(options),
       executor_(control.get_executor()),
       control_(std::make_shared<ControlLane>(std::move(control), static_cast<ControlLane::Owner&>(*this))),
-      bulk_(std::make_shared<Stream>(std::move(bulk))),
-      reader_(std::make_shared<BulkReader>(bulk_, static_cast<BulkReader::Owner&>(*this), options.largest_payload_bytes)),
-      writer_(std::make_shared<BulkWriter>(bulk_, static_cast<BulkWriter::Owner&>(*this))),
+      bulk_(std::move(bulk)),
       linger_(executor_),
       outbox_(options.overtakes),
-      receiving_(options.window_bytes) {}
+      receiving_(options.window_bytes) {
+  bulk_->serve(*this);
+}
 
 StreamConnection::~StreamConnection() {
   stop_bulk();
+  bulk_->close();
   control_->detach();
 }
 
@@ -33,7 +34,7 @@ void StreamConnection::start(Hears& hears) {
   if (state_ == State::ended) return tell_closed();
   control_->grant(receiving_.window());
   control_->start_reading();
-  if (state_ == State::open) reader_->start();
+  if (state_ == State::open) bulk_->start_reading();
 }
 
 // sending --------------------------------------------------------------------------------------------------------------------------
@@ -52,7 +53,7 @@ void StreamConnection::send(const Parcel& parcel) {
   outbox_.push(parcel);
   if (outbox_.size() > options_.parcels)
     return end(peer_broken(fmt::format("bulk queue full: {} takes its slices too slowly, more than {} wait", peer_, options_.parcels)));
-  writer_->wake();
+  bulk_->wake();
 }
 
 std::optional<Parcel> StreamConnection::next_parcel() {
@@ -66,7 +67,7 @@ void StreamConnection::written(const Parcel& parcel) {
   if (hears_ != nullptr) hears_->sent(*this, parcel.ticket);
 }
 
-Queued StreamConnection::queued() const { return {control_->queued_bytes(), outbox_.payload_bytes() + writer_->writing_bytes()}; }
+Queued StreamConnection::queued() const { return {control_->queued_bytes(), outbox_.payload_bytes() + bulk_->writing_bytes()}; }
 
 // hearing --------------------------------------------------------------------------------------------------------------------------
 
@@ -82,7 +83,7 @@ void StreamConnection::said(const Credit& credit) {
   if (state_ != State::open) return;
   if (!sending_.grant(credit.bytes))
     return begin_closing(peer_broken(fmt::format("{} granted {} bytes that were not under way", peer_, credit.bytes)));
-  if (!outbox_.empty()) writer_->wake();
+  if (!outbox_.empty()) bulk_->wake();
 }
 
 void StreamConnection::said(const Goodbye& goodbye) {
@@ -141,12 +142,9 @@ void StreamConnection::begin_closing(const Error& why) {
   });
 }
 
-/// The bulk stream stays open while closing: its end would reach the peer before the reason does.
+/// While closing the lane is not closed yet: its end would reach the peer before the reason does.
 void StreamConnection::stop_bulk() {
-  reader_->detach();
-  writer_->detach();
-  boost::system::error_code ignored;
-  bulk_->cancel(ignored);  // NOLINT(bugprone-unused-return-value): the same error
+  bulk_->detach();
   outbox_.clear();
 }
 
@@ -155,7 +153,7 @@ void StreamConnection::end(const Error& why) {
   if (state_ == State::open) why_ = why;
   state_ = State::ended;
   stop_bulk();
-  close_quietly(*bulk_);
+  bulk_->close();
   control_->detach();
   linger_.cancel();
   if (hears_ != nullptr) tell_closed();

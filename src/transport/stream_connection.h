@@ -1,4 +1,4 @@
-// A Connection over two streams to one peer, control and bulk: here live its rules, in the lanes its bytes.
+// A Connection over two lanes to one peer, control and bulk: here live its rules, in the lanes its bytes.
 //
 //   open --close(), a broken peer--> closing --peer's end, linger--> ended --> closed()
 //   open --a lane lost, abandon(), a bound hit--------------------> ended
@@ -11,8 +11,7 @@
 #include <string>
 
 #include "transport/anchor.h"
-#include "transport/bulk_reader.h"
-#include "transport/bulk_writer.h"
+#include "transport/bulk_lane.h"
 #include "transport/control_lane.h"
 #include "transport/credits.h"
 #include "transport/outbox.h"
@@ -20,10 +19,10 @@
 
 namespace motley::transport {
 
-class StreamConnection final : public Connection, private ControlLane::Owner, private BulkReader::Owner, private BulkWriter::Owner {
+class StreamConnection final : public Connection, private ControlLane::Owner, private BulkLane::Owner {
  public:
-  /// Both streams are connected, authenticated and lead to the same peer.
-  StreamConnection(Stream control, Stream bulk, const Options& options);
+  /// Both lanes are connected, authenticated and lead to the same peer.
+  StreamConnection(Stream control, std::shared_ptr<BulkLane> bulk, const Options& options);
   StreamConnection(const StreamConnection&) = delete;
   StreamConnection& operator=(const StreamConnection&) = delete;
   ~StreamConnection() override;
@@ -64,9 +63,7 @@ class StreamConnection final : public Connection, private ControlLane::Owner, pr
   Options options_;
   asio::any_io_executor executor_;
   std::shared_ptr<ControlLane> control_;
-  std::shared_ptr<Stream> bulk_;
-  std::shared_ptr<BulkReader> reader_;
-  std::shared_ptr<BulkWriter> writer_;
+  std::shared_ptr<BulkLane> bulk_;
   asio::steady_timer linger_;
 
   Hears* hears_ = nullptr;  // null before start()

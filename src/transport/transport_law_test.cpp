@@ -8,6 +8,7 @@
 #include <ostream>
 
 #include "transport/pairs_for_tests.h"
+#include "transport/segment.h"
 
 namespace motley::transport {
 namespace {
@@ -368,19 +369,28 @@ TEST_P(TransportLaw, ABulkQueueThatFillsUpEndsTheConnectionByName) {
   EXPECT_NE(left_ear.ends[0].find("bulk queue full"), std::string::npos) << left_ear.ends[0];
 }
 
-INSTANTIATE_TEST_SUITE_P(
-    Every, TransportLaw,
-    testing::Values(Kind{"tcp", tcp_pair}, Kind{"unix", unix_pair}, Kind{"loopback", loopback_pair},
-                    Kind{"shaped_loopback", [](io_context& io, const Options& o) { return shaped(io, loopback_pair(io, o), o); }},
-                    Kind{"shaped_tcp", [](io_context& io, const Options& o) { return shaped(io, tcp_pair(io, o), o); }},
-                    Kind{"unshaped_loopback", [](io_context& io, const Options& o) { return unshaped(io, loopback_pair(io, o), o); }},
-                    Kind{"unshaped_tcp", [](io_context& io, const Options& o) { return unshaped(io, tcp_pair(io, o), o); }},
-                    Kind{"passages_loopback",
-                         [](io_context& io, const Options& o) { return through_passages(io, loopback_pair(io, o), o); }},
-                    Kind{"passages_tcp", [](io_context& io, const Options& o) { return through_passages(io, tcp_pair(io, o), o); }},
-                    Kind{"faultless_loopback", [](io_context& io, const Options& o) { return faultless(io, loopback_pair(io, o)); }},
-                    Kind{"faultless_tcp", [](io_context& io, const Options& o) { return faultless(io, tcp_pair(io, o)); }}),
-    [](const auto& kind) { return kind.param.name; });
+std::vector<Kind> every_kind() {
+  std::vector<Kind> kinds{
+      {"tcp", tcp_pair},
+      {"unix", unix_pair},
+      {"loopback", loopback_pair},
+      {"shaped_loopback", [](io_context& io, const Options& o) { return shaped(io, loopback_pair(io, o), o); }},
+      {"shaped_tcp", [](io_context& io, const Options& o) { return shaped(io, tcp_pair(io, o), o); }},
+      {"unshaped_loopback", [](io_context& io, const Options& o) { return unshaped(io, loopback_pair(io, o), o); }},
+      {"unshaped_tcp", [](io_context& io, const Options& o) { return unshaped(io, tcp_pair(io, o), o); }},
+      {"passages_loopback", [](io_context& io, const Options& o) { return through_passages(io, loopback_pair(io, o), o); }},
+      {"passages_tcp", [](io_context& io, const Options& o) { return through_passages(io, tcp_pair(io, o), o); }},
+      {"faultless_loopback", [](io_context& io, const Options& o) { return faultless(io, loopback_pair(io, o)); }},
+      {"faultless_tcp", [](io_context& io, const Options& o) { return faultless(io, tcp_pair(io, o)); }}};
+  if (!has_segments()) return kinds;
+  kinds.push_back({"ucx", ucx_pair});
+  kinds.push_back({"shaped_ucx", [](io_context& io, const Options& o) { return shaped(io, ucx_pair(io, o), o); }});
+  kinds.push_back({"passages_ucx", [](io_context& io, const Options& o) { return through_passages(io, ucx_pair(io, o), o); }});
+  kinds.push_back({"faultless_ucx", [](io_context& io, const Options& o) { return faultless(io, ucx_pair(io, o)); }});
+  return kinds;
+}
+
+INSTANTIATE_TEST_SUITE_P(Every, TransportLaw, testing::ValuesIn(every_kind()), [](const auto& kind) { return kind.param.name; });
 
 }  // namespace
 }  // namespace motley::transport

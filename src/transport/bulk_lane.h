@@ -1,0 +1,56 @@
+// How slices travel, whatever carries them: a lane asks its owner for the next parcel when it can take more, and where the next payload
+// goes when one comes. Which lane a connection has is agreed on when it opens (bulk_terms.h); its rules stay the connection's.
+#pragma once
+#include <cstddef>
+#include <optional>
+#include <span>
+
+#include "base/result.h"
+#include "transport/transport.h"
+
+namespace motley::transport {
+
+/// A lane lives as long as its coroutines, which share it with its connection.
+class BulkLane {
+ public:
+  class Owner {
+   public:
+    Owner() = default;
+    Owner(const Owner&) = delete;
+    Owner& operator=(const Owner&) = delete;
+    virtual ~Owner() = default;
+
+    /// What to send now. None: sleep until wake().
+    virtual std::optional<Parcel> next_parcel() = 0;
+    /// Its memory is free.
+    virtual void written(const Parcel& parcel) = 0;
+
+    /// Where the announced payload goes: exactly that many bytes; none: stop reading.
+    virtual std::optional<std::span<std::byte>> place(const wire::Message& head, std::size_t payload_bytes) = 0;
+    virtual void placed(const wire::Message& head, std::size_t payload_bytes) = 0;
+
+    /// The lane ended, failed or was garbled. Nothing more comes from it.
+    virtual void bulk_lost(const Error& why) = 0;
+  };
+
+  BulkLane() = default;
+  BulkLane(const BulkLane&) = delete;
+  BulkLane& operator=(const BulkLane&) = delete;
+  virtual ~BulkLane() = default;
+
+  /// Once, first of all: whom to ask and tell.
+  virtual void serve(Owner& owner) = 0;
+  /// Once: from now on what comes is read.
+  virtual void start_reading() = 0;
+  /// There may be a next parcel. A lane that cannot be written falls silent: the reading half hears why.
+  virtual void wake() = 0;
+  /// Silences it for good: the owner is not called again, and no memory of its is read or written. The peer does not notice yet.
+  virtual void detach() = 0;
+  /// The peer hears the end. After detach().
+  virtual void close() = 0;
+
+  /// Payloads of parcels that were taken from the owner and are not yet written.
+  [[nodiscard]] virtual std::size_t writing_bytes() const = 0;
+};
+
+}  // namespace motley::transport

@@ -1,0 +1,84 @@
+// The bulk lane between two processes of one host: payloads go through a ring of shared memory each way, copied in by the one and out by
+// the other, and the stream carries only words about them (bulk_word.h). The stream's end tells of a dead peer, as on every lane; nobody
+// ever waits inside the shared memory itself, so nothing there can hang.
+#pragma once
+#include <array>
+#include <cstddef>
+#include <memory>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "transport/bulk_lane.h"
+#include "transport/bulk_word.h"
+#include "transport/segment.h"
+#include "transport/shared_ring.h"
+#include "transport/stream.h"
+
+namespace motley::transport {
+
+/// The two rings of a lane. Theirs is written by the peer, whatever it likes; only payloads are read from it.
+struct Rings {
+  std::unique_ptr<Segment> ours;
+  std::unique_ptr<Segment> theirs;
+};
+
+class SharedBulk final : public BulkLane, public std::enable_shared_from_this<SharedBulk> {
+ public:
+  SharedBulk(Stream stream, Rings rings, std::size_t largest_payload_bytes);
+
+  void serve(Owner& owner) override { owner_ = &owner; }
+  void start_reading() override;
+  void wake() override;
+  void detach() override;
+  void close() override { close_quietly(stream_); }
+  [[nodiscard]] std::size_t writing_bytes() const override;
+
+ private:
+  struct Laying {
+    Parcel parcel;
+    std::size_t laid_bytes = 0;
+  };
+  struct Filling {
+    Announced slice;
+    std::span<std::byte> rest;  // of the place, not yet filled
+  };
+
+  asio::awaitable<void> read(std::shared_ptr<SharedBulk> self);
+  asio::awaitable<bool> read_more();
+  bool hear_all_read();
+  void hear(Announced slice);
+  void hear(const Laid& laid);
+  void hear(const Taken& taken);
+  void finish_if_filled();
+
+  asio::awaitable<void> write(std::shared_ptr<SharedBulk> self);
+  asio::awaitable<bool> write_words();
+  bool gather_words();
+  bool begin_next();
+  void report_done();
+  void lose(const Error& why);
+
+  Stream stream_;
+  Rings rings_;
+  RingWriter out_;
+  RingReader in_;
+  Owner* owner_ = nullptr;  // null before serve() and once detached
+  std::size_t largest_payload_bytes_;
+
+  // reading
+  static constexpr std::size_t input_bytes = 16 << 10;  // some hundred words at once
+  static_assert(input_bytes >= longest_word);
+  std::array<std::byte, input_bytes> input_{};
+  std::size_t input_used_ = 0;  // read and not yet whole words
+  std::optional<Filling> filling_;
+  std::size_t owed_bytes_ = 0;  // taken and not yet told
+
+  // writing
+  bool runs_ = false;
+  std::optional<Laying> laying_;
+  std::vector<Parcel> done_;  // laid whole, to be reported once the words are out
+  wire::Bytes words_;
+};
+
+}  // namespace motley::transport

@@ -1,0 +1,153 @@
+// A shared bulk lane against a peer that was let in and then lies about what it laid or took. The memory is plain: only words are at stake.
+#include "transport/shared_bulk.h"
+
+#include <gtest/gtest.h>
+
+#include <boost/asio/local/connect_pair.hpp>
+
+#include "transport/stranger_for_tests.h"
+#include "transport/stream_connection.h"
+
+namespace motley::transport {
+namespace {
+
+class PlainSegment final : public Segment {
+ public:
+  explicit PlainSegment(Memory& memory) : memory_(memory) {}
+  std::span<std::byte> bytes() override { return memory_; }
+
+ private:
+  Memory& memory_;
+};
+
+class SharedBulkLane : public testing::Test {
+ protected:
+  using Local = asio::local::stream_protocol::socket;
+
+  void SetUp() override {
+    Local our_control(io), our_bulk(io), control(io), bulk(io);
+    asio::local::connect_pair(our_control, control);
+    asio::local::connect_pair(our_bulk, bulk);
+    their_control = Stream(std::move(control));
+    their_bulk = Stream(std::move(bulk));
+    Rings rings{std::make_unique<PlainSegment>(our_ring), std::make_unique<PlainSegment>(their_ring)};
+    auto lane = std::make_shared<SharedBulk>(Stream(std::move(our_bulk)), std::move(rings), options.largest_payload_bytes);
+    ours = std::make_unique<StreamConnection>(Stream(std::move(our_control)), std::move(lane), options);
+    ours->start(ear);
+  }
+  void expect_dropped(std::string_view because) {
+    ASSERT_TRUE(run_until(io, [&] { return ear.ended(); }));
+    EXPECT_NE(ear.ends[0].find(because), std::string::npos) << ear.ends[0];
+    run_ready(io);
+    EXPECT_EQ(ear.ends.size(), 1U);
+    EXPECT_FALSE(ear.spoken_to_after_the_end);
+  }
+  [[nodiscard]] static wire::Bytes slice_of_bytes(std::size_t bytes) {
+    const Memory payload(bytes);
+    wire::Bytes words;
+    append_slice({.head = push_of(1), .payload = payload}, words);
+    return words;
+  }
+
+  asio::io_context io{1};
+  Options options{.linger = std::chrono::milliseconds(20)};
+  Memory our_ring = Memory(1'000), their_ring = pattern(1'000, 1);
+  Stream their_control{io}, their_bulk{io};
+  Ear ear;
+  std::unique_ptr<Connection> ours;
+};
+
+TEST_F(SharedBulkLane, TakesWhatIsLaidPieceByPieceAndSaysSo) {
+  wire::Bytes words = slice_of_bytes(1'500);
+  append_laid(900, words);
+  for (const std::byte b : words) write_raw(their_bulk, {b}), run_ready(io);
+  wire::Bytes took;
+  append_taken(900, took);
+  EXPECT_EQ(read_raw(io, their_bulk, took.size()), took);
+  EXPECT_TRUE(ear.arrived.empty());
+
+  wire::Bytes more;
+  append_laid(600, more);
+  write_raw(their_bulk, more);
+  ASSERT_TRUE(run_until(io, [&] { return ear.arrived.size() == 1; }));
+  Memory round_and_round = their_ring;
+  round_and_round.insert(round_and_round.end(), their_ring.begin(), their_ring.begin() + 500);
+  EXPECT_TRUE(ear.slices.at(1) == round_and_round);
+}
+
+TEST_F(SharedBulkLane, WaitsForTheRingAndNoLonger) {
+  wire::Bytes credit;
+  append_credit(1 << 20, credit);
+  write_raw(their_control, credit);
+  const Memory payload = pattern(1'500, 7);
+  ours->send(Parcel{push_of(7), payload, 0, 77});
+  wire::Bytes said;
+  append_slice({.head = push_of(7), .payload = payload}, said);
+  append_laid(1'000, said);
+  EXPECT_EQ(read_raw(io, their_bulk, said.size()), said);
+  run_ready(io);
+  EXPECT_TRUE(ear.tickets.empty());
+  EXPECT_TRUE(our_ring == Memory(payload.begin(), payload.begin() + 1'000));
+
+  wire::Bytes took, rest;
+  append_taken(700, took);
+  append_laid(500, rest);
+  write_raw(their_bulk, took);
+  EXPECT_EQ(read_raw(io, their_bulk, rest.size()), rest);
+  ASSERT_TRUE(run_until(io, [&] { return ear.tickets.size() == 1; }));
+  EXPECT_TRUE(std::equal(payload.begin() + 1'000, payload.end(), our_ring.begin()));
+}
+
+TEST_F(SharedBulkLane, DropsAPeerThatTookMoreThanWasLaid) {
+  wire::Bytes words;
+  append_taken(1, words);
+  write_raw(their_bulk, words);
+  expect_dropped("1 bytes taken that were not laid");
+}
+
+TEST_F(SharedBulkLane, DropsAPeerThatLaysWithoutASlice) {
+  wire::Bytes words;
+  append_laid(10, words);
+  write_raw(their_bulk, words);
+  expect_dropped("10 bytes laid that no slice needs");
+}
+
+TEST_F(SharedBulkLane, DropsAPeerThatLaysMoreThanTheSlice) {
+  wire::Bytes words = slice_of_bytes(10);
+  append_laid(11, words);
+  write_raw(their_bulk, words);
+  expect_dropped("11 bytes laid that no slice needs");
+}
+
+TEST_F(SharedBulkLane, DropsAPeerThatLaysMoreThanTheRing) {
+  wire::Bytes words = slice_of_bytes(5'000);
+  append_laid(1'001, words);
+  write_raw(their_bulk, words);
+  expect_dropped("or no ring holds");
+}
+
+TEST_F(SharedBulkLane, DropsAPeerThatBeginsASliceInsideAnother) {
+  wire::Bytes words = slice_of_bytes(10);
+  const wire::Bytes another = slice_of_bytes(10);
+  words.insert(words.end(), another.begin(), another.end());
+  write_raw(their_bulk, words);
+  expect_dropped("in the middle of another");
+}
+
+TEST_F(SharedBulkLane, DropsAPeerThatSendsNoise) {
+  wire::Bytes bytes = noise(10'000, 3);
+  bytes[0] = std::byte{77};
+  write_raw(their_bulk, bytes);
+  expect_dropped("unknown word 77");
+}
+
+TEST_F(SharedBulkLane, MissesAPeerThatEndsInMidSlice) {
+  write_raw(their_bulk, slice_of_bytes(10));
+  ASSERT_TRUE(run_until(io, [&] { return !ear.slices.empty(); }));
+  close_quietly(their_bulk);
+  expect_dropped("the bulk lane ended");
+  EXPECT_TRUE(ear.arrived.empty());
+}
+
+}  // namespace
+}  // namespace motley::transport

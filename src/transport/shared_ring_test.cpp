@@ -1,0 +1,57 @@
+// What is copied in comes out, in order, across the end of the ring, and never more than was laid.
+#include "transport/shared_ring.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <array>
+
+#include "base/rng.h"
+#include "transport/ear_for_tests.h"
+
+namespace motley::transport {
+namespace {
+
+TEST(SharedRing, TakesNoMoreThanItHasRoomFor) {
+  std::array<std::byte, 10> memory{};
+  RingWriter in(memory);
+  EXPECT_EQ(in.lay(pattern(7, 1)), 7U);
+  EXPECT_EQ(in.lay(pattern(7, 2)), 3U);
+  EXPECT_EQ(in.room(), 0U);
+  EXPECT_EQ(in.lay(pattern(1, 3)), 0U);
+  ASSERT_TRUE(in.taken(4));
+  EXPECT_EQ(in.lay(pattern(7, 4)), 4U);
+}
+
+TEST(SharedRing, KnowsThatMoreCannotBeTakenThanLiesThere) {
+  std::array<std::byte, 10> memory{};
+  RingWriter in(memory);
+  EXPECT_EQ(in.lay(pattern(5, 1)), 5U);
+  EXPECT_FALSE(in.taken(6));
+  EXPECT_TRUE(in.taken(5));
+  EXPECT_FALSE(in.taken(1));
+}
+
+TEST(SharedRing, GivesBackWhatWasLaidInOrder) {
+  for (std::uint64_t seed = 0; seed < 20; ++seed) {
+    SCOPED_TRACE(testing::Message() << "seed " << seed);
+    Rng rng(seed, "ring");
+    Memory memory(1 + rng.below(50));
+    RingWriter in(memory);
+    RingReader out(memory);
+    const Memory all = pattern(1'000, static_cast<std::uint32_t>(seed));
+    Memory back(all.size());
+    std::size_t laid = 0, taken = 0;
+    while (taken < all.size()) {
+      laid += in.lay(std::span(all).subspan(laid, std::min<std::size_t>(all.size() - laid, rng.below(60))));
+      const std::size_t some = rng.below(laid - taken + 1);
+      out.take(std::span(back).subspan(taken, some));
+      ASSERT_TRUE(in.taken(some));
+      taken += some;
+    }
+    EXPECT_TRUE(back == all);
+  }
+}
+
+}  // namespace
+}  // namespace motley::transport
