@@ -20,6 +20,7 @@ Floats normals(Rng& rng, std::size_t n) {
 const std::vector<TensorPlace> tensors{{0, 5 * piece_values + 777, SliceKind::parameter},
                                        {5 * piece_values + 777, 501, SliceKind::parameter},
                                        {5 * piece_values + 1278, 999, SliceKind::statistic}};
+constexpr std::size_t parameters = 5 * piece_values + 1278;
 constexpr std::size_t values = 5 * piece_values + 2277;
 const Layout layout = cut(tensors, 20'011, 2);
 
@@ -91,6 +92,30 @@ TEST_P(Threads, AnyNumberOfThemOnAnyTargetLeavesTheSameBits) {
       ASSERT_EQ(found.along, expected.along);
     }
   }
+}
+
+TEST_P(Threads, AModelOfManyPiecesIsUpdatedAsAWhole) {
+  const OptimizerSpec spec{.kind = GetParam(), .weight_decay = 1e-3};
+  Rng rng(2, "whole");
+  Floats whole = normals(rng, values);
+  Servers servers(spec, whole, {std::make_shared<Team>(3)});
+  Optimizer optimizer(spec, parameters);
+  for (int t = 0; t < 3; ++t) {
+    const Floats a = normals(rng, values), b = normals(rng, values);
+    for (ShardStore& shard : servers.shards) shard.apply({UpdateKind::gradient, 0.1, 0.9}, std::vector<WeightedPart>{{a, 0.25}, {b, 0.75}});
+    Floats sum(values);
+    for (std::size_t i = 0; i < values; ++i) sum[i] = 0.25F * a[i] + 0.75F * b[i];
+    optimizer.update(std::span(whole).first(parameters), std::span(sum).first(parameters), 0.1, 0.9);
+    for (std::size_t i = parameters; i < values; ++i) whole[i] += sum[i];
+  }
+  Floats ahead = whole;
+  optimizer.look_ahead(std::span(whole).first(parameters), 0.9, 0.1, std::span(ahead).first(parameters));
+  double along = 0;
+  for (std::size_t i = 0; i < parameters; ++i) along += static_cast<double>(whole[i]) * optimizer.first()[i];
+  const Answers found = servers.answers(whole);
+  EXPECT_EQ(found.plain, whole);
+  EXPECT_EQ(found.ahead, ahead);
+  EXPECT_NEAR(found.along, along, 1e-9 * static_cast<double>(values)) << "summed in another order";
 }
 
 INSTANTIATE_TEST_SUITE_P(Rules, Threads, testing::Values(OptimizerKind::sgd, OptimizerKind::adamw));
