@@ -20,8 +20,8 @@ struct Addend {
 /// with 0. Plain pointers and no std::span here and below: an inline function of the library that is compiled for one processor could be
 /// the one that the linker keeps for all.
 struct Sum {
-  const Addend* addends;
-  std::size_t count;  // >= 1
+  const Addend* addends = nullptr;
+  std::size_t count = 0;  // >= 1
   float compensation = 0;
 };
 

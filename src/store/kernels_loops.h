@@ -11,6 +11,9 @@ struct Loops {
   static constexpr std::size_t unrolled = 4;                               // vectors at a time: enough to hide the latency of a sum
 
   template <class V>
+  static constexpr std::size_t width = sizeof(V) == sizeof(float) ? 1 : lanes;
+
+  template <class V>
   static V load(const float* from) {
     V value;
     __builtin_memcpy(&value, from, sizeof(V));
@@ -33,25 +36,23 @@ struct Loops {
 
   template <class V, std::size_t count>
   static void sum_as_it_is(const Sum& sum, std::size_t i, const float*, V (&g)[count]) {
-    constexpr std::size_t width = sizeof(V) / sizeof(float);
     const Addend* part = sum.addends;
     const Addend* const end = part + sum.count;
-    for (std::size_t k = 0; k < count; ++k) g[k] = part->weight * load<V>(part->values + i + k * width);
+    for (std::size_t k = 0; k < count; ++k) g[k] = part->weight * load<V>(part->values + i + k * width<V>);
     while (++part != end)
-      for (std::size_t k = 0; k < count; ++k) g[k] += part->weight * load<V>(part->values + i + k * width);
+      for (std::size_t k = 0; k < count; ++k) g[k] += part->weight * load<V>(part->values + i + k * width<V>);
   }
 
   template <class V, std::size_t count>
   static void sum_compensated(const Sum& sum, std::size_t i, const float* w, V (&g)[count]) {
-    constexpr std::size_t width = sizeof(V) / sizeof(float);
     for (std::size_t k = 0; k < count; ++k) g[k] = V{};
     for (const Addend* part = sum.addends; part != sum.addends + sum.count; ++part)
       for (std::size_t k = 0; k < count; ++k) {
-        V counted = load<V>(part->values + i + k * width);
+        V counted = load<V>(part->values + i + k * width<V>);
         if (part->base != nullptr) {
-          const V then = load<V>(part->base + i + k * width);
+          const V then = load<V>(part->base + i + k * width<V>);
           const V bound = counted < 0.0F ? -counted : counted;
-          const V change = sum.compensation * counted * counted * (load<V>(w + i + k * width) - then);
+          const V change = sum.compensation * counted * counted * (load<V>(w + i + k * width<V>) - then);
           counted += change < -bound ? -bound : (bound < change ? bound : change);
         }
         g[k] += part->weight * counted;
