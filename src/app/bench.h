@@ -8,7 +8,8 @@ namespace motley::app {
 boost::json::object bench_sim();
 /// Microseconds per contribution of each strategy at 10, 100, 1,000 and 10,000 workers.
 boost::json::object bench_policy();
-/// Bytes per second of applying an update, beside memcpy and a stream triad in the same run.
+/// Bytes per second of applying an update and looking ahead, with one thread and with two, beside memcpy and a stream triad in the same
+/// run; in memory and in cache.
 boost::json::object bench_store();
 /// Encoding, decoding, and encoding slice by slice with error feedback, in 2, 4, 8 and 16 bits on one core, beside memcpy in the same run;
 /// first with the target that is used, then with the others. All speeds, memcpy's too, are bytes of floats (64 MiB, once) per second.

@@ -1,62 +1,132 @@
+// The speed of a server's numbers, beside what its memory can do: a stream triad over as many bytes, by the same threads and with the same
+// instructions. (out = w - c*v, the look-ahead of SGD, is such a triad, so one of the store's own loops serves as it.)
 #include <algorithm>
 #include <cstdint>
 #include <cstring>
 #include <functional>
+#include <memory>
+#include <string>
+#include <thread>
 #include <vector>
 
 #include "app/bench.h"
 #include "app/stopwatch.h"
+#include "store/kernels.h"
 #include "store/shard_store.h"
 
 namespace motley::app {
 namespace {
 
-constexpr std::size_t values = 16U << 20;  // 64 MiB of floats: beyond every cache
+constexpr std::size_t large = 32U << 20;   // 128 MiB of floats: three such arrays are beyond every cache
+constexpr std::size_t small = 512U << 10;  // 2 MiB: three of them stay in the last cache
+constexpr int rounds = 7;
 
-/// Best of five: the machine's other work only ever slows a run down.
-double best_seconds(const std::function<void()>& work) {
-  double best = 1e30;
-  for (int i = 0; i < 5; ++i) {
-    const Stopwatch watch;
-    work();
-    best = std::min(best, watch.seconds());
+/// One thing to be timed, with the best time so far: the machine's other work only ever slows a run down.
+struct Course {
+  std::string name;
+  double bytes;  // read and written by one run
+  std::function<void()> run;
+  double seconds = 1e30;
+};
+
+/// Everything once in each round, so that whatever else the machine does meets all.
+void time(std::vector<Course>& courses, std::size_t repeats) {
+  for (int round = 0; round <= rounds; ++round)
+    for (Course& course : courses) {
+      const Stopwatch watch;
+      for (std::size_t i = 0; i < repeats; ++i) course.run();
+      if (round > 0) course.seconds = std::min(course.seconds, watch.seconds() / static_cast<double>(repeats));  // 0 warms up
+    }
+}
+
+/// What stores are given, and where a triad and snapshots go. Each part lies elsewhere: read twice, one would come from the cache.
+struct Arrays {
+  explicit Arrays(std::size_t values) : out(values, 1.0F), parts(4, std::vector<float>(values, 0.5F)) {}
+  std::vector<float> out;
+  std::vector<std::vector<float>> parts;
+};
+
+/// Stores and the team that works on them.
+class Bench {
+ public:
+  Bench(Arrays& arrays, std::size_t threads) : arrays_(arrays), values_(arrays.out.size()), team_(std::make_shared<store::Team>(threads)) {
+    for (const std::vector<float>& part : arrays.parts) four_.push_back({part, 0.25});
+    const store::TensorPlace all{0, values_, store::SliceKind::parameter};
+    const store::Layout layout = store::cut({&all, 1}, 1U << 20, 1);
+    sgd_ = std::make_unique<store::ShardStore>(layout, ServerId{0}, store::OptimizerSpec{}, arrays.out, store::Means{team_});
+    adamw_ = std::make_unique<store::ShardStore>(layout, ServerId{0}, store::OptimizerSpec{.kind = store::OptimizerKind::adamw}, arrays.out,
+                                                 store::Means{team_});
   }
-  return best;
+
+  /// Traffic in arrays: a copy reads one and writes one; a triad reads two and writes one; SGD reads g, w, v and writes w, v; AdamW one
+  /// more of each; a further part is one more to read; a look-ahead reads w, v and writes one. No array is written without the processor's
+  /// reading it first, which is counted for nobody.
+  void enter(std::vector<Course>& courses) {
+    const double array = static_cast<double>(values_) * sizeof(float);
+    const std::string by = "_" + std::to_string(team_->threads()) + (team_->threads() == 1 ? "_thread" : "_threads");
+    courses.push_back({"memcpy" + by, 2 * array, [this] { copy(); }});
+    courses.push_back({"triad" + by, 3 * array, [this] { triad(); }});
+    courses.push_back({"apply_sgd" + by, 5 * array, [this] { sgd_->apply(update, std::span(four_).first(1)); }});
+    courses.push_back({"apply_sgd_4_parts" + by, 8 * array, [this] { sgd_->apply(update, four_); }});
+    courses.push_back({"apply_adamw" + by, 7 * array, [this] { adamw_->apply(update, std::span(four_).first(1)); }});
+    courses.push_back({"snapshot" + by, 3 * array, [this] { sgd_->snapshot(0.9, arrays_.out); }});
+  }
+
+ private:
+  static constexpr store::Update update{store::UpdateKind::gradient, 0.01, 0.9};
+
+  void copy() {
+    by_pieces([this](std::size_t first, std::size_t count) {
+      std::memcpy(&arrays_.out[first], &arrays_.parts[0][first], count * sizeof(float));
+    });
+  }
+  void triad() {
+    by_pieces([this](std::size_t first, std::size_t count) {
+      kernels_.sgd_ahead(0.9F, count, &arrays_.parts[0][first], &arrays_.parts[1][first], &arrays_.out[first]);
+    });
+  }
+  template <class Work>
+  void by_pieces(Work work) {
+    team_->each((values_ + store::piece_values - 1) / store::piece_values, [&](std::size_t piece) {
+      const std::size_t first = piece * store::piece_values;
+      work(first, std::min(store::piece_values, values_ - first));
+    });
+  }
+
+  Arrays& arrays_;
+  std::size_t values_;
+  std::shared_ptr<store::Team> team_;
+  const store::Kernels& kernels_ = store::kernels_for(widest_target());
+  std::unique_ptr<store::ShardStore> sgd_, adamw_;
+  std::vector<store::WeightedPart> four_;
+};
+
+/// With one thread and with two.
+void bench(std::size_t values, std::size_t repeats, const std::string& size, boost::json::object& figures) {
+  Arrays arrays(values);
+  Bench alone(arrays, 1), two(arrays, 2);
+  std::vector<Course> courses;
+  alone.enter(courses);
+  two.enter(courses);
+  time(courses, repeats);
+  const std::size_t half = courses.size() / 2;
+  const auto speed = [&](std::size_t i) { return courses[i].bytes / courses[i].seconds; };
+  for (std::size_t i = 0; i < courses.size(); ++i) figures[courses[i].name + size + "_bytes_per_second"] = speed(i);
+  constexpr std::size_t triad = 1, sgd = 2;
+  figures["apply_sgd_ratio_to_triad_1_thread" + size] = speed(sgd) / speed(triad);
+  figures["apply_sgd_ratio_to_triad_2_threads" + size] = speed(half + sgd) / speed(half + triad);
+  figures["triad_2_threads_to_1" + size] = speed(half + triad) / speed(triad);
+  figures["apply_sgd_2_threads_to_1" + size] = speed(half + sgd) / speed(sgd);
 }
 
 }  // namespace
 
 boost::json::object bench_store() {
-  std::vector<float> a(values, 1.0F);
-  std::vector<float> b(values, 2.0F);
-  std::vector<float> c(values, 0.5F);
-  const double bytes = static_cast<double>(values) * sizeof(float);
-
-  const double copy = best_seconds([&] { std::memcpy(a.data(), b.data(), values * sizeof(float)); });
-  const double triad = best_seconds([&] {
-    for (std::size_t i = 0; i < values; ++i) a[i] = b[i] + 0.9F * c[i];
-  });
-
-  const store::TensorPlace all{0, values, store::SliceKind::parameter};
-  store::ShardStore shard(store::cut({&all, 1}, 1U << 20, 1), ServerId{0}, {}, a);
-  const store::Update update{store::UpdateKind::gradient, 0.01, 0.9};
-  const std::vector<store::WeightedPart> one{{b, 1.0}};
-  const std::vector<store::WeightedPart> four{{b, 0.25}, {c, 0.25}, {b, 0.25}, {c, 0.25}};
-  const double apply_one = best_seconds([&] { shard.apply(update, one); });
-  const double apply_four = best_seconds([&] { shard.apply(update, four); });
-  const double pull = best_seconds([&] { shard.snapshot(0.9, a); });
-
-  // Traffic: memcpy reads and writes once; a triad reads twice and writes once; SGD reads g, w, v and writes w, v; a look-ahead reads w, v,
-  // writes one.
-  const double triad_rate = 3 * bytes / triad;
-  const double apply_rate = 5 * bytes / apply_one;
-  return {{"memcpy_bytes_per_second", 2 * bytes / copy},
-          {"triad_bytes_per_second", triad_rate},
-          {"apply_sgd_bytes_per_second", apply_rate},
-          {"apply_sgd_ratio_to_triad", apply_rate / triad_rate},
-          {"apply_sgd_4_parts_bytes_per_second", 8 * bytes / apply_four},
-          {"snapshot_bytes_per_second", 3 * bytes / pull},
-          {"apply_sgd_values_per_second", static_cast<double>(values) / apply_one}};
+  boost::json::object figures{{"processors", std::thread::hardware_concurrency()},
+                              {"float_lanes", 4U << static_cast<unsigned>(widest_target())}};
+  bench(large, 1, "", figures);
+  bench(small, 50, "_in_cache", figures);
+  return figures;
 }
 
 }  // namespace motley::app

@@ -85,7 +85,7 @@ void add_bench(CLI::App& app, int& exit_code) {
   };
   static constexpr std::array<Benchmark, 4> benchmarks{{{"sim", "events per second of the simulator", bench_sim},
                                                         {"policy", "cost of a decision of each strategy", bench_policy},
-                                                        {"store", "speed of applying updates, beside memcpy", bench_store},
+                                                        {"store", "speed of applying updates, beside a stream triad", bench_store},
                                                         {"codec", "speed of encoding and decoding, beside memcpy", bench_codec}}};
   auto json = std::make_shared<bool>(false);
   CLI::App* command = app.add_subcommand("bench", "micro benchmarks");

@@ -20,6 +20,7 @@ struct Arguments {
   std::string listen = "127.0.0.1:0";
   std::string reach;
   std::uint32_t server = 1;
+  std::size_t store_threads = 0;
   DoorArguments door;
 };
 
@@ -37,6 +38,7 @@ int hold(const Arguments& arguments) {
   options.listen = *listen;
   options.reach = arguments.reach;
   options.transport = *allowed;
+  options.store_threads = arguments.store_threads;
   run::ServerProcess server(pump, std::move(options), prepare_server, [](const std::string& sentence) {
     fmt::print(stderr, "{}\n", sentence);
     std::fflush(stderr);
@@ -60,6 +62,9 @@ void add_hold(CLI::App& app, int& exit_code) {
   command->add_option("--server", arguments->server, "which server this is: 1 or more, below the job's cluster.server.count")->required();
   command->add_option("--listen", arguments->listen, "where workers reach this server")->capture_default_str();
   command->add_option("--reach", arguments->reach, "what workers are told instead, when the address is another from where they are");
+  command->add_option("--store-threads", arguments->store_threads, "threads that update the model here; 0: as many as help")
+      ->check(CLI::Range(0, 256))
+      ->capture_default_str();
   arguments->door.add_to(*command);
   command->callback([arguments, &exit_code] { exit_code = hold(*arguments); });
 }

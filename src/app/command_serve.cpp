@@ -126,6 +126,7 @@ Outcome Serving::open_door() {
   options.cluster = job_.cluster;
   options.layout = training_->layout;
   options.optimizer = job_.optimizer;
+  options.store_threads = arguments_.store_threads;
   run::Beginning beginning;
   if (restored_) {
     options.trained_before = restored_->chief.trained;
@@ -238,6 +239,9 @@ void add_serve(CLI::App& app, int& exit_code) {
       ->capture_default_str();
   command->add_option("--out", arguments->out, "folder of the run (default: runs/JOB-TIME)");
   command->add_option("--checkpoint-every", arguments->checkpoint_every, "updates between two checkpoints; 0: only when interrupted")
+      ->capture_default_str();
+  command->add_option("--store-threads", arguments->store_threads, "threads that update the model here; 0: as many as help")
+      ->check(CLI::Range(0, 256))
       ->capture_default_str();
   command->add_flag("--resume", arguments->resume, "go on from the newest checkpoint in --out")->needs("--out");
   command->add_flag("--require-target", arguments->require_target, "exit with 4 when the target accuracy is not reached");

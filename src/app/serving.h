@@ -21,6 +21,7 @@ struct ServeArguments {
   std::string listen = "127.0.0.1:0";
   std::string out;
   std::uint64_t checkpoint_every = 500;
+  std::size_t store_threads = 0;
   bool resume = false;
   bool require_target = false;
   bool launched = false;  // by `motley train`, which reads our stdout

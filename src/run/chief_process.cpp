@@ -33,8 +33,8 @@ ChiefProcess::ChiefProcess(boost::asio::io_context& pump, ChiefProcessOptions op
       options_(std::move(options)),
       hooks_(std::move(hooks)),
       chief_(std::move(chief)),
-      shard_(
-          std::make_unique<ShardHost>(pump, ServerId{0}, options_.layout, options_.optimizer, beginning, static_cast<ShardOwner&>(*this))),
+      shard_(std::make_unique<ShardHost>(pump, ServerId{0}, options_.layout, options_.optimizer, beginning, static_cast<ShardOwner&>(*this),
+                                         options_.store_threads)),
       beginning_(options_.layout.servers > 1 ? std::move(beginning) : Beginning{}),
       links_to_(pump.get_executor(), options_.cluster, ServerId{0}),
       server_addresses_(options_.layout.servers),

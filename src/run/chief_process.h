@@ -40,7 +40,8 @@ struct ChiefProcessOptions {
   protocol::ChiefOptions chief;
   store::Layout layout;
   store::OptimizerSpec optimizer;
-  Duration trained_before{};  // by the runs that this one goes on from
+  Duration trained_before{};      // by the runs that this one goes on from
+  std::size_t store_threads = 0;  // see ShardHost
 };
 
 /// Everything needed to go on from one version.

@@ -45,8 +45,8 @@ void ChiefProcess::place_slices() {
   head_starts_ = store::head_starts(distances_s_, cluster::receiving_line(options_.cluster));
   if (std::all_of(head_starts_.begin(), head_starts_.end(), [](std::uint64_t late) { return late == 0; })) return;
   store::place(options_.layout, head_starts_);
-  shard_ =
-      std::make_unique<ShardHost>(pump_, ServerId{0}, options_.layout, options_.optimizer, beginning_, static_cast<ShardOwner&>(*this));
+  shard_ = std::make_unique<ShardHost>(pump_, ServerId{0}, options_.layout, options_.optimizer, beginning_, static_cast<ShardOwner&>(*this),
+                                       options_.store_threads);
   wanted_ = Collection(options_.layout, options_.optimizer.kind);
   const auto here = options_.layout.of(ServerId{0}).size();
   hooks_.log(fmt::format("slices are placed by distance: {} of {}, the first that forward needs among them, live here", here,

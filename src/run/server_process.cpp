@@ -78,7 +78,8 @@ void ServerProcess::begin_when_all_is_here() {
     beginning_.moments->updates = all_->optimizer_updates;
     beginning_.moments->rate = all_->rate;
   }
-  shard_ = std::make_unique<ShardHost>(pump_, options_.server, kit_->layout, kit_->optimizer, beginning_, static_cast<ShardOwner&>(*this));
+  shard_ = std::make_unique<ShardHost>(pump_, options_.server, kit_->layout, kit_->optimizer, beginning_, static_cast<ShardOwner&>(*this),
+                                       options_.store_threads);
   beginning_ = {};
   log_(fmt::format("server {} holds {} of {} slices, listening on {}", options_.server.value, kit_->layout.of(options_.server).size(),
                    kit_->layout.slices.size(), to_text(acceptor_->address())));

@@ -39,6 +39,7 @@ struct ServerProcessOptions {
   transport::Address listen;
   std::string reach;  // what workers are told, if it is not where we listen
   transport::Options transport;
+  std::size_t store_threads = 0;  // see ShardHost
 };
 
 class ServerProcess final : private transport::Accepts, private transport::Hears, private ShardOwner {

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <boost/asio/post.hpp>
+#include <thread>
+#include <utility>
 
 #include "base/check.h"
 #include "base/match.h"
@@ -10,6 +12,13 @@ namespace motley::run {
 namespace {
 
 constexpr std::uint8_t plain = 32;  // bits of a float as it lies in memory
+
+/// Of `asked` threads, or as many as help with so many values.
+std::shared_ptr<store::Team> make_team(std::size_t asked, const store::Layout& layout, std::span<const SliceId> slices) {
+  std::size_t values = 0;
+  for (const SliceId id : slices) values += layout[id].count;
+  return std::make_shared<store::Team>(asked > 0 ? asked : store::useful_threads(values, std::thread::hardware_concurrency()));
+}
 
 std::unique_ptr<codec::Codec> codec_of(int bits) {
   auto made = codec::make(bits);
@@ -25,7 +34,7 @@ std::span<const std::byte> ShardHost::Snapshot::payload(const store::Layout& lay
 }
 
 ShardHost::ShardHost(boost::asio::io_context& pump, ServerId server, const store::Layout& layout, const store::OptimizerSpec& optimizer,
-                     const Beginning& beginning, ShardOwner& owner)
+                     const Beginning& beginning, ShardOwner& owner, std::size_t threads)
     : pump_(pump),
       layout_(layout),
       server_(server),
@@ -33,7 +42,8 @@ ShardHost::ShardHost(boost::asio::io_context& pump, ServerId server, const store
       owner_(owner),
       machine_(server, slices_, beginning.version),
       alive_(std::make_shared<bool>(true)),
-      store_(std::make_shared<store::ShardStore>(layout, server, optimizer, beginning.values)),
+      team_(make_team(threads, layout, slices_)),
+      store_(std::make_shared<store::ShardStore>(layout, server, optimizer, beginning.values, store::Means{team_})),
       shadows_(std::make_shared<Shadows>()) {
   if (beginning.moments) store_->restore(*beginning.moments, beginning.version);
 }
@@ -92,6 +102,7 @@ void ShardHost::commit(const wire::Apply& update) {
     contributions_.erase(found);
   }
   snapshots_.clear();  // of an older version now
+  decode_waiting();
   store_thread_.post([store = store_, update, parts = std::move(parts)] {
     std::vector<store::WeightedPart> weighted;
     for (std::size_t i = 0; i < parts.size(); ++i)
@@ -103,6 +114,7 @@ void ShardHost::commit(const wire::Apply& update) {
 void ShardHost::compare(const protocol::Compare& which) {
   const auto found = contributions_.find({which.worker, which.step});
   check(found != contributions_.end(), "what is compared is here");
+  decode_waiting();
   store_thread_.post([this, alive = alive_, store = store_, which, part = found->second] {
     const double along = store->along(std::as_const(*part).floats());
     boost::asio::post(pump_, [this, alive, which, along] {
@@ -120,27 +132,28 @@ void ShardHost::make_snapshot(const protocol::Snapshot& wanted, const SnapshotKe
   const auto [entry, fresh] = snapshots_.try_emplace(key);
   if (!fresh && (entry->second.being_made || !entry->second.snapshot.expired())) return;
   entry->second = {};
-  store_thread_.post([this, alive = alive_, store = store_, shadows = shadows_, wanted, key, server = server_, layout = layout_] {
-    auto snapshot = std::make_shared<Snapshot>();
-    auto flat = make_buffer(layout.values);
-    if (wanted.bits == plain) {
-      store->snapshot(wanted.rho, flat->floats());
-    } else {
-      store::PullShadow& shadow = shadows->try_emplace(wanted.pull_class, layout, server).first->second;
-      if (wanted.first_of_class) {
-        store->snapshot(wanted.rho, flat->floats());
-        shadow.move_to(flat->floats(), wanted.bits);
-      }
-      if (wanted.whole)
-        shadow.values(flat->floats());
-      else
-        for (const SliceId id : layout.of(server)) snapshot->coded[id] = shadow.change(id);
-    }
-    if (wanted.whole) snapshot->flat = std::move(flat);
-    boost::asio::post(pump_, [this, alive, key, ready = SharedSnapshot(std::move(snapshot))] {
-      if (*alive) snapshot_ready(key, ready);
-    });
-  });
+  store_thread_.post(
+      [this, alive = alive_, store = store_, shadows = shadows_, team = team_, wanted, key, server = server_, layout = layout_] {
+        auto snapshot = std::make_shared<Snapshot>();
+        auto flat = make_buffer(layout.values);
+        if (wanted.bits == plain) {
+          store->snapshot(wanted.rho, flat->floats());
+        } else {
+          store::PullShadow& shadow = shadows->try_emplace(wanted.pull_class, layout, server, team).first->second;
+          if (wanted.first_of_class) {
+            store->snapshot(wanted.rho, flat->floats());
+            shadow.move_to(flat->floats(), wanted.bits);
+          }
+          if (wanted.whole)
+            shadow.values(flat->floats());
+          else
+            for (const SliceId id : layout.of(server)) snapshot->coded[id] = shadow.change(id);
+        }
+        if (wanted.whole) snapshot->flat = std::move(flat);
+        boost::asio::post(pump_, [this, alive, key, ready = SharedSnapshot(std::move(snapshot))] {
+          if (*alive) snapshot_ready(key, ready);
+        });
+      });
 }
 
 void ShardHost::snapshot_ready(const SnapshotKey& key, const SharedSnapshot& snapshot) {
@@ -241,13 +254,39 @@ void ShardHost::received(const wire::Push& push) {
     bytes_pushed_ += slice.count * sizeof(float);
   } else {
     bytes_pushed_ += landing.bytes.size();
-    // Decoded where it is summed; the store thread keeps the order.
-    store_thread_.post([flat = landing.flat, bits, slice, bytes = std::move(landing.bytes)] {
-      const Outcome decoded = codec_of(bits)->decode(bytes, flat->floats().subspan(slice.offset, slice.count));
-      check(decoded.ok(), "a payload's size was checked when it was announced");
-    });
+    decode({std::move(landing.flat), slice, bits, std::move(landing.bytes)});
   }
   hear(push);
+}
+
+/// Slices that come faster than one thread decodes them gather while it does, and are then decoded side by side.
+void ShardHost::decode(Coded coded) {
+  const auto same = std::find_if(coded_.begin(), coded_.end(), [&](const Coded& waiting) {
+    return waiting.flat == coded.flat && waiting.slice.offset == coded.slice.offset;
+  });
+  if (same != coded_.end())
+    *same = std::move(coded);  // somebody has pushed it twice, and two threads must not write to one place
+  else
+    coded_.push_back(std::move(coded));
+  if (!decoding_) decode_waiting();
+}
+
+void ShardHost::decode_waiting() {
+  if (coded_.empty()) return;
+  decoding_ = true;
+  store_thread_.post([this, alive = alive_, team = team_, batch = std::exchange(coded_, {})] {
+    team->each(batch.size(), [&](std::size_t i) {
+      const Coded& coded = batch[i];
+      const Outcome decoded =
+          codec_of(coded.bits)->decode(coded.bytes, coded.flat->floats().subspan(coded.slice.offset, coded.slice.count));
+      check(decoded.ok(), "a payload's size was checked when it was announced");
+    });
+    boost::asio::post(pump_, [this, alive] {
+      if (!*alive) return;
+      decoding_ = false;
+      decode_waiting();
+    });
+  });
 }
 
 }  // namespace motley::run

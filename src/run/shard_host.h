@@ -46,11 +46,12 @@ class ShardOwner {
   virtual void exported(const std::shared_ptr<Exported>& what) = 0;  // the owner's from now on
 };
 
-/// Pump thread only; its store thread is inside.
+/// Pump thread only; its store thread is inside, and the team that the store thread works with.
 class ShardHost {
  public:
+  /// `threads`: of the team; 0: as many as help here. Whatever their number, the same bits come out.
   ShardHost(boost::asio::io_context& pump, ServerId server, const store::Layout& layout, const store::OptimizerSpec& optimizer,
-            const Beginning& beginning, ShardOwner& owner);
+            const Beginning& beginning, ShardOwner& owner, std::size_t threads = 0);
   ~ShardHost();
   ShardHost(const ShardHost&) = delete;
   ShardHost& operator=(const ShardHost&) = delete;
@@ -99,12 +100,21 @@ class ShardHost {
     std::vector<std::byte> bytes;  // when it is not to land in `flat` itself: encoded, or for nobody
     const transport::Connection* from = nullptr;
   };
+  /// A slice that is here and not decoded yet.
+  struct Coded {
+    SharedBuffer flat;  // of its contribution: where it goes
+    store::Slice slice;
+    std::uint8_t bits{};
+    std::vector<std::byte> bytes;
+  };
   using LandingKey = std::tuple<WorkerId, Step, SliceId>;
   using ContributionKey = std::pair<WorkerId, Step>;
 
   void carry_out(const protocol::ShardAction& action);
   void commit(const wire::Apply& update);
   void compare(const protocol::Compare& which);
+  void decode(Coded coded);
+  void decode_waiting();
   [[nodiscard]] static SnapshotKey key_of(const protocol::Snapshot& wanted, Version version);
   void make_snapshot(const protocol::Snapshot& wanted, const SnapshotKey& key);
   void snapshot_ready(const SnapshotKey& key, const SharedSnapshot& snapshot);
@@ -120,6 +130,8 @@ class ShardHost {
   std::map<int, std::unique_ptr<codec::Codec>> codecs_;    // of the pump, for sizes and decoding
   std::map<ContributionKey, SharedBuffer> contributions_;  // of which at least one slice is here
   std::map<LandingKey, Landing> landings_;
+  std::vector<Coded> coded_;  // came while others were being decoded: the next to be, together
+  bool decoding_ = false;
   std::set<WorkerId> gone_;  // the machine has forgotten them: whatever they push goes to waste
   std::map<WorkerId, std::vector<Pull>> pulls_;
   struct Made {
@@ -138,6 +150,7 @@ class ShardHost {
   std::uint64_t bytes_pulled_ = 0;
   std::optional<protocol::Snapshot> snapshotting_;             // the Snapshot whose Pulled messages come next
   std::shared_ptr<bool> alive_;                                // false once this is gone: what the store thread still posts goes nowhere
+  std::shared_ptr<store::Team> team_;                          // the store thread's
   std::shared_ptr<store::ShardStore> store_;                   // the store thread's
   using Shadows = std::map<std::uint32_t, store::PullShadow>;  // by pull class
   std::shared_ptr<Shadows> shadows_;                           // the store thread's

@@ -35,7 +35,7 @@ class ShardHostTest : public testing::Test, private ShardOwner {
  protected:
   /// Server 0 of two: slices 0 and 3, say, are its own and the others are not.
   void make(const store::OptimizerSpec& optimizer = {}, const Beginning& beginning = {linear_start(), std::nullopt, {}}) {
-    host.emplace(io, server, layout, optimizer, beginning, static_cast<ShardOwner&>(*this));
+    host.emplace(io, server, layout, optimizer, beginning, static_cast<ShardOwner&>(*this), 3);
     store.emplace(layout, server, optimizer, beginning.values);
     if (beginning.moments) store->restore(*beginning.moments, beginning.version);
   }

@@ -240,6 +240,46 @@ TEST_P(ShardHostBits, WhoHasTheLastValuesIsSentTheChangeAndThatOnceForAll) {
 INSTANTIATE_TEST_SUITE_P(Codecs, ShardHostBits, testing::Values(16, 8),
                          [](const auto& bits) { return "Bits" + std::to_string(bits.param); });
 
+TEST_F(ShardHostTest, WhatIsAppliedIsDecodedHoweverManySlicesCameMeanwhile) {
+  make();
+  host->attach(WorkerId{0}, left);
+  host->attach(WorkerId{1}, right);
+  std::vector<std::vector<float>> decoded(2, std::vector<float>(linear_values));
+  for (std::uint64_t step = 0; step < 20; ++step) {
+    std::vector<wire::Part> parts;
+    std::vector<std::pair<std::vector<float>, double>> by_hand;
+    for (const std::uint32_t worker : {0U, 1U}) {
+      push_all(worker == 0 ? left : right, worker, step, 4);
+      for (const SliceId id : own) {
+        const std::span<float> place = std::span(decoded[worker]).subspan(layout[id].offset, layout[id].count);
+        ASSERT_TRUE(codec::make(4).value()->decode(encoded(contribution(worker, step), id, 4), place).ok());
+      }
+      parts.push_back({.worker = {worker}, .step = {step}, .weight = 0.5});
+      by_hand.emplace_back(decoded[worker], 0.5);
+    }
+    apply(step + 1, parts);
+    apply_by_hand(by_hand);
+  }
+  expect_same_values(*export_now(20));
+}
+
+TEST_F(ShardHostTest, OfASliceThatIsPushedTwiceTheSecondCounts) {
+  make();
+  host->attach(WorkerId{0}, left);
+  const std::vector<float> wrong(linear_values, 5.0F);
+  ASSERT_TRUE(push(left, head(0, 0, own[0], 8), encoded(wrong, own[0], 8)));
+  ASSERT_TRUE(push(left, head(0, 0, own[0], 8), encoded(wrong, own[0], 8)));
+  push_all(left, 0, 0, 8);
+  std::vector<float> decoded(linear_values);
+  for (const SliceId id : own) {
+    const std::span<float> place = std::span(decoded).subspan(layout[id].offset, layout[id].count);
+    ASSERT_TRUE(codec::make(8).value()->decode(encoded(contribution(0, 0), id, 8), place).ok());
+  }
+  apply(1, {{.worker = {0}, .step = {0}, .weight = 1}});
+  apply_by_hand({{decoded, 1}});
+  expect_same_values(*export_now(1));
+}
+
 TEST_F(ShardHostTest, DestroyedWithWorkUnderWayItSaysNothingMore) {
   make();
   host->attach({0}, left);

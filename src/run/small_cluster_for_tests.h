@@ -188,7 +188,7 @@ class SmallChief {
     };
     hooks.inputs = [this](std::span<const std::byte> record) { inputs.insert(inputs.end(), record.begin(), record.end()); };
     process = std::make_unique<ChiefProcess>(
-        pump, ChiefProcessOptions{address, options, "the job", job.cluster(), job.chief_options(), linear_layout(), job.optimizer, {}},
+        pump, ChiefProcessOptions{address, options, "the job", job.cluster(), job.chief_options(), linear_layout(), job.optimizer, {}, 2},
         std::move(machine), std::move(beginning), std::move(hooks));
     const Outcome started = process->start([this](Result<protocol::Ending> how) { over = std::move(how); });
     EXPECT_TRUE(started.ok()) << started.error().message;

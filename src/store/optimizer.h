@@ -6,6 +6,9 @@
 #include <span>
 #include <vector>
 
+#include "base/processor.h"
+#include "store/kernels.h"
+
 namespace motley::store {
 
 enum class OptimizerKind { sgd, adamw };
@@ -21,26 +24,30 @@ struct OptimizerSpec {
 
 /// State and rule for `count` values. SGD:   v = mu*v + (g + wd*w);  w -= rate*v
 ///                                  AdamW: m, u moving moments of g with bias correction;  w -= rate*(m^/(sqrt(u^)+eps) + wd*w)
-/// All arithmetic is in float, one fixed order per value; constants are rounded to float once. One owner thread.
-/// Cost of an update: sgd reads 12 and writes 8 bytes per value, adamw 16 and 12.
+/// All arithmetic is in float, one fixed order per value; constants are rounded to float once; every target leaves the same bits.
+/// One owner thread, which may have other threads do pieces that do not overlap.
+/// Cost of an update: sgd reads 12 and writes 8 bytes per value, adamw 16 and 12; each further addend of a sum is 4 more to read.
 class Optimizer {
  public:
-  Optimizer(const OptimizerSpec& spec, std::size_t count);
+  Optimizer(const OptimizerSpec& spec, std::size_t count, Target target = widest_target());
 
   /// One update in place. `momentum` replaces the spec's for this update (strategies may adjust it; adamw has none and ignores it).
   /// `share` is the part of a global batch that the gradient stands for: what does not scale with the gradient (weight decay; the whole
   /// step of adamw) is scaled by it, so that many small updates do as much as one whole. All spans have `count` values.
   void update(std::span<float> weights, std::span<const float> gradient, double rate, double momentum, double share = 1);
 
-  /// The same update in pieces, so that a gradient can be summed and used while it is in cache: begin_update() once, then update_piece()
-  /// until every value has been covered exactly once. A piece covers values [first, first + gradient.size()).
+  /// The same update in pieces, whose gradient may be a weighted sum that is made on the way: begin_update() once, then update_piece()
+  /// until every value has been covered exactly once. A piece covers values [first, first + weights.size()).
   void begin_update() { ++updates_; }
   void update_piece(std::size_t first, std::span<float> weights, std::span<const float> gradient, double rate, double momentum,
                     double share = 1);
+  void update_piece(std::size_t first, std::span<float> weights, const Sum& gradient, double rate, double momentum, double share);
 
   /// An update past the momentum, which stays as it is: sgd: w -= rate/(1-mu) * (g + wd*share*w), as much as g would move w in time by way
   /// of v; adamw: w -= rate * (g/(sqrt(u^)+eps) + wd*share*w). There must have been an update before.
   void update_apart_piece(std::size_t first, std::span<float> weights, std::span<const float> gradient, double rate, double momentum,
+                          double share) const;
+  void update_apart_piece(std::size_t first, std::span<float> weights, const Sum& gradient, double rate, double momentum,
                           double share) const;
 
   /// out = w - rho*rate*d where d is the direction the next update would take without a new gradient (sgd: v; adamw: m^/(sqrt(u^)+eps)).
@@ -57,9 +64,10 @@ class Optimizer {
   void restore(std::span<const float> first, std::span<const float> second, std::uint64_t updates);
 
  private:
-  void require_held(std::size_t first, std::size_t weights, std::size_t others) const;
+  void require_held(std::size_t first, std::size_t count) const;
 
   OptimizerSpec spec_;
+  const Kernels* kernels_;
   std::vector<float> first_;
   std::vector<float> second_;
   std::uint64_t updates_ = 0;

@@ -1,6 +1,7 @@
 #include "store/pull_shadow.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "base/check.h"
 
@@ -11,30 +12,36 @@ constexpr std::uint8_t floats = 32;
 
 }  // namespace
 
+PullShadow::PullShadow(const Layout& layout, ServerId server, std::shared_ptr<Team> team)
+    : layout_(layout), slices_(layout.of(server)), team_(std::move(team)) {
+  for (const SliceId id : slices_) changes_[id];
+}
+
 void PullShadow::move_to(std::span<const float> target, std::uint8_t bits) {
   check(target.size() == layout_.values, "a target covers the whole flat buffer");
   const bool first = held_.empty();
   held_.resize(layout_.values);
-  for (const SliceId id : slices_) {
-    const Slice& slice = layout_[id];
-    const std::span<const float> wanted = target.subspan(slice.offset, slice.count);
-    const std::span<float> held = std::span(held_).subspan(slice.offset, slice.count);
-    const std::uint8_t coded = slice.bits(bits);
-    auto& codec = codecs_[coded];
-    if (!codec) codec = codec::make(coded).value();
-    codec::Bytes& change = changes_[id];
-    change.clear();
-    if (coded == floats || first) {
-      std::copy(wanted.begin(), wanted.end(), held.begin());
-      if (coded == floats) codec->encode(wanted, change);
-      continue;
-    }
-    wanted_.resize(slice.count);
-    for (std::size_t i = 0; i < slice.count; ++i) wanted_[i] = wanted[i] - held[i];
-    codec->encode(wanted_, change);
-    const Outcome applied = apply_change(slice, bits, change, held, held);
-    check(applied.ok(), "a codec decodes what it encoded");
+  team_->each(slices_.size(), [&](std::size_t i) { move_slice(target, bits, first, slices_[i]); });
+}
+
+void PullShadow::move_slice(std::span<const float> target, std::uint8_t bits, bool first, SliceId id) {
+  const Slice& slice = layout_[id];
+  const std::span<const float> wanted = target.subspan(slice.offset, slice.count);
+  const std::span<float> held = std::span(held_).subspan(slice.offset, slice.count);
+  const std::uint8_t coded = slice.bits(bits);
+  const auto codec = codec::make(coded).value();
+  codec::Bytes& change = changes_.at(id);
+  change.clear();
+  if (coded == floats || first) {
+    std::copy(wanted.begin(), wanted.end(), held.begin());
+    if (coded == floats) codec->encode(wanted, change);
+    return;
   }
+  std::vector<float> missing(slice.count);
+  for (std::size_t i = 0; i < slice.count; ++i) missing[i] = wanted[i] - held[i];
+  codec->encode(missing, change);
+  const Outcome applied = apply_change(slice, bits, change, held, held);
+  check(applied.ok(), "a codec decodes what it encoded");
 }
 
 void PullShadow::values(std::span<float> flat) const {

@@ -8,15 +8,17 @@
 
 #include "codec/codec.h"
 #include "store/layout.h"
+#include "store/team.h"
 
 namespace motley::store {
 
 /// The shadow h is what every member of the class holds, bit for bit:   d = Q(w - h);  h += d;  d is sent, and they add it too.
 /// So rounding never adds up: what one change misses, the next one sees. Slices that travel as floats are sent as they are.
-/// One server's slices; one owner thread. Memory: as many floats as the layout has values.
+/// One server's slices; one owner thread, which has the team move several slices at a time: each of them is moved by one thread, so that
+/// their number changes nothing. Memory: as many floats as the layout has values.
 class PullShadow {
  public:
-  PullShadow(const Layout& layout, ServerId server) : layout_(layout), slices_(layout.of(server)) {}
+  PullShadow(const Layout& layout, ServerId server, std::shared_ptr<Team> team = std::make_shared<Team>(1));
 
   /// The class moves on to `target` (flat, all values; only this server's slices are read) as near as `bits` allow. The first time it
   /// takes the target itself.
@@ -28,12 +30,13 @@ class PullShadow {
   void values(std::span<float> flat) const;
 
  private:
+  void move_slice(std::span<const float> target, std::uint8_t bits, bool first, SliceId id);
+
   Layout layout_;
   std::vector<SliceId> slices_;
-  std::map<int, std::unique_ptr<codec::Codec>> codecs_;
-  std::vector<float> held_;  // h
-  std::vector<float> wanted_, sent_;
-  std::map<SliceId, codec::Bytes> changes_;
+  std::shared_ptr<Team> team_;
+  std::vector<float> held_;                  // h
+  std::map<SliceId, codec::Bytes> changes_;  // of all slices
 };
 
 /// What a member does with a change that came in: values += decoded, or values = decoded when the slice travels as floats. `before` holds

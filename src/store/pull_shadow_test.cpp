@@ -178,5 +178,28 @@ TEST(PullShadow, ATargetOfAnotherSizeAndValuesBeforeTheFirstMoveAreOurBug) {
   EXPECT_THROW(one.shadows[0].values(std::span(flat).first(3)), Bug);
 }
 
+TEST(PullShadow, AnyNumberOfThreadsMakesTheSameChanges) {
+  Rng rng(9, "threads");
+  const Layout layout = cut(tensors, 100, 1);
+  PullShadow alone(layout, ServerId{0});
+  Floats target(values);
+  std::array<PullShadow, 3> others{PullShadow{layout, ServerId{0}, std::make_shared<Team>(2)},
+                                   PullShadow{layout, ServerId{0}, std::make_shared<Team>(3)},
+                                   PullShadow{layout, ServerId{0}, std::make_shared<Team>(4)}};
+  for (int i = 0; i < 20; ++i) {
+    wander(target, rng);
+    const std::uint8_t bits = i % 2 == 0 ? 2 : 4;
+    alone.move_to(target, bits);
+    Floats held(values), same(values);
+    alone.values(held);
+    for (PullShadow& other : others) {
+      other.move_to(target, bits);
+      other.values(same);
+      ASSERT_EQ(same, held);
+      for (const SliceId id : layout.of(ServerId{0})) ASSERT_EQ(other.change(id), alone.change(id)) << "slice " << id.value;
+    }
+  }
+}
+
 }  // namespace
 }  // namespace motley::store

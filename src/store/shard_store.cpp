@@ -1,35 +1,12 @@
 #include "store/shard_store.h"
 
 #include <algorithm>
-#include <array>
-#include <cmath>
+#include <numeric>
+#include <utility>
 
 #include "base/check.h"
 
 namespace motley::store {
-namespace {
-
-// 16 KiB of sums: with as much of one part beside it, fits the first-level cache of every machine we meet.
-constexpr std::size_t block_values = 4096;
-using Block = std::array<float, block_values>;
-
-void set_to(float weight, const float* __restrict part, std::span<float> sum) {
-  float* const out = sum.data();
-  for (std::size_t i = 0; i < sum.size(); ++i) out[i] = weight * part[i];
-}
-
-void add_to(float weight, const float* __restrict part, std::span<float> sum) {
-  float* const out = sum.data();
-  for (std::size_t i = 0; i < sum.size(); ++i) out[i] += weight * part[i];
-}
-
-/// sum[i] = weighted sum of the parts at flat position first + i.
-void reduce(std::span<const WeightedPart> parts, std::size_t first, std::span<float> sum) {
-  set_to(static_cast<float>(parts[0].weight), parts[0].flat.data() + first, sum);
-  for (const WeightedPart& part : parts.subspan(1)) add_to(static_cast<float>(part.weight), part.flat.data() + first, sum);
-}
-
-}  // namespace
 
 std::vector<ShardStore::Run> ShardStore::runs_of(const Layout& layout, ServerId server) {
   std::vector<Run> runs;
@@ -52,10 +29,28 @@ std::size_t ShardStore::parameters_in(std::span<const Run> runs) {
   return end;
 }
 
-ShardStore::ShardStore(const Layout& layout, ServerId server, const OptimizerSpec& spec, std::span<const float> initial_flat)
-    : flat_values_(layout.values), runs_(runs_of(layout, server)), optimizer_(spec, parameters_in(runs_)) {
+ShardStore::ShardStore(const Layout& layout, ServerId server, const OptimizerSpec& spec, std::span<const float> initial_flat, Means means)
+    : means_(std::move(means)),
+      kernels_(&kernels_for(means_.target)),
+      flat_values_(layout.values),
+      runs_(runs_of(layout, server)),
+      optimizer_(spec, parameters_in(runs_), means_.target) {
   check(initial_flat.size() == flat_values_, "the initial values cover the whole flat buffer");
   for (const Run& run : runs_) values_.insert(values_.end(), initial_flat.begin() + run.flat, initial_flat.begin() + run.flat + run.count);
+}
+
+template <class Work>
+void ShardStore::by_pieces(Work work) const {
+  means_.team->each(pieces(), [&](std::size_t piece) {
+    const std::size_t begin = piece * piece_values;
+    const std::size_t end = std::min(begin + piece_values, values_.size());
+    auto run = std::upper_bound(runs_.begin(), runs_.end(), begin, [](std::size_t at, const Run& r) { return at < r.local + r.count; });
+    for (; run != runs_.end() && run->local < end; ++run) {
+      const std::size_t first = std::max(begin, run->local);
+      const std::size_t last = std::min(end, run->local + run->count);
+      work(piece, Run{run->flat + (first - run->local), first, last - first, run->kind});
+    }
+  });
 }
 
 void ShardStore::apply(const Update& wanted, std::span<const WeightedPart> parts) {
@@ -67,83 +62,62 @@ void ShardStore::apply(const Update& wanted, std::span<const WeightedPart> parts
     optimizer_.begin_update();
     rate_ = update.rate;
   }
-  for (const Run& run : runs_) apply(update, parts, run);
+  by_pieces([&](std::size_t, const Run& run) { apply(update, parts, run); });
   version_ = version_.next();
 }
 
 void ShardStore::apply(const Update& update, std::span<const WeightedPart> parts, const Run& run) {
   const bool optimized = update.kind != UpdateKind::delta && run.kind == SliceKind::parameter;
-  const bool compensated = optimized && update.compensation > 0;
-  Block block;
-  for (std::size_t done = 0; done < run.count; done += block_values) {
-    const std::span<float> sum(block.data(), std::min(block_values, run.count - done));
-    const std::span<float> held(values_.data() + run.local + done, sum.size());
-    if (compensated)
-      compensate(update, parts, run, done, sum);
-    else
-      reduce(parts, run.flat + done, sum);
-    if (optimized && update.kind == UpdateKind::apart)
-      optimizer_.update_apart_piece(run.local + done, held, sum, update.rate, update.momentum, update.share);
-    else if (optimized)
-      optimizer_.update_piece(run.local + done, held, sum, update.rate, update.momentum, update.share);
-    else
-      add_to(1.0F, sum.data(), held);
-  }
-}
-
-void ShardStore::compensate(const Update& update, std::span<const WeightedPart> parts, const Run& run, std::size_t done,
-                            std::span<float> sum) const {
-  const auto lambda = static_cast<float>(update.compensation);
-  std::fill(sum.begin(), sum.end(), 0.0F);
+  const std::span<float> held(values_.data() + run.local, run.count);
+  std::vector<Addend> addends;
+  addends.reserve(parts.size());
   for (const WeightedPart& part : parts) {
-    const std::span<const float> base = bases_.find(part.base);
-    const float* const g = part.flat.data() + run.flat + done;
-    const auto weight = static_cast<float>(part.weight);
-    if (base.empty()) {
-      add_to(weight, g, sum);
-      continue;
-    }
-    const float* const then = base.data() + run.local + done;
-    const float* const now = values_.data() + run.local + done;
-    for (std::size_t i = 0; i < sum.size(); ++i) {
-      const float bound = std::abs(g[i]);
-      sum[i] += weight * (g[i] + std::clamp(lambda * g[i] * g[i] * (now[i] - then[i]), -bound, bound));
-    }
+    const std::span<const float> base = optimized && update.compensation > 0 ? bases_.find(part.base) : std::span<const float>();
+    addends.push_back({part.flat.data() + run.flat, static_cast<float>(part.weight), base.empty() ? nullptr : base.data() + run.local});
   }
+  const Sum sum{addends.data(), addends.size(), optimized ? static_cast<float>(update.compensation) : 0.0F};
+  if (!optimized)
+    kernels_->add(sum, held.size(), held.data());
+  else if (update.kind == UpdateKind::apart)
+    optimizer_.update_apart_piece(run.local, held, sum, update.rate, update.momentum, update.share);
+  else
+    optimizer_.update_piece(run.local, held, sum, update.rate, update.momentum, update.share);
 }
 
 void ShardStore::keep(const Sent& sent, double rho) {
   if (bases_.keep_again(sent, version_, rho)) return;
   std::vector<float> values(optimizer_.first().size());
-  for (const Run& run : runs_)
+  by_pieces([&](std::size_t, const Run& run) {
     if (run.kind == SliceKind::parameter)
       optimizer_.look_ahead({values_.data() + run.local, run.count}, rho, rate_, std::span(values).subspan(run.local, run.count),
                             run.local);
+  });
   bases_.keep(sent, version_, rho, std::move(values));
 }
 
 double ShardStore::along(std::span<const float> flat) const {
   check(flat.size() == flat_values_, "a contribution covers the whole flat buffer");
-  double sum = 0;
-  for (const Run& run : runs_) {
-    if (run.kind != SliceKind::parameter) continue;
-    for (std::size_t i = 0; i < run.count; ++i) sum += static_cast<double>(flat[run.flat + i]) * optimizer_.first()[run.local + i];
-  }
-  return sum;
+  std::vector<double> sums(pieces());
+  by_pieces([&](std::size_t piece, const Run& run) {
+    if (run.kind != SliceKind::parameter) return;
+    for (std::size_t i = 0; i < run.count; ++i) sums[piece] += static_cast<double>(flat[run.flat + i]) * optimizer_.first()[run.local + i];
+  });
+  return std::accumulate(sums.begin(), sums.end(), 0.0);
 }
 
 void ShardStore::snapshot(double rho, std::span<float> flat_out) const {
   check(flat_out.size() == flat_values_, "a snapshot is written into a whole flat buffer");
-  for (const Run& run : runs_)
+  by_pieces([&](std::size_t, const Run& run) {
     if (run.kind == SliceKind::parameter)
       optimizer_.look_ahead({values_.data() + run.local, run.count}, rho, rate_, flat_out.subspan(run.flat, run.count), run.local);
     else
       copy_out(run, flat_out);
+  });
 }
 
 void ShardStore::values(std::span<float> flat_out) const {
   check(flat_out.size() == flat_values_, "values are written into a whole flat buffer");
-  for (const Run& run : runs_) copy_out(run, flat_out);
+  by_pieces([&](std::size_t, const Run& run) { copy_out(run, flat_out); });
 }
 
 void ShardStore::copy_out(const Run& run, std::span<float> flat_out) const {

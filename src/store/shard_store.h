@@ -2,14 +2,17 @@
 // may still be needed. Knows no message and no codec: who contributes, how heavily and when was decided before it is called.
 #pragma once
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <vector>
 
 #include "base/ids.h"
+#include "base/processor.h"
 #include "base/update_kind.h"
 #include "store/bases.h"
 #include "store/layout.h"
 #include "store/optimizer.h"
+#include "store/team.h"
 
 namespace motley::store {
 
@@ -41,15 +44,21 @@ struct Moments {
   double rate = 0;            // of the last one
 };
 
-/// Any number of servers over the same layout leaves the same bits: each value goes through one fixed order of float operations
-/// (w0*p0, then + w1*p1, ...; weights rounded to float once). Spans named `flat` have layout.values floats; only this server's slices
-/// of them are read or written. One owner thread; no locks.
+/// What a store computes with.
+struct Means {
+  std::shared_ptr<Team> team = std::make_shared<Team>(1);
+  Target target = widest_target();
+};
+
+/// Any number of servers over the same layout, threads and targets leaves the same bits: each value goes through one fixed order of float
+/// operations (w0*p0, then + w1*p1, ...; weights rounded to float once). Spans named `flat` have layout.values floats; only this server's
+/// slices of them are read or written. One owner thread, which has the team work on pieces that do not overlap; no locks.
 class ShardStore {
  public:
-  ShardStore(const Layout& layout, ServerId server, const OptimizerSpec& spec, std::span<const float> initial_flat);
+  ShardStore(const Layout& layout, ServerId server, const OptimizerSpec& spec, std::span<const float> initial_flat, Means means = {});
 
   /// Version n becomes n+1. At least one part. Parts are summed in the order given.
-  /// Cost: one pass over the parts and the state; the sum stays in cache.
+  /// Cost: one pass over the parts and the state; the sum stays in registers.
   void apply(const Update& wanted, std::span<const WeightedPart> parts);
 
   /// Parameters looking ahead, w - rho*rate*v with the rate of the last gradient update, and statistics as they are.
@@ -64,6 +73,7 @@ class ShardStore {
   [[nodiscard]] std::size_t bytes_kept() const { return bases_.bytes(); }
 
   /// Inner product of this server's slices of a contribution with the optimizer's first moment: above 0 it goes the way the model goes.
+  /// Summed piece by piece, so that the number of threads changes nothing.
   [[nodiscard]] double along(std::span<const float> flat) const;
 
   [[nodiscard]] Version version() const { return version_; }
@@ -84,10 +94,15 @@ class ShardStore {
 
   static std::vector<Run> runs_of(const Layout& layout, ServerId server);
   static std::size_t parameters_in(std::span<const Run> runs);
+  /// The team calls work(piece, run) for stretches of runs_ that cover every value once, those of one piece in order on one thread.
+  template <class Work>
+  void by_pieces(Work work) const;
+  [[nodiscard]] std::size_t pieces() const { return (values_.size() + piece_values - 1) / piece_values; }
   void apply(const Update& update, std::span<const WeightedPart> parts, const Run& run);
-  void compensate(const Update& update, std::span<const WeightedPart> parts, const Run& run, std::size_t done, std::span<float> sum) const;
   void copy_out(const Run& run, std::span<float> flat_out) const;
 
+  Means means_;
+  const Kernels* kernels_;
   std::size_t flat_values_;
   std::vector<Run> runs_;  // parameters first, so that parameter i of values_ is value i of the optimizer
   std::vector<float> values_;

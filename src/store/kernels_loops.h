@@ -1,0 +1,151 @@
+// The loops of kernels.h, `lanes` values at a time by the compilers' vector extension, and what is left over one by one. Included by one
+// file for each processor, which is compiled for it. Everything lives inside Loops<lanes>, so that no function is shared between them.
+#pragma once
+#include "store/kernels.h"
+
+namespace motley::store {
+
+template <int lanes>
+struct Loops {
+  typedef float Wide __attribute__((vector_size(lanes * sizeof(float))));  // NOLINT(modernize-use-using): gcc reads it only so
+  static constexpr std::size_t unrolled = 4;                               // vectors at a time: enough to hide the latency of a sum
+
+  template <class V>
+  static constexpr std::size_t width = sizeof(V) == sizeof(float) ? 1 : lanes;
+
+  template <class V>
+  static V load(const float* from) {
+    V value;
+    __builtin_memcpy(&value, from, sizeof(V));
+    return value;
+  }
+  template <class V>
+  static void store(float* to, V value) {
+    __builtin_memcpy(to, &value, sizeof(V));
+  }
+
+  template <class V>
+  static V root(V x) {
+    if constexpr (sizeof(V) == sizeof(float)) {
+      return __builtin_sqrtf(x);
+    } else {
+      for (int lane = 0; lane < lanes; ++lane) x[lane] = __builtin_sqrtf(x[lane]);
+      return x;
+    }
+  }
+
+  template <class V, std::size_t count>
+  static void sum_as_it_is(const Sum& sum, std::size_t i, const float*, V (&g)[count]) {
+    const Addend* part = sum.addends;
+    const Addend* const end = part + sum.count;
+    for (std::size_t k = 0; k < count; ++k) g[k] = part->weight * load<V>(part->values + i + k * width<V>);
+    while (++part != end)
+      for (std::size_t k = 0; k < count; ++k) g[k] += part->weight * load<V>(part->values + i + k * width<V>);
+  }
+
+  template <class V, std::size_t count>
+  static void sum_compensated(const Sum& sum, std::size_t i, const float* w, V (&g)[count]) {
+    for (std::size_t k = 0; k < count; ++k) g[k] = V{};
+    for (const Addend* part = sum.addends; part != sum.addends + sum.count; ++part)
+      for (std::size_t k = 0; k < count; ++k) {
+        V counted = load<V>(part->values + i + k * width<V>);
+        if (part->base != nullptr) {
+          const V then = load<V>(part->base + i + k * width<V>);
+          const V bound = counted < 0.0F ? -counted : counted;
+          const V change = sum.compensation * counted * counted * (load<V>(w + i + k * width<V>) - then);
+          counted += change < -bound ? -bound : (bound < change ? bound : change);
+        }
+        g[k] += part->weight * counted;
+      }
+  }
+
+  /// Calls rule(i, g) for values i.. of the sum, as many as g holds.
+  template <class Rule>
+  static void each(const Sum& sum, std::size_t n, const float* w, Rule rule) {
+    if (sum.compensation > 0)
+      each_of(n, rule, [&](std::size_t i, auto& g) { sum_compensated(sum, i, w, g); });
+    else
+      each_of(n, rule, [&](std::size_t i, auto& g) { sum_as_it_is(sum, i, w, g); });
+  }
+
+  template <class Rule, class Gradient>
+  static void each_of(std::size_t n, Rule rule, Gradient gradient) {
+    std::size_t i = 0;
+    for (; i + unrolled * lanes <= n; i += unrolled * lanes) {
+      Wide g[unrolled];
+      gradient(i, g);
+      for (std::size_t k = 0; k < unrolled; ++k) rule(i + k * lanes, g[k]);
+    }
+    for (; i < n; ++i) {
+      float g[1];
+      gradient(i, g);
+      rule(i, g[0]);
+    }
+  }
+
+  /// Calls one(i, V{}) to cover n values; V says how many at a time.
+  template <class One>
+  static void each(std::size_t n, One one) {
+    std::size_t i = 0;
+    for (; i + lanes <= n; i += lanes) one(i, Wide{});
+    for (; i < n; ++i) one(i, float{});
+  }
+
+  static void add(const Sum& sum, std::size_t n, float* w) {
+    each(sum, n, w, [=]<class V>(std::size_t i, V g) { store(w + i, load<V>(w + i) + g); });
+  }
+
+  static void sgd(const Sum& sum, const SgdConstants& constants, std::size_t n, float* w, float* v) {
+    each(sum, n, w, [=, c = constants]<class V>(std::size_t i, V g) {
+      const V before = load<V>(w + i);
+      const V moving = c.mu * load<V>(v + i) + (g + c.decay * before);
+      store(v + i, moving);
+      store(w + i, before - c.rate * moving);
+    });
+  }
+
+  static void sgd_apart(const Sum& sum, float reach, float decay, std::size_t n, float* w) {
+    each(sum, n, w, [=]<class V>(std::size_t i, V g) {
+      const V before = load<V>(w + i);
+      store(w + i, before - (reach * g + decay * before));
+    });
+  }
+
+  template <class V>
+  static V adam_direction(const AdamConstants& c, V m, V u) {
+    return m * c.unbias1 / (root(u * c.unbias2) + c.epsilon);
+  }
+
+  static void adamw(const Sum& sum, const AdamConstants& constants, float rate, std::size_t n, float* w, float* m, float* u) {
+    each(sum, n, w, [=, c = constants]<class V>(std::size_t i, V g) {
+      const V before = load<V>(w + i);
+      const V first = c.beta1 * load<V>(m + i) + c.from_gradient1 * g;
+      const V second = c.beta2 * load<V>(u + i) + c.from_gradient2 * (g * g);
+      store(m + i, first);
+      store(u + i, second);
+      store(w + i, before - rate * (adam_direction(c, first, second) + c.decay * before));
+    });
+  }
+
+  static void adam_apart(const Sum& sum, const AdamConstants& constants, float rate, float decay, std::size_t n, float* w, const float* u) {
+    each(sum, n, w, [=, c = constants]<class V>(std::size_t i, V g) {
+      const V before = load<V>(w + i);
+      store(w + i, before - (rate * (g / (root(load<V>(u + i) * c.unbias2) + c.epsilon)) + decay * before));
+    });
+  }
+
+  static void sgd_ahead(float reach, std::size_t n, const float* w, const float* v, float* out) {
+    each(n, [=]<class V>(std::size_t i, V) { store(out + i, load<V>(w + i) - reach * load<V>(v + i)); });
+  }
+
+  static void adam_ahead(const AdamConstants& constants, float reach, std::size_t n, const float* w, const float* m, const float* u,
+                         float* out) {
+    each(n, [=, c = constants]<class V>(std::size_t i, V) {
+      store(out + i, load<V>(w + i) - reach * adam_direction(c, load<V>(m + i), load<V>(u + i)));
+    });
+  }
+
+  static constexpr Kernels table{add, sgd, sgd_apart, adamw, adam_apart, sgd_ahead, adam_ahead};
+};
+
+}  // namespace motley::store

@@ -1,0 +1,174 @@
+// Every loop for every processor against one slow clear twin: one value at a time, the same float operations in the same order. The bits
+// must be the same, whatever the length and however many parts there are.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <ostream>
+
+#include "base/rng.h"
+#include "store/kernels.h"
+
+namespace motley {
+
+std::ostream& operator<<(std::ostream& out, Target target) {
+  constexpr const char* names[] = {"plain", "avx2", "avx512"};
+  return out << names[static_cast<int>(target)];
+}
+
+namespace store {
+namespace {
+
+using Floats = std::vector<float>;
+
+Floats normals(Rng& rng, std::size_t n, double size = 1) {
+  Floats out(n);
+  for (float& x : out) x = static_cast<float>(size * rng.normal());
+  return out;
+}
+
+// The twin -------------------------------------------------------------------------------------------------------------------------------
+
+float sum_at(const Sum& sum, std::size_t i, float w) {
+  float total = 0;
+  for (std::size_t k = 0; k < sum.count; ++k) {
+    const Addend& part = sum.addends[k];
+    float g = part.values[i];
+    if (sum.compensation > 0 && part.base != nullptr)
+      g += std::clamp(sum.compensation * g * g * (w - part.base[i]), -std::abs(g), std::abs(g));
+    total = k == 0 && sum.compensation <= 0 ? part.weight * g : total + part.weight * g;
+  }
+  return total;
+}
+
+float direction(const AdamConstants& c, float m, float u) { return m * c.unbias1 / (std::sqrt(u * c.unbias2) + c.epsilon); }
+
+/// What the loops change.
+struct State {
+  Floats w, first, second;
+  [[nodiscard]] std::vector<std::uint32_t> bits() const {
+    std::vector<std::uint32_t> all;
+    for (const Floats* floats : {&w, &first, &second})
+      for (const float x : *floats) all.push_back(std::bit_cast<std::uint32_t>(x));
+    return all;
+  }
+};
+
+/// One loop: for a target's table, and the same for one value.
+struct Loop {
+  const char* name;
+  void (*fast)(const Kernels&, const Sum&, std::size_t n, State&);
+  void (*slow)(float g, float& w, float& first, float& second);
+};
+
+std::ostream& operator<<(std::ostream& out, const Loop& loop) { return out << loop.name; }
+
+constexpr SgdConstants sgd{.rate = 0.1F, .mu = 0.9F, .decay = 5e-4F};
+constexpr AdamConstants adam{.beta1 = 0.9F,
+                             .beta2 = 0.999F,
+                             .from_gradient1 = 0.1F,
+                             .from_gradient2 = 0.001F,
+                             .unbias1 = 1.7F,
+                             .unbias2 = 300.0F,
+                             .epsilon = 1e-8F,
+                             .decay = 0.01F};
+
+const Loop loops[] = {
+    {"add", [](const Kernels& k, const Sum& g, std::size_t n, State& s) { k.add(g, n, s.w.data()); },
+     [](float g, float& w, float&, float&) { w += g; }},
+    {"sgd", [](const Kernels& k, const Sum& g, std::size_t n, State& s) { k.sgd(g, sgd, n, s.w.data(), s.first.data()); },
+     [](float g, float& w, float& v, float&) {
+       v = sgd.mu * v + (g + sgd.decay * w);
+       w -= sgd.rate * v;
+     }},
+    {"sgd_apart", [](const Kernels& k, const Sum& g, std::size_t n, State& s) { k.sgd_apart(g, 0.7F, 0.01F, n, s.w.data()); },
+     [](float g, float& w, float&, float&) { w -= 0.7F * g + 0.01F * w; }},
+    {"adamw",
+     [](const Kernels& k, const Sum& g, std::size_t n, State& s) {
+       k.adamw(g, adam, 0.03F, n, s.w.data(), s.first.data(), s.second.data());
+     },
+     [](float g, float& w, float& m, float& u) {
+       m = adam.beta1 * m + adam.from_gradient1 * g;
+       u = adam.beta2 * u + adam.from_gradient2 * (g * g);
+       w -= 0.03F * (direction(adam, m, u) + adam.decay * w);
+     }},
+    {"adam_apart",
+     [](const Kernels& k, const Sum& g, std::size_t n, State& s) { k.adam_apart(g, adam, 0.03F, 0.01F, n, s.w.data(), s.second.data()); },
+     [](float g, float& w, float&, float& u) { w -= 0.03F * (g / (std::sqrt(u * adam.unbias2) + adam.epsilon)) + 0.01F * w; }},
+    {"sgd_ahead",
+     [](const Kernels& k, const Sum&, std::size_t n, State& s) { k.sgd_ahead(0.5F, n, s.w.data(), s.first.data(), s.w.data()); },
+     [](float, float& w, float& v, float&) { w = w - 0.5F * v; }},
+    {"adam_ahead",
+     [](const Kernels& k, const Sum&, std::size_t n, State& s) {
+       k.adam_ahead(adam, 0.5F, n, s.w.data(), s.first.data(), s.second.data(), s.w.data());
+     },
+     [](float, float& w, float& m, float& u) { w = w - 0.5F * direction(adam, m, u); }},
+};
+
+// The law --------------------------------------------------------------------------------------------------------------------------------
+
+class KernelLaw : public testing::TestWithParam<std::tuple<Target, Loop>> {
+ protected:
+  void SetUp() override {
+    if (target > widest_target()) GTEST_SKIP() << "this processor has no " << target;
+  }
+
+  /// `parts` parts, every second with a base, over n values that begin anywhere.
+  void expect_same_bits(std::size_t n, std::size_t parts, float compensation) {
+    const std::size_t skipped = rng.below(20);
+    std::vector<Floats> flats, bases;
+    std::vector<Addend> addends;
+    for (std::size_t k = 0; k < parts; ++k) {
+      flats.push_back(normals(rng, skipped + n, k % 3 == 2 ? 1e-42 : 1));  // some of them denormal
+      bases.push_back(normals(rng, skipped + n));
+    }
+    for (std::size_t k = 0; k < parts; ++k)
+      addends.push_back({flats[k].data() + skipped, static_cast<float>(rng.uniform()), k % 2 == 0 ? bases[k].data() + skipped : nullptr});
+    const Sum sum{addends.data(), addends.size(), compensation};
+
+    State fast{normals(rng, n + 1), normals(rng, n + 1), normals(rng, n + 1)};
+    for (float& u : fast.second) u = std::abs(u);
+    State slow = fast;
+    loop.fast(kernels_for(target), sum, n, fast);
+    for (std::size_t i = 0; i < n; ++i) loop.slow(sum_at(sum, i, slow.w[i]), slow.w[i], slow.first[i], slow.second[i]);
+    ASSERT_EQ(fast.bits(), slow.bits()) << n << " values, " << parts << " parts, compensation "
+                                        << compensation;  // the value behind the last too
+  }
+
+  Target target = std::get<0>(GetParam());
+  Loop loop = std::get<1>(GetParam());
+  Rng rng{1, "kernels"};
+};
+
+TEST_P(KernelLaw, LeavesTheBitsOfItsTwinForEveryLength) {
+  for (std::size_t n = 0; n < 200; ++n) expect_same_bits(n, 1 + n % 3, 0);
+}
+
+TEST_P(KernelLaw, LeavesTheBitsOfItsTwinForManyParts) {
+  for (const std::size_t parts : {1, 2, 3, 4, 5, 16, 33}) expect_same_bits(1003, parts, 0);
+}
+
+TEST_P(KernelLaw, LeavesTheBitsOfItsTwinWhereItCompensates) {
+  for (const std::size_t parts : {1, 2, 5})
+    for (const float lambda : {0.04F, 1.0F, 30.0F}) expect_same_bits(517, parts, lambda);  // 30: mostly clipped
+}
+
+INSTANTIATE_TEST_SUITE_P(Targets, KernelLaw,
+                         testing::Combine(testing::Values(Target::plain, Target::avx2, Target::avx512), testing::ValuesIn(loops)));
+
+TEST(Kernels, ASumOfOneWholePartIsThePartToTheBit) {
+  const Floats g{-0.0F, 0.0F, 1e-45F, -3e38F, 1.0F / 3};
+  const Addend whole{g.data(), 1.0F, nullptr};
+  for (const Target target : {Target::plain, Target::avx2, Target::avx512}) {
+    if (target > widest_target()) continue;
+    Floats w(g.size(), -0.0F);
+    kernels_for(target).add({&whole, 1}, w.size(), w.data());
+    for (std::size_t i = 0; i < g.size(); ++i)
+      EXPECT_EQ(std::bit_cast<std::uint32_t>(w[i]), std::bit_cast<std::uint32_t>(g[i])) << target << ", value " << i;
+  }
+}
+
+}  // namespace
+}  // namespace store
+}  // namespace motley
