@@ -4,7 +4,7 @@ namespace motley::codec {
 
 std::string_view name_of(Target target) {
   switch (target) {
-    case Target::reference: return "reference";
+    case Target::plain: return "reference";
     case Target::avx2: return "avx2";
     case Target::avx512: return "avx512";
   }

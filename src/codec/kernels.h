@@ -6,10 +6,11 @@
 #include <string_view>
 #include <vector>
 
+#include "base/processor.h"
+
 namespace motley::codec {
 
-/// From the plainest to the widest vectors.
-enum class Target { reference, avx2, avx512 };
+using motley::Target;  // plain is the reference
 
 /// What error feedback wanted to send and what it kept back, squared and summed. Value i of a vector adds to sum i mod 16: sixteen sums
 /// of a fixed order fill the widest vectors, and every target rounds alike.

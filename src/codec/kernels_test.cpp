@@ -238,7 +238,7 @@ TEST_P(TargetLaw, KeepsBackAlikeAndSumsInTheSameOrder) {
 TEST_P(TargetLaw, ErrorFeedbackLeavesTheSameBits) {
   for (const int bits : {2, 4, 8, 16, 32}) {
     const auto codec = std::move(make(bits, GetParam())).value();
-    const auto twin = std::move(make(bits, Target::reference)).value();
+    const auto twin = std::move(make(bits, Target::plain)).value();
     Rng rng(1, "feedback");
     for (const std::size_t n : sizes) {
       Floats residual(n), residual_of_twin(n);
@@ -260,7 +260,7 @@ INSTANTIATE_TEST_SUITE_P(OfThisMachine, TargetLaw, testing::ValuesIn(targets()),
                          [](const auto& instance) { return std::string(name_of(instance.param)); });
 
 TEST(Targets, BeginWithTheReferenceAndEndWithTheBest) {
-  EXPECT_EQ(targets().front(), Target::reference);
+  EXPECT_EQ(targets().front(), Target::plain);
   EXPECT_EQ(targets().back(), best_target());
   EXPECT_EQ(&kernels_of(best_target()), &best_kernels());
 }

@@ -1,24 +1,21 @@
-// Which of the x86 targets the processor (and the system, which must save the wide registers) can run. Chosen by room.cmake.
+// The x86 targets that the processor can run. Chosen by room.cmake.
 #include "codec/x86/targets.h"
-
-#include <algorithm>
 
 #include "base/check.h"
 
 namespace motley::codec {
 
 std::vector<Target> targets() {
-  std::vector<Target> found{Target::reference};
-  if (__builtin_cpu_supports("avx2")) found.push_back(Target::avx2);
-  if (__builtin_cpu_supports("avx512f")) found.push_back(Target::avx512);
+  std::vector<Target> found;
+  for (const Target target : {Target::plain, Target::avx2, Target::avx512})
+    if (target <= widest_target()) found.push_back(target);
   return found;
 }
 
 const Kernels& kernels_of(Target target) {
-  const std::vector<Target> found = targets();
-  check(std::find(found.begin(), found.end(), target) != found.end(), "only targets that this processor can run are asked for");
+  check(target <= widest_target(), "only targets that this processor can run are asked for");
   switch (target) {
-    case Target::reference: break;
+    case Target::plain: break;
     case Target::avx2: return avx2_kernels;
     case Target::avx512: return avx512_kernels;
   }
