@@ -265,9 +265,18 @@ int compute_alone(const std::string& job_file, const std::string& name, std::uin
   constexpr double between = 0.25;
   double next = 0;
   double done = 0;
+  // A device with memory of its own takes its steps there: nothing travels.
+  store::LocalSteps* steps = source.local_steps();
+  if (steps != nullptr) {
+    steps->begin(values);
+    steps->set_out();
+  }
   for (const Stopwatch watch;;) {
     for (std::uint32_t& sample : samples) sample = static_cast<std::uint32_t>(at++ % kit->desk.epoch_samples);
-    source.gradient(values, samples, gradient, still);
+    if (steps != nullptr)
+      steps->step(samples, {0.01, 0.9, 0});
+    else
+      source.gradient(values, samples, gradient, still);
     done += batch;
     if (watch.seconds() < next) continue;
     next = watch.seconds() + between;

@@ -24,7 +24,7 @@ struct MixedOptions {
 /// {partitions, alone, sum_of_parts, strategies: [{strategy, samples_per_second, ratio, exposed_comm_share, ...}]}
 Result<boost::json::object> bench_mixed(const MixedOptions& options);
 
-/// What the children of bench_mixed() do: gradients of `batch` samples at a time, as node `name` of the job, until killed. Prints a line
+/// What the children of bench_mixed() do: steps of `batch` samples by themselves, as node `name` of the job, until killed. Prints a line
 /// with the clock and all samples so far every quarter of a second.
 int compute_alone(const std::string& job_file, const std::string& name, std::uint32_t batch);
 

@@ -1,9 +1,10 @@
-// What a chief's answers mean to a trace: the same sentences in both worlds.
+// What a chief's and a conductor's answers mean to a trace: the same sentences in both worlds.
 #pragma once
 #include <optional>
 #include <vector>
 
 #include "protocol/chief.h"
+#include "protocol/conductor.h"
 #include "trace/event.h"
 
 namespace motley::protocol {
@@ -16,5 +17,7 @@ namespace motley::protocol {
 [[nodiscard]] std::vector<trace::Event> narrated(const Returned& returned);
 /// An order and the ranges of its lease.
 [[nodiscard]] std::vector<trace::Event> narrated(const wire::Order& order);
+/// One for each stage: where it begins, or what it has from now on.
+[[nodiscard]] std::vector<trace::Event> narrated(const LayOut& laid);
 
 }  // namespace motley::protocol

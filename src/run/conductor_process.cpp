@@ -8,6 +8,7 @@
 
 #include "base/check.h"
 #include "base/match.h"
+#include "protocol/narration.h"
 #include "wire/frame.h"
 
 namespace motley::run {
@@ -262,17 +263,10 @@ void ConductorProcess::lay_out(const protocol::LayOut& laid) {
     lay.parts_s = plan::parts_s(options_.conductor.problem, cut_[s]);
     lay.training = trained();
     link->connection->send(lay);
-    if (laid.why == protocol::Relaid::begins)
-      narrate({.at = Instant{trained()}, .kind = trace::Kind::joined, .worker = {s}, .first = cut_[s].device});
-    else
-      narrate({.at = Instant{trained()},
-               .kind = trace::Kind::recut,
-               .why = static_cast<std::uint8_t>(laid.why),
-               .epoch = cut_[s].device,
-               .worker = {s},
-               .version = {laid.from},
-               .first = cut_[s].first,
-               .last = cut_[s].last});
+  }
+  for (trace::Event& event : protocol::narrated(laid)) {
+    event.at = Instant{trained()};
+    narrate(event);
   }
 }
 

@@ -7,6 +7,7 @@
 #include "base/check.h"
 #include "base/match.h"
 #include "plan/replan.h"
+#include "protocol/narration.h"
 
 namespace motley::sim {
 
@@ -129,17 +130,7 @@ void PipelineWorld::lay_out(const protocol::LayOut& laid) {
   ending_.mini_batches = laid.from;
   numbers_.lay_out(cut_, schedule_, laid.from);
   make_stages(laid.from);
-  for (std::uint32_t s = 0; s < stages_.size(); ++s)
-    if (laid.why == protocol::Relaid::begins)
-      report({.kind = trace::Kind::joined, .worker = {s}, .first = cut_[s].device});
-    else
-      report({.kind = trace::Kind::recut,
-              .why = static_cast<std::uint8_t>(laid.why),
-              .epoch = cut_[s].device,
-              .worker = {s},
-              .version = {laid.from},
-              .first = cut_[s].first,
-              .last = cut_[s].last});
+  for (const trace::Event& event : protocol::narrated(laid)) report(event);
   queue_.at(now_ + from_seconds(loading), ModelLoaded{generation_, laid.allowed});
 }
 

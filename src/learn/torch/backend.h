@@ -4,7 +4,8 @@
 
 namespace motley::learn {
 
-/// fp32 | tf32 | bf16: whether a GPU may multiply floats in tf32 where they stay floats; and its library tries which algorithm is fastest.
+/// fp32 | tf32 | bf16: whether a GPU may multiply floats in tf32 where they stay floats; in all but fp32 its library tries which
+/// algorithm is fastest.
 void use_precision(const std::string& precision);
 
 }  // namespace motley::learn

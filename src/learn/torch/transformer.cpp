@@ -48,6 +48,7 @@ class TransformerBlock final : public Block {
         future_(at::full({sizes.context, sizes.context}, -std::numeric_limits<float>::infinity()).triu(1)) {}
 
   at::Tensor forward(const at::Tensor& x, Mode) override {
+    future_ = future_.to(x.device(), x.scalar_type());  // where the model is; nothing to do but the first time
     const at::Tensor y = x + attended_(attend(norm1_(x)));
     return y + down_(at::gelu(up_(norm2_(y))));
   }
