@@ -1,5 +1,6 @@
 // Flat buffers of floats that several threads hand to each other. Not touched when made: a server that holds a part of the model only
-// pays for that part.
+// pays for that part. A large one goes back to a pool, where the next of its size finds it: fresh memory costs the kernel as much time as a
+// copy does.
 #pragma once
 #include <cstddef>
 #include <memory>
@@ -9,9 +10,14 @@ namespace motley::run {
 
 class Buffer {
  public:
-  explicit Buffer(std::size_t values) : floats_(std::make_unique_for_overwrite<float[]>(values)), count_(values) {}
-  [[nodiscard]] std::span<float> floats() { return {floats_.get(), count_}; }
-  [[nodiscard]] std::span<const float> floats() const { return {floats_.get(), count_}; }
+  /// What it holds at first is anything.
+  explicit Buffer(std::size_t values);
+  ~Buffer();
+  Buffer(const Buffer&) = delete;
+  Buffer& operator=(const Buffer&) = delete;
+
+  [[nodiscard]] std::span<float> floats() { return {floats_, count_}; }
+  [[nodiscard]] std::span<const float> floats() const { return {floats_, count_}; }
   /// Values [first, first + count) as they lie in memory.
   [[nodiscard]] std::span<std::byte> bytes(std::size_t first, std::size_t count) {
     return std::as_writable_bytes(floats().subspan(first, count));
@@ -21,7 +27,7 @@ class Buffer {
   }
 
  private:
-  std::unique_ptr<float[]> floats_;
+  float* floats_;
   std::size_t count_;
 };
 

@@ -1,0 +1,69 @@
+#include "run/buffer.h"
+
+#include <sys/mman.h>
+
+#include <cstdlib>
+#include <map>
+#include <mutex>
+#include <new>
+#include <vector>
+
+namespace motley::run {
+namespace {
+
+constexpr std::size_t large = std::size_t{4} << 20;      // bytes; malloc keeps smaller ones by itself
+constexpr std::size_t huge_page = std::size_t{2} << 20;  // bytes
+
+/// Memory of large buffers that are gone. Never more of a size than were in use at once.
+class Pool {
+ public:
+  void* take(std::size_t bytes) {
+    {
+      const std::lock_guard lock(mutex_);
+      auto& idle = idle_[bytes];
+      if (!idle.empty()) {
+        void* memory = idle.back();
+        idle.pop_back();
+        return memory;
+      }
+    }
+    const std::size_t whole = (bytes + huge_page - 1) / huge_page * huge_page;
+    void* memory = std::aligned_alloc(huge_page, whole);
+    if (memory == nullptr) throw std::bad_alloc();
+    madvise(memory, whole, MADV_HUGEPAGE);  // fewer faults; where there are no such pages, nothing is lost
+    return memory;
+  }
+  void give(void* memory, std::size_t bytes) {
+    const std::lock_guard lock(mutex_);
+    idle_[bytes].push_back(memory);
+  }
+
+ private:
+  std::mutex mutex_;
+  std::map<std::size_t, std::vector<void*>> idle_;  // by bytes
+};
+
+/// Outlives every buffer, also those that threads hold at the end.
+Pool& pool() {
+  static Pool& only = *new Pool();  // NOLINT(cppcoreguidelines-owning-memory)
+  return only;
+}
+
+}  // namespace
+
+Buffer::Buffer(std::size_t values) : count_(values) {
+  const std::size_t bytes = values * sizeof(float);
+  void* memory = bytes >= large ? pool().take(bytes) : std::malloc(bytes > 0 ? bytes : 1);
+  if (memory == nullptr) throw std::bad_alloc();
+  floats_ = static_cast<float*>(memory);
+}
+
+Buffer::~Buffer() {
+  const std::size_t bytes = count_ * sizeof(float);
+  if (bytes >= large)
+    pool().give(floats_, bytes);
+  else
+    std::free(floats_);
+}
+
+}  // namespace motley::run
