@@ -80,10 +80,21 @@ class Stranger {
     put(answer, t::prove(token, t::Role::client, exchange));
     say(answer);
     const std::string verdict = hear(33);
-    return verdict.size() == 33 && verdict[0] == 0;
+    const bool welcome = verdict.size() == 33 && verdict[0] == 0;
+    return welcome && (exchange.lane == t::Lane::control || agree_on_the_stream());
   }
 
  private:
+  /// Offers no shared memory, whatever the other side offers (transport/bulk_terms.h).
+  [[nodiscard]] bool agree_on_the_stream() const {
+    say(std::string(2, '\0'));
+    const std::string length = hear(2);
+    if (length.size() != 2) return false;
+    const std::size_t key = static_cast<unsigned char>(length[0]) + (static_cast<std::size_t>(static_cast<unsigned char>(length[1])) << 8U);
+    constexpr std::size_t ring_and_mark = 4 + 16;
+    return key == 0 || hear(ring_and_mark + key).size() == ring_and_mark + key;
+  }
+
   int socket_;
   bool connected_ = false;
 };

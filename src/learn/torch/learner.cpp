@@ -137,7 +137,7 @@ Result<std::unique_ptr<Learner>> make_learner(const ModelSpec& spec, std::shared
 Result<std::unique_ptr<Learner>> make_learner(const ModelSpec& spec, std::shared_ptr<const DataSet> data, const Place& place) {
   if (!place.cuda) return make_learner(spec, std::move(data));
   if (place.index >= gpus())
-    return world_failed(
+    return bad_input(
         fmt::format("device: found cuda:{}, expected a GPU that torch can use: {}; choose a cpu, or build against a torch "
                     "with CUDA on a machine that has one",
                     place.index, gpus() == 0 ? "there is none" : fmt::format("there are {}, counted from 0", gpus())));
