@@ -222,6 +222,24 @@ TEST_F(CommandLine, TheTraceFileHoldsWholeRecords) {
   EXPECT_EQ(size % 66, 0U);
 }
 
+TEST_F(CommandLine, BenchMixedHoldsWhatUnlikeDevicesDoTogetherAgainstTheirSum) {
+  if (!learn::available()) GTEST_SKIP() << "built without torch";
+  const Ran ran = motley(
+      "bench mixed --emulated --partitions 80,40 --model mlp --precision fp32 --strategies bsp,lb-bsp --global 12 --seconds 1 --json "
+      "--set 'model.hidden=[4]'");
+  ASSERT_EQ(ran.code, 0) << ran.err;
+  const auto object = boost::json::parse(ran.out).as_object();
+  EXPECT_EQ(object.at("sum_of_parts").to_number<double>(), 120);
+  const auto& rows = object.at("strategies").as_array();
+  ASSERT_EQ(rows.size(), 2U);
+  for (const auto& row : rows) {
+    EXPECT_GT(row.at("samples_per_second").to_number<double>(), 0);
+    EXPECT_DOUBLE_EQ(row.at("ratio").to_number<double>(), row.at("samples_per_second").to_number<double>() / 120);
+    EXPECT_TRUE(row.as_object().contains("exposed_comm_share"));
+  }
+  EXPECT_EQ(motley("bench mixed --partitions 0,40").code, 2);
+}
+
 TEST_F(CommandLine, DoctorAnswersInJson) {
   const Ran ran = motley("doctor --json");
   ASSERT_EQ(ran.code, 0);

@@ -10,6 +10,7 @@
 #include <boost/asio/steady_timer.hpp>
 #include <boost/json/parse.hpp>
 #include <charconv>
+#include <cmath>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -54,7 +55,7 @@ std::vector<std::uint32_t> shares(const MixedOptions& options) {
   const double all = std::accumulate(options.partitions.begin(), options.partitions.end(), 0.0);
   std::vector<std::uint32_t> batches;
   for (const int part : options.partitions)
-    batches.push_back(std::max(1U, static_cast<std::uint32_t>(options.global_batch * part / all + 0.5)));
+    batches.push_back(std::max(1U, static_cast<std::uint32_t>(std::lround(options.global_batch * part / all))));
   return batches;
 }
 

@@ -22,7 +22,7 @@ struct MixedOptions {
 };
 
 /// {partitions, alone, sum_of_parts, strategies: [{strategy, samples_per_second, ratio, exposed_comm_share, ...}]}
-Result<boost::json::object> bench_mixed(const MixedOptions& options);
+Result<boost::json::object> bench_mixed(const MixedOptions& asked);
 
 /// What the children of bench_mixed() do: steps of `batch` samples by themselves, as node `name` of the job, until killed. Prints a line
 /// with the clock and all samples so far every quarter of a second.

@@ -25,8 +25,8 @@ class PipelineWays {
   [[nodiscard]] static std::size_t forth(std::uint32_t stage) { return 2 * std::size_t{stage}; }
   [[nodiscard]] static std::size_t back(std::uint32_t stage) { return 2 * std::size_t{stage} + 1; }
 
-  /// When through() is to be called for this way; none: it will have been, for what goes before.
-  [[nodiscard]] std::optional<Instant> send(Instant now, std::size_t way, std::uint64_t micro, double bytes);
+  /// By the index of a way. When through() is to be called for it; none: it will have been, for what goes before.
+  [[nodiscard]] std::optional<Instant> send(Instant now, std::size_t index, std::uint64_t micro, double bytes);
 
   struct Passed {
     std::optional<Instant> arrives;  // the micro-batch, whole, if this was the last slice of it
@@ -34,7 +34,7 @@ class PipelineWays {
     std::optional<Instant> next;  // when to call again
   };
   /// The slice under way has left it.
-  [[nodiscard]] Passed through(Instant now, std::size_t way);
+  [[nodiscard]] Passed through(Instant now, std::size_t index);
 
  private:
   struct Slice {
