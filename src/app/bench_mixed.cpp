@@ -34,6 +34,7 @@ namespace fs = std::filesystem;
 namespace json = boost::json;
 
 constexpr double first_samples_per_second = 1000;  // of a GPU that was not measured yet
+constexpr std::uint64_t epoch_samples = 16'384;    // few enough to be kept on every GPU
 
 /// A folder that goes when this does.
 struct Folder {
@@ -59,15 +60,15 @@ std::vector<std::uint32_t> shares(const MixedOptions& options) {
   return batches;
 }
 
-/// A job over these devices that trains on `samples` samples of noise, once.
-std::string job_text(const MixedOptions& options, const std::vector<double>& speeds, double samples) {
+/// A job over these devices that trains on noise.
+std::string job_text(const MixedOptions& options, const std::vector<double>& speeds, double epochs) {
   const bool small = options.emulated;  // what is emulated still computes its gradients here
   std::string text = fmt::format(
-      "[job]\nname = \"mixed\"\nmax_epochs = 1\nevaluate_every = 1000000.0\n[model]\nkind = \"{}\"\nprecision = \"{}\"\n{}"
+      "[job]\nname = \"mixed\"\nmax_epochs = {:.6g}\nevaluate_every = 1000000.0\n[model]\nkind = \"{}\"\nprecision = \"{}\"\n{}"
       "[data]\nkind = \"noise\"\nsamples = {}\nclasses = {}\npicture = [3, 32, 32]\n[optimizer]\nkind = \"sgd\"\nlr = 0.01\nmomentum = "
       "0.9\n"
       "[batch]\nglobal = {}\n[strategy]\nkind = \"bsp\"\n[cluster.link]\nbandwidth = \"20GB/s\"\nlatency_s = 0.00002\n",
-      options.model, options.precision, small ? "width = 1\n" : "", static_cast<std::uint64_t>(samples), 100, options.global_batch);
+      epochs, options.model, options.precision, small ? "width = 1\n" : "", epoch_samples, 100, options.global_batch);
   for (std::size_t i = 0; i < options.partitions.size(); ++i) {
     text += fmt::format("[[cluster.node]]\nname = \"part-{}\"\nsamples_per_second = {:.6g}\n", i + 1, speeds[i]);
     if (!options.emulated) text += fmt::format("device = \"cuda:0\"\ngpu_percent = {}\n", options.partitions[i]);
@@ -145,8 +146,10 @@ Result<std::vector<double>> measure_alone(const MixedOptions& options, const fs:
   }
   pump.run();
   std::vector<double> speeds;
+  const bool one_has_ended = std::any_of(parts.begin(), parts.end(), [](const Part& part) { return part.ended; });
   for (std::size_t i = 0; i < parts.size(); ++i) {
     const Part& part = parts[i];
+    if (one_has_ended && !part.ended) continue;  // it is not to blame
     if (part.ended || !part.first || part.last->first <= part.first->first) {
       std::string words;
       for (const std::string& line : part.child->last_lines()) words += "\n  " + line;
@@ -222,7 +225,11 @@ Result<json::object> bench_mixed(const MixedOptions& asked) {
   std::vector<double> speeds(options.partitions.begin(), options.partitions.end());
   if (!options.emulated) {
     const std::vector<double> unknown(speeds.size(), first_samples_per_second);
-    const auto job = write_job(folder.path, "alone.toml", job_text(options, unknown, 8192));
+    const auto asked_for = write_job(folder.path, "asked.toml", job_text(options, unknown, 1));
+    if (!asked_for) return asked_for.error();
+    const auto resolved = resolve_job(asked_for->string(), options.overrides, std::nullopt, std::nullopt);
+    if (!resolved) return resolved.error();
+    const auto job = write_job(folder.path, "alone.toml", *resolved);
     if (!job) return job.error();
     auto measured = measure_alone(options, *job, gpu.get());
     if (!measured) return measured.error();
@@ -232,8 +239,9 @@ Result<json::object> bench_mixed(const MixedOptions& asked) {
 
   json::array rows;
   for (const std::string& strategy : options.strategies) {
-    const auto figures = measure_together(job_text(options, speeds, std::max(sum * options.seconds, 8.0 * options.global_batch)), strategy,
-                                          options, folder.path);
+    const double samples = std::max(sum * options.seconds, 8.0 * options.global_batch);
+    const auto figures =
+        measure_together(job_text(options, speeds, samples / static_cast<double>(epoch_samples)), strategy, options, folder.path);
     if (!figures) return figures.error();
     json::object row = *figures;
     row["ratio"] = row.at("samples_per_second").to_number<double>() / sum;

@@ -33,7 +33,7 @@ class Serving {
   Outcome prepare();
   Outcome open_door();
   Outcome open_folder();
-  Outcome make_judge(const Material& material);
+  void make_judge(const Material& material);
   Result<run::Judgement> evaluate(std::span<const float> values);
   void log(const std::string& sentence) { screen_ ? screen_->say(sentence) : fmt::print(stderr, "{}\n", sentence); }
   void repaint();
@@ -65,7 +65,7 @@ Outcome Serving::prepare() {
   if (!training->learning)
     return bad_input(fmt::format("{}: model.kind: found \"none\", expected a model: a real cluster trains one", job_.file.string()));
   training_.emplace(std::move(*training));
-  if (const Outcome made = make_judge(*material); !made) return made.error();
+  make_judge(*material);
   training_->chief.checkpoint_every = arguments_.checkpoint_every;
   training_->chief.start_deadline = start_patience;
 
@@ -90,23 +90,37 @@ Outcome Serving::prepare() {
   return Done{};
 }
 
+namespace {
+
+run::Judgement judgement(const store::Loss& loss) {
+  const double samples = static_cast<double>(std::max<std::uint64_t>(loss.samples, 1));
+  return {static_cast<double>(loss.correct) / samples, loss.sum / samples};
+}
+
+}  // namespace
+
 /// Where workers compute on a GPU and this machine has one too, the model is judged there.
-Outcome Serving::make_judge(const Material& material) {
+void Serving::make_judge(const Material& material) {
   for (const cluster::Node& node : job_.cluster.nodes) {
     if (node.device != cluster::DeviceKind::cuda || node.device_index >= learn::gpus()) continue;
     auto learner = learn::make_learner(job_.model, material.data, {.cuda = true, .index = node.device_index});
-    if (!learner) return learner.error();
-    judge_ = std::make_unique<Learning>(std::move(*learner));
+    if (learner)
+      judge_ = std::make_unique<Learning>(std::move(*learner));
+    else
+      log(fmt::format("the model is judged on the CPU: {}", learner.error().message));
     break;
   }
-  return Done{};
 }
 
 Result<run::Judgement> Serving::evaluate(std::span<const float> values) {
+  if (judge_) try {
+      return judgement(judge_->evaluate(values));
+    } catch (const std::exception& failure) {  // its memory is shared with those who train
+      log(fmt::format("from now on the model is judged on the CPU: {}", failure.what()));
+      judge_.reset();
+    }
   try {
-    const store::Loss loss = (judge_ ? *judge_ : *training_->learning).evaluate(values);
-    const double samples = static_cast<double>(std::max<std::uint64_t>(loss.samples, 1));
-    return run::Judgement{static_cast<double>(loss.correct) / samples, loss.sum / samples};
+    return judgement(training_->learning->evaluate(values));
   } catch (const std::exception& failure) {  // torch
     return world_failed(fmt::format("chief: evaluating the model failed: {}", failure.what()));
   }

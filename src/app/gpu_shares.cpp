@@ -52,8 +52,11 @@ Result<std::unique_ptr<GpuShares>> GpuShares::start() {
   if (!started) return started.error();
   made->service_ = std::move(*started);
   made->pump_.run_for(std::chrono::seconds(1));  // until it listens
-  if (made->ended_)
-    return world_failed(fmt::format("gpu_percent: {} ended at once, expected it to share the GPU; its words are in {}", command, pattern));
+  if (made->ended_) {
+    std::string words;
+    for (const std::string& line : made->service_->last_lines()) words += "\n  " + line;
+    return world_failed(fmt::format("gpu_percent: {} ended at once, expected it to share the GPU; its last words:{}", command, words));
+  }
   return made;
 }
 

@@ -25,6 +25,9 @@ Result<run::StageKit> prepare_stage(const std::string& job_text, const std::stri
         fmt::format("--node {}: found no such node in the job, expected the name of one: a model is cut across the nodes that "
                     "the job describes",
                     name));
+  if (found->device == cluster::DeviceKind::cuda)
+    return bad_input(fmt::format("{}: device: found cuda:{}, expected cpu or emulated: stages of a pipeline compute on the CPU", name,
+                                 found->device_index));
   auto loaded = load_material(*job);
   if (!loaded) return loaded.error();
   const auto material = std::make_shared<const Material>(std::move(*loaded));

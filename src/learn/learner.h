@@ -92,7 +92,7 @@ class Walk {
     double momentum = 0;
     double weight_decay = 0;
   };
-  /// One step. Returns when the device has not more than one step to do.
+  /// One step. Returns when the device has at most this and the one before left to do.
   virtual void step(std::span<const std::uint32_t> samples, const Rule& rule) = 0;
   /// The way that the round went, and the loss of its steps; it is over.
   virtual StepResult way(std::span<float> out) = 0;

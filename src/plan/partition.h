@@ -9,7 +9,7 @@
 //   each move
 //     is judged by one pass that asks whether a cut under the best time so far exists, and by bisection when it does.
 //   Uplinks that several devices share are what neither knows of. So where the best order shares some they search again: among
-//   orders that never come back to a place they have left, where nobody shares, and among all with links between places as slow as if each
+//   orders that never come back to a place they have left, which share least, and among all with links between places as slow as if each
 //   were crossed twice or thrice. What is fastest with all that crosses its uplinks wins.
 // Cost: exact O(2^P P^2 n^2); the heuristic O(P n) for each pass.
 #pragma once
@@ -41,7 +41,7 @@ enum class Return : std::uint8_t { allowed, never };
 /// The best there is if no uplink is shared. At most most_devices_exact devices.
 [[nodiscard]] std::optional<Cut> exact(const Problem& problem, Return back = Return::allowed);
 
-/// The best cut for stages on these devices in this order, all of them used. None: nothing fits.
+/// The best cut for stages on these devices in this order, all of them used, if no uplink is shared. None: nothing fits.
 [[nodiscard]] std::optional<Cut> best_for_order(const Problem& problem, std::span<const std::uint32_t> order);
 
 /// A good one for many devices, if no uplink is shared; the same for the same problem.

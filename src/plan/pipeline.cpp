@@ -17,7 +17,8 @@ Sums::Sums(std::span<const Block> blocks) : work_{0}, parameters_{0}, kept_{0} {
 double stage_bytes(double parameter_bytes, double kept_bytes, std::uint32_t held) { return 4 * parameter_bytes + held * kept_bytes; }
 
 double link_s(const Problem& problem, std::uint32_t last, std::uint32_t from, std::uint32_t to) {
-  return problem.blocks[last - 1].output_bytes / problem.links[from][to].bytes_per_second;
+  const double narrower = std::min(problem.links[from][to].bytes_per_second, problem.links[to][from].bytes_per_second);
+  return problem.blocks[last - 1].output_bytes / narrower;
 }
 
 namespace {

@@ -99,7 +99,7 @@ class Sums {
   std::vector<double> work_, parameters_, kept_;
 };
 
-/// Seconds that block `last - 1`'s output travels from device to device.
+/// Seconds that block `last - 1`'s output travels from device to device, or its gradient back, whichever takes longer.
 [[nodiscard]] double link_s(const Problem& problem, std::uint32_t last, std::uint32_t from, std::uint32_t to);
 
 }  // namespace motley::plan

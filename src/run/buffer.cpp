@@ -12,9 +12,10 @@ namespace motley::run {
 namespace {
 
 constexpr std::size_t large = std::size_t{4} << 20;      // bytes; malloc keeps smaller ones by itself
+constexpr std::size_t most_idle = 4;                     // of a size: what a step takes and gives back
 constexpr std::size_t huge_page = std::size_t{2} << 20;  // bytes
 
-/// Memory of large buffers that are gone. Never more of a size than were in use at once.
+/// Memory of large buffers that are gone, a few of each size.
 class Pool {
  public:
   void* take(std::size_t bytes) {
@@ -34,8 +35,15 @@ class Pool {
     return memory;
   }
   void give(void* memory, std::size_t bytes) {
-    const std::lock_guard lock(mutex_);
-    idle_[bytes].push_back(memory);
+    {
+      const std::lock_guard lock(mutex_);
+      auto& idle = idle_[bytes];
+      if (idle.size() < most_idle) {
+        idle.push_back(memory);
+        return;
+      }
+    }
+    std::free(memory);
   }
 
  private:

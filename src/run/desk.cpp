@@ -182,7 +182,8 @@ class Desk::AtOnceInTime final : public store::Pace {
   Piece next(std::uint64_t done, std::uint64_t left) override {
     Piece piece{left, true};
     if (computation_.order.limit > Duration{0} && sample_s_ > 0) {
-      const auto room = static_cast<std::uint64_t>(seconds(computation_.order.limit) / sample_s_);
+      const auto all = static_cast<std::uint64_t>(seconds(computation_.order.limit) / sample_s_);
+      const std::uint64_t room = all - std::min(all, done);
       if (room < left) piece.samples = std::clamp<std::uint64_t>(room / grain_ * grain_, std::min<std::uint64_t>(grain_, left), left);
     }
     computation_.samples = done + piece.samples;
@@ -306,7 +307,7 @@ void Desk::work(const std::shared_ptr<Computation>& computation, const Clock& cl
     return;
   }
   DeskTime time{std::chrono::steady_clock::now() - since - stream.waited(), stream.stood()};
-  if (worth.samples > 0) {
+  if (worth.samples > 0 && std::exchange(last_samples_, worth.samples) == worth.samples) {  // the first of a size takes longer than others
     constexpr double newest = 0.3;
     const double each = seconds(time.compute) / static_cast<double>(worth.samples);
     sample_s_ = sample_s_ > 0 ? (1 - newest) * sample_s_ + newest * each : each;

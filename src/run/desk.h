@@ -132,6 +132,7 @@ class Desk {
   store::Replica replica_;
   store::Epochs epochs_;
   std::optional<WorkerId> computed_for_;  // who we were at the last step
+  std::uint64_t last_samples_ = 0;        // of the last step
   double sample_s_ = 0;                   // what a sample has taken lately; for devices with a grain
   std::shared_ptr<Computation> current_;  // the pump's view
   std::mutex mutex_;

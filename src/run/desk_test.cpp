@@ -352,13 +352,14 @@ TEST(Arrival, KnowsWhichSlicesAStretchTouches) {
 TEST_F(DeskTest, ADeviceWithAGrainDoesInOnePieceWhatItHasTimeFor) {
   make({}, std::nullopt, {}, 4);
   const Duration no_time{1};
-  for (std::uint64_t step = 0; step < 3; ++step) {
-    lay_all(*begin(step, step == 2 ? from_seconds(1e6) : no_time));
+  for (std::uint64_t step = 0; step < 4; ++step) {
+    lay_all(*begin(step, step == 3 ? from_seconds(1e6) : no_time));
     run_until(io, [&] { return steps.size() == step + 1; });
   }
   EXPECT_EQ(worths[0].samples, 8U) << "it does not know yet how long a sample takes";
-  EXPECT_EQ(worths[1].samples, 4U) << "a grain at least";
-  EXPECT_EQ(worths[2].samples, 8U) << "there is time for all of them";
+  EXPECT_EQ(worths[1].samples, 8U) << "the first step of a size tells nothing";
+  EXPECT_EQ(worths[2].samples, 4U) << "a grain at least";
+  EXPECT_EQ(worths[3].samples, 8U) << "there is time for all of them";
 }
 
 }  // namespace

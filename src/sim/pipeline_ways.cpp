@@ -13,6 +13,8 @@ PipelineWays::PipelineWays(const cluster::Spec& cluster, std::uint32_t slices)
 
 void PipelineWays::lay(const plan::Problem& problem, const plan::Cut& cut) {
   ways_.clear();
+  std::fill(up_.begin(), up_.end(), Instant{});
+  std::fill(down_.begin(), down_.end(), Instant{});
   for (std::size_t s = 0; s + 1 < cut.size(); ++s) {
     ways_.push_back(between(problem, cut[s].device, cut[s + 1].device));
     ways_.push_back(between(problem, cut[s + 1].device, cut[s].device));

@@ -17,6 +17,8 @@ class PipelineWays {
  public:
   /// Keeps a reference to `cluster`. `slices`: that each output and each gradient is cut into, 1 at least.
   PipelineWays(const cluster::Spec& cluster, std::uint32_t slices);
+  PipelineWays(const PipelineWays&) = delete;  // ways point to its uplinks
+  PipelineWays& operator=(const PipelineWays&) = delete;
 
   /// The ways of this cut; nothing is under way.
   void lay(const plan::Problem& problem, const plan::Cut& cut);

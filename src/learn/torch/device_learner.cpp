@@ -98,7 +98,10 @@ class DeviceLearner final : public Learner {
     Tidy& operator=(const Tidy&) = delete;
     ~Tidy() {
       model.forget();
-      model.lanes().settle();
+      try {
+        model.lanes().settle();
+      } catch (const std::exception&) {  // a device that has failed says so again to whoever asks it next
+      }
     }
     DeviceModel& model;
   };

@@ -29,7 +29,7 @@ class DeviceSamples {
     at::Tensor inputs;
     at::Tensor targets;  // flat: one class for each row of the logits
   };
-  /// On the device, good until the next call. The lane must be done with the one before.
+  /// On the device. Steps before may still be computing: nothing of theirs is used again (torch keeps pinned memory until it is copied).
   Gathered gather(Part part, std::span<const std::uint32_t> samples);
 
  private:
