@@ -42,7 +42,7 @@ void use_precision(const std::string& precision) {
   at::Context& context = at::globalContext();
   context.setAllowTF32CuBLAS(precision != "fp32");
   context.setAllowTF32CuDNN(precision != "fp32");
-  // Its search for the fastest algorithm crashes on small convolutions of floats (torch 2.11, an H200).
+  // With its search for the fastest algorithm on, small convolutions of floats were seen to crash inside it (torch 2.11, an H200).
   context.setBenchmarkCuDNN(precision != "fp32");
 }
 
