@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <array>
@@ -23,6 +22,7 @@
 #include "app/launch.h"
 #include "app/run_folder.h"
 #include "app/stopwatch.h"
+#include "app/temporary_folder.h"
 #include "app/worker_device.h"
 #include "learn/learner.h"
 #include "trace/sinks.h"
@@ -35,21 +35,6 @@ namespace json = boost::json;
 
 constexpr double first_samples_per_second = 1000;  // of a GPU that was not measured yet
 constexpr std::uint64_t epoch_samples = 16'384;    // few enough to be kept on every GPU
-
-/// A folder that goes when this does.
-struct Folder {
-  Folder() {
-    std::string pattern = (fs::temp_directory_path() / "motley-bench-XXXXXX").string();
-    if (mkdtemp(pattern.data()) != nullptr) path = pattern;
-  }
-  Folder(const Folder&) = delete;
-  Folder& operator=(const Folder&) = delete;
-  ~Folder() {
-    std::error_code ignored;
-    if (!path.empty()) fs::remove_all(path, ignored);
-  }
-  fs::path path;
-};
 
 /// So many of the global batch for each, by its part.
 std::vector<std::uint32_t> shares(const MixedOptions& options) {
@@ -82,12 +67,6 @@ Result<fs::path> write_job(const fs::path& folder, const std::string& name, cons
   out << text;
   if (!out.flush()) return world_failed(fmt::format("{}: cannot be written", file.string()));
   return file;
-}
-
-std::string this_program() {
-  std::error_code failed;
-  const fs::path self = fs::read_symlink("/proc/self/exe", failed);
-  return failed ? "motley" : self.string();
 }
 
 /// What a child has said last, and when the window began.
@@ -212,8 +191,8 @@ Result<json::object> measure_together(const std::string& text, const std::string
 Result<json::object> bench_mixed(const MixedOptions& asked) {
   MixedOptions options = asked;
   if (learn::gpus() == 0) options.emulated = true;
-  const Folder folder;
-  if (folder.path.empty()) return world_failed("bench mixed: a folder for its runs cannot be made");
+  const auto folder = TemporaryFolder::make("motley-bench", "the runs of bench mixed");
+  if (!folder) return folder.error();
   std::unique_ptr<GpuShares> gpu;
   if (!options.emulated) {
     auto started = GpuShares::start();
@@ -225,11 +204,11 @@ Result<json::object> bench_mixed(const MixedOptions& asked) {
   std::vector<double> speeds(options.partitions.begin(), options.partitions.end());
   if (!options.emulated) {
     const std::vector<double> unknown(speeds.size(), first_samples_per_second);
-    const auto asked_for = write_job(folder.path, "asked.toml", job_text(options, unknown, 1));
+    const auto asked_for = write_job(folder->path(), "asked.toml", job_text(options, unknown, 1));
     if (!asked_for) return asked_for.error();
     const auto resolved = resolve_job(asked_for->string(), options.overrides, std::nullopt, std::nullopt);
     if (!resolved) return resolved.error();
-    const auto job = write_job(folder.path, "alone.toml", *resolved);
+    const auto job = write_job(folder->path(), "alone.toml", *resolved);
     if (!job) return job.error();
     auto measured = measure_alone(options, *job, gpu.get());
     if (!measured) return measured.error();
@@ -241,7 +220,7 @@ Result<json::object> bench_mixed(const MixedOptions& asked) {
   for (const std::string& strategy : options.strategies) {
     const double samples = std::max(sum * options.seconds, 8.0 * options.global_batch);
     const auto figures =
-        measure_together(job_text(options, speeds, samples / static_cast<double>(epoch_samples)), strategy, options, folder.path);
+        measure_together(job_text(options, speeds, samples / static_cast<double>(epoch_samples)), strategy, options, folder->path());
     if (!figures) return figures.error();
     json::object row = *figures;
     row["ratio"] = row.at("samples_per_second").to_number<double>() / sum;

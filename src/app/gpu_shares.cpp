@@ -44,10 +44,11 @@ Result<std::unique_ptr<GpuShares>> GpuShares::start() {
         fmt::format("gpu_percent: found no {} in the PATH, expected NVIDIA's multi-process service, which shares a GPU; "
                     "install it (it comes with the driver), or give each node a GPU of its own",
                     program));
-  std::string pattern = (fs::temp_directory_path() / "motley-mps-XXXXXX").string();
-  if (mkdtemp(pattern.data()) == nullptr) return world_failed(fmt::format("{}: a folder for the GPU's shares cannot be made", pattern));
-  made->folder_ = pattern;
-  auto started = run::Child::start(made->pump_, {{command, "-f"}, {{place, pattern}, {"CUDA_MPS_LOG_DIRECTORY", pattern}}, false},
+  auto folder = TemporaryFolder::make("motley-mps", "the GPU's shares");
+  if (!folder) return folder.error();
+  made->folder_ = std::move(*folder);
+  const std::string at = made->folder_.path().string();
+  auto started = run::Child::start(made->pump_, {{command, "-f"}, {{place, at}, {"CUDA_MPS_LOG_DIRECTORY", at}}, false},
                                    {[](const std::string&) {}, [service = made.get()](const run::ChildEnd&) { service->ended_ = true; }});
   if (!started) return started.error();
   made->service_ = std::move(*started);
@@ -67,13 +68,11 @@ GpuShares::~GpuShares() {
     pump_.run_for(std::chrono::seconds(3));
     service_.reset();
   }
-  std::error_code ignored;
-  if (!folder_.empty()) fs::remove_all(folder_, ignored);
 }
 
 GpuShares::Environment GpuShares::environment(int percent) const {
   Environment added;
-  if (!folder_.empty()) added.emplace_back(place, folder_.string());
+  if (!folder_.none()) added.emplace_back(place, folder_.path().string());
   if (percent > 0) added.emplace_back("CUDA_MPS_ACTIVE_THREAD_PERCENTAGE", std::to_string(percent));
   return added;
 }

@@ -2,13 +2,13 @@
 // multiprocessors.
 #pragma once
 #include <boost/asio/io_context.hpp>
-#include <filesystem>
 #include <memory>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "app/job.h"
+#include "app/temporary_folder.h"
 #include "base/result.h"
 #include "run/child.h"
 
@@ -33,7 +33,7 @@ class GpuShares {
  private:
   GpuShares() = default;
   boost::asio::io_context pump_;
-  std::filesystem::path folder_;  // empty: somebody else's
+  TemporaryFolder folder_;  // none: somebody else's
   std::unique_ptr<run::Child> service_;
   bool ended_ = false;
 };

@@ -19,12 +19,6 @@ namespace fs = std::filesystem;
 constexpr Duration respawn_pause = from_seconds(1);
 constexpr Duration grace = from_seconds(5);  // for workers to end by themselves once the chief has
 
-std::string this_program() {
-  std::error_code failed;
-  const fs::path self = fs::read_symlink("/proc/self/exe", failed);
-  return failed ? "motley" : self.string();
-}
-
 void say(const std::string& sentence) { fmt::print(stderr, "{}\n", sentence); }
 
 /// What died, of what, and its last words: all that a user needs to look further.
@@ -35,20 +29,23 @@ void mourn(const std::string& name, const run::ChildEnd& end, const run::Child& 
 
 }  // namespace
 
+std::string this_program() {
+  std::error_code failed;
+  const fs::path self = fs::read_symlink("/proc/self/exe", failed);
+  return failed ? "motley" : self.string();
+}
+
 Launch::Launch(const Job& job, LaunchOptions options) : job_(job), options_(std::move(options)), signals_(pump_, SIGINT, SIGTERM) {
   chief_.name = "chief";
 }
 
-Launch::~Launch() {
-  std::error_code ignored;
-  if (!socket_folder_.empty()) fs::remove_all(socket_folder_, ignored);
-}
+Launch::~Launch() = default;
 
 Result<Launched> Launch::run() {
-  std::string pattern = (fs::temp_directory_path() / "motley-XXXXXX").string();  // a socket's path is short, a run's folder may not be
-  if (mkdtemp(pattern.data()) == nullptr) return world_failed(fmt::format("{}: a folder for sockets cannot be made", pattern));
-  socket_folder_ = pattern;
-  address_ = fmt::format("unix:{}/chief", pattern);
+  auto folder = TemporaryFolder::make("motley", "sockets");
+  if (!folder) return folder.error();
+  socket_folder_ = std::move(*folder);
+  address_ = fmt::format("unix:{}/chief", socket_folder_.path().string());
   if (shares_gpus(job_)) {
     auto started = GpuShares::start();
     if (!started) return started.error();
@@ -155,7 +152,7 @@ Outcome Launch::start_server(std::uint32_t number) {
   child.command = {this_program(), "hold",
                    "--join",       address_,
                    "--server",     std::to_string(number),
-                   "--listen",     fmt::format("unix:{}/server-{}-{}", socket_folder_.string(), number, chief_.lives),
+                   "--listen",     fmt::format("unix:{}/server-{}-{}", socket_folder_.path().string(), number, chief_.lives),
                    "--bulk",       options_.bulk};
   auto started = run::Child::start(pump_, child,
                                    {[this, number](const std::string& line) { servers_[number].log << line << std::endl; },
@@ -188,7 +185,7 @@ Outcome Launch::start_worker(std::uint32_t n) {
                    options_.bulk};
   if (is_pipeline(job_.strategy)) {
     child.command.emplace_back("--listen");  // another each time: what is left of a life before is nobody's
-    child.command.push_back(fmt::format("unix:{}/stage-{}-{}", socket_folder_.string(), n, worker.lives));
+    child.command.push_back(fmt::format("unix:{}/stage-{}-{}", socket_folder_.path().string(), n, worker.lives));
   }
   const std::string threads = std::to_string(node.device == cluster::DeviceKind::cpu ? std::max(node.device_index, 1) : 1);
   child.environment = {{"OMP_NUM_THREADS", threads}, {"OPENBLAS_NUM_THREADS", threads}};

@@ -14,10 +14,14 @@
 
 #include "app/gpu_shares.h"
 #include "app/job.h"
+#include "app/temporary_folder.h"
 #include "base/result.h"
 #include "run/child.h"
 
 namespace motley::app {
+
+/// The program that runs, to be started again as another process.
+[[nodiscard]] std::string this_program();
 
 struct LaunchOptions {
   std::filesystem::path folder;  // of the run; job.toml is in it
@@ -74,7 +78,7 @@ class Launch {
   std::unique_ptr<GpuShares> gpu_shares_;  // if any node has one
   boost::asio::io_context pump_;
   boost::asio::signal_set signals_;
-  std::filesystem::path socket_folder_;
+  TemporaryFolder socket_folder_;  // a socket's path is short, a run's folder may not be
   std::string address_;
   Process chief_;
   std::map<std::uint32_t, Process> servers_;  // beside the chief
