@@ -9,7 +9,9 @@
 #include <boost/asio/steady_timer.hpp>
 #include <boost/json/parse.hpp>
 #include <charconv>
+#include <chrono>
 #include <cmath>
+#include <csignal>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -46,14 +48,15 @@ std::vector<std::uint32_t> shares(const MixedOptions& options) {
 }
 
 /// A job over these devices that trains on noise.
-std::string job_text(const MixedOptions& options, const std::vector<double>& speeds, double epochs) {
+std::string job_text(const MixedOptions& options, const std::vector<double>& speeds) {
   const bool small = options.emulated;  // what is emulated still computes its gradients here
   std::string text = fmt::format(
-      "[job]\nname = \"mixed\"\nmax_epochs = {:.6g}\nevaluate_every = 1000000.0\n[model]\nkind = \"{}\"\nprecision = \"{}\"\n{}"
+      "[job]\nname = \"mixed\"\nmax_epochs = 1000000.0\nmax_seconds = {:.6g}\nevaluate_every = 1000000.0\n[model]\nkind = "
+      "\"{}\"\nprecision = \"{}\"\n{}"
       "[data]\nkind = \"noise\"\nsamples = {}\nclasses = {}\npicture = [3, 32, 32]\n[optimizer]\nkind = \"sgd\"\nlr = 0.01\nmomentum = "
       "0.9\n"
       "[batch]\nglobal = {}\n[strategy]\nkind = \"bsp\"\n[cluster.link]\nbandwidth = \"20GB/s\"\nlatency_s = 0.00002\n",
-      epochs, options.model, options.precision, small ? "width = 1\n" : "", epoch_samples, 100, options.global_batch);
+      options.seconds, options.model, options.precision, small ? "width = 1\n" : "", epoch_samples, 100, options.global_batch);
   for (std::size_t i = 0; i < options.partitions.size(); ++i) {
     text += fmt::format("[[cluster.node]]\nname = \"part-{}\"\nsamples_per_second = {:.6g}\n", i + 1, speeds[i]);
     if (!options.emulated) text += fmt::format("device = \"cuda:0\"\ngpu_percent = {}\n", options.partitions[i]);
@@ -74,7 +77,22 @@ struct Part {
   std::unique_ptr<run::Child> child;
   std::optional<std::pair<double, double>> first, last;  // clock, samples
   bool ended = false;
+  bool failed = false;  // it ended before it was told to
 };
+
+/// A process that is killed in the middle of its work leaves the GPU's sharing service in disorder for those who come next.
+void end_gently(boost::asio::io_context& pump, std::vector<Part>& parts) {
+  constexpr auto patience = std::chrono::seconds(10);
+  for (Part& part : parts) {
+    part.failed = part.ended;
+    if (!part.ended) part.child->signal(SIGTERM);
+  }
+  const auto until = std::chrono::steady_clock::now() + patience;
+  while (std::chrono::steady_clock::now() < until && std::any_of(parts.begin(), parts.end(), [](const Part& p) { return !p.ended; })) {
+    pump.restart();
+    pump.run_one_for(std::chrono::milliseconds(100));
+  }
+}
 
 bool read_line(const std::string& line, std::pair<double, double>& out) {
   const std::size_t gap = line.find(' ');
@@ -126,10 +144,11 @@ Result<std::vector<double>> measure_alone(const MixedOptions& options, const fs:
   pump.run();
   std::vector<double> speeds;
   const bool one_has_ended = std::any_of(parts.begin(), parts.end(), [](const Part& part) { return part.ended; });
+  end_gently(pump, parts);
   for (std::size_t i = 0; i < parts.size(); ++i) {
     const Part& part = parts[i];
-    if (one_has_ended && !part.ended) continue;  // it is not to blame
-    if (part.ended || !part.first || part.last->first <= part.first->first) {
+    if (one_has_ended && !part.failed) continue;  // it is not to blame
+    if (part.failed || !part.first || part.last->first <= part.first->first) {
       std::string words;
       for (const std::string& line : part.child->last_lines()) words += "\n  " + line;
       return world_failed(
@@ -140,7 +159,7 @@ Result<std::vector<double>> measure_alone(const MixedOptions& options, const fs:
   return speeds;
 }
 
-/// Samples a second that were counted in the second half of a run, when everybody has warmed up and knows everybody's speed.
+/// Samples a second that were counted in the second half of a run's time, when everybody has warmed up and knows everybody's speed.
 double steady_speed(const fs::path& trace) {
   std::ifstream file(trace, std::ios::binary);
   std::array<std::byte, trace::record_bytes> record{};
@@ -153,8 +172,9 @@ double steady_speed(const fs::path& trace) {
     counted.emplace_back(seconds(event->at), samples);
   }
   if (counted.size() < 4) return 0;
-  const auto& [from, before] = counted[counted.size() / 2];
   const auto& [to, after] = counted.back();
+  const auto& [from, before] =
+      *std::partition_point(counted.begin(), counted.end(), [half = to / 2](const auto& count) { return count.first < half; });
   return to > from ? (after - before) / (to - from) : 0;
 }
 
@@ -204,7 +224,7 @@ Result<json::object> bench_mixed(const MixedOptions& asked) {
   std::vector<double> speeds(options.partitions.begin(), options.partitions.end());
   if (!options.emulated) {
     const std::vector<double> unknown(speeds.size(), first_samples_per_second);
-    const auto asked_for = write_job(folder->path(), "asked.toml", job_text(options, unknown, 1));
+    const auto asked_for = write_job(folder->path(), "asked.toml", job_text(options, unknown));
     if (!asked_for) return asked_for.error();
     const auto resolved = resolve_job(asked_for->string(), options.overrides, std::nullopt, std::nullopt);
     if (!resolved) return resolved.error();
@@ -218,9 +238,7 @@ Result<json::object> bench_mixed(const MixedOptions& asked) {
 
   json::array rows;
   for (const std::string& strategy : options.strategies) {
-    const double samples = std::max(sum * options.seconds, 8.0 * options.global_batch);
-    const auto figures =
-        measure_together(job_text(options, speeds, samples / static_cast<double>(epoch_samples)), strategy, options, folder->path());
+    const auto figures = measure_together(job_text(options, speeds), strategy, options, folder->path());
     if (!figures) return figures.error();
     json::object row = *figures;
     row["ratio"] = row.at("samples_per_second").to_number<double>() / sum;
@@ -236,6 +254,10 @@ Result<json::object> bench_mixed(const MixedOptions& asked) {
                       {"alone", json::array(speeds.begin(), speeds.end())},
                       {"sum_of_parts", sum},
                       {"strategies", std::move(rows)}};
+}
+
+namespace {
+volatile std::sig_atomic_t told_to_end = 0;
 }
 
 int compute_alone(const std::string& job_file, const std::string& name, std::uint32_t batch) {
@@ -259,7 +281,8 @@ int compute_alone(const std::string& job_file, const std::string& name, std::uin
     steps->begin(values);
     steps->set_out();
   }
-  for (const Stopwatch watch;;) {
+  std::signal(SIGTERM, [](int) { told_to_end = 1; });
+  for (const Stopwatch watch; told_to_end == 0;) {
     for (std::uint32_t& sample : samples) sample = static_cast<std::uint32_t>(at++ % kit->desk.epoch_samples);
     if (steps != nullptr)
       steps->step(samples, {0.01, 0.9, 0});
@@ -271,6 +294,7 @@ int compute_alone(const std::string& job_file, const std::string& name, std::uin
     fmt::print("{:.6f} {:.0f}\n", watch.seconds(), done);
     std::fflush(stdout);
   }
+  return 0;
 }
 
 }  // namespace motley::app

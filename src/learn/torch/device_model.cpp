@@ -6,6 +6,10 @@ namespace motley::learn {
 
 namespace {
 
+constexpr std::uintptr_t alignment = 16;  // bytes; what convolutions read at once
+
+bool aligned(const at::Tensor& tensor) { return reinterpret_cast<std::uintptr_t>(tensor.data_ptr()) % alignment == 0; }
+
 /// A view of a flat buffer with a version of its own: values of a later block may come while an earlier one's are in use.
 at::Tensor view(const at::Tensor& flat, const Tensor& of, at::IntArrayRef shape) {
   return part(flat, of.offset, of.offset + of.count).view(shape).variable_data();
@@ -32,14 +36,26 @@ void DeviceModel::bind() {
     Slot& slot = *model_.slots[t];
     const Tensor& tensor = shape().tensors[t];
     const bool half = half_.defined() && slot.kind == TensorKind::parameter && !slot.exact;
-    slot.tensor = view(half ? half_ : values_, tensor, slot.shape);
-    if (slot.kind != TensorKind::parameter) continue;
-    slot.tensor.requires_grad_(true);
+    if (slot.kind != TensorKind::parameter) {
+      slot.tensor = view(values_, tensor, slot.shape);
+      continue;
+    }
     Cut& cut = cuts_[tensor.block];
     if (cut.bound.empty()) cut.first = tensor.offset;
     cut.last = tensor.offset + tensor.count;
-    cut.bound.push_back({slot.tensor, view(half ? half_gradient_ : gradient_, tensor, slot.shape)});
+    cut.bound.push_back(bind(cut, tensor, slot.shape, half));
+    slot.tensor = cut.bound.back().parameter;
   }
+}
+
+DeviceModel::Bound DeviceModel::bind(Cut& cut, const Tensor& tensor, at::IntArrayRef shape, bool half) {
+  Bound bound{view(half ? half_ : values_, tensor, shape), view(half ? half_gradient_ : gradient_, tensor, shape)};
+  if (!aligned(bound.parameter) || !aligned(bound.gradient)) {
+    cut.apart.push_back({at::zeros_like(bound.parameter), at::zeros_like(bound.gradient), bound.parameter, bound.gradient});
+    bound = {cut.apart.back().parameter.variable_data(), cut.apart.back().gradient};
+  }
+  bound.parameter.requires_grad_(true);
+  return bound;
 }
 
 at::Tensor DeviceModel::forward(const at::Tensor& inputs, Mode mode, const std::function<bool(std::size_t)>& before) {
@@ -54,6 +70,10 @@ at::Tensor DeviceModel::forward(const at::Tensor& inputs, Mode mode, const std::
     Cut& cut = cuts_[b];
     if (!before(b)) return {};
     if (half_.defined() && cut.first < cut.last) part(half_, cut.first, cut.last).copy_(part(values_, cut.first, cut.last));
+    for (Apart& apart : cut.apart) {
+      apart.parameter.copy_(apart.flat_parameter);
+      if (mode == Mode::training) apart.gradient.zero_();
+    }
     // Each block has a graph of its own, so that its gradient is done before that of the block in front of it begins.
     if (mode == Mode::training && b > 0) x = x.detach().requires_grad_(true);
     at::Tensor y = model_.blocks[b]->forward(x, mode);
@@ -90,6 +110,7 @@ void DeviceModel::backward(at::Tensor gradient, const std::function<void(std::si
     if (b > 0) gradient = cut.input.grad();
     cut.input.reset();
     cut.output.reset();
+    for (Apart& apart : cut.apart) apart.flat_gradient.copy_(apart.gradient);
     if (half_.defined() && cut.first < cut.last) part(gradient_, cut.first, cut.last).add_(part(half_gradient_, cut.first, cut.last));
     after(b);
   }

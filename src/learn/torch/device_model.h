@@ -58,15 +58,22 @@ class DeviceModel {
     at::Tensor parameter;
     at::Tensor gradient;  // of the flat buffer that belongs to it
   };
+  /// What begins in the flat buffers where the device's kernels cannot read is computed with in a place of its own.
+  struct Apart {
+    at::Tensor parameter, gradient;            // where the kernels read and write
+    at::Tensor flat_parameter, flat_gradient;  // where the others expect it
+  };
   /// A block's own piece of the work.
   struct Cut {
     std::uint64_t first = 0;  // its parameters in the flat buffer; none: first == last
     std::uint64_t last = 0;
     std::vector<Bound> bound;
+    std::vector<Apart> apart;
     at::Tensor input;  // of the last training forward
     at::Tensor output;
   };
   void bind();
+  Bound bind(Cut& cut, const Tensor& tensor, at::IntArrayRef shape, bool half);
 
   Model model_;
   at::Device device_;
