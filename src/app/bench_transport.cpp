@@ -4,115 +4,32 @@
 #include <array>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/post.hpp>
-#include <condition_variable>
-#include <deque>
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <span>
 #include <stdexcept>
-#include <thread>
 #include <vector>
 
 #include "app/bench.h"
+#include "app/bench_transport_applier.h"
 #include "app/bench_transport_child.h"
 #include "app/bench_transport_raw.h"
 #include "app/stopwatch.h"
-#include "store/optimizer.h"
 #include "transport/acceptor.h"
 #include "transport/connect.h"
+#include "transport/lendable.h"
 #include "transport/segment.h"
 
 namespace motley::app {
 namespace {
 
-constexpr std::size_t slice_values = 1U << 18;
-constexpr std::size_t slice_bytes = slice_values * sizeof(float);
-constexpr std::size_t slices = 128;
-constexpr std::size_t values = slices * slice_values;
-constexpr std::size_t piece_values = 4096;  // summed and applied while in the first cache
 constexpr int rounds = 9;
 constexpr Step training{0}, probing{1};
 constexpr SliceId urgent{9999};
 constexpr std::size_t bulk_slices = 64;
 
-/// The model's values. Weights and momentum of 128 MiB that lie side by side are 2^27 + 2^12 bytes apart, and at this one distance an
-/// update takes three times as long on AMD's Zen; presumably such addresses share the tag by which it finds a line in its first cache (Lipp
-/// et al., Take A Way, AsiaCCS 2020). So each array begins at its own place within a page; 0 is the optimizer's.
-class Flat {
- public:
-  Flat(float value, std::size_t place) : memory_(values + page_values, value), skipped_(place * 320 % page_values) {}
-  std::span<float> all() { return std::span(memory_).subspan(skipped_, values); }
-  std::span<float> slice(SliceId slice) { return all().subspan(slice.value * slice_values, slice_values); }
-
- private:
-  static constexpr std::size_t page_values = 4096 / sizeof(float);
-  std::vector<float> memory_;
-  std::size_t skipped_;
-};
-
-/// Takes slices on its own thread, in the order they became complete: parts summed in the workers' order, then SGD with momentum.
-class Applier {
- public:
-  using Applied = std::function<void(SliceId)>;
-  Applier(std::size_t workers, Applied applied) : applied_(std::move(applied)), optimizer_({}, values) {
-    for (std::size_t w = 0; w < workers; ++w) gradients.emplace_back(0.0F, 2 + w);
-    optimizer_.begin_update();
-    thread_ = std::thread([this] { apply_for_ever(); });
-  }
-  Applier(const Applier&) = delete;
-  Applier& operator=(const Applier&) = delete;
-  ~Applier() {
-    give({});
-    thread_.join();
-  }
-
-  Flat weights{1.0F, 1};
-  std::vector<Flat> gradients;  // one a worker
-
-  void give(std::optional<SliceId> slice) {
-    const std::lock_guard lock(mutex_);
-    complete_.push_back(slice);
-    changed_.notify_one();
-  }
-
- private:
-  void apply_for_ever() {
-    while (const std::optional<SliceId> slice = next()) {
-      for (std::size_t i = 0; i < slice_values; i += piece_values) apply_piece(slice->value * slice_values + i);
-      applied_(*slice);
-    }
-  }
-
-  std::optional<SliceId> next() {
-    std::unique_lock lock(mutex_);
-    changed_.wait(lock, [this] { return !complete_.empty(); });
-    const std::optional<SliceId> slice = complete_.front();
-    complete_.pop_front();
-    return slice;
-  }
-
-  void apply_piece(std::size_t first) {
-    std::span<const float> sum = gradients[0].all().subspan(first, piece_values);
-    for (std::size_t w = 1; w < gradients.size(); ++w) {
-      const float* part = gradients[w].all().data() + first;
-      for (std::size_t i = 0; i < piece_values; ++i) sum_[i] = sum[i] + part[i];
-      sum = sum_;
-    }
-    optimizer_.update_piece(first, weights.all().subspan(first, piece_values), sum, 0.01, 0.9);
-  }
-
-  Applied applied_;
-  store::Optimizer optimizer_;
-  std::array<float, piece_values> sum_{};
-  std::mutex mutex_;
-  std::condition_variable changed_;
-  std::deque<std::optional<SliceId>> complete_;  // none: end
-  std::thread thread_;
-};
-
-/// Receives pushes straight into place and gives each new slice to all workers as soon as it is applied.
+/// Receives pushes straight into place, or reads them where they lie, and gives each new slice to all workers as soon as it is applied.
 class Server final : private transport::Accepts, private transport::Hears {
  public:
   explicit Server(std::size_t workers)
@@ -133,15 +50,25 @@ class Server final : private transport::Accepts, private transport::Hears {
 
   std::span<std::byte> room(transport::Connection&, const wire::Message& head, std::size_t) override {
     const auto& push = std::get<wire::Push>(head);
-    if (push.step == probing) return std::as_writable_bytes(applier_.gradients[0].slice({0}));
-    return std::as_writable_bytes(applier_.gradients[push.worker.value].slice(push.slice));
+    if (push.step == probing) return std::as_writable_bytes(applier_.gradients[0]->slice({0}));
+    return std::as_writable_bytes(applier_.gradients[push.worker.value]->slice(push.slice));
+  }
+  bool keep(transport::Connection&, const wire::Message& head, std::span<const std::byte> payload, const transport::Loan& loan) override {
+    const auto& push = std::get<wire::Push>(head);
+    applier_.parts[push.slice.value][push.worker.value] = reinterpret_cast<const float*>(payload.data());
+    loans_[push.slice.value].push_back(loan);
+    count(push.slice);
+    return true;
   }
   void received(transport::Connection& from, const wire::Message& head) override {
     const auto& push = std::get<wire::Push>(head);
     if (push.step == probing) return probe(from, push);
-    if (++arrived_[push.slice.value] < applier_.gradients.size()) return;
-    arrived_[push.slice.value] = 0;
-    applier_.give(push.slice);
+    count(push.slice);
+  }
+  void count(SliceId slice) {
+    if (++arrived_[slice.value] < applier_.gradients.size()) return;
+    arrived_[slice.value] = 0;
+    applier_.give(slice);
   }
   /// Answers an urgent slice with how many came before it.
   void probe(transport::Connection& from, const wire::Push& push) {
@@ -149,10 +76,11 @@ class Server final : private transport::Accepts, private transport::Hears {
     ++probes_;
   }
   void send(SliceId slice) {
+    loans_[slice.value].clear();
     const auto payload = std::as_bytes(applier_.weights.slice(slice));
     for (const auto& worker : workers_)
       worker->send(transport::Parcel{wire::Pulled{.worker = {}, .step = training, .version = {}, .slice = slice, .bits = 32}, payload,
-                                     slice.value, slice.value});
+                                     slice.value, slice.value, /*lend=*/true});
   }
   void heard(transport::Connection&, wire::Message) override {}
   void sent(transport::Connection&, std::uint64_t) override {}
@@ -160,7 +88,8 @@ class Server final : private transport::Accepts, private transport::Hears {
 
   boost::asio::io_context io_{1};
   std::vector<std::unique_ptr<transport::Connection>> workers_;
-  std::vector<std::size_t> arrived_;  // parts, by slice
+  std::vector<std::size_t> arrived_;                        // parts, by slice
+  std::array<std::vector<transport::Loan>, slices> loans_;  // of what is being applied
   std::uint32_t probes_ = 0;
   Applier applier_;
 };
@@ -168,7 +97,7 @@ class Server final : private transport::Accepts, private transport::Hears {
 /// Pushes every slice and waits for every new one.
 class Worker final : private transport::Hears {
  public:
-  Worker(WorkerId id, std::uint16_t port, const transport::Options& options) : id_(id) {
+  Worker(WorkerId id, std::uint16_t port, const transport::Options& options, bool lends = false) : id_(id), lends_(lends) {
     transport::connect(io_, transport::TcpAddress{"127.0.0.1", port}, options, [this](auto connected) {
       server_ = std::move(connected).value();
       server_->start(*this);
@@ -178,6 +107,7 @@ class Worker final : private transport::Hears {
 
   void round_trip() {
     back_ = 0;
+    loans_.clear();
     for (std::uint32_t i = 0; i < slices; ++i) push({i}, training, i);
     run_until([this] { return back_ == slices; });
   }
@@ -200,19 +130,29 @@ class Worker final : private transport::Hears {
   }
   void push(SliceId slice, Step step, std::uint32_t priority) {
     const auto payload = std::as_bytes(gradient_.slice({slice.value % static_cast<std::uint32_t>(slices)}));
-    server_->send(transport::Parcel{wire::Push{.worker = id_, .step = step, .slice = slice, .bits = 32}, payload, priority, slice.value});
+    server_->send(transport::Parcel{wire::Push{.worker = id_, .step = step, .slice = slice, .bits = 32}, payload, priority, slice.value,
+                                    /*lend=*/lends_ && step == training});
   }
   void heard(transport::Connection&, wire::Message message) override { came_before_ = std::get<wire::Heartbeat>(message).worker.value; }
   std::span<std::byte> room(transport::Connection&, const wire::Message& head, std::size_t) override {
     return std::as_writable_bytes(weights_.slice(std::get<wire::Pulled>(head).slice));
   }
   void received(transport::Connection&, const wire::Message&) override { ++back_; }
+  /// As a worker's device would: it reads the values where they lie. Here they have been seen when the next round begins.
+  bool keep(transport::Connection&, const wire::Message&, std::span<const std::byte>, const transport::Loan& loan) override {
+    if (!lends_) return false;
+    loans_.push_back(loan);
+    ++back_;
+    return true;
+  }
   void sent(transport::Connection&, std::uint64_t) override { ++sent_; }
   void closed(transport::Connection&, const Error& why) override { throw std::runtime_error(why.message); }
 
   WorkerId id_;
+  bool lends_;
   boost::asio::io_context io_{1};
   std::unique_ptr<transport::Connection> server_;
+  std::vector<transport::Loan> loans_;
   Flat gradient_{0.001F, 0};
   Flat weights_{0.0F, 1};
   std::size_t back_ = 0;
@@ -261,14 +201,18 @@ transport::Options carried_by(transport::Bulk bulk) {
   return options;
 }
 
-Party ours(std::size_t workers, transport::Bulk bulk) {
+Party ours(std::size_t workers, transport::Bulk bulk, bool lends = false) {
   const transport::Options options = carried_by(bulk);
   Party party;
-  party.others.push_back(std::make_unique<Child>([&](const Line& parent) { Server(workers).serve(options, parent); }));
+  party.others.push_back(std::make_unique<Child>([&](const Line& parent) {
+    if (lends) transport::lendable().want();
+    Server(workers).serve(options, parent);
+  }));
   const auto port = static_cast<std::uint16_t>(party.others[0]->hear());
   for (std::uint32_t i = 0; i < workers; ++i) {
     party.starters.push_back(std::make_unique<Child>([&](const Line& parent) {
-      Worker worker({i}, port, options);
+      if (lends) transport::lendable().want();
+      Worker worker({i}, port, options, lends);
       parent.say(0);
       for (;;) {
         static_cast<void>(parent.hear());
@@ -319,7 +263,8 @@ struct Compared {
   Trip raw;
   Trip copied;
   Trip tcp;
-  std::optional<Trip> ucx;
+  std::optional<Trip> ucx;            // every slice read where it lies
+  std::optional<Trip> copied_by_ucx;  // every slice copied through a ring
 };
 
 /// Turn by turn, so that whatever else the machine does meets all. Bare TCP is given the better of its two ways to make the trip.
@@ -329,14 +274,20 @@ Compared compare(std::size_t workers, bool with_ucx) {
   parties.push_back(raw(workers, true));
   parties.push_back(copying());
   parties.push_back(ours(workers, transport::Bulk::tcp));
-  if (with_ucx) parties.push_back(ours(workers, transport::Bulk::ucx));
+  if (with_ucx) {
+    parties.push_back(ours(workers, transport::Bulk::ucx, /*lends=*/true));
+    parties.push_back(ours(workers, transport::Bulk::ucx));
+  }
   std::vector<std::vector<Trip>> trips(parties.size());
   for (const Party& party : parties) static_cast<void>(party.trip());  // memory and windows are warm from here on
   for (int i = 0; i < rounds; ++i)
     for (std::size_t p = 0; p < parties.size(); ++p) trips[p].push_back(parties[p].trip());
   const Trip there_then_back = median(trips[0]), at_once = median(trips[1]);
-  Compared all{there_then_back.seconds < at_once.seconds ? there_then_back : at_once, median(trips[2]), median(trips[3]), {}};
-  if (with_ucx) all.ucx = median(trips[4]);
+  Compared all{there_then_back.seconds < at_once.seconds ? there_then_back : at_once, median(trips[2]), median(trips[3]), {}, {}};
+  if (with_ucx) {
+    all.ucx = median(trips[4]);
+    all.copied_by_ucx = median(trips[5]);
+  }
   return all;
 }
 
@@ -359,6 +310,8 @@ boost::json::object figures(bool with_ucx) {
   all["ucx_round_trip_bytes_per_second"] = bytes / one.ucx->seconds;
   all["ucx_ratio_to_raw_tcp"] = one.raw.seconds / one.ucx->seconds;
   all["ucx_ratio_to_memcpy"] = one.copied.seconds / one.ucx->seconds;
+  all["ucx_copied_ratio_to_raw_tcp"] = one.raw.seconds / one.copied_by_ucx->seconds;
+  all["ucx_copied_ratio_to_memcpy"] = one.copied.seconds / one.copied_by_ucx->seconds;
   all["ucx_round_trip_bytes_per_second_4_workers"] = 4 * bytes / four.ucx->seconds;
   all["ucx_ratio_to_raw_tcp_4_workers"] = four.raw.seconds / four.ucx->seconds;
   all["ucx_processor_ratio_to_raw_tcp"] = one.raw.processor_seconds / one.ucx->processor_seconds;

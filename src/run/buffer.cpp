@@ -8,6 +8,8 @@
 #include <new>
 #include <vector>
 
+#include "transport/lendable.h"
+
 namespace motley::run {
 namespace {
 
@@ -21,13 +23,14 @@ class Pool {
   void* take(std::size_t bytes) {
     {
       const std::lock_guard lock(mutex_);
-      auto& idle = idle_[bytes];
-      if (!idle.empty()) {
+      for (auto& idle = idle_[bytes]; !idle.empty();) {
         void* memory = idle.back();
         idle.pop_back();
-        return memory;
+        if (usable(memory)) return memory;
+        free(memory);
       }
     }
+    if (void* shared = transport::lendable().take(bytes)) return shared;
     const std::size_t whole = (bytes + huge_page - 1) / huge_page * huge_page;
     void* memory = std::aligned_alloc(huge_page, whole);
     if (memory == nullptr) throw std::bad_alloc();
@@ -38,15 +41,27 @@ class Pool {
     {
       const std::lock_guard lock(mutex_);
       auto& idle = idle_[bytes];
-      if (idle.size() < most_idle) {
+      if (idle.size() < most_idle && usable(memory)) {
         idle.push_back(memory);
         return;
       }
     }
-    std::free(memory);
+    free(memory);
   }
 
  private:
+  /// Not what somebody who is lost may be reading; nor what cannot be lent, once there is somebody to lend to.
+  static bool usable(void* memory) {
+    const transport::Lendable& lent = transport::lendable();
+    return lent.owns(memory) ? !lent.spoiled(memory) : !lent.wanted();
+  }
+  static void free(void* memory) {
+    if (transport::lendable().owns(memory))
+      transport::lendable().give(memory);
+    else
+      std::free(memory);
+  }
+
   std::mutex mutex_;
   std::map<std::size_t, std::vector<void*>> idle_;  // by bytes
 };
@@ -67,6 +82,7 @@ Buffer::Buffer(std::size_t values) : count_(values) {
 }
 
 Buffer::~Buffer() {
+  if (borrowed_) return;
   const std::size_t bytes = count_ * sizeof(float);
   if (bytes >= large)
     pool().give(floats_, bytes);

@@ -1,10 +1,13 @@
 // Flat buffers of floats that several threads hand to each other. Not touched when made: a server that holds a part of the model only
 // pays for that part. A large one goes back to a pool, where the next of its size finds it: fresh memory costs the kernel as much time as a
-// copy does.
+// copy does. Where there are peers to read it in place, a large one lies in memory that can be lent to them.
 #pragma once
 #include <cstddef>
 #include <memory>
 #include <span>
+#include <vector>
+
+#include "transport/transport.h"
 
 namespace motley::run {
 
@@ -12,10 +15,21 @@ class Buffer {
  public:
   /// What it holds at first is anything.
   explicit Buffer(std::size_t values);
+  /// Of a peer: only read, until the last of `loans` is gone with this.
+  Buffer(const float* first, std::size_t values) : floats_(const_cast<float*>(first)), count_(values), borrowed_(true) {}  // NOLINT
   ~Buffer();
   Buffer(const Buffer&) = delete;
   Buffer& operator=(const Buffer&) = delete;
 
+  [[nodiscard]] bool borrowed() const { return borrowed_; }
+  /// Of what was borrowed: so much of it may be read now.
+  void add(const transport::Loan& loan) { loans_.push_back(loan); }
+  /// Where a flat buffer begins of which `part` is what lies at `offset`.
+  [[nodiscard]] static const float* beginning(std::span<const std::byte> part, std::size_t offset) {
+    return reinterpret_cast<const float*>(part.data()) - offset;
+  }
+
+  /// Not to be written to when borrowed.
   [[nodiscard]] std::span<float> floats() { return {floats_, count_}; }
   [[nodiscard]] std::span<const float> floats() const { return {floats_, count_}; }
   /// Values [first, first + count) as they lie in memory.
@@ -29,6 +43,8 @@ class Buffer {
  private:
   float* floats_;
   std::size_t count_;
+  bool borrowed_ = false;
+  std::vector<transport::Loan> loans_;
 };
 
 using SharedBuffer = std::shared_ptr<Buffer>;

@@ -179,6 +179,12 @@ std::span<std::byte> ChiefProcess::room(transport::Connection& from, const wire:
   return wanted_.room(*carried, bytes);
 }
 
+bool ChiefProcess::keep(transport::Connection& from, const wire::Message& head, std::span<const std::byte> payload,
+                        const transport::Loan& loan) {
+  const auto* push = std::get_if<wire::Push>(&head);
+  return push != nullptr && shard_->keep(from, *push, payload, loan);
+}
+
 void ChiefProcess::received(transport::Connection&, const wire::Message& head) {
   if (const auto* push = std::get_if<wire::Push>(&head)) return shard_->received(*push);
   wanted_.received(std::get<wire::Carried>(head));

@@ -103,6 +103,8 @@ class ChiefProcess final : private transport::Accepts, private transport::Hears,
   void heard(transport::Connection& from, wire::Message message) override;
   std::span<std::byte> room(transport::Connection& from, const wire::Message& head, std::size_t bytes) override;
   void received(transport::Connection& from, const wire::Message& head) override;
+  bool keep(transport::Connection& from, const wire::Message& head, std::span<const std::byte> payload,
+            const transport::Loan& loan) override;
   void sent(transport::Connection& to, std::uint64_t ticket) override;
   void closed(transport::Connection& connection, const Error& why) override;
 

@@ -21,8 +21,8 @@ std::pair<std::size_t, std::size_t> slices_touching(const store::Layout& layout,
 
 }  // namespace
 
-Arrival::Arrival(const store::Layout& layout)
-    : layout_(layout), buffer_(make_buffer(layout.values)), here_(layout.slices.size()), when_(layout.slices.size()) {}
+Arrival::Arrival(const store::Layout& layout, SharedBuffer buffer)
+    : layout_(layout), buffer_(std::move(buffer)), here_(layout.slices.size()), when_(layout.slices.size()) {}
 
 void Arrival::arrived(SliceId slice) {
   {

@@ -27,7 +27,7 @@ namespace motley::run {
 /// The parameters of one pull, as they come in. The pump fills, the desk waits.
 class Arrival {
  public:
-  explicit Arrival(const store::Layout& layout);
+  Arrival(const store::Layout& layout, SharedBuffer buffer);
   [[nodiscard]] Buffer& buffer() { return *buffer_; }
   /// Its slice is in the buffer.
   void arrived(SliceId slice);

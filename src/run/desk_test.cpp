@@ -91,7 +91,7 @@ class DeskTest : public testing::Test, private DeskOwner {
     auto computation = std::make_shared<Computation>();
     computation->order = order_of(step);
     computation->order.limit = limit;
-    computation->values = std::make_shared<Arrival>(layout);
+    computation->values = std::make_shared<Arrival>(layout, make_buffer(layout.values));
     computation->out = make_buffer(linear_values);
     desk->compute(computation, clock);
     return computation;
@@ -337,7 +337,7 @@ TEST_F(DeskTest, DoesNotSayThatAnAbandonedOneGaveUp) {
 
 TEST(Arrival, KnowsWhichSlicesAStretchTouches) {
   const store::Layout layout = linear_layout();  // [0,3) [3,6) [6,10) [10,13)
-  Arrival arrival(layout);
+  Arrival arrival(layout, make_buffer(layout.values));
   arrival.arrived(SliceId{1});
   EXPECT_TRUE(arrival.await(3, 6));
   EXPECT_TRUE(arrival.await(4, 5));

@@ -144,6 +144,12 @@ std::span<std::byte> ServerProcess::room(transport::Connection& from, const wire
   return push != nullptr && shard_ ? shard_->room(from, *push, bytes) : std::span<std::byte>{};
 }
 
+bool ServerProcess::keep(transport::Connection& from, const wire::Message& head, std::span<const std::byte> payload,
+                         const transport::Loan& loan) {
+  const auto* push = std::get_if<wire::Push>(&head);
+  return push != nullptr && shard_ && shard_->keep(from, *push, payload, loan);
+}
+
 void ServerProcess::received(transport::Connection&, const wire::Message& head) {
   if (const auto* push = std::get_if<wire::Push>(&head)) return shard_->received(*push);
   ++pieces_;

@@ -80,6 +80,7 @@ void ShardHost::carry_out(const protocol::ShardAction& action) {
                    [&](const protocol::Commit& c) { commit(c.update); },
                    [&](const protocol::Free& f) {
                      contributions_.erase({f.worker, f.step});
+                     kept_.erase({f.worker, f.step});
                    },
                    [&](const protocol::Snapshot& s) {
                      snapshotting_ = s;
@@ -99,6 +100,7 @@ void ShardHost::commit(const wire::Apply& update) {
     const auto found = contributions_.find({part.worker, part.step});
     check(found != contributions_.end(), "what is committed is here");
     parts.push_back(std::move(found->second));
+    kept_.erase(found->first);
     contributions_.erase(found);
   }
   snapshots_.clear();  // of an older version now
@@ -204,7 +206,7 @@ void ShardHost::send_ready(WorkerId worker) {
     for (const wire::Pulled& slice : pulls.front().slices) {
       const std::span<const std::byte> payload = snapshot->payload(layout_, slice.slice);
       under_way_[next_ticket_] = {snapshot, connection->second};
-      connection->second->send(transport::Parcel{slice, payload, layout_[slice.slice].priority, next_ticket_++});
+      connection->second->send(transport::Parcel{slice, payload, layout_[slice.slice].priority, next_ticket_++, /*lend=*/true});
       bytes_pulled_ += payload.size();
     }
     pulls.erase(pulls.begin());
@@ -228,19 +230,52 @@ std::span<std::byte> ShardHost::room(const transport::Connection& from, const wi
   }
   if (codec->encoded_bytes(slice.count) != bytes) return {};
   const bool gone = gone_.contains(push.worker);
-  if (!gone) {
-    const auto owner = attached_.find(push.worker);
-    if (owner == attached_.end() || owner->second != &from) return {};
-  }
+  if (!gone && !may_push(from, push.worker)) return {};
   Landing& landing = landings_[{push.worker, push.step, push.slice}];
   landing.from = &from;
   if (!gone) {
-    const auto found = contributions_.find({push.worker, push.step});
-    landing.flat = found == contributions_.end() ? make_buffer(layout_.values) : found->second;
+    landing.flat = own({push.worker, push.step});
     if (bits == plain) return landing.flat->bytes(slice.offset, slice.count);
   }
   landing.bytes.resize(bytes);
   return landing.bytes;
+}
+
+bool ShardHost::may_push(const transport::Connection& from, WorkerId worker) const {
+  const auto owner = attached_.find(worker);
+  return owner != attached_.end() && owner->second == &from;
+}
+
+/// The buffer of a contribution, to write to. What was borrowed for it so far is copied.
+SharedBuffer ShardHost::own(const ContributionKey& contribution) {
+  const auto found = contributions_.find(contribution);
+  if (found == contributions_.end()) return make_buffer(layout_.values);
+  if (!found->second->borrowed()) return found->second;
+  SharedBuffer copy = make_buffer(layout_.values);
+  for (const SliceId id : kept_[contribution]) {
+    const auto from = std::as_const(*found->second).bytes(layout_[id].offset, layout_[id].count);
+    std::copy(from.begin(), from.end(), copy->bytes(layout_[id].offset, layout_[id].count).begin());
+  }
+  kept_.erase(contribution);
+  return found->second = std::move(copy);
+}
+
+bool ShardHost::keep(const transport::Connection& from, const wire::Push& push, std::span<const std::byte> payload,
+                     const transport::Loan& loan) {
+  if (push.slice.value >= layout_.slices.size() || layout_[push.slice].server != server_) return false;
+  const store::Slice& slice = layout_[push.slice];
+  if (slice.bits(push.bits) != plain || payload.size() != slice.count * sizeof(float)) return false;
+  if (gone_.contains(push.worker) || !may_push(from, push.worker)) return false;
+  const ContributionKey key{push.worker, push.step};
+  const float* flat = Buffer::beginning(payload, slice.offset);
+  const auto [found, fresh] = contributions_.try_emplace(key);
+  if (fresh) found->second = std::make_shared<Buffer>(flat, layout_.values);
+  if (!found->second->borrowed() || found->second->floats().data() != flat) return false;
+  found->second->add(loan);
+  kept_[key].push_back(push.slice);
+  bytes_pushed_ += payload.size();
+  hear(push);
+  return true;
 }
 
 void ShardHost::received(const wire::Push& push) {

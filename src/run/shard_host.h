@@ -68,6 +68,8 @@ class ShardHost {
   /// Only who is attached may push for a member; who was forgotten pushes into the void.
   std::span<std::byte> room(const transport::Connection& from, const wire::Push& push, std::size_t bytes);
   void received(const wire::Push& push);
+  /// As of transport::Hears: a contribution that lies flat in the pusher's memory is summed there.
+  bool keep(const transport::Connection& from, const wire::Push& push, std::span<const std::byte> payload, const transport::Loan& loan);
   void sent(std::uint64_t ticket);
 
   [[nodiscard]] std::uint64_t bytes_pushed() const { return bytes_pushed_; }
@@ -107,6 +109,8 @@ class ShardHost {
     std::uint8_t bits{};
     std::vector<std::byte> bytes;
   };
+  [[nodiscard]] bool may_push(const transport::Connection& from, WorkerId worker) const;
+  SharedBuffer own(const std::pair<WorkerId, Step>& contribution);
   using LandingKey = std::tuple<WorkerId, Step, SliceId>;
   using ContributionKey = std::pair<WorkerId, Step>;
 
@@ -129,6 +133,7 @@ class ShardHost {
   protocol::Shard machine_;
   std::map<int, std::unique_ptr<codec::Codec>> codecs_;    // of the pump, for sizes and decoding
   std::map<ContributionKey, SharedBuffer> contributions_;  // of which at least one slice is here
+  std::map<ContributionKey, std::vector<SliceId>> kept_;   // which slices of it are, while it is borrowed
   std::map<LandingKey, Landing> landings_;
   std::vector<Coded> coded_;  // came while others were being decoded: the next to be, together
   bool decoding_ = false;

@@ -81,7 +81,7 @@ void WorkerProcess::lose(const std::string& why) {
   ++lives_;
   heartbeat_.cancel();
   if (desk_) desk_->abandon();
-  if (life_) old_.push_back({std::move(*life_), std::move(leaving_slices_)});
+  if (life_) old_.push_back({std::move(leaving_slices_), std::move(*life_)});
   life_.reset();
   leaving_slices_.clear();
   boost::asio::post(pump_, [this, alive = alive_] {
@@ -230,7 +230,7 @@ void WorkerProcess::send(const protocol::Send& send) {
     payload = *leaving.coded;
   }
   leaving_slices_[next_ticket_] = std::move(leaving);
-  to_server(send.to.id)->send(transport::Parcel{*push, payload, desk_->layout()[push->slice].priority, next_ticket_++});
+  to_server(send.to.id)->send(transport::Parcel{*push, payload, desk_->layout()[push->slice].priority, next_ticket_++, /*lend=*/true});
 }
 
 std::shared_ptr<std::vector<std::byte>> WorkerProcess::coded(const wire::Push& push) {
@@ -302,12 +302,30 @@ std::span<std::byte> WorkerProcess::room(transport::Connection& from, const wire
   Life::Landing& landing = life_->landings[&from] = {};
   if (pulled->worker == life_->attached) {
     auto& arrival = life_->arrivals[{pulled->worker, pulled->step}];
-    if (!arrival) arrival = std::make_shared<Arrival>(desk_->layout());
+    if (!arrival) arrival = std::make_shared<Arrival>(desk_->layout(), make_buffer(desk_->layout().values));
+    if (arrival->buffer().borrowed()) return {};  // who lends a model lends all of it
     landing.arrival = arrival;
     if (whole) return arrival->buffer().bytes(slice.offset, slice.count);
   }
   landing.bytes.resize(bytes);
   return landing.bytes;
+}
+
+/// A model that lies flat in the server's memory is read there.
+bool WorkerProcess::keep(transport::Connection&, const wire::Message& head, std::span<const std::byte> payload,
+                         const transport::Loan& loan) {
+  const auto* pulled = std::get_if<wire::Pulled>(&head);
+  if (pulled == nullptr || !life_ || !life_->machine || life_->servers.size() != 1) return false;
+  if (pulled->slice.value >= desk_->layout().slices.size() || pulled->worker != life_->attached) return false;
+  const store::Slice& slice = desk_->layout()[pulled->slice];
+  if (slice.bits(pulled->bits) != plain || payload.size() != slice.count * sizeof(float)) return false;
+  const float* flat = Buffer::beginning(payload, slice.offset);
+  auto& arrival = life_->arrivals[{pulled->worker, pulled->step}];
+  if (!arrival) arrival = std::make_shared<Arrival>(desk_->layout(), std::make_shared<Buffer>(flat, desk_->layout().values));
+  if (!arrival->buffer().borrowed() || arrival->buffer().floats().data() != flat) return false;
+  arrival->buffer().add(loan);
+  arrived(*pulled, arrival);
+  return true;
 }
 
 void WorkerProcess::received(transport::Connection& from, const wire::Message& head) {
@@ -319,6 +337,10 @@ void WorkerProcess::received(transport::Connection& from, const wire::Message& h
   if (desk_->layout()[pulled.slice].bits(pulled.bits) != plain)
     if (const Outcome taken = take_in(pulled, landed.mapped().bytes); !taken.ok())
       return lose(fmt::format("a slice of {} bits cannot be used: {}", pulled.bits, taken.error().message));
+  arrived(pulled, arrival);
+}
+
+void WorkerProcess::arrived(const wire::Pulled& pulled, const std::shared_ptr<Arrival>& arrival) {
   arrival->arrived(pulled.slice);
   if (desk_->local_steps() && life_->computing && life_->computing->order.step < pulled.step) life_->computing->comes(arrival);
   if (const auto on_desk = life_->arrivals.find({pulled.worker, pulled.step}); life_->computing && life_->computing->values == arrival)

@@ -101,11 +101,14 @@ class WorkerProcess final : private transport::Hears, private DeskOwner {
   [[nodiscard]] std::shared_ptr<std::vector<std::byte>> coded(const wire::Push& push);
   void forget_arrivals_before(std::map<std::pair<WorkerId, Step>, std::shared_ptr<Arrival>>::iterator arrival);
   [[nodiscard]] Outcome take_in(const wire::Pulled& pulled, std::span<const std::byte> bytes);
+  void arrived(const wire::Pulled& pulled, const std::shared_ptr<Arrival>& arrival);
   [[nodiscard]] transport::Connection* to_server(std::uint32_t server);
 
   void heard(transport::Connection& from, wire::Message message) override;
   std::span<std::byte> room(transport::Connection& from, const wire::Message& head, std::size_t bytes) override;
   void received(transport::Connection& from, const wire::Message& head) override;
+  bool keep(transport::Connection& from, const wire::Message& head, std::span<const std::byte> payload,
+            const transport::Loan& loan) override;
   void sent(transport::Connection& to, std::uint64_t ticket) override;
   void closed(transport::Connection& connection, const Error& why) override;
 
@@ -143,8 +146,8 @@ class WorkerProcess final : private transport::Hears, private DeskOwner {
   std::uint64_t next_ticket_ = 0;
   /// Lost, destroyed when nobody is inside its connections: until then they read and write what lies beside them.
   struct Old {
-    Life life;
     std::map<std::uint64_t, Leaving> leaving_slices;
+    Life life;  // goes first: its connections know what they have lent
   };
   std::vector<Old> old_;
   std::shared_ptr<bool> alive_;

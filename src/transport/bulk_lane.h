@@ -29,6 +29,10 @@ class BulkLane {
     virtual std::optional<std::span<std::byte>> place(const wire::Message& head, std::size_t payload_bytes) = 0;
     virtual void placed(const wire::Message& head, std::size_t payload_bytes) = 0;
 
+    /// The payload lies in the peer's memory. True: it is used there, until the loan is dropped. False: place() and placed() are to follow,
+    /// unless the lane was detached.
+    virtual bool keep(const wire::Message& head, std::span<const std::byte> payload, const Loan& loan) = 0;
+
     /// The lane ended, failed or was garbled. Nothing more comes from it.
     virtual void bulk_lost(const Error& why) = 0;
   };

@@ -9,6 +9,7 @@
 #include <boost/asio/write.hpp>
 #include <optional>
 
+#include "transport/lendable.h"
 #include "transport/proof.h"
 #include "transport/segment.h"
 #include "transport/shared_bulk.h"
@@ -129,6 +130,7 @@ asio::awaitable<Result<std::shared_ptr<BulkLane>>> agree_on_bulk(Stream& stream,
   if (!both.ok()) co_return both.error();
   if (!found.ok()) co_return on_the_stream(stream, options, found.error().message);
   if (!*both) co_return on_the_stream(stream, options, "the other side cannot map our memory");
+  lendable().want();
   Rings rings{std::move(ours.segment->memory), std::move(*found)};
   co_return std::make_shared<SharedBulk>(std::move(stream), std::move(rings), options.largest_payload_bytes);
 }

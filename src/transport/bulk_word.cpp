@@ -10,8 +10,8 @@ namespace {
 using Parsed = Result<std::variant<wire::Incomplete, BulkSaid>>;
 using Span = std::span<const std::byte>;
 
-enum Tag : std::uint8_t { slice_tag = 0, laid_tag = 1, taken_tag = 2 };
-constexpr std::size_t tag_bytes = 1, count_bytes = 4;
+enum Tag : std::uint8_t { slice_tag, laid_tag, taken_tag, shown_tag, lent_tag, returned_tag, withdrawn_tag };
+constexpr std::size_t tag_bytes = 1, count_bytes = 4, large_bytes = 8, length_bytes = 2;
 
 Parsed incomplete(std::size_t more) { return {wire::Incomplete{more}}; }
 
@@ -33,6 +33,33 @@ Parsed parse_count(Span body) {
   return {BulkSaid{Word{static_cast<std::uint32_t>(bytes)}, tag_bytes + count_bytes}};
 }
 
+Parsed parse_shown(Span body) {
+  constexpr std::size_t fixed = count_bytes + large_bytes + length_bytes;
+  if (body.size() < fixed) return incomplete(fixed - body.size());
+  wire::Reader in(body);
+  std::uint64_t segment = 0, bytes = 0, length = 0;
+  if (!in.take(segment, count_bytes) || !in.take(bytes, large_bytes) || !in.take(length, length_bytes)) return peer_broken(in.problem());
+  if (length > longest_segment_key)
+    return peer_broken(fmt::format("the key of the peer's memory has {} bytes, at most {} are allowed", length, longest_segment_key));
+  if (body.size() < fixed + length) return incomplete(fixed + length - body.size());
+  const Span key = body.subspan(fixed, length);
+  return {BulkSaid{Shown{static_cast<std::uint32_t>(segment), bytes, wire::Bytes(key.begin(), key.end())}, tag_bytes + fixed + length}};
+}
+
+Parsed parse_lent(Span body, std::size_t largest_payload_bytes) {
+  constexpr std::size_t fixed = count_bytes + large_bytes + count_bytes;
+  if (body.size() < fixed) return incomplete(fixed - body.size());
+  wire::Reader in(body);
+  std::uint64_t segment = 0, offset = 0, loan = 0;
+  if (!in.take(segment, count_bytes) || !in.take(offset, large_bytes) || !in.take(loan, count_bytes)) return peer_broken(in.problem());
+  auto parsed = parse_slice(body.subspan(fixed), largest_payload_bytes);
+  if (!parsed.ok() || std::holds_alternative<wire::Incomplete>(*parsed)) return parsed;
+  auto& slice = std::get<BulkSaid>(*parsed);
+  return {BulkSaid{
+      Lent{static_cast<std::uint32_t>(segment), offset, static_cast<std::uint32_t>(loan), std::get<Announced>(std::move(slice.word))},
+      fixed + slice.bytes}};
+}
+
 void append_count(Tag tag, std::size_t bytes, wire::Bytes& out) {
   wire::Appender to{out};
   to.put(tag, tag_bytes);
@@ -48,6 +75,23 @@ void append_slice(const Parcel& parcel, wire::Bytes& out) {
 void append_laid(std::size_t bytes, wire::Bytes& out) { append_count(laid_tag, bytes, out); }
 void append_taken(std::size_t bytes, wire::Bytes& out) { append_count(taken_tag, bytes, out); }
 
+void append_shown(std::uint32_t segment, std::uint64_t bytes, Span key, wire::Bytes& out) {
+  append_count(shown_tag, segment, out);
+  wire::Appender to{out};
+  to.put(bytes, large_bytes);
+  to.put(key.size(), length_bytes);
+  out.insert(out.end(), key.begin(), key.end());
+}
+void append_lent(std::uint32_t segment, std::uint64_t offset, std::uint32_t loan, const Parcel& parcel, wire::Bytes& out) {
+  append_count(lent_tag, segment, out);
+  wire::Appender to{out};
+  to.put(offset, large_bytes);
+  to.put(loan, count_bytes);
+  append_announcement(parcel, out);
+}
+void append_returned(std::uint32_t loan, wire::Bytes& out) { append_count(returned_tag, loan, out); }
+void append_withdrawn(std::uint32_t segment, wire::Bytes& out) { append_count(withdrawn_tag, segment, out); }
+
 Parsed parse_word(Span bytes, std::size_t largest_payload_bytes) {
   if (bytes.empty()) return incomplete(tag_bytes);
   const Span body = bytes.subspan(tag_bytes);
@@ -55,6 +99,10 @@ Parsed parse_word(Span bytes, std::size_t largest_payload_bytes) {
     case slice_tag: return parse_slice(body, largest_payload_bytes);
     case laid_tag: return parse_count<Laid>(body);
     case taken_tag: return parse_count<Taken>(body);
+    case shown_tag: return parse_shown(body);
+    case lent_tag: return parse_lent(body, largest_payload_bytes);
+    case returned_tag: return parse_count<Returned>(body);
+    case withdrawn_tag: return parse_count<Withdrawn>(body);
     default: return peer_broken(fmt::format("the bulk lane carries the unknown word {}", std::to_integer<int>(bytes[0])));
   }
 }

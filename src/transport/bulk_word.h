@@ -1,8 +1,12 @@
 // What the two sides of a shared bulk lane say over its stream while the payloads themselves go through a ring of shared memory.
 //
-//   word := 0:u8 announcement (bulk_frame.h) | 1:u8 bytes:u32 | 2:u8 bytes:u32        numbers little-endian
-//           a slice comes                      so many of its   so many of yours
-//                                              bytes are laid   are taken
+//   word := 0:u8 announcement (bulk_frame.h)                             a slice comes
+//         | 1:u8 bytes:u32                                               so many of its bytes are laid
+//         | 2:u8 bytes:u32                                               so many of yours are taken
+//         | 3:u8 segment:u32 bytes:u64 length:u16 key                    memory of ours that you may map
+//         | 4:u8 segment:u32 offset:u64 loan:u32 announcement            a slice lies there, and is lent
+//         | 5:u8 loan:u32                                                no longer needed
+//         | 6:u8 segment:u32                                             nothing more will lie there        numbers little-endian
 //
 // A slice's bytes are laid after its announcement and before the next one. No checksum: a count that does not add up is refused.
 #pragma once
@@ -13,6 +17,7 @@
 
 #include "base/result.h"
 #include "transport/bulk_frame.h"
+#include "transport/segment.h"
 #include "wire/frame.h"
 
 namespace motley::transport {
@@ -23,7 +28,24 @@ struct Laid {
 struct Taken {
   std::uint32_t bytes{};
 };
-using BulkWord = std::variant<Announced, Laid, Taken>;
+struct Shown {
+  std::uint32_t segment{};
+  std::uint64_t bytes{};
+  wire::Bytes key;
+};
+struct Lent {
+  std::uint32_t segment{};
+  std::uint64_t offset{};
+  std::uint32_t loan{};
+  Announced slice;
+};
+struct Returned {
+  std::uint32_t loan{};
+};
+struct Withdrawn {
+  std::uint32_t segment{};
+};
+using BulkWord = std::variant<Announced, Laid, Taken, Shown, Lent, Returned, Withdrawn>;
 
 struct BulkSaid {
   BulkWord word;
@@ -31,11 +53,16 @@ struct BulkSaid {
 };
 
 /// No word is longer.
-inline constexpr std::size_t longest_word = 1 + longest_announcement;
+inline constexpr std::size_t longest_word = 1 + 4 + 8 + 4 + longest_announcement;
+static_assert(longest_word >= 1 + 4 + 8 + 2 + longest_segment_key);
 
 void append_slice(const Parcel& parcel, wire::Bytes& out);
 void append_laid(std::size_t bytes, wire::Bytes& out);
 void append_taken(std::size_t bytes, wire::Bytes& out);
+void append_shown(std::uint32_t segment, std::uint64_t bytes, std::span<const std::byte> key, wire::Bytes& out);
+void append_lent(std::uint32_t segment, std::uint64_t offset, std::uint32_t loan, const Parcel& parcel, wire::Bytes& out);
+void append_returned(std::uint32_t loan, wire::Bytes& out);
+void append_withdrawn(std::uint32_t segment, wire::Bytes& out);
 
 /// Reads the front of `bytes`; refuses, as the peer's fault, an unknown word and what parse_announcement() refuses.
 Result<std::variant<wire::Incomplete, BulkSaid>> parse_word(std::span<const std::byte> bytes, std::size_t largest_payload_bytes);

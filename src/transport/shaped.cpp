@@ -85,6 +85,7 @@ std::size_t Shaped::board() {
   }
   riding_ = outbox_.pop();
   riding_->priority = 0;  // chosen is chosen: nothing overtakes it further on
+  riding_->lend = false;  // it counts as sent when the link has carried it
   chosen_.push_back(riding_->payload.size());
   chosen_bytes_ += chosen_.back();
   return std::max<std::size_t>(1, chosen_.back());
@@ -137,6 +138,11 @@ void Shaped::received(Connection& inner, const wire::Message& head) {
   waiting_.push_back({head, std::move(slice.payload)});
   inner.hold();
   arrivals_.put(out - now, [this] { pass_first(); });
+}
+
+/// What takes its time on the way is copied, so that the peer gets its memory back in time.
+bool Shaped::keep(Connection&, const wire::Message& head, std::span<const std::byte> payload, const Loan& loan) {
+  return shape_->in.empty() && waiting_.empty() && owner().keep(*this, head, payload, loan);
 }
 
 void Shaped::pass_first() {

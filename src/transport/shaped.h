@@ -68,6 +68,7 @@ class Shaped final : public Wrapped, private Rider {
 
   std::span<std::byte> room(Connection& inner, const wire::Message& head, std::size_t bytes) override;
   void received(Connection& inner, const wire::Message& head) override;
+  bool keep(Connection& inner, const wire::Message& head, std::span<const std::byte> payload, const Loan& loan) override;
   void pass_first();
   void grant_if_none_waits();
 

@@ -7,12 +7,15 @@
 #include <boost/asio/post.hpp>
 #include <boost/asio/write.hpp>
 
+#include "transport/lendable.h"
+
 namespace motley::transport {
 namespace {
 
 // Laid and told at once: large enough to make the telling cheap, small enough that the peer copies out while we copy the next in.
 constexpr std::size_t piece_bytes = 512 << 10;
 constexpr std::size_t joined_parcels = 64;
+constexpr std::size_t most_mapped = 1024;  // segments of a peer: far more than an honest one has at a time
 
 }  // namespace
 
@@ -21,11 +24,19 @@ SharedBulk::SharedBulk(Stream stream, Rings rings, std::size_t largest_payload_b
       rings_(std::move(rings)),
       out_(rings_.ours->bytes()),
       in_(rings_.theirs->bytes()),
-      largest_payload_bytes_(largest_payload_bytes) {}
+      largest_payload_bytes_(largest_payload_bytes),
+      returns_(std::make_shared<Returns>()) {}
+
+SharedBulk::~SharedBulk() { returns_->close(); }
 
 // reading --------------------------------------------------------------------------------------------------------------------------
 
-void SharedBulk::start_reading() { asio::co_spawn(stream_.get_executor(), read(shared_from_this()), rethrow); }
+void SharedBulk::start_reading() {
+  returns_->open(stream_.get_executor(), [lane = weak_from_this()] {
+    if (const auto here = lane.lock()) here->wake();
+  });
+  asio::co_spawn(stream_.get_executor(), read(shared_from_this()), rethrow);
+}
 
 asio::awaitable<void> SharedBulk::read(std::shared_ptr<SharedBulk> self) {
   while (self->hear_all_read()) {
@@ -87,6 +98,36 @@ void SharedBulk::hear(const Taken& taken) {
   wake();
 }
 
+void SharedBulk::hear(const Shown& shown) {
+  if (mapped_.size() >= most_mapped) return lose(peer_broken(fmt::format("the peer lends from more than {} segments", most_mapped)));
+  auto found = find_segment(shown.key, shown.bytes);
+  if (!found.ok()) return lose(found.error());
+  mapped_[shown.segment] = std::move(*found);
+}
+
+void SharedBulk::hear(const Lent& lent) {
+  if (filling_) return lose(peer_broken("the bulk lane lends a slice in the middle of another"));
+  const auto found = mapped_.find(lent.segment);
+  const std::size_t bytes = lent.slice.payload_bytes;
+  if (found == mapped_.end() || lent.offset > found->second->bytes().size() || bytes > found->second->bytes().size() - lent.offset)
+    return lose(
+        peer_broken(fmt::format("the bulk lane lends {} bytes at {} of segment {}, which is not there", bytes, lent.offset, lent.segment)));
+  const std::span<const std::byte> payload = found->second->bytes().subspan(lent.offset, bytes);
+  const Loan loan(payload.data(),
+                  [returns = returns_, segment = found->second, number = lent.loan](const void*) { returns->drop(number); });
+  if (owner_->keep(lent.slice.head, payload, loan) || owner_ == nullptr) return;
+  const auto place = owner_->place(lent.slice.head, bytes);
+  if (!place) return detach();
+  std::copy(payload.begin(), payload.end(), place->begin());
+  owner_->placed(lent.slice.head, bytes);
+}
+
+void SharedBulk::hear(const Returned& returned) {
+  const auto lent = on_loan_.extract(returned.loan);
+  if (lent.empty()) return lose(peer_broken(fmt::format("the bulk lane returns loan {}, which was not given", returned.loan)));
+  owner_->written(lent.mapped().parcel);
+}
+
 void SharedBulk::finish_if_filled() {
   if (!filling_->rest.empty()) return;
   const Announced slice = std::move(filling_->slice);
@@ -118,6 +159,8 @@ asio::awaitable<void> SharedBulk::write(std::shared_ptr<SharedBulk> self) {
 bool SharedBulk::gather_words() {
   words_.clear();
   if (owed_bytes_ > 0) append_taken(std::exchange(owed_bytes_, 0), words_);
+  for (const std::uint32_t loan : returns_->collect()) append_returned(loan, words_);
+  withdraw_what_is_gone();
   std::size_t piece = 0;
   while (piece < piece_bytes && done_.size() < joined_parcels && (laying_ || begin_next())) {
     const auto rest = laying_->parcel.payload.subspan(laying_->laid_bytes);
@@ -133,12 +176,41 @@ bool SharedBulk::gather_words() {
 
 /// Chosen only when there is room: so a late urgent parcel overtakes all that wait.
 bool SharedBulk::begin_next() {
-  if (out_.room() == 0) return false;
-  std::optional<Parcel> parcel = owner_->next_parcel();
-  if (!parcel) return false;
-  append_slice(*parcel, words_);
-  laying_ = Laying{std::move(*parcel)};
+  while (out_.room() > 0) {
+    std::optional<Parcel> parcel = owner_->next_parcel();
+    if (!parcel) return false;
+    if (lend(*parcel)) continue;
+    append_slice(*parcel, words_);
+    laying_ = Laying{std::move(*parcel)};
+    return true;
+  }
+  return false;
+}
+
+/// False when it must be laid: it is not to be lent, or lies where nothing can be.
+bool SharedBulk::lend(const Parcel& parcel) {
+  if (!parcel.lend) return false;
+  const auto place = lendable().find(parcel.payload);
+  if (!place) return false;
+  if (!shown_.contains(place->segment)) {
+    const auto key = lendable().key(place->segment);
+    if (!key) return false;
+    append_shown(place->segment, key->size, key->bytes, words_);
+    shown_.insert(place->segment);
+  }
+  append_lent(place->segment, place->offset, next_loan_, parcel, words_);
+  on_loan_.emplace(next_loan_++, OnLoan{parcel, place->segment});
   return true;
+}
+
+void SharedBulk::withdraw_what_is_gone() {
+  const std::uint64_t gone = lendable().gone();
+  if (std::exchange(gone_, gone) == gone) return;
+  std::erase_if(shown_, [this](std::uint32_t segment) {
+    if (lendable().key(segment)) return false;
+    append_withdrawn(segment, words_);
+    return true;
+  });
 }
 
 asio::awaitable<bool> SharedBulk::write_words() {
@@ -160,6 +232,7 @@ std::size_t SharedBulk::writing_bytes() const {
 
 // ending ---------------------------------------------------------------------------------------------------------------------------
 
+/// The owner detaches it.
 void SharedBulk::lose(const Error& why) { std::exchange(owner_, nullptr)->bulk_lost(why); }
 
 /// The stream stays open: its end would reach the peer before the reason does.
@@ -167,6 +240,9 @@ void SharedBulk::detach() {
   owner_ = nullptr;
   filling_.reset();
   laying_.reset();
+  for (const auto& [loan, lent] : on_loan_) lendable().spoil(lent.segment);
+  on_loan_.clear();
+  returns_->close();
   boost::system::error_code ignored;
   stream_.cancel(ignored);  // NOLINT(bugprone-unused-return-value): the same error
 }

@@ -1,16 +1,21 @@
 // The bulk lane between two processes of one host: payloads go through a ring of shared memory each way, copied in by the one and out by
-// the other, and the stream carries only words about them (bulk_word.h). The stream's end tells of a dead peer, as on every lane; nobody
-// ever waits inside the shared memory itself, so nothing there can hang.
+// the other, and the stream carries only words about them (bulk_word.h). What lies in memory that can be lent (lendable.h) is not even
+// copied: the peer maps that memory and reads in it until it says that it is done. The stream's end tells of a dead peer, as on every lane;
+// nobody ever waits inside the shared memory itself, so nothing there can hang. Memory that was lent to somebody who is lost keeps its
+// content for good: whoever it was may be reading still.
 #pragma once
 #include <array>
 #include <cstddef>
+#include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <span>
 #include <vector>
 
 #include "transport/bulk_lane.h"
 #include "transport/bulk_word.h"
+#include "transport/returns.h"
 #include "transport/segment.h"
 #include "transport/shared_ring.h"
 #include "transport/stream.h"
@@ -26,6 +31,9 @@ struct Rings {
 class SharedBulk final : public BulkLane, public std::enable_shared_from_this<SharedBulk> {
  public:
   SharedBulk(Stream stream, Rings rings, std::size_t largest_payload_bytes);
+  SharedBulk(const SharedBulk&) = delete;
+  SharedBulk& operator=(const SharedBulk&) = delete;
+  ~SharedBulk() override;
 
   void serve(Owner& owner) override { owner_ = &owner; }
   void start_reading() override;
@@ -50,12 +58,18 @@ class SharedBulk final : public BulkLane, public std::enable_shared_from_this<Sh
   void hear(Announced slice);
   void hear(const Laid& laid);
   void hear(const Taken& taken);
+  void hear(const Shown& shown);
+  void hear(const Lent& lent);
+  void hear(const Returned& returned);
+  void hear(const Withdrawn& withdrawn) { mapped_.erase(withdrawn.segment); }
   void finish_if_filled();
 
   asio::awaitable<void> write(std::shared_ptr<SharedBulk> self);
   asio::awaitable<bool> write_words();
   bool gather_words();
   bool begin_next();
+  bool lend(const Parcel& parcel);
+  void withdraw_what_is_gone();
   void report_done();
   void lose(const Error& why);
 
@@ -72,13 +86,23 @@ class SharedBulk final : public BulkLane, public std::enable_shared_from_this<Sh
   std::array<std::byte, input_bytes> input_{};
   std::size_t input_used_ = 0;  // read and not yet whole words
   std::optional<Filling> filling_;
-  std::size_t owed_bytes_ = 0;  // taken and not yet told
+  std::size_t owed_bytes_ = 0;                                // taken and not yet told
+  std::map<std::uint32_t, std::shared_ptr<Segment>> mapped_;  // memory of the peer, by its number
+  std::shared_ptr<Returns> returns_;
 
   // writing
   bool runs_ = false;
   std::optional<Laying> laying_;
   std::vector<Parcel> done_;  // laid whole, to be reported once the words are out
   wire::Bytes words_;
+  struct OnLoan {
+    Parcel parcel;
+    std::uint32_t segment{};
+  };
+  std::map<std::uint32_t, OnLoan> on_loan_;  // by loan
+  std::uint32_t next_loan_ = 0;
+  std::set<std::uint32_t> shown_;  // segments of ours that the peer knows
+  std::uint64_t gone_ = 0;         // of them, as of the last look
 };
 
 }  // namespace motley::transport

@@ -134,6 +134,28 @@ TEST_F(SharedBulkLane, DropsAPeerThatBeginsASliceInsideAnother) {
   expect_dropped("in the middle of another");
 }
 
+TEST_F(SharedBulkLane, DropsAPeerThatLendsWhatItDoesNotShow) {
+  const Memory payload(10);
+  wire::Bytes words;
+  append_lent(3, 0, 0, {.head = push_of(1), .payload = payload}, words);
+  write_raw(their_bulk, words);
+  expect_dropped("10 bytes at 0 of segment 3, which is not there");
+}
+
+TEST_F(SharedBulkLane, DropsAPeerThatShowsWhatCannotBeFound) {
+  wire::Bytes words;
+  append_shown(3, 1'000, pattern(20, 1), words);
+  write_raw(their_bulk, words);
+  ASSERT_TRUE(run_until(io, [&] { return ear.ended(); }));
+}
+
+TEST_F(SharedBulkLane, DropsAPeerThatReturnsWhatItWasNotLent) {
+  wire::Bytes words;
+  append_returned(7, words);
+  write_raw(their_bulk, words);
+  expect_dropped("returns loan 7, which was not given");
+}
+
 TEST_F(SharedBulkLane, DropsAPeerThatSendsNoise) {
   wire::Bytes bytes = noise(10'000, 3);
   bytes[0] = std::byte{77};

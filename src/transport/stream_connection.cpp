@@ -92,7 +92,7 @@ void StreamConnection::said(const Goodbye& goodbye) {
 
 std::optional<std::span<std::byte>> StreamConnection::place(const wire::Message& head, std::size_t payload_bytes) {
   if (!receiving_.announce(payload_bytes)) {
-    begin_closing(peer_broken(fmt::format("{} sent {} bytes beyond the window of {}", peer_, payload_bytes, receiving_.window())));
+    begin_closing(beyond_the_window(payload_bytes));
     return std::nullopt;
   }
   const auto here = anchor_.watch();
@@ -108,6 +108,23 @@ void StreamConnection::placed(const wire::Message& head, std::size_t payload_byt
   const auto here = anchor_.watch();
   hears_->received(*this, head);
   if (!here.gone()) grant_what_is_owed();  // after received(), which may have called hold()
+}
+
+bool StreamConnection::keep(const wire::Message& head, std::span<const std::byte> payload, const Loan& loan) {
+  const auto here = anchor_.watch();
+  if (!hears_->keep(*this, head, payload, loan)) return false;
+  if (here.gone() || state_ != State::open) return true;
+  if (receiving_.announce(payload.size())) {
+    receiving_.arrived(payload.size());
+    grant_what_is_owed();
+  } else {
+    begin_closing(beyond_the_window(payload.size()));
+  }
+  return true;
+}
+
+Error StreamConnection::beyond_the_window(std::size_t payload_bytes) const {
+  return peer_broken(fmt::format("{} sent {} bytes beyond the window of {}", peer_, payload_bytes, receiving_.window()));
 }
 
 void StreamConnection::hold() { receiving_.hold(true); }

@@ -48,12 +48,14 @@ class StreamConnection final : public Connection, private ControlLane::Owner, pr
 
   std::optional<std::span<std::byte>> place(const wire::Message& head, std::size_t payload_bytes) override;
   void placed(const wire::Message& head, std::size_t payload_bytes) override;
+  bool keep(const wire::Message& head, std::span<const std::byte> payload, const Loan& loan) override;
   void bulk_lost(const Error& why) override;
 
   std::optional<Parcel> next_parcel() override;
   void written(const Parcel& parcel) override;
 
   void grant_what_is_owed();
+  [[nodiscard]] Error beyond_the_window(std::size_t payload_bytes) const;
   void begin_closing(const Error& why);
   void stop_bulk();
   void end(const Error& why);

@@ -6,6 +6,7 @@
 #pragma once
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <string>
 
@@ -21,7 +22,11 @@ struct Parcel {
   std::span<const std::byte> payload;  // at most Options::largest_payload_bytes
   std::uint32_t priority{};            // lower numbers leave first; first in, first out among equals
   std::uint64_t ticket{};              // the caller's own name for it, given back by sent()
+  bool lend = false;                   // it may be read where it lies, see Hears::keep(); sent() then comes as late as the peer likes
 };
+
+/// Memory of a peer that is read where it lies. The peer's again when the last copy of this is gone, on whatever thread that happens.
+using Loan = std::shared_ptr<const void>;
 
 /// What was accepted by send() and is not yet with the operating system.
 struct Queued {
@@ -78,6 +83,12 @@ class Hears {
   virtual std::span<std::byte> room(Connection& from, const wire::Message& head, std::size_t bytes) = 0;
   /// The payload is where room() said. Slices arrive one at a time, each room() followed by its received() unless the connection ends.
   virtual void received(Connection& from, const wire::Message& head) = 0;
+
+  /// The payload lies in the peer's memory, readable there for as long as the loan is kept, even when the connection has ended. True: it
+  /// was taken so, in the place of room() and received(). False: it goes the way of the others.
+  virtual bool keep(Connection& /*from*/, const wire::Message& /*head*/, std::span<const std::byte> /*payload*/, const Loan& /*loan*/) {
+    return false;
+  }
 
   /// The payload of this ticket is read and its memory free; it may still be on its way. At most once a ticket.
   virtual void sent(Connection& to, std::uint64_t ticket) = 0;

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cstdlib>
 #include <cstring>
 #include <fstream>
@@ -98,6 +99,7 @@ class Domain {
   uct_component_h component_ = nullptr;
   uct_md_h md_ = nullptr;
   uct_md_attr_t attributes_{};
+  [[maybe_unused]] std::array<std::byte, 256> beyond_{};  // as in OwnSegment
 };
 
 class OwnSegment final : public Segment {
@@ -122,7 +124,7 @@ class OwnSegment final : public Segment {
     bytes_ = bytes;
     const ucs_status_t made = uct_mem_alloc(bytes, &method, 1, &params, &memory_);
     if (made != UCS_OK) {
-      memory_ = {};
+      memory_.address = nullptr;
       return failed(fmt::format("{} bytes of shared memory", bytes), made);
     }
     return Done{};
@@ -143,7 +145,8 @@ class OwnSegment final : public Segment {
  private:
   Domain domain_;
   uct_allocated_memory_t memory_{};
-  std::size_t bytes_ = 0;  // asked for; UCX rounds up to pages
+  [[maybe_unused]] std::array<std::byte, 64> beyond_{};  // later versions of UCX write more than the header of this one says
+  std::size_t bytes_ = 0;                                // asked for; UCX rounds up to pages
 };
 
 class FoundSegment final : public Segment {

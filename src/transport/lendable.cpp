@@ -1,0 +1,71 @@
+#include "transport/lendable.h"
+
+#include <algorithm>
+
+#include "base/check.h"
+
+namespace motley::transport {
+
+void* Lendable::take(std::size_t bytes) {
+  if (!wanted_) return nullptr;
+  Result<SharedSegment> made = make_segment(bytes);  // outside the lock: a large one takes its time
+  if (!made.ok()) {
+    wanted_ = false;
+    return nullptr;
+  }
+  std::byte* first = made->memory->bytes().data();
+  const std::lock_guard lock(mutex_);
+  blocks_[first] = {next_segment_++, std::move(made->memory), std::move(made->key)};
+  return first;
+}
+
+bool Lendable::owns(const void* first) const {
+  const std::lock_guard lock(mutex_);
+  return blocks_.contains(static_cast<const std::byte*>(first));
+}
+
+void Lendable::give(void* first) {
+  const std::lock_guard lock(mutex_);
+  const auto removed = blocks_.erase(static_cast<const std::byte*>(first));
+  check(removed == 1, "what is given back was taken");
+  ++gone_;
+}
+
+std::optional<Lendable::Place> Lendable::find(std::span<const std::byte> memory) const {
+  const std::lock_guard lock(mutex_);
+  auto after = blocks_.upper_bound(memory.data());
+  if (after == blocks_.begin()) return std::nullopt;
+  const auto& [first, block] = *--after;
+  const auto offset = static_cast<std::uint64_t>(memory.data() - first);
+  if (offset + memory.size() > block.memory->bytes().size()) return std::nullopt;
+  return Place{block.segment, offset};
+}
+
+Lendable::Blocks::const_iterator Lendable::block_of(std::uint32_t segment) const {
+  return std::find_if(blocks_.begin(), blocks_.end(), [&](const auto& block) { return block.second.segment == segment; });
+}
+
+std::optional<Lendable::Key> Lendable::key(std::uint32_t segment) const {
+  const std::lock_guard lock(mutex_);
+  const auto found = block_of(segment);
+  if (found == blocks_.end()) return std::nullopt;
+  return Key{found->second.key, found->second.memory->bytes().size()};
+}
+
+void Lendable::spoil(std::uint32_t segment) {
+  const std::lock_guard lock(mutex_);
+  if (const auto found = block_of(segment); found != blocks_.end()) blocks_.at(found->first).spoiled = true;
+}
+
+bool Lendable::spoiled(const void* first) const {
+  const std::lock_guard lock(mutex_);
+  const auto found = blocks_.find(static_cast<const std::byte*>(first));
+  return found != blocks_.end() && found->second.spoiled;
+}
+
+Lendable& lendable() {
+  static Lendable& only = *new Lendable();  // NOLINT(cppcoreguidelines-owning-memory)
+  return only;
+}
+
+}  // namespace motley::transport
