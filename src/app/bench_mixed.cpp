@@ -171,10 +171,13 @@ double steady_speed(const fs::path& trace) {
     samples += static_cast<double>(event->first);
     counted.emplace_back(seconds(event->at), samples);
   }
-  if (counted.size() < 4) return 0;
+  constexpr std::size_t fewest = 8;  // in a window that says anything
+  if (counted.empty()) return 0;
   const auto& [to, after] = counted.back();
-  const auto& [from, before] =
-      *std::partition_point(counted.begin(), counted.end(), [half = to / 2](const auto& count) { return count.first < half; });
+  const auto half =
+      std::partition_point(counted.begin(), counted.end(), [middle = to / 2](const auto& count) { return count.first < middle; });
+  if (counted.end() - half < static_cast<std::ptrdiff_t>(fewest)) return 0;
+  const auto& [from, before] = *half;
   return to > from ? (after - before) / (to - from) : 0;
 }
 

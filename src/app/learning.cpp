@@ -6,7 +6,7 @@
 namespace motley::app {
 namespace {
 
-store::Loss loss(const learn::StepResult& r) { return {r.loss_sum, r.correct, r.samples}; }
+store::Loss loss(const learn::StepResult& r) { return {r.loss_sum, r.correct, r.samples, r.squared_norm}; }
 
 /// A device's walk as the store sees it.
 class Walking final : public store::LocalSteps {
@@ -30,6 +30,10 @@ class Walking final : public store::LocalSteps {
   void step(std::span<const std::uint32_t> samples, const Rule& rule) override {
     at_border([&] { walk_.step(samples, {rule.rate, rule.momentum, rule.weight_decay}); });
   }
+  void watch() override {
+    at_border([&] { walk_.watch(); });
+  }
+  [[nodiscard]] double moved() const override { return walk_.moved(); }
   store::Loss way(std::span<float> out) override {
     return at_border([&] { return loss(walk_.way(out)); });
   }

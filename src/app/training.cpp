@@ -30,8 +30,19 @@ Result<std::vector<std::uint32_t>> limits_of_memory(const Job& job, std::uint64_
   return limits;
 }
 
+/// What a processor of these years takes to encode and decode a value, with all that belongs to it. Known beforehand, so that a run that
+/// is replayed decides the same; where devices are only described, coding takes no time.
+constexpr double coding_s_per_value = 3e-9;
+
+double coding_s(const Job& job, const store::Layout& layout) {
+  const auto& nodes = job.cluster.nodes;
+  const bool real =
+      std::any_of(nodes.begin(), nodes.end(), [](const cluster::Node& n) { return n.device != cluster::DeviceKind::emulated; });
+  return real ? coding_s_per_value * static_cast<double>(layout.values) : 0;
+}
+
 /// What all slices take on the wire.
-policy::Traffic traffic_of(const store::Layout& layout) {
+policy::Traffic traffic_of(const Job& job, const store::Layout& layout) {
   const auto bytes = [&](std::uint8_t bits) {
     double sum = 0;
     for (const store::Slice& slice : layout.slices) {
@@ -41,7 +52,7 @@ policy::Traffic traffic_of(const store::Layout& layout) {
     }
     return sum;
   };
-  return {bytes(32), bytes(16), bytes(8), bytes(4), bytes(2)};
+  return {bytes(32), bytes(16), bytes(8), bytes(4), bytes(2), coding_s(job, layout)};
 }
 
 protocol::ChiefOptions chief_options(const Job& job, const Material& material) {
@@ -106,7 +117,7 @@ Result<Training> make_training(const Job& job, const Material& material, const p
                       job.file.string(), job.cluster.servers, layout.slices.size()));
   const bool normalizes = std::any_of(layout.slices.begin(), layout.slices.end(),
                                       [](const store::Slice& slice) { return slice.kind == store::SliceKind::statistic; });
-  auto strategy = policy::make_strategy(spec, {job.global_batch, job.optimizer.momentum, traffic_of(layout), normalizes});
+  auto strategy = policy::make_strategy(spec, {job.global_batch, job.optimizer.momentum, traffic_of(job, layout), normalizes});
   if (!strategy) return strategy.error();
   auto limits = limits_of_memory(job, layout.values * sizeof(float),
                                  learning ? learning->activation_bytes_per_sample() : job.timing_activation_bytes);

@@ -8,11 +8,13 @@
 #include "app/job.h"
 #include "app/sha256.h"
 #include "app/training.h"
+#include "learn/pins.h"
+#include "transport/memory_watch.h"
 
 namespace motley::app {
 namespace {
 
-constexpr std::uint32_t gpu_grain = 16;  // samples: a GPU's library looks anew for its algorithms at each new size of a batch
+constexpr std::uint32_t gpu_grain = 8;  // samples: at each new size of a batch a GPU's library takes its time to choose algorithms
 
 template <class Number>
 bool read_number(std::string_view text, Number& out) {
@@ -111,6 +113,7 @@ Result<run::WorkerKit> prepare_worker(const std::string& job_text, const std::st
     auto on_gpu = learn::make_learner(job->model, material->data, {.cuda = true, .index = node.device_index});
     if (!on_gpu) return Error{on_gpu.error()};
     training->learning = std::make_unique<Learning>(std::move(*on_gpu));
+    transport::watch_memory({learn::pin, learn::unpin});
   }
 
   run::WorkerKit kit;

@@ -69,6 +69,7 @@ struct StepResult {
   double loss_sum{};        // over the samples
   std::uint64_t correct{};  // samples whose highest score is their class
   std::uint64_t samples{};
+  double squared_norm = -1;  // of the gradient or the way beside it, over the parameters; below 0: not counted
 };
 
 /// A model that walks on its device, several steps at a time, and stays there in between: what a worker with local steps needs of a device
@@ -94,6 +95,10 @@ class Walk {
   };
   /// One step. Returns when the device has at most this and the one before left to do.
   virtual void step(std::span<const std::uint32_t> samples, const Rule& rule) = 0;
+  /// What was put and merged lately is a whole model again. When the round is over, moved() is the squared distance of its parameters from
+  /// those of the model that was watched before.
+  virtual void watch() = 0;
+  [[nodiscard]] virtual double moved() const = 0;
   /// The way that the round went, and the loss of its steps; it is over.
   virtual StepResult way(std::span<float> out) = 0;
 };

@@ -1,7 +1,9 @@
 #include "policy/crew.h"
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
+#include <numeric>
 
 namespace motley::policy {
 namespace {
@@ -11,10 +13,14 @@ constexpr std::uint32_t unlimited = std::numeric_limits<std::uint32_t>::max();
 }  // namespace
 
 void Crew::join(std::span<const Newcomer> newcomers) {
-  for (const auto& [worker, most_samples] : newcomers) {
+  for (const auto& [worker, most_samples, grain] : newcomers) {
     roster_.join(worker);
-    if (limits_.size() <= worker.value) limits_.resize(worker.value + 1, unlimited);
+    if (limits_.size() <= worker.value) {
+      limits_.resize(worker.value + 1, unlimited);
+      grains_.resize(worker.value + 1, 1);
+    }
     limits_[worker.value] = most_samples == 0 ? unlimited : most_samples;
+    grains_[worker.value] = grain;
   }
 }
 
@@ -28,6 +34,51 @@ std::vector<std::uint32_t> Crew::shares(std::uint32_t total, std::span<const clu
   for (const WorkerId worker : workers()) limits.push_back(limit(worker));
   std::vector<std::uint32_t> shares = cluster::finish_together(devices, total, 1, limits);
   for (std::uint32_t& share : shares) share = std::max(share, 1U);  // there may be more workers than samples
+  return whole_grains(total, devices, std::move(shares));
+}
+
+std::vector<std::uint32_t> Crew::whole_grains(std::uint32_t total, std::span<const cluster::Affine> devices,
+                                              std::vector<std::uint32_t> shares) const {
+  std::vector<std::size_t> even, odd;  // ranks: with a grain, without
+  for (std::size_t i = 0; i < shares.size(); ++i) (grain(workers()[i]) > 1 ? even : odd).push_back(i);
+  if (even.empty() || std::accumulate(shares.begin(), shares.end(), std::uint64_t{0}) != total) return shares;
+  const auto grain_of = [&](std::size_t i) { return grain(workers()[i]); };
+  const auto fits = [&](std::size_t i, std::uint64_t samples) { return samples <= limit(workers()[i]); };
+  std::int64_t left = total;
+  for (const std::size_t i : even) {
+    const std::uint32_t grains = std::max(1U, (shares[i] + grain_of(i) / 2) / grain_of(i));
+    shares[i] = fits(i, std::uint64_t{grains} * grain_of(i)) ? grains * grain_of(i) : shares[i];
+    left -= shares[i];
+  }
+  if (!odd.empty() && left >= static_cast<std::int64_t>(odd.size())) {
+    std::vector<cluster::Affine> others;
+    std::vector<std::uint32_t> limits;
+    for (const std::size_t i : odd) {
+      others.push_back(devices[i]);
+      limits.push_back(limit(workers()[i]));
+    }
+    const auto rest = cluster::finish_together(others, static_cast<std::uint32_t>(left), 1, limits);
+    for (std::size_t i = 0; i < odd.size(); ++i) left -= shares[odd[i]] = std::max(rest[i], 1U);
+  } else {
+    for (const std::size_t i : odd) left -= shares[i];
+  }
+  // Grain by grain to whoever would end first with it, or from whoever ends last; what is less than a grain goes to the fastest.
+  while (left != 0) {
+    std::size_t best = even.front();
+    double best_end = left > 0 ? std::numeric_limits<double>::infinity() : -1;
+    for (const std::size_t i : even) {
+      const double end = devices[i].at(left > 0 ? shares[i] + grain_of(i) : shares[i]);
+      if (left > 0 ? end < best_end && fits(i, std::uint64_t{shares[i]} + grain_of(i)) : end > best_end && shares[i] > 1) {
+        best = i;
+        best_end = end;
+      }
+    }
+    if (!std::isfinite(best_end) || best_end < 0) return shares;  // nobody can: as near as it comes
+    const std::int64_t least = -std::int64_t{std::min(grain_of(best), shares[best] - 1)};
+    const std::int64_t change = std::clamp<std::int64_t>(left, least, grain_of(best));
+    shares[best] = static_cast<std::uint32_t>(shares[best] + change);
+    left -= change;
+  }
   return shares;
 }
 

@@ -13,6 +13,7 @@ namespace motley::policy {
 struct Newcomer {
   WorkerId worker;
   std::uint32_t most_samples = 0;  // of one step, by its memory; 0: no limit
+  std::uint32_t grain = 1;         // its steps are best of a multiple of so many samples
 };
 
 class Crew {
@@ -27,14 +28,21 @@ class Crew {
   /// Samples that one step of this worker may have; the highest number when nothing limits it.
   [[nodiscard]] std::uint32_t limit(WorkerId worker) const { return limits_[worker.value]; }
 
-  /// By rank: at least 1 each, `total` together while the limits allow, such that `devices` (by rank) finish together. O(P log P).
+  [[nodiscard]] std::uint32_t grain(WorkerId worker) const { return grains_[worker.value]; }
+
+  /// By rank: at least 1 each, `total` together while the limits allow, such that `devices` (by rank) finish together, as far as whole
+  /// grains let them: who has no grain evens out what the others leave. O(P log P), and O(P^2) when everyone has one.
   [[nodiscard]] std::vector<std::uint32_t> shares(std::uint32_t total, std::span<const cluster::Affine> devices) const;
   /// The same for devices that are all alike: equal to one sample, the first take what division leaves.
   [[nodiscard]] std::vector<std::uint32_t> equal_shares(std::uint32_t total) const;
 
  private:
+  [[nodiscard]] std::vector<std::uint32_t> whole_grains(std::uint32_t total, std::span<const cluster::Affine> devices,
+                                                        std::vector<std::uint32_t> shares) const;
+
   Roster roster_;
   std::vector<std::uint32_t> limits_;  // by id; who left stays, ids are never used again
+  std::vector<std::uint32_t> grains_;  // the same
 };
 
 }  // namespace motley::policy

@@ -66,8 +66,10 @@ void LoadRounds::updated(const Monitor& monitor, const Exposed& exposed) {
     const double even = (round_s_ / plan_[i].steps - times[i].fixed) / times[i].per_sample;
     const double least = plan_[i].steps == 1 ? 1 : least_evened * batches[i];  // a single step is as short as it must be
     const double batch = std::clamp(even, least, most_evened * batches[i]) + owed_[i] / plan_[i].steps;
-    plan_[i].batch = std::min(static_cast<std::uint32_t>(std::max(1.0, std::round(batch))), crew_.limit(workers[i]));
-    owed_[i] = std::clamp((batch - plan_[i].batch) * plan_[i].steps, -most_owed, most_owed);
+    const std::uint32_t grain = crew_.grain(workers[i]);
+    plan_[i].batch = std::min(static_cast<std::uint32_t>(std::max(1.0, std::round(batch / grain))) * grain, crew_.limit(workers[i]));
+    const double most = std::max(most_owed, static_cast<double>(plan_[i].steps) * grain);
+    owed_[i] = std::clamp((batch - plan_[i].batch) * plan_[i].steps, -most, most);
     samples += plan_[i].steps * plan_[i].batch;
     squares += static_cast<double>(plan_[i].steps) * plan_[i].steps * plan_[i].batch;
   }

@@ -131,5 +131,35 @@ TEST(LoadRounds, ASampleMovesTheModelAsFarAsUnderOtherStrategies) {
   EXPECT_NEAR(moved, 1.0 / 128, 1e-9);
 }
 
+TEST(LoadRounds, BatchesAreWholeGrainsAndWhatTheyLeaveComesWithTheNext) {
+  LoadRounds load(1024);
+  Monitor monitor;
+  std::vector<Newcomer> all;
+  const std::vector<double> per_second{22'000, 17'000, 11'000, 5'300};
+  for (std::uint32_t w = 0; w < 4; ++w) {
+    monitor.joined({w});
+    all.push_back({{w}, 0, 8});
+  }
+  load.joined(all);
+  std::vector<double> done(4);
+  for (int round = 0; round < 40; ++round) {
+    for (std::uint32_t w = 0; w < 4; ++w) {
+      Contribution made{};
+      made.worker = {w};
+      made.samples = 100;
+      made.local_steps = 1;
+      made.compute = from_seconds(100 / per_second[w]);
+      monitor.observe(made);
+    }
+    load.interval(6);
+    load.updated(monitor, [](WorkerId) { return 0.0; });
+    for (std::uint32_t w = 0; w < 4; ++w) {
+      EXPECT_EQ(load.batch({w}) % 8, 0U);
+      done[w] += load.steps({w}) * load.batch({w}) / per_second[w];
+    }
+  }
+  for (const double seconds : done) EXPECT_NEAR(seconds, done[0], 0.01 * done[0]);
+}
+
 }  // namespace
 }  // namespace motley::policy

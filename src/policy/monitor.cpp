@@ -111,7 +111,9 @@ void Monitor::observe(const Contribution& c) {
   }
   const auto move = [&](double& average, Duration took, std::uint8_t bits) {
     if (took <= Duration{0}) return;
-    const double now = seconds(took) / traffic_.bytes(bits);
+    constexpr double least = 0.02;  // of it is the way itself, however long coding may take
+    const double way = std::max(seconds(took) - traffic_.coding(bits), least * seconds(took));
+    const double now = way / traffic_.bytes(bits);
     average = average == 0 ? now : average + travel_forgetting * (now - average);
   };
   move(measured.push, c.push, c.bits.push);

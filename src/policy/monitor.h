@@ -54,7 +54,9 @@ struct Traffic {
   double bytes_8 = 1;
   double bytes_4 = 0.5;
   double bytes_2 = 0.25;
+  double coding_s = 0;  // what it takes to encode and decode them in fewer than 32 bits
   [[nodiscard]] double bytes(std::uint8_t bits) const;
+  [[nodiscard]] double coding(std::uint8_t bits) const { return bits < 32 ? coding_s : 0; }
 };
 
 class Monitor {
@@ -70,11 +72,15 @@ class Monitor {
 
   /// Something of this worker has travelled both ways.
   [[nodiscard]] bool travelled(WorkerId worker) const { return of(worker).push > 0 && of(worker).pull > 0; }
-  /// How long a contribution, or the parameters, would travel with so many bits: from the last ones, by their bytes. 0: not known.
-  [[nodiscard]] double push_s(WorkerId worker, std::uint8_t bits) const { return of(worker).push * traffic_.bytes(bits); }
-  [[nodiscard]] double pull_s(WorkerId worker, std::uint8_t bits) const { return of(worker).pull * traffic_.bytes(bits); }
+  /// How long a contribution, or the parameters, would travel with so many bits: from the last ones, by their bytes and what coding them
+  /// takes. 0: not known.
+  [[nodiscard]] double push_s(WorkerId worker, std::uint8_t bits) const { return travel(of(worker).push, bits); }
+  [[nodiscard]] double pull_s(WorkerId worker, std::uint8_t bits) const { return travel(of(worker).pull, bits); }
 
  private:
+  [[nodiscard]] double travel(double per_byte, std::uint8_t bits) const {
+    return per_byte > 0 ? per_byte * traffic_.bytes(bits) + traffic_.coding(bits) : 0;
+  }
   struct Measured {
     SpeedFit speed;
     double push = 0;  // seconds per byte, moving

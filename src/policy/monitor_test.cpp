@@ -266,5 +266,23 @@ TEST(Monitor, FollowsALinkThatChanges) {
   EXPECT_NEAR(monitor.pull_s({0}, 32), 1.6, 0.01);
 }
 
+TEST(Monitor, TellsTheWayFromTheCoding) {
+  Monitor monitor({.bytes_32 = 4'000, .bytes_16 = 2'000, .bytes_8 = 1'000, .bytes_4 = 500, .bytes_2 = 250, .coding_s = 0.03});
+  monitor.joined({0});
+  Contribution made{};
+  made.worker = {0};
+  made.samples = 1;
+  made.local_steps = 1;
+  made.compute = from_seconds(1);
+  made.bits = {8, 8};
+  made.push = made.pull = from_seconds(0.04);  // of which the way is a quarter
+  monitor.observe(made);
+  EXPECT_NEAR(monitor.push_s({0}, 8), 0.04, 1e-9);
+  EXPECT_NEAR(monitor.push_s({0}, 32), 0.04, 1e-9);
+  EXPECT_NEAR(monitor.pull_s({0}, 4), 0.035, 1e-9);
+  monitor.joined({1});
+  EXPECT_EQ(monitor.push_s({1}, 8), 0) << "nothing is known";
+}
+
 }  // namespace
 }  // namespace motley::policy

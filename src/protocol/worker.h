@@ -23,6 +23,7 @@ struct WorkerOptions {
   bool start_early = false;             // compute when the first slice is here, not the last: the device waits for what it needs
   std::uint32_t most_samples = 0;       // that one step may have; 0: no limit
   std::uint32_t seat = wire::no_seat;   // of the node in the job's list of nodes
+  std::uint32_t grain = 1;              // see wire::Hello
 };
 
 // What a worker hears --------------------------------------------------------------------------------------------------------------

@@ -106,6 +106,7 @@ class Desk {
   Desk& operator=(const Desk&) = delete;
 
   [[nodiscard]] const store::Layout& layout() const { return kit_.layout; }
+  [[nodiscard]] std::uint32_t grain() const { return kit_.grain; }
   /// Parameters come in and gradients leave block by block; not on an emulated device without a cadence.
   [[nodiscard]] bool streams() const { return !kit_.emulated || !kit_.cadence.empty(); }
   /// Contributions are changes of the model, not gradients.

@@ -41,6 +41,7 @@ ShardHost::ShardHost(boost::asio::io_context& pump, ServerId server, const store
       slices_(layout.of(server)),
       owner_(owner),
       machine_(server, slices_, beginning.version),
+      foresight_(layout.slices.size()),
       alive_(std::make_shared<bool>(true)),
       team_(make_team(threads, layout, slices_)),
       store_(std::make_shared<store::ShardStore>(layout, server, optimizer, beginning.values, store::Means{team_})),
@@ -79,11 +80,13 @@ void ShardHost::carry_out(const protocol::ShardAction& action) {
                    },
                    [&](const protocol::Commit& c) { commit(c.update); },
                    [&](const protocol::Free& f) {
+                     foresight_.lost(f.worker, f.step);
                      contributions_.erase({f.worker, f.step});
                      kept_.erase({f.worker, f.step});
                    },
                    [&](const protocol::Snapshot& s) {
                      snapshotting_ = s;
+                     if (s.bits == plain) last_rho_ = s.rho;
                      if (s.keep) store_thread_.post([store = store_, s] { store->keep({s.worker, s.step}, s.rho); });
                    },
                    [&](const protocol::Compare& c) { compare(c); },
@@ -105,12 +108,42 @@ void ShardHost::commit(const wire::Apply& update) {
   }
   snapshots_.clear();  // of an older version now
   decode_waiting();
-  store_thread_.post([store = store_, update, parts = std::move(parts)] {
-    std::vector<store::WeightedPart> weighted;
-    for (std::size_t i = 0; i < parts.size(); ++i)
-      weighted.push_back({parts[i]->floats(), update.parts[i].weight, {update.parts[i].worker, update.parts[i].parameters}});
-    store->apply({update.kind, update.rate, update.momentum, update.share, update.compensation}, weighted);
+  const bool foreseen = foresight_.right(update);
+  prepared_ = foreseen ? std::exchange(expected_, std::nullopt) : std::nullopt;
+  store_thread_.post([store = store_, update, foreseen, parts = std::move(parts)] {
+    if (foreseen)
+      store->commit(weighted(update.parts, parts));
+    else
+      store->apply({update.kind, update.rate, update.momentum, update.share, update.compensation}, weighted(update.parts, parts));
   });
+  foresee(update);
+}
+
+std::vector<store::WeightedPart> ShardHost::weighted(const std::vector<wire::Part>& parts, const std::vector<SharedBuffer>& buffers) {
+  std::vector<store::WeightedPart> weighted;
+  for (std::size_t i = 0; i < parts.size(); ++i)
+    weighted.push_back({std::as_const(*buffers[i]).floats(), parts[i].weight, {parts[i].worker, parts[i].parameters}});
+  return weighted;
+}
+
+/// What may come after this one.
+void ShardHost::foresee(const wire::Apply& update) {
+  expected_.reset();
+  if (!foresight_.made(update)) return;
+  expected_ = Prepared{{update.version.next(), last_rho_}, make_buffer(layout_.values)};
+  store_thread_.post([store = store_, update, rho = last_rho_, flat = expected_->flat] {
+    store->foresee({update.kind, update.rate, update.momentum, update.share}, rho, flat->floats());
+  });
+}
+
+/// Of the update that is expected, this slice may be here from everybody now.
+void ShardHost::prepare(const wire::Push& push) {
+  if (!foresight_.arrived(push.worker, push.step, push.slice)) return;
+  std::vector<SharedBuffer> buffers;
+  for (const wire::Part& part : foresight_.parts()) buffers.push_back(contributions_.at({part.worker, part.step}));
+  decode_waiting();
+  store_thread_.post([store = store_, parts = foresight_.parts(), buffers = std::move(buffers), flat = expected_->flat,
+                      slice = push.slice] { store->prepare(weighted(parts, buffers), slice); });
 }
 
 void ShardHost::compare(const protocol::Compare& which) {
@@ -134,6 +167,16 @@ void ShardHost::make_snapshot(const protocol::Snapshot& wanted, const SnapshotKe
   const auto [entry, fresh] = snapshots_.try_emplace(key);
   if (!fresh && (entry->second.being_made || !entry->second.snapshot.expired())) return;
   entry->second = {};
+  if (prepared_ && prepared_->key == key) {
+    auto snapshot = std::make_shared<Snapshot>();
+    snapshot->flat = prepared_->flat;
+    store_thread_.post([this, alive = alive_, key, snapshot = std::move(snapshot)] {  // where the update that it goes with is made
+      boost::asio::post(pump_, [this, alive, key, snapshot] {
+        if (*alive) snapshot_ready(key, snapshot);
+      });
+    });
+    return;
+  }
   store_thread_.post(
       [this, alive = alive_, store = store_, shadows = shadows_, team = team_, wanted, key, server = server_, layout = layout_] {
         auto snapshot = std::make_shared<Snapshot>();
@@ -274,6 +317,7 @@ bool ShardHost::keep(const transport::Connection& from, const wire::Push& push, 
   found->second->add(loan);
   kept_[key].push_back(push.slice);
   bytes_pushed_ += payload.size();
+  prepare(push);
   hear(push);
   return true;
 }
@@ -291,6 +335,7 @@ void ShardHost::received(const wire::Push& push) {
     bytes_pushed_ += landing.bytes.size();
     decode({std::move(landing.flat), slice, bits, std::move(landing.bytes)});
   }
+  prepare(push);
   hear(push);
 }
 

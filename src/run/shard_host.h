@@ -16,6 +16,7 @@
 #include "codec/codec.h"
 #include "protocol/shard.h"
 #include "run/buffer.h"
+#include "run/foresight.h"
 #include "run/task_thread.h"
 #include "store/layout.h"
 #include "store/pull_shadow.h"
@@ -116,6 +117,10 @@ class ShardHost {
 
   void carry_out(const protocol::ShardAction& action);
   void commit(const wire::Apply& update);
+  [[nodiscard]] static std::vector<store::WeightedPart> weighted(const std::vector<wire::Part>& parts,
+                                                                 const std::vector<SharedBuffer>& buffers);
+  void foresee(const wire::Apply& update);
+  void prepare(const wire::Push& push);
   void compare(const protocol::Compare& which);
   void decode(Coded coded);
   void decode_waiting();
@@ -135,7 +140,15 @@ class ShardHost {
   std::map<ContributionKey, SharedBuffer> contributions_;  // of which at least one slice is here
   std::map<ContributionKey, std::vector<SliceId>> kept_;   // which slices of it are, while it is borrowed
   std::map<LandingKey, Landing> landings_;
-  std::vector<Coded> coded_;  // came while others were being decoded: the next to be, together
+  Foresight foresight_;
+  double last_rho_ = 0;  // of the last plain snapshot
+  struct Prepared {
+    SnapshotKey key;
+    SharedBuffer flat;
+  };
+  std::optional<Prepared> expected_;  // the snapshot that goes with what is foreseen
+  std::optional<Prepared> prepared_;  // the one that went with the last update
+  std::vector<Coded> coded_;          // came while others were being decoded: the next to be, together
   bool decoding_ = false;
   std::set<WorkerId> gone_;  // the machine has forgotten them: whatever they push goes to waste
   std::map<WorkerId, std::vector<Pull>> pulls_;

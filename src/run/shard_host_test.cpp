@@ -44,6 +44,58 @@ TEST_F(ShardHostTest, SlicesOfSeveralContributionsMayInterleave) {
   expect_same_values(*export_now(2));
 }
 
+TEST_F(ShardHostTest, WhatItForeseesComesOutAsIfItHadNot) {
+  make();
+  host->attach({0}, left);
+  host->attach({1}, right);
+  for (std::uint64_t step = 0; step < 8; ++step) {
+    const double weight = step < 6 ? 0.75 : 0.5;  // a guess that comes true, and one that does not
+    push_all(right, 1, step);
+    push_all(left, 0, step);
+    if (step == 4) {  // what was expected of one is thrown away, and comes again
+      host->hear(wire::Discard{{1}, {step}});
+      push_all(right, 1, 100);
+      apply(step + 1, {{{0}, {step}, weight}, {{1}, {100}, 1 - weight}});
+      apply_by_hand({{contribution(0, step), weight}, {contribution(1, 100), 1 - weight}});
+    } else {
+      const std::uint64_t other = step > 4 ? step + 100 : step;
+      if (step > 4) push_all(right, 1, other);
+      apply(step + 1, {{{0}, {step}, weight}, {{1}, {other}, 1 - weight}});
+      apply_by_hand({{contribution(0, step), weight}, {contribution(1, other), 1 - weight}});
+    }
+    release(0, step + 1, 0.9);
+    ASSERT_TRUE(sent(left, (step + 1) * own.size()));
+    expect_sent(left, snapshot_by_hand(0.9), step * own.size());
+    expect_same_values(*export_now(step + 1));
+  }
+}
+
+TEST_F(ShardHostTest, SumsWhatLiesInThePushersMemoryAndGivesItBack) {
+  make();
+  host->attach({0}, left);
+  host->attach({1}, right);
+  auto loans = std::make_shared<int>(0);
+  for (std::uint64_t step = 0; step < 4; ++step) {
+    const std::vector<float> flat = contribution(0, step);
+    for (const SliceId id : own) {
+      const auto payload = std::as_bytes(std::span(flat).subspan(layout[id].offset, layout[id].count));
+      // In the third step the last slice comes by another way: what was borrowed of the contribution is copied.
+      if (step == 2 && id == own.back())
+        ASSERT_TRUE(push(left, head(0, step, id), encoded(flat, id, 32)));
+      else
+        ASSERT_TRUE(host->keep(left, head(0, step, id), payload, loans));
+    }
+    EXPECT_EQ(loans.use_count(), step == 2 ? 1 : 1 + static_cast<long>(own.size())) << step;
+    EXPECT_FALSE(host->keep(right, head(0, step, own[0]), std::as_bytes(std::span(flat).first(layout[own[0]].count)), loans))
+        << "not its own";
+    push_all(right, 1, step);
+    apply(step + 1, {{{0}, {step}, 0.5}, {{1}, {step}, 0.5}});
+    apply_by_hand({{contribution(0, step), 0.5}, {contribution(1, step), 0.5}});
+    expect_same_values(*export_now(step + 1));
+    EXPECT_EQ(loans.use_count(), 1);
+  }
+}
+
 TEST_F(ShardHostTest, DiscardsWhatTheChiefDoesNotWant) {
   make();
   host->attach({0}, left);

@@ -166,6 +166,7 @@ void WorkerProcess::begin() {
   worker.node = options_.node;
   worker.seat = kit_->seat;
   worker.most_samples = kit_->most_samples;
+  worker.grain = std::max(desk_->grain(), 1U);
   for (const store::Slice& slice : desk_->layout().slices) worker.servers_of_slices.push_back(slice.server);
   worker.heartbeat = kit_->cluster.heartbeat;
   worker.patience = from_seconds(60);  // nothing is lost on a connection that stands; a chief may wait long for its quorum

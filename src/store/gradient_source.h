@@ -12,6 +12,8 @@ struct Loss {
   double sum = 0;  // over the samples
   std::uint64_t correct = 0;
   std::uint64_t samples = 0;
+  /// Of the gradient or the way that comes with it, over the parameters, where a device has counted it in passing; below 0: nobody has.
+  double squared_norm = -1;
 };
 
 /// A step with so many samples does not fit into the device's memory; nothing was computed.
@@ -38,6 +40,10 @@ class LocalSteps {
     double weight_decay = 0;
   };
   virtual void step(std::span<const std::uint32_t> samples, const Rule& rule) = 0;
+  /// What was put and merged lately is a whole model again. When the round is over, moved() is the squared distance of its parameters from
+  /// those of the model that was watched before.
+  virtual void watch() = 0;
+  [[nodiscard]] virtual double moved() const = 0;
   /// The way of the round and the loss of its steps.
   virtual Loss way(std::span<float> out) = 0;
 };

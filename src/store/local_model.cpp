@@ -109,12 +109,14 @@ Loss LocalModel::walk_elsewhere(LocalSteps& steps, const Round& round, News& new
     steps.step(round.samples.subspan(first, last - first), {round.rate, options_.momentum, options_.optimizer.weight_decay});
   }
   walked_elsewhere_ = true;
-  return steps.way(way);
+  const Loss loss = steps.way(way);
+  if (follows_) moved_ = steps.moved();
+  return loss;
 }
 
 void LocalModel::begin_elsewhere(LocalSteps& steps, const Round& round) {
   moved_ = 0;
-  if (options_.watches && round.fresh) watch(round);
+  follows_ = false;
   if (!std::exchange(begun_elsewhere_, true))
     steps.begin(round.values);
   else if (round.fresh)
@@ -125,7 +127,12 @@ void LocalModel::begin_elsewhere(LocalSteps& steps, const Round& round) {
       else
         steps.put(first, values);
     });
-  if (round.fresh) merged_.clear();
+  if (!round.fresh) return;
+  merged_.clear();
+  if (!options_.watches) return;
+  steps.watch();
+  follows_ = known_version_ && known_version_->next() == round.version;
+  known_version_ = round.version;
 }
 
 /// Values that came too late to be merged in mid-walk.

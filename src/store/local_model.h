@@ -92,8 +92,9 @@ class LocalModel {
   std::vector<float> last_way_;          // of the round before
   std::vector<float> known_;             // the last global values
   std::optional<Version> known_version_;
-  bool begun_elsewhere_ = false;                                 // the model is on a device; of the above only what watching needs is used
-  bool walked_elsewhere_ = false;                                // and has a last way
+  bool follows_ = false;           // this round's values are of the version after those that were watched before it
+  bool begun_elsewhere_ = false;   // the model is on a device; of the above only what watching needs is used
+  bool walked_elsewhere_ = false;  // and has a last way
   std::vector<std::pair<std::uint64_t, std::uint64_t>> merged_;  // ranges of the next values that are in the model already
   double moved_ = 0;
 

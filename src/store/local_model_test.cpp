@@ -228,13 +228,16 @@ class FarParabola final : public Parabola, public LocalSteps {
   LocalSteps* local_steps() override { return this; }
   void begin(std::span<const float> at) override {
     model_.assign(at.begin(), at.end());
+    newest_ = model_;
     momentum_.assign(parameters, 0);
     last_way_.assign(values, 0);
   }
   void put(std::uint64_t first, std::span<const float> at) override {
+    remember(first, at);
     std::copy(at.begin(), at.end(), model_.begin() + static_cast<std::ptrdiff_t>(first));
   }
   void put_late(std::uint64_t first, std::span<const float> at, double keeps) override {
+    remember(first, at);
     for (std::size_t i = first; i < first + at.size(); ++i) {
       const auto kept = static_cast<float>(i < parameters ? keeps : 1);
       model_[i] = at[i - first] + kept * last_way_[i];
@@ -246,6 +249,7 @@ class FarParabola final : public Parabola, public LocalSteps {
     loss_ = {};
   }
   void merge(std::uint64_t first, std::span<const float> at, double keeps) override {
+    remember(first, at);
     for (std::size_t i = first; i < first + at.size(); ++i) {
       const auto kept = static_cast<float>(i < parameters ? keeps : 1);
       const float way = model_[i] - start_[i];
@@ -272,9 +276,19 @@ class FarParabola final : public Parabola, public LocalSteps {
     for (std::size_t i = 0; i < values; ++i) out[i] = last_way_[i] = model_[i] - start_[i];
     return loss_;
   }
+  void watch() override {
+    moved_ = 0;
+    for (std::size_t i = 0; i < parameters && !watched_.empty(); ++i) moved_ += std::pow(static_cast<double>(newest_[i]) - watched_[i], 2);
+    watched_ = newest_;
+  }
+  [[nodiscard]] double moved() const override { return moved_; }
 
  private:
-  std::vector<float> model_, momentum_, start_, last_way_;
+  void remember(std::uint64_t first, std::span<const float> at) {
+    std::copy(at.begin(), at.end(), newest_.begin() + static_cast<std::ptrdiff_t>(first));
+  }
+  std::vector<float> model_, momentum_, start_, last_way_, newest_, watched_;
+  double moved_ = 0;
   Loss loss_;
 };
 
@@ -296,7 +310,8 @@ TEST(LocalModel, GoesTheSameWayWhereTheDeviceTakesTheSteps) {
     std::vector<float> global(values);
     for (std::size_t i = 0; i < values; ++i) global[i] = 0.25F * static_cast<float>(round) + static_cast<float>(i);
     Scripted news;
-    if (round % 2 == 1) news.comes(2, 1, {3, 2, 1});
+    const auto next = [&](std::size_t i) { return global[i] + 0.25F; };
+    if (round % 2 == 1) news.comes(2, 1, {next(1), next(2), next(3)});
     Round task{global, Version{round}, samples, 4, 0.1, round != 3, round > 1, 0.25, 4};
     std::vector<float> one(values), other(values);
     const Loss a = here.walk(near, task, news, one, still);

@@ -98,6 +98,12 @@ void Optimizer::look_ahead(std::span<const float> weights, double rho, double ra
   }
 }
 
+void Optimizer::follow(const Optimizer& other, std::size_t first, std::size_t count) {
+  require_held(first, count);
+  std::copy_n(other.first_.data() + first, count, first_.data() + first);
+  if (!second_.empty()) std::copy_n(other.second_.data() + first, count, second_.data() + first);
+}
+
 void Optimizer::require_held(std::size_t first, std::size_t count) const {
   check(count <= first_.size() && first <= first_.size() - count, "a piece lies within the optimizer's values");
 }

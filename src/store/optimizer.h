@@ -57,6 +57,10 @@ class Optimizer {
   /// The momentum of values [first, last) times `factor`.
   void damp(std::size_t first, std::size_t last, double factor);
 
+  /// As many updates as the other of the same kind has made; values [first, first + count) are as they are there.
+  void follow(const Optimizer& other) { updates_ = other.updates_; }
+  void follow(const Optimizer& other, std::size_t first, std::size_t count);
+
   [[nodiscard]] std::span<const float> first() const { return first_; }    // v or m
   [[nodiscard]] std::span<const float> second() const { return second_; }  // u; empty for sgd
   [[nodiscard]] std::uint64_t updates() const { return updates_; }

@@ -34,9 +34,16 @@ ShardStore::ShardStore(const Layout& layout, ServerId server, const OptimizerSpe
       kernels_(&kernels_for(means_.target)),
       flat_values_(layout.values),
       runs_(runs_of(layout, server)),
-      optimizer_(spec, parameters_in(runs_), means_.target) {
+      optimizer_(spec, parameters_in(runs_), means_.target),
+      spec_(spec),
+      ids_(layout.of(server)) {
   check(initial_flat.size() == flat_values_, "the initial values cover the whole flat buffer");
   for (const Run& run : runs_) values_.insert(values_.end(), initial_flat.begin() + run.flat, initial_flat.begin() + run.flat + run.count);
+  std::size_t local = 0;
+  for (const SliceId id : ids_) {
+    slices_.push_back({layout[id].offset, local, layout[id].count, layout[id].kind});
+    local += layout[id].count;
+  }
 }
 
 template <class Work>
@@ -62,13 +69,14 @@ void ShardStore::apply(const Update& wanted, std::span<const WeightedPart> parts
     optimizer_.begin_update();
     rate_ = update.rate;
   }
-  by_pieces([&](std::size_t, const Run& run) { apply(update, parts, run); });
+  by_pieces([&](std::size_t, const Run& run) { apply(update, parts, run, values_, optimizer_); });
   version_ = version_.next();
 }
 
-void ShardStore::apply(const Update& update, std::span<const WeightedPart> parts, const Run& run) {
+void ShardStore::apply(const Update& update, std::span<const WeightedPart> parts, const Run& run, std::span<float> values,
+                       Optimizer& optimizer) const {
   const bool optimized = update.kind != UpdateKind::delta && run.kind == SliceKind::parameter;
-  const std::span<float> held(values_.data() + run.local, run.count);
+  const std::span<float> held = values.subspan(run.local, run.count);
   std::vector<Addend> addends;
   addends.reserve(parts.size());
   for (const WeightedPart& part : parts) {
@@ -79,9 +87,57 @@ void ShardStore::apply(const Update& update, std::span<const WeightedPart> parts
   if (!optimized)
     kernels_->add(sum, held.size(), held.data());
   else if (update.kind == UpdateKind::apart)
-    optimizer_.update_apart_piece(run.local, held, sum, update.rate, update.momentum, update.share);
+    optimizer.update_apart_piece(run.local, held, sum, update.rate, update.momentum, update.share);
   else
-    optimizer_.update_piece(run.local, held, sum, update.rate, update.momentum, update.share);
+    optimizer.update_piece(run.local, held, sum, update.rate, update.momentum, update.share);
+}
+
+void ShardStore::foresee(const Update& expected, double rho, std::span<float> snapshot) {
+  check(expected.kind != UpdateKind::apart && expected.compensation == 0, "what is expected depends on its parts alone");
+  check(snapshot.size() == flat_values_, "a snapshot is written into a whole flat buffer");
+  if (!ahead_) ahead_ = Ahead{std::vector<float>(values_.size()), Optimizer(spec_, optimizer_.first().size(), means_.target), {}};
+  ahead_->update = expected;
+  ahead_->rho = rho;
+  ahead_->snapshot = snapshot;
+  ahead_->prepared.assign(slices_.size(), false);
+  ahead_->optimizer.follow(optimizer_);
+  if (expected.kind == UpdateKind::gradient) ahead_->optimizer.begin_update();
+}
+
+void ShardStore::prepare(std::span<const WeightedPart> parts, SliceId slice) {
+  const auto found = std::lower_bound(ids_.begin(), ids_.end(), slice);
+  check(ahead_ && found != ids_.end() && *found == slice, "what is prepared is expected, and held here");
+  prepare(parts, static_cast<std::size_t>(found - ids_.begin()));
+}
+
+void ShardStore::prepare(std::span<const WeightedPart> parts, std::size_t slice) {
+  Ahead& ahead = *ahead_;
+  if (ahead.prepared[slice]) return;
+  ahead.prepared[slice] = true;
+  const Run& all = slices_[slice];
+  const double rate = ahead.update.kind == UpdateKind::gradient ? ahead.update.rate : rate_;
+  means_.team->each((all.count + piece_values - 1) / piece_values, [&](std::size_t piece) {
+    const std::size_t skipped = piece * piece_values;
+    const Run run{all.flat + skipped, all.local + skipped, std::min(piece_values, all.count - skipped), all.kind};
+    const std::span<float> values = std::span(ahead.values).subspan(run.local, run.count);
+    const std::span<float> out = ahead.snapshot.subspan(run.flat, run.count);
+    std::copy_n(values_.data() + run.local, run.count, values.data());
+    if (run.kind == SliceKind::parameter) ahead.optimizer.follow(optimizer_, run.local, run.count);
+    apply(ahead.update, parts, run, ahead.values, ahead.optimizer);
+    if (run.kind == SliceKind::parameter)
+      ahead.optimizer.look_ahead(values, ahead.rho, rate, out, run.local);
+    else
+      std::copy(values.begin(), values.end(), out.begin());
+  });
+}
+
+void ShardStore::commit(std::span<const WeightedPart> parts) {
+  check(ahead_.has_value(), "what is committed was expected");
+  for (std::size_t slice = 0; slice < slices_.size(); ++slice) prepare(parts, slice);
+  std::swap(values_, ahead_->values);
+  std::swap(optimizer_, ahead_->optimizer);
+  if (ahead_->update.kind == UpdateKind::gradient) rate_ = ahead_->update.rate;
+  version_ = version_.next();
 }
 
 void ShardStore::keep(const Sent& sent, double rho) {

@@ -3,6 +3,7 @@
 #pragma once
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -61,6 +62,14 @@ class ShardStore {
   /// Cost: one pass over the parts and the state; the sum stays in registers.
   void apply(const Update& wanted, std::span<const WeightedPart> parts);
 
+  /// An update is expected, though not certain: whatever was expected before is forgotten. Until commit() nothing that others see changes.
+  /// Not for updates apart or compensated ones. `snapshot` is what snapshot(rho) would write after it; valid until the next foresee().
+  void foresee(const Update& expected, double rho, std::span<float> snapshot);
+  /// This slice of the expected parts is there: what the update makes of it is made now, beside what counts.
+  void prepare(std::span<const WeightedPart> parts, SliceId slice);
+  /// What was expected has come: as apply(), for what is left of it.
+  void commit(std::span<const WeightedPart> parts);
+
   /// Parameters looking ahead, w - rho*rate*v with the rate of the last gradient update, and statistics as they are.
   void snapshot(double rho, std::span<float> flat_out) const;
 
@@ -98,7 +107,9 @@ class ShardStore {
   template <class Work>
   void by_pieces(Work work) const;
   [[nodiscard]] std::size_t pieces() const { return (values_.size() + piece_values - 1) / piece_values; }
-  void apply(const Update& update, std::span<const WeightedPart> parts, const Run& run);
+  void apply(const Update& update, std::span<const WeightedPart> parts, const Run& run, std::span<float> values,
+             Optimizer& optimizer) const;
+  void prepare(std::span<const WeightedPart> parts, std::size_t slice);
   void copy_out(const Run& run, std::span<float> flat_out) const;
 
   Means means_;
@@ -107,9 +118,23 @@ class ShardStore {
   std::vector<Run> runs_;  // parameters first, so that parameter i of values_ is value i of the optimizer
   std::vector<float> values_;
   Optimizer optimizer_;
+  OptimizerSpec spec_;
   double rate_ = 0;  // of the last gradient update
   Bases bases_;
   Version version_{};
+
+  std::vector<Run> slices_;  // each by itself, in the order of the layout
+  std::vector<SliceId> ids_;
+  /// The state after the expected update, as far as it is known.
+  struct Ahead {
+    std::vector<float> values;
+    Optimizer optimizer;
+    Update update;
+    double rho = 0;
+    std::span<float> snapshot{};
+    std::vector<bool> prepared{};  // by slice
+  };
+  std::optional<Ahead> ahead_;  // its memory stays once it was needed
 };
 
 }  // namespace motley::store

@@ -118,6 +118,49 @@ TEST_P(Threads, AModelOfManyPiecesIsUpdatedAsAWhole) {
   EXPECT_NEAR(found.along, along, 1e-9 * static_cast<double>(values)) << "summed in another order";
 }
 
+/// What is foreseen and comes leaves the same bits as what comes unforeseen, whatever was prepared of it; what is foreseen and does not
+/// come leaves none.
+TEST_P(Threads, WhatIsPreparedBeforeItIsCertainLeavesTheSameBits) {
+  const OptimizerSpec spec{.kind = GetParam(), .weight_decay = 1e-3};
+  Rng rng(2, "foreseen");
+  const Floats initial = normals(rng, values);
+  Servers plain(spec, initial, {});
+  Servers early(spec, initial, {std::make_shared<Team>(3)});
+  constexpr UpdateKind kinds[] = {UpdateKind::gradient, UpdateKind::gradient, UpdateKind::delta, UpdateKind::gradient};
+  for (std::size_t t = 0; t < std::size(kinds); ++t) {
+    const Floats a = normals(rng, values), b = normals(rng, values), wrong = normals(rng, values);
+    const std::vector<WeightedPart> parts{{a, 0.25}, {b, 0.75}};
+    const Update update{kinds[t], 0.1 * rng.uniform(), 0.9, 0.5};
+    Floats snapshot(values);
+    for (std::uint32_t server = 0; server < 2; ++server) {
+      const std::vector<SliceId> own = layout.of(ServerId{server});
+      ShardStore& shard = early.shards[server];
+      Floats nowhere(values);
+      const WeightedPart other{wrong, 1};
+      shard.foresee({UpdateKind::gradient, 0.7, 0.1, 1}, 0.3, nowhere);  // in vain
+      shard.prepare({&other, 1}, own[0]);
+      if (t == 1) {  // so that something else must come
+        shard.apply(update, parts);
+        shard.snapshot(0.9, snapshot);
+        continue;
+      }
+      shard.foresee(update, 0.9, snapshot);
+      for (std::size_t s = 0; s < own.size(); s += 2) shard.prepare(parts, own[own.size() - 1 - s]);
+      shard.commit(parts);
+    }
+    for (ShardStore& shard : plain.shards) shard.apply(update, parts);
+    const Answers expected = plain.answers(a);
+    const Answers found = early.answers(a);
+    EXPECT_EQ(found.plain, expected.plain) << t;
+    EXPECT_EQ(found.ahead, expected.ahead) << t;
+    EXPECT_EQ(snapshot, expected.ahead) << t;
+    EXPECT_EQ(found.moments.first, expected.moments.first) << t;
+    EXPECT_EQ(found.moments.second, expected.moments.second) << t;
+    EXPECT_EQ(found.moments.updates, expected.moments.updates) << t;
+    EXPECT_EQ(early.shards[0].version(), plain.shards[0].version());
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(Rules, Threads, testing::Values(OptimizerKind::sgd, OptimizerKind::adamw));
 
 }  // namespace

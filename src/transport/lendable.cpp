@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/check.h"
+#include "transport/memory_watch.h"
 
 namespace motley::transport {
 
@@ -13,9 +14,10 @@ void* Lendable::take(std::size_t bytes) {
     wanted_ = false;
     return nullptr;
   }
-  std::byte* first = made->memory->bytes().data();
+  std::unique_ptr<Segment> memory = watched(std::move(made->memory));
+  std::byte* first = memory->bytes().data();
   const std::lock_guard lock(mutex_);
-  blocks_[first] = {next_segment_++, std::move(made->memory), std::move(made->key)};
+  blocks_[first] = {next_segment_++, std::move(memory), std::move(made->key)};
   return first;
 }
 
@@ -25,9 +27,10 @@ bool Lendable::owns(const void* first) const {
 }
 
 void Lendable::give(void* first) {
+  Blocks::node_type removed;  // goes when the lock is gone: whoever watches may take its time
   const std::lock_guard lock(mutex_);
-  const auto removed = blocks_.erase(static_cast<const std::byte*>(first));
-  check(removed == 1, "what is given back was taken");
+  removed = blocks_.extract(static_cast<const std::byte*>(first));
+  check(!removed.empty(), "what is given back was taken");
   ++gone_;
 }
 

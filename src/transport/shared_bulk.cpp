@@ -8,6 +8,7 @@
 #include <boost/asio/write.hpp>
 
 #include "transport/lendable.h"
+#include "transport/memory_watch.h"
 
 namespace motley::transport {
 namespace {
@@ -102,7 +103,7 @@ void SharedBulk::hear(const Shown& shown) {
   if (mapped_.size() >= most_mapped) return lose(peer_broken(fmt::format("the peer lends from more than {} segments", most_mapped)));
   auto found = find_segment(shown.key, shown.bytes);
   if (!found.ok()) return lose(found.error());
-  mapped_[shown.segment] = std::move(*found);
+  mapped_[shown.segment] = watched(std::move(*found));
 }
 
 void SharedBulk::hear(const Lent& lent) {

@@ -42,8 +42,8 @@ void use_precision(const std::string& precision) {
   at::Context& context = at::globalContext();
   context.setAllowTF32CuBLAS(precision != "fp32");
   context.setAllowTF32CuDNN(precision != "fp32");
-  // With its search for the fastest algorithm on, small convolutions of floats were seen to crash inside it (torch 2.11, an H200).
-  context.setBenchmarkCuDNN(precision != "fp32");
+  // A search for the fastest algorithm takes seconds for each new size of a batch, and a worker's batches are of whatever size suits it.
+  context.setBenchmarkCuDNN(false);
 }
 
 std::string describe_backend() {

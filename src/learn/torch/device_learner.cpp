@@ -31,7 +31,7 @@ class DeviceLearner final : public Learner {
         made_(model_.blocks() + 1),
         out_(model_.blocks() + 1),
         leaves_(pinned(model_.shape().values(), at::kFloat, device)),
-        score_(pinned(2, at::kDouble, device)) {}
+        score_(pinned(3, at::kDouble, device)) {}
 
   const ModelShape& shape() const override { return model_.shape(); }
   std::uint64_t activation_bytes_per_sample() const override { return measured_.activation_bytes; }
@@ -51,12 +51,16 @@ class DeviceLearner final : public Learner {
     const auto batch = samples_.gather(Part::training, samples);
     const at::Tensor logits = forward(values, batch.inputs, Mode::training, flow);
     if (!logits.defined()) return {};  // given up
-    model_.backward(model_.score(logits, batch.targets, /*wants_gradient=*/true), [this](std::size_t block) { send(block); });
-    score_.copy_(model_.sums(), /*non_blocking=*/true);
+    direct_ = is_pinned(std::as_bytes(out));
+    const at::Tensor leaves = direct_ ? as_tensor(out) : leaves_;
+    model_.backward(model_.score(logits, batch.targets, /*wants_gradient=*/true), [&](std::size_t block) { send(block, leaves); });
+    score_.copy_(at::cat({model_.sums(), model_.squared_norm(model_.gradient()).unsqueeze(0)}), /*non_blocking=*/true);
     scored_.set(model_.lanes(), Lane::compute);
     hand_out(out, flow);
     scored_.wait();
-    return per_sample(score_.data_ptr<double>(), samples.size(), shape_);
+    StepResult result = per_sample(score_.data_ptr<double>(), samples.size(), shape_);
+    result.squared_norm = score_.data_ptr<double>()[2];
+    return result;
   }
 
   StepResult evaluate(std::span<const float> values) override {
@@ -78,7 +82,7 @@ class DeviceLearner final : public Learner {
       total.add_(model_.sums());
       result.samples += static_cast<std::uint64_t>(batch.targets.numel());
     }
-    score_.copy_(total, /*non_blocking=*/true);
+    score_.slice(0, 0, 2).copy_(total, /*non_blocking=*/true);
     model_.lanes().settle();
     result.loss_sum = score_.data_ptr<double>()[0];
     result.correct = static_cast<std::uint64_t>(score_.data_ptr<double>()[1]);
@@ -122,14 +126,14 @@ class DeviceLearner final : public Learner {
     return block < model_.blocks() ? model_.range(block) : DeviceModel::Range{shape().parameters, shape().values()};
   }
 
-  /// What the compute lane has made goes to the pinned memory.
-  void send(std::size_t block) {
+  /// What the compute lane has made goes to pinned memory: ours, or that of the gradient itself.
+  void send(std::size_t block, const at::Tensor& leaves) {
     const auto [first, last] = range(block);
     if (first == last) return;
     made_[block].set(model_.lanes(), Lane::compute);
     made_[block].hold(model_.lanes(), Lane::out);
     const auto guard = model_.lanes().on(Lane::out);
-    part(leaves_, first, last).copy_(part(model_.gradient(), first, last), /*non_blocking=*/true);
+    part(leaves, first, last).copy_(part(model_.gradient(), first, last), /*non_blocking=*/true);
     out_[block].set(model_.lanes(), Lane::out);
   }
 
@@ -139,7 +143,8 @@ class DeviceLearner final : public Learner {
       const auto [first, last] = range(block);
       if (first == last) return;
       out_[block].wait();
-      std::copy(leaves_.data_ptr<float>() + first, leaves_.data_ptr<float>() + last, out.begin() + static_cast<std::ptrdiff_t>(first));
+      if (!direct_)
+        std::copy(leaves_.data_ptr<float>() + first, leaves_.data_ptr<float>() + last, out.begin() + static_cast<std::ptrdiff_t>(first));
       flow.made(first, last);
     };
     for (std::size_t b = model_.blocks(); b-- > 0;) hand(b);
@@ -155,6 +160,7 @@ class DeviceLearner final : public Learner {
   std::vector<Mark> made_, out_;  // by block
   Mark scored_;
   at::Tensor leaves_, score_;  // pinned
+  bool direct_ = false;        // this step's gradient needs no leaves_
   std::unique_ptr<Walk> walk_;
 };
 

@@ -60,6 +60,9 @@ TEST_P(DeviceTwin, HasTheSameShapeLossAndGradient) {
   for (const std::uint32_t count : {2U, 16U, 5U}) {
     const Step a = step(*cpu, values, samples_from(3, count));
     const Step b = step(*device, values, samples_from(3, count));
+    double squares = 0;
+    for (std::size_t i = 0; i < cpu->shape().parameters; ++i) squares += std::pow(static_cast<double>(b.gradient[i]), 2);
+    EXPECT_NEAR(b.result.squared_norm, squares, 1e-5 * squares) << count;
     EXPECT_NEAR(b.result.loss_sum, a.result.loss_sum, 1e-4 * a.result.loss_sum) << count;
     EXPECT_EQ(b.result.correct, a.result.correct) << count;
     EXPECT_EQ(b.result.samples, a.result.samples);
@@ -189,7 +192,9 @@ TEST_P(DeviceTwin, NewerValuesAreMergedWithAPartOfTheWay) {
   hand.step(*cpu, samples_from(0, 4), rule);
   const Values way_so_far = less(hand.model, values);
   // In mid-round all of it is newer; the way so far still counts whole.
+  walk.watch();
   walk.merge(0, newer, keeps);
+  walk.watch();
   for (std::size_t i = 0; i < newer.size(); ++i) hand.model[i] = newer[i] + static_cast<float>(i < parameters ? keeps : 1) * way_so_far[i];
   for (float& v : hand.momentum) v *= static_cast<float>(keeps);
   const Values merged = hand.model;
@@ -200,6 +205,9 @@ TEST_P(DeviceTwin, NewerValuesAreMergedWithAPartOfTheWay) {
   Values way(values.size());
   walk.way(way);
   EXPECT_LT(distance(whole, way), 0.01);
+  double moved = 0;
+  for (std::size_t i = 0; i < parameters; ++i) moved += std::pow(static_cast<double>(newer[i]) - values[i], 2);
+  EXPECT_NEAR(walk.moved(), moved, 1e-5 * moved);
   // Between rounds: what came too late to be merged, and what lacks nothing.
   walk.put_late(0, values, keeps);
   for (std::size_t i = 0; i < values.size(); ++i) hand.model[i] = values[i] + static_cast<float>(i < parameters ? keeps : 1) * whole[i];

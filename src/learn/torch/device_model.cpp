@@ -36,11 +36,15 @@ void DeviceModel::bind() {
     Slot& slot = *model_.slots[t];
     const Tensor& tensor = shape().tensors[t];
     const bool half = half_.defined() && slot.kind == TensorKind::parameter && !slot.exact;
+    Cut& cut = cuts_[tensor.block];
     if (slot.kind != TensorKind::parameter) {
       slot.tensor = view(values_, tensor, slot.shape);
+      if (!aligned(slot.tensor)) {
+        cut.apart.push_back({at::zeros_like(slot.tensor), {}, slot.tensor, {}});
+        slot.tensor = cut.apart.back().values;
+      }
       continue;
     }
-    Cut& cut = cuts_[tensor.block];
     if (cut.bound.empty()) cut.first = tensor.offset;
     cut.last = tensor.offset + tensor.count;
     cut.bound.push_back(bind(cut, tensor, slot.shape, half));
@@ -52,7 +56,7 @@ DeviceModel::Bound DeviceModel::bind(Cut& cut, const Tensor& tensor, at::IntArra
   Bound bound{view(half ? half_ : values_, tensor, shape), view(half ? half_gradient_ : gradient_, tensor, shape)};
   if (!aligned(bound.parameter) || !aligned(bound.gradient)) {
     cut.apart.push_back({at::zeros_like(bound.parameter), at::zeros_like(bound.gradient), bound.parameter, bound.gradient});
-    bound = {cut.apart.back().parameter.variable_data(), cut.apart.back().gradient};
+    bound = {cut.apart.back().values.variable_data(), cut.apart.back().gradient};
   }
   bound.parameter.requires_grad_(true);
   return bound;
@@ -69,14 +73,12 @@ at::Tensor DeviceModel::forward(const at::Tensor& inputs, Mode mode, const std::
   for (std::size_t b = 0; b < cuts_.size(); ++b) {
     Cut& cut = cuts_[b];
     if (!before(b)) return {};
-    if (half_.defined() && cut.first < cut.last) part(half_, cut.first, cut.last).copy_(part(values_, cut.first, cut.last));
-    for (Apart& apart : cut.apart) {
-      apart.parameter.copy_(apart.flat_parameter);
-      if (mode == Mode::training) apart.gradient.zero_();
-    }
+    bring_in(cut, mode);
     // Each block has a graph of its own, so that its gradient is done before that of the block in front of it begins.
     if (mode == Mode::training && b > 0) x = x.detach().requires_grad_(true);
     at::Tensor y = model_.blocks[b]->forward(x, mode);
+    for (Apart& apart : cut.apart)
+      if (!apart.gradient.defined()) apart.flat_values.copy_(apart.values);  // statistics have moved
     if (mode == Mode::training) {
       cut.input = x;
       cut.output = y;
@@ -84,6 +86,15 @@ at::Tensor DeviceModel::forward(const at::Tensor& inputs, Mode mode, const std::
     x = std::move(y);
   }
   return x.detach();
+}
+
+/// What is computed with elsewhere than in values().
+void DeviceModel::bring_in(Cut& cut, Mode mode) {
+  if (half_.defined() && cut.first < cut.last) part(half_, cut.first, cut.last).copy_(part(values_, cut.first, cut.last));
+  for (Apart& apart : cut.apart) {
+    apart.values.copy_(apart.flat_values);
+    if (mode == Mode::training && apart.gradient.defined()) apart.gradient.zero_();
+  }
 }
 
 at::Tensor DeviceModel::score(const at::Tensor& logits, const at::Tensor& targets, bool wants_gradient) {
@@ -110,7 +121,8 @@ void DeviceModel::backward(at::Tensor gradient, const std::function<void(std::si
     if (b > 0) gradient = cut.input.grad();
     cut.input.reset();
     cut.output.reset();
-    for (Apart& apart : cut.apart) apart.flat_gradient.copy_(apart.gradient);
+    for (Apart& apart : cut.apart)
+      if (apart.gradient.defined()) apart.flat_gradient.copy_(apart.gradient);
     if (half_.defined() && cut.first < cut.last) part(gradient_, cut.first, cut.last).add_(part(half_gradient_, cut.first, cut.last));
     after(b);
   }

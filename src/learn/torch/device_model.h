@@ -50,6 +50,10 @@ class DeviceModel {
   void backward(at::Tensor gradient, const std::function<void(std::size_t)>& after);
   /// Two doubles on the device.
   [[nodiscard]] const at::Tensor& sums() const { return sums_; }
+  /// One more: of the parameters in a flat tensor.
+  [[nodiscard]] at::Tensor squared_norm(const at::Tensor& flat) const {
+    return at::linalg_vector_norm(part(flat, 0, shape().parameters), 2, c10::nullopt, /*keepdim=*/false, at::kDouble).square();
+  }
   /// However a step has ended: no graph is left.
   void forget();
 
@@ -60,8 +64,8 @@ class DeviceModel {
   };
   /// What begins in the flat buffers where the device's kernels cannot read is computed with in a place of its own.
   struct Apart {
-    at::Tensor parameter, gradient;            // where the kernels read and write
-    at::Tensor flat_parameter, flat_gradient;  // where the others expect it
+    at::Tensor values, gradient;            // where the kernels read and write; statistics have no gradient
+    at::Tensor flat_values, flat_gradient;  // where the others expect it
   };
   /// A block's own piece of the work.
   struct Cut {
@@ -74,6 +78,7 @@ class DeviceModel {
   };
   void bind();
   Bound bind(Cut& cut, const Tensor& tensor, at::IntArrayRef shape, bool half);
+  void bring_in(Cut& cut, Mode mode);
 
   Model model_;
   at::Device device_;

@@ -20,11 +20,12 @@ class DeviceWalk final : public Walk {
         all_(model.shape().values()),
         inlet_(lanes_, all_, model.device()),
         leaves_(pinned(all_, at::kFloat, model.device())),
-        score_(pinned(2, at::kDouble, model.device())) {
+        score_(pinned(4, at::kDouble, model.device())) {
     const auto guard = lanes_.on(Lane::compute);
-    for (at::Tensor* each : {&walker_, &start_, &last_way_, &newer_}) *each = at::zeros_like(model_.values());
+    for (at::Tensor* each : {&walker_, &start_, &last_way_, &newer_, &watched_}) *each = at::zeros_like(model_.values());
     momentum_ = at::zeros_like(part(walker_, 0, parameters_));
     sums_ = at::zeros({2}, at::TensorOptions(at::kDouble).device(model_.device()));
+    moved_ = at::zeros({1}, sums_.options());
     lanes_.settle();
   }
 
@@ -94,16 +95,27 @@ class DeviceWalk final : public Walk {
 
   StepResult way(std::span<float> out) override {
     check(out.size() == all_, "a way is as long as the model");
+    const bool direct = is_pinned(std::as_bytes(out));
     {
       const auto guard = lanes_.on(Lane::compute);
       at::sub_out(last_way_, walker_, start_);
-      leaves_.copy_(last_way_, /*non_blocking=*/true);
-      score_.copy_(sums_, /*non_blocking=*/true);
+      (direct ? as_tensor(out) : leaves_).copy_(last_way_, /*non_blocking=*/true);
+      score_.copy_(at::cat({sums_, model_.squared_norm(last_way_).unsqueeze(0), moved_}), /*non_blocking=*/true);
     }
     lanes_.settle();
-    std::copy_n(leaves_.data_ptr<float>(), all_, out.begin());
-    return per_sample(score_.data_ptr<double>(), taken_, shape_);
+    if (!direct) std::copy_n(leaves_.data_ptr<float>(), all_, out.begin());
+    StepResult result = per_sample(score_.data_ptr<double>(), taken_, shape_);
+    result.squared_norm = score_.data_ptr<double>()[2];
+    return result;
   }
+
+  void watch() override {
+    const auto guard = lanes_.on(Lane::compute);
+    moved_ = model_.squared_norm(newer_ - watched_).unsqueeze(0);
+    watched_.copy_(newer_);
+    used_.set(lanes_, Lane::compute);
+  }
+  [[nodiscard]] double moved() const override { return score_.data_ptr<double>()[3]; }
 
  private:
   /// Newer values are on the device.
@@ -111,6 +123,7 @@ class DeviceWalk final : public Walk {
     inlet_.wait();  // its room may be in use
     used_.hold_if_set(lanes_, Lane::in);
     inlet_.take(first, values, newer_);
+    if (is_pinned(std::as_bytes(values))) inlet_.wait();  // whose they are may take them back when we return
   }
 
   /// Parameters keep a part, and so does their momentum; statistics keep all.
@@ -133,9 +146,9 @@ class DeviceWalk final : public Walk {
   SampleShape shape_;
   std::uint64_t parameters_, all_;
   Inlet inlet_;
-  at::Tensor leaves_, score_;                     // pinned
-  at::Tensor walker_, start_, last_way_, newer_;  // flat, on the device
-  at::Tensor momentum_, sums_, output_;
+  at::Tensor leaves_, score_;                               // pinned
+  at::Tensor walker_, start_, last_way_, newer_, watched_;  // flat, on the device
+  at::Tensor momentum_, sums_, moved_, output_;
   Mark used_;                 // of newer_
   std::array<Mark, 2> done_;  // by step
   std::uint64_t steps_ = 0;   // of the round

@@ -1,0 +1,50 @@
+#include "learn/pins.h"
+
+#include <dlfcn.h>
+
+#include <map>
+#include <mutex>
+
+namespace motley::learn {
+namespace {
+
+// CUDA's runtime, if torch has brought it into this process. Its headers are not needed for two calls.
+using Register = int (*)(void*, std::size_t, unsigned);
+using Unregister = int (*)(void*);
+constexpr unsigned for_every_context = 1;  // cudaHostRegisterPortable
+
+template <class Call>
+Call find(const char* name) {
+  return reinterpret_cast<Call>(dlsym(RTLD_DEFAULT, name));
+}
+
+std::mutex mutex;                                // NOLINT(cert-err58-cpp): it does not throw
+std::map<const std::byte*, std::size_t> pinned;  // bytes, by where they begin
+
+}  // namespace
+
+void pin(std::span<std::byte> memory) {
+  static const auto call = find<Register>("cudaHostRegister");
+  if (call == nullptr || call(memory.data(), memory.size(), for_every_context) != 0) return;
+  const std::lock_guard lock(mutex);
+  pinned[memory.data()] = memory.size();
+}
+
+void unpin(std::span<std::byte> memory) {
+  static const auto call = find<Unregister>("cudaHostUnregister");
+  {
+    const std::lock_guard lock(mutex);
+    if (pinned.erase(memory.data()) == 0) return;
+  }
+  call(memory.data());
+}
+
+bool is_pinned(std::span<const std::byte> memory) {
+  const std::lock_guard lock(mutex);
+  auto after = pinned.upper_bound(memory.data());
+  if (after == pinned.begin()) return false;
+  --after;
+  return memory.data() + memory.size() <= after->first + after->second;
+}
+
+}  // namespace motley::learn
