@@ -37,6 +37,7 @@ namespace json = boost::json;
 
 constexpr double first_samples_per_second = 1000;  // of a GPU that was not measured yet
 constexpr std::uint64_t epoch_samples = 16'384;    // few enough to be kept on every GPU
+constexpr double fewest_updates = 8;               // of a run: a slow cluster is given the time for them
 
 /// So many of the global batch for each, by its part.
 std::vector<std::uint32_t> shares(const MixedOptions& options) {
@@ -56,7 +57,8 @@ std::string job_text(const MixedOptions& options, const std::vector<double>& spe
       "[data]\nkind = \"noise\"\nsamples = {}\nclasses = {}\npicture = [3, 32, 32]\n[optimizer]\nkind = \"sgd\"\nlr = 0.01\nmomentum = "
       "0.9\n"
       "[batch]\nglobal = {}\n[strategy]\nkind = \"bsp\"\n[cluster.link]\nbandwidth = \"20GB/s\"\nlatency_s = 0.00002\n",
-      options.seconds, options.model, options.precision, small ? "width = 1\n" : "", epoch_samples, 100, options.global_batch);
+      std::max(options.seconds, fewest_updates * options.global_batch / std::accumulate(speeds.begin(), speeds.end(), 0.0)), options.model,
+      options.precision, small ? "width = 1\n" : "", epoch_samples, 100, options.global_batch);
   for (std::size_t i = 0; i < options.partitions.size(); ++i) {
     text += fmt::format("[[cluster.node]]\nname = \"part-{}\"\nsamples_per_second = {:.6g}\n", i + 1, speeds[i]);
     if (!options.emulated) text += fmt::format("device = \"cuda:0\"\ngpu_percent = {}\n", options.partitions[i]);
@@ -171,7 +173,7 @@ double steady_speed(const fs::path& trace) {
     samples += static_cast<double>(event->first);
     counted.emplace_back(seconds(event->at), samples);
   }
-  constexpr std::size_t fewest = 8;  // in a window that says anything
+  constexpr std::size_t fewest = 3;  // in a window that says anything
   if (counted.empty()) return 0;
   const auto& [to, after] = counted.back();
   const auto half =

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <numeric>
 
 #include "app/job.h"
 #include "app/sha256.h"
@@ -20,6 +21,18 @@ template <class Number>
 bool read_number(std::string_view text, Number& out) {
   const auto [stop, failure] = std::from_chars(text.data(), text.data() + text.size(), out);
   return failure == std::errc{} && stop == text.data() + text.size();
+}
+
+/// A few steps of a usual size: a GPU's libraries load and choose what they need when it is first used, and by the thread that uses it.
+void warm_up(store::GradientSource& source, std::uint64_t batch, std::uint64_t values) {
+  constexpr int steps = 3;
+  std::vector<float> model(values);
+  std::vector<float> gradient(values);
+  source.initialize(0, model);
+  std::vector<std::uint32_t> samples(batch);
+  std::iota(samples.begin(), samples.end(), 0U);
+  Still still;
+  for (int i = 0; i < steps; ++i) source.gradient(model, samples, gradient, still);
 }
 
 /// A learner whose threads inside one operation are set by whichever thread comes to own it.
@@ -124,7 +137,12 @@ Result<run::WorkerKit> prepare_worker(const std::string& job_text, const std::st
   kit.desk.shards = material->shards;
   kit.desk.seed = job->seed;
   kit.desk.cadence = training->cadence;
-  if (node.device == cluster::DeviceKind::cuda) kit.desk.grain = gpu_grain;
+  if (node.device == cluster::DeviceKind::cuda) {
+    kit.desk.grain = gpu_grain;
+    const auto share = static_cast<std::uint32_t>((job->global_batch + job->cluster.nodes.size() - 1) / job->cluster.nodes.size());
+    kit.desk.warm_up = [batch = std::clamp<std::uint64_t>(share, 1, material->epoch_samples),
+                        values = training->layout.values](store::GradientSource& source) { warm_up(source, batch, values); };
+  }
   if (emulated) kit.desk.emulated.emplace(job->cluster, NodeId{index}, job->seed);
   kit.cluster = job->cluster;
   if (emulated && !stranger) kit.node = NodeId{index};

@@ -239,6 +239,18 @@ Desk::~Desk() {
   *alive_ = false;
 }
 
+void Desk::warm_up(std::function<void()> then) {
+  thread_.post([this, then = std::move(then)] {
+    try {
+      if (kit_.warm_up) kit_.warm_up(*kit_.source);
+    } catch (const std::exception&) {  // what cannot be done cold cannot be done warm: the first step will tell
+    }
+    boost::asio::post(pump_, [alive = alive_, then] {
+      if (*alive) then();
+    });
+  });
+}
+
 void Desk::compute(const std::shared_ptr<Computation>& computation, const Clock& clock) {
   abandon();
   current_ = computation;
@@ -307,7 +319,11 @@ void Desk::work(const std::shared_ptr<Computation>& computation, const Clock& cl
     return;
   }
   DeskTime time{std::chrono::steady_clock::now() - since - stream.waited(), stream.stood()};
-  if (worth.samples > 0 && std::exchange(last_samples_, worth.samples) == worth.samples) {  // the first of a size takes longer than others
+  // The first of a size takes longer than others, as the device's library chooses how to compute it: that says nothing about its speed.
+  const std::uint64_t size = worth.samples / std::max<std::uint64_t>(order.local_steps, 1);
+  if (kit_.grain > 0 && size > 0 && sizes_.insert(size).second && sample_s_ > 0)
+    time.compute = std::min(time.compute, from_seconds(sample_s_ * static_cast<double>(worth.samples)));
+  if (worth.samples > 0 && std::exchange(last_samples_, worth.samples) == worth.samples) {
     constexpr double newest = 0.3;
     const double each = seconds(time.compute) / static_cast<double>(worth.samples);
     sample_s_ = sample_s_ > 0 ? (1 - newest) * sample_s_ + newest * each : each;

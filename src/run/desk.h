@@ -6,9 +6,11 @@
 #include <chrono>
 #include <condition_variable>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -79,6 +81,7 @@ struct DeskKit {
   store::Cadence cadence{};  // of an emulated device; empty: it has read everything when it begins, and made nothing until it ends
   store::Shards shards{};    // of the samples, when they are not anybody's
   std::uint32_t grain = 0;  // a device that is slow in small pieces: a step is done at once, of so many samples or a multiple; 0: it is not
+  std::function<void(store::GradientSource&)> warm_up{};  // what the device should have done once before anybody counts on its speed
 };
 
 /// How a step's time was spent.
@@ -112,6 +115,9 @@ class Desk {
   /// Contributions are changes of the model, not gradients.
   [[nodiscard]] bool local_steps() const { return kit_.replica.local_steps; }
 
+  /// Calls `then` on the pump when the device has warmed up, if it needs to.
+  void warm_up(std::function<void()> then);
+
   /// Instead of what is on it now. `clock` is that of training, for emulated devices.
   void compute(const std::shared_ptr<Computation>& computation, const Clock& clock);
   void abandon();
@@ -135,6 +141,7 @@ class Desk {
   std::optional<WorkerId> computed_for_;  // who we were at the last step
   std::uint64_t last_samples_ = 0;        // of the last step
   double sample_s_ = 0;                   // what a sample has taken lately; for devices with a grain
+  std::set<std::uint64_t> sizes_;         // of batches that it has computed; the same
   std::shared_ptr<Computation> current_;  // the pump's view
   std::mutex mutex_;
   std::condition_variable cancelled_;

@@ -133,7 +133,9 @@ void WorkerProcess::prepared(Result<WorkerKit> kit, const wire::Briefing& briefi
   }
   if (link_) life_->chief->reshape(link_->shape(0));
   life_->server_addresses = briefing.servers;
-  reach_servers();
+  desk_->warm_up([this, life = lives_] {
+    if (!ended_ && life == lives_) reach_servers();
+  });
 }
 
 void WorkerProcess::reach_servers() {
