@@ -23,16 +23,15 @@ bool read_number(std::string_view text, Number& out) {
   return failure == std::errc{} && stop == text.data() + text.size();
 }
 
-/// A few steps of a usual size: a GPU's libraries load and choose what they need when it is first used, and by the thread that uses it.
-void warm_up(store::GradientSource& source, std::uint64_t batch, std::uint64_t values) {
-  constexpr int steps = 3;
+/// A step of this size: a GPU's libraries load and choose what they need when it is first used, each time for one size, and for the thread
+/// that uses it.
+void meet(store::GradientSource& source, std::uint64_t size, std::uint64_t values) {
   std::vector<float> model(values);
   std::vector<float> gradient(values);
-  source.initialize(0, model);
-  std::vector<std::uint32_t> samples(batch);
+  std::vector<std::uint32_t> samples(size);
   std::iota(samples.begin(), samples.end(), 0U);
   Still still;
-  for (int i = 0; i < steps; ++i) source.gradient(model, samples, gradient, still);
+  source.gradient(model, samples, gradient, still);
 }
 
 /// A learner whose threads inside one operation are set by whichever thread comes to own it.
@@ -139,9 +138,9 @@ Result<run::WorkerKit> prepare_worker(const std::string& job_text, const std::st
   kit.desk.cadence = training->cadence;
   if (node.device == cluster::DeviceKind::cuda) {
     kit.desk.grain = gpu_grain;
-    const auto share = static_cast<std::uint32_t>((job->global_batch + job->cluster.nodes.size() - 1) / job->cluster.nodes.size());
-    kit.desk.warm_up = [batch = std::clamp<std::uint64_t>(share, 1, material->epoch_samples),
-                        values = training->layout.values](store::GradientSource& source) { warm_up(source, batch, values); };
+    kit.desk.usual = static_cast<std::uint32_t>((job->global_batch + job->cluster.nodes.size() - 1) / job->cluster.nodes.size());
+    kit.desk.meet = [samples = material->epoch_samples, values = training->layout.values](
+                        store::GradientSource& source, std::uint64_t size) { meet(source, std::min(size, samples), values); };
   }
   if (emulated) kit.desk.emulated.emplace(job->cluster, NodeId{index}, job->seed);
   kit.cluster = job->cluster;

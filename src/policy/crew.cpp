@@ -13,7 +13,7 @@ constexpr std::uint32_t unlimited = std::numeric_limits<std::uint32_t>::max();
 }  // namespace
 
 void Crew::join(std::span<const Newcomer> newcomers) {
-  for (const auto& [worker, most_samples, grain] : newcomers) {
+  for (const auto& [worker, most_samples, grain, near] : newcomers) {
     roster_.join(worker);
     if (limits_.size() <= worker.value) {
       limits_.resize(worker.value + 1, unlimited);

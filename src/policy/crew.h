@@ -14,6 +14,7 @@ struct Newcomer {
   WorkerId worker;
   std::uint32_t most_samples = 0;  // of one step, by its memory; 0: no limit
   std::uint32_t grain = 1;         // its steps are best of a multiple of so many samples
+  bool near = false;               // what it pushes and pulls is read where it lies: fewer bits would only cost time
 };
 
 class Crew {

@@ -276,7 +276,9 @@ Result<Strategy> make_strategy(const StrategySpec& spec, const Setting& setting)
   if (const auto faults = knob_faults(spec); !faults.empty())
     return bad_input(
         fmt::format("strategy \"{}\": {}: found {}, expected {}", spec.kind, faults[0].knob, faults[0].found, faults[0].expected));
-  return Strategy(row->build({spec, setting}));
+  Mechanisms mechanisms = row->build({spec, setting});
+  mechanisms.bits_wished = spec.knobs.bits.has_value();
+  return Strategy(std::move(mechanisms));
 }
 
 }  // namespace motley::policy

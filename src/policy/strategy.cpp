@@ -26,6 +26,7 @@ void Strategy::joined(Instant now, std::span<const Newcomer> newcomers, Decision
     workers.push_back(newcomer.worker);
     monitor_.joined(newcomer.worker);
     m_.travel->joined(newcomer.worker);
+    if (newcomer.near) near_.insert(newcomer.worker);
   }
   for (const WorkerId worker : workers) roster_.join(worker);
   m_.load->joined(newcomers);
@@ -36,6 +37,7 @@ void Strategy::left(Instant now, WorkerId worker, Decisions& out) {
   roster_.leave(worker);
   m_.load->left(worker);
   m_.travel->left(worker);
+  near_.erase(worker);
   m_.gate->left(now, worker, out);
 }
 
@@ -87,17 +89,20 @@ void Strategy::updated(Version version, const Standing& now) {
   m_.gate->overlap(delay());
 }
 
+/// What does not travel needs no fewer bits, unless somebody wants to see them.
+Bits Strategy::bits(WorkerId worker) const { return near_.contains(worker) && !m_.bits_wished ? Bits{} : m_.travel->bits(worker); }
+
 double Strategy::exposed_s(WorkerId worker) const {
-  const Bits bits = m_.travel->bits(worker);
-  const double on_the_way = monitor_.push_s(worker, bits.push) + monitor_.pull_s(worker, bits.pull);
+  const Bits travels = bits(worker);
+  const double on_the_way = monitor_.push_s(worker, travels.push) + monitor_.pull_s(worker, travels.pull);
   return delay() == 0 ? on_the_way : std::max(0.0, on_the_way - m_.load->step_s());
 }
 
 double Strategy::longest_travel_s() const {
   double longest = 0;
   for (const WorkerId worker : roster_.workers()) {
-    const Bits bits = m_.travel->bits(worker);
-    longest = std::max(longest, monitor_.push_s(worker, bits.push) + monitor_.pull_s(worker, bits.pull));
+    const Bits travels = bits(worker);
+    longest = std::max(longest, monitor_.push_s(worker, travels.push) + monitor_.pull_s(worker, travels.pull));
   }
   return longest;
 }
@@ -110,7 +115,7 @@ double Strategy::correction() const {
 
 Plan Strategy::plan(WorkerId worker) const {
   const std::uint32_t steps = m_.load->steps(worker);
-  return {m_.load->batch(worker) * steps, steps, m_.travel->bits(worker), m_.load->box(worker), m_.load->rate_scale()};
+  return {m_.load->batch(worker) * steps, steps, bits(worker), m_.load->box(worker), m_.load->rate_scale()};
 }
 
 double Strategy::rho(WorkerId worker) const {
@@ -122,7 +127,7 @@ std::uint32_t Strategy::pull_class(WorkerId worker) const {
   constexpr std::uint32_t beyond_bits = 64;
   constexpr std::uint32_t most_companies = 64;
   if (const auto company = m_.gate->company(worker); company && *company < most_companies)
-    return *company * beyond_bits + m_.travel->bits(worker).pull;
+    return *company * beyond_bits + bits(worker).pull;
   return most_companies * beyond_bits + worker.value;
 }
 
@@ -130,8 +135,8 @@ std::uint32_t Strategy::pull_class(WorkerId worker) const {
 Duration Strategy::expected(WorkerId worker, std::uint32_t samples) const {
   const SpeedFit& speed = monitor_.speed(worker);
   if (speed.observations() == 0) return {};
-  const Bits bits = m_.travel->bits(worker);
-  return from_seconds(speed.fit().at(samples) + monitor_.push_s(worker, bits.push) + monitor_.pull_s(worker, bits.pull));
+  const Bits travels = bits(worker);
+  return from_seconds(speed.fit().at(samples) + monitor_.push_s(worker, travels.push) + monitor_.pull_s(worker, travels.pull));
 }
 
 // Several streams of updates -----------------------------------------------------------------------------------------------------------

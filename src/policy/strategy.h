@@ -3,6 +3,7 @@
 #pragma once
 #include <cstdint>
 #include <memory>
+#include <set>
 #include <span>
 #include <vector>
 
@@ -29,6 +30,7 @@ struct Mechanisms {
   double correction = 0;              // of local models by what comes late: see store/local_model.h
   bool variate = false;               // the same
   Traffic traffic;
+  bool bits_wished = false;  // by the user: they count for everyone
 };
 
 /// What a worker is told for its next step, before the ledger has its say.
@@ -90,6 +92,7 @@ class Strategy {
   [[nodiscard]] std::uint32_t pull_class(WorkerId worker) const;
 
  private:
+  [[nodiscard]] Bits bits(WorkerId worker) const;
   [[nodiscard]] double exposed_s(WorkerId worker) const;
   void learn_from_cancelled(const Decisions& out);
   [[nodiscard]] Duration expected(WorkerId worker, std::uint32_t samples) const;
@@ -100,6 +103,7 @@ class Strategy {
   Monitor monitor_;
   std::uint64_t updates_ = 0;
   Roster roster_;
+  std::set<WorkerId> near_;
   std::uint64_t since_plan_ = 0;  // contributions
   double mean_square_ = 0;        // of a gradient's values, moving; 0: nothing seen yet
   struct Last {                   // update: means over its members by their weights

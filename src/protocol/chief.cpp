@@ -85,7 +85,7 @@ policy::Newcomer Chief::welcome(Instant now, std::uint32_t connection, const wir
   empty_since_.reset();
   out.emplace_back(Send{guest(connection), wire::Welcome{worker, hello.attempt}});
   out.emplace_back(Joined{worker, hello.node});
-  return {worker, hello.most_samples, std::max(hello.grain, 1U)};
+  return {worker, hello.most_samples, std::max(hello.grain, 1U), hello.near};
 }
 
 void Chief::start(Instant now, ChiefActions& out) {

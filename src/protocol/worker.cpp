@@ -24,7 +24,7 @@ void Worker::say_hello(Instant now, WorkerActions& out) {
   id_.reset();
   state_ = Outside{};
   orders_.clear();
-  send_to_chief(now, wire::Hello{options_.node, ++attempt_, options_.most_samples, options_.seat, options_.grain}, out);
+  send_to_chief(now, wire::Hello{options_.node, ++attempt_, options_.most_samples, options_.seat, options_.grain, options_.near}, out);
 }
 
 void Worker::arrived(Instant now, const wire::Message& message, WorkerActions& out) {

@@ -24,6 +24,7 @@ struct WorkerOptions {
   std::uint32_t most_samples = 0;       // that one step may have; 0: no limit
   std::uint32_t seat = wire::no_seat;   // of the node in the job's list of nodes
   std::uint32_t grain = 1;              // see wire::Hello
+  bool near = false;                    // the same
 };
 
 // What a worker hears --------------------------------------------------------------------------------------------------------------

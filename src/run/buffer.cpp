@@ -74,6 +74,8 @@ Pool& pool() {
 
 }  // namespace
 
+bool lends(std::size_t values) { return values * sizeof(float) >= large && transport::lendable().wanted(); }
+
 Buffer::Buffer(std::size_t values) : count_(values) {
   const std::size_t bytes = values * sizeof(float);
   void* memory = bytes >= large ? pool().take(bytes) : std::malloc(bytes > 0 ? bytes : 1);

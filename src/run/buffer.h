@@ -47,6 +47,9 @@ class Buffer {
   std::vector<transport::Loan> loans_;
 };
 
+/// Whether a buffer of so many values is worth lending.
+[[nodiscard]] bool lends(std::size_t values);
+
 using SharedBuffer = std::shared_ptr<Buffer>;
 inline SharedBuffer make_buffer(std::size_t values) { return std::make_shared<Buffer>(values); }
 

@@ -176,8 +176,8 @@ class Desk::ByClock final : public store::Pace {
 /// One piece, of as many samples as fit into the time by what they took lately.
 class Desk::AtOnceInTime final : public store::Pace {
  public:
-  AtOnceInTime(Computation& computation, std::uint32_t grain, double sample_s)
-      : computation_(computation), grain_(grain), sample_s_(sample_s) {}
+  AtOnceInTime(Desk& desk, Computation& computation)
+      : desk_(desk), computation_(computation), grain_(desk.kit_.grain), sample_s_(desk.sample_s_) {}
 
   Piece next(std::uint64_t done, std::uint64_t left) override {
     Piece piece{left, true};
@@ -187,10 +187,12 @@ class Desk::AtOnceInTime final : public store::Pace {
       if (room < left) piece.samples = std::clamp<std::uint64_t>(room / grain_ * grain_, std::min<std::uint64_t>(grain_, left), left);
     }
     computation_.samples = done + piece.samples;
+    desk_.met_ += desk_.meet(piece.samples);
     return piece;
   }
 
  private:
+  Desk& desk_;
   Computation& computation_;
   std::uint32_t grain_;
   double sample_s_;
@@ -242,13 +244,21 @@ Desk::~Desk() {
 void Desk::warm_up(std::function<void()> then) {
   thread_.post([this, then = std::move(then)] {
     try {
-      if (kit_.warm_up) kit_.warm_up(*kit_.source);
+      static_cast<void>(meet(kit_.usual));
     } catch (const std::exception&) {  // what cannot be done cold cannot be done warm: the first step will tell
     }
     boost::asio::post(pump_, [alive = alive_, then] {
       if (*alive) then();
     });
   });
+}
+
+/// How long that took; nothing, if it knows batches of this size.
+Duration Desk::meet(std::uint64_t size) {
+  if (!kit_.meet || size == 0 || !sizes_.insert(size).second) return {};
+  const auto since = std::chrono::steady_clock::now();
+  kit_.meet(*kit_.source, size);
+  return std::chrono::steady_clock::now() - since;
 }
 
 void Desk::compute(const std::shared_ptr<Computation>& computation, const Clock& clock) {
@@ -280,12 +290,13 @@ store::Worth Desk::contribute(Computation& computation, const Lease& lease, Stre
   const std::vector<std::uint32_t>& samples = epochs_.samples_of(lease);
   if (!replica_.local_steps()) {
     ByClock by_clock(computation, stream);
-    AtOnceInTime in_time(computation, kit_.grain, sample_s_);
+    AtOnceInTime in_time(*this, computation);
     store::AtOnce at_once;
     store::Pace& pace = stint ? at_once : kit_.grain > 0 ? static_cast<store::Pace&>(in_time) : by_clock;
     return replica_.contribute(*kit_.source, {values, samples}, computation.out->floats(), stream, pace);
   }
   if (std::exchange(computed_for_, order.worker) != order.worker) replica_.start_over();
+  met_ += meet(samples.size() / order.local_steps);
   Newer news(*this, computation, stint, clock);
   const store::Round round{
       values,           order.version,   samples, order.local_steps, order.rate, order.parameters == order.step, order.missing < order.step,
@@ -306,6 +317,7 @@ void Desk::work(const std::shared_ptr<Computation>& computation, const Clock& cl
   }
   Stream stream(*this, computation, stint, clock);
   store::Worth worth;
+  met_ = {};
   try {
     worth = contribute(*computation, lease, stream, stint, clock);
   } catch (const std::exception& failure) {  // the border to torch's exceptions in a real cluster
@@ -318,12 +330,8 @@ void Desk::work(const std::shared_ptr<Computation>& computation, const Clock& cl
     replica_.start_over();  // its way leads nowhere
     return;
   }
-  DeskTime time{std::chrono::steady_clock::now() - since - stream.waited(), stream.stood()};
-  // The first of a size takes longer than others, as the device's library chooses how to compute it: that says nothing about its speed.
-  const std::uint64_t size = worth.samples / std::max<std::uint64_t>(order.local_steps, 1);
-  if (kit_.grain > 0 && size > 0 && sizes_.insert(size).second && sample_s_ > 0)
-    time.compute = std::min(time.compute, from_seconds(sample_s_ * static_cast<double>(worth.samples)));
-  if (worth.samples > 0 && std::exchange(last_samples_, worth.samples) == worth.samples) {
+  DeskTime time{std::chrono::steady_clock::now() - since - stream.waited() - met_, stream.stood()};
+  if (worth.samples > 0) {
     constexpr double newest = 0.3;
     const double each = seconds(time.compute) / static_cast<double>(worth.samples);
     sample_s_ = sample_s_ > 0 ? (1 - newest) * sample_s_ + newest * each : each;

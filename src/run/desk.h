@@ -81,7 +81,9 @@ struct DeskKit {
   store::Cadence cadence{};  // of an emulated device; empty: it has read everything when it begins, and made nothing until it ends
   store::Shards shards{};    // of the samples, when they are not anybody's
   std::uint32_t grain = 0;  // a device that is slow in small pieces: a step is done at once, of so many samples or a multiple; 0: it is not
-  std::function<void(store::GradientSource&)> warm_up{};  // what the device should have done once before anybody counts on its speed
+  /// Has the device compute a batch of this size for nothing, before anybody counts on its speed; null: it is as fast the first time.
+  std::function<void(store::GradientSource&, std::uint64_t)> meet{};
+  std::uint32_t usual = 0;  // samples of a step to begin with
 };
 
 /// How a step's time was spent.
@@ -132,6 +134,7 @@ class Desk {
   store::Worth contribute(Computation& computation, const Lease& lease, Stream& stream, const std::optional<cluster::Device::Stint>& stint,
                           const Clock& clock);
   void work(const std::shared_ptr<Computation>& computation, const Clock& clock);
+  Duration meet(std::uint64_t size);
 
   boost::asio::io_context& pump_;
   DeskKit kit_;
@@ -139,9 +142,9 @@ class Desk {
   store::Replica replica_;
   store::Epochs epochs_;
   std::optional<WorkerId> computed_for_;  // who we were at the last step
-  std::uint64_t last_samples_ = 0;        // of the last step
   double sample_s_ = 0;                   // what a sample has taken lately; for devices with a grain
-  std::set<std::uint64_t> sizes_;         // of batches that it has computed; the same
+  std::set<std::uint64_t> sizes_;         // of batches that the device has met
+  Duration met_{};                        // what meeting them took in this step
   std::shared_ptr<Computation> current_;  // the pump's view
   std::mutex mutex_;
   std::condition_variable cancelled_;

@@ -73,7 +73,7 @@ void await_asleep(pid_t thread) {
 class DeskTest : public testing::Test, private DeskOwner {
  protected:
   void make(LinearTurns turns = {}, std::optional<cluster::Device> emulated = std::nullopt, store::Cadence cadence = {},
-            std::uint32_t grain = 0) {
+            std::uint32_t grain = 0, std::function<void(store::GradientSource&, std::uint64_t)> meet = nullptr) {
     desk.emplace(io,
                  DeskKit{std::make_unique<LinearSource>(std::move(turns)),
                          replica_options(),
@@ -83,7 +83,9 @@ class DeskTest : public testing::Test, private DeskOwner {
                          std::move(emulated),
                          std::move(cadence),
                          {},
-                         grain},
+                         grain,
+                         std::move(meet),
+                         /*usual=*/6},
                  static_cast<DeskOwner&>(*this));
   }
 
@@ -357,9 +359,23 @@ TEST_F(DeskTest, ADeviceWithAGrainDoesInOnePieceWhatItHasTimeFor) {
     run_until(io, [&] { return steps.size() == step + 1; });
   }
   EXPECT_EQ(worths[0].samples, 8U) << "it does not know yet how long a sample takes";
-  EXPECT_EQ(worths[1].samples, 8U) << "the first step of a size tells nothing";
-  EXPECT_EQ(worths[2].samples, 4U) << "a grain at least";
+  EXPECT_EQ(worths[1].samples, 4U) << "a grain at least";
+  EXPECT_EQ(worths[2].samples, 4U);
   EXPECT_EQ(worths[3].samples, 8U) << "there is time for all of them";
+}
+
+TEST_F(DeskTest, ADeviceMeetsEachSizeOnceBeforeItsSpeedCounts) {
+  std::vector<std::uint64_t> met;
+  make({}, std::nullopt, {}, 4, [&](store::GradientSource&, std::uint64_t size) { met.push_back(size); });
+  bool warm = false;
+  desk->warm_up([&] { warm = true; });
+  run_until(io, [&] { return warm; });
+  EXPECT_EQ(met, (std::vector<std::uint64_t>{6})) << "the usual size";
+  for (std::uint64_t step = 0; step < 4; ++step) {
+    lay_all(*begin(step, step < 3 ? Duration{} : Duration{1}));
+    run_until(io, [&] { return steps.size() == step + 1; });
+  }
+  EXPECT_EQ(met, (std::vector<std::uint64_t>{6, 8, 4}));
 }
 
 }  // namespace

@@ -110,7 +110,7 @@ void ShardHost::commit(const wire::Apply& update) {
   decode_waiting();
   const bool foreseen = foresight_.right(update);
   prepared_ = foreseen ? std::exchange(expected_, std::nullopt) : std::nullopt;
-  store_thread_.post([store = store_, update, foreseen, parts = std::move(parts)] {
+  store_thread_.post([store = store_, update, foreseen, parts = std::move(parts), snapshot = prepared_] {  // which it writes to
     if (foreseen)
       store->commit(weighted(update.parts, parts));
     else
@@ -129,6 +129,7 @@ std::vector<store::WeightedPart> ShardHost::weighted(const std::vector<wire::Par
 /// What may come after this one.
 void ShardHost::foresee(const wire::Apply& update) {
   expected_.reset();
+  complete_.clear();
   if (!foresight_.made(update)) return;
   expected_ = Prepared{{update.version.next(), last_rho_}, make_buffer(layout_.values)};
   store_thread_.post([store = store_, update, rho = last_rho_, flat = expected_->flat] {
@@ -139,11 +140,30 @@ void ShardHost::foresee(const wire::Apply& update) {
 /// Of the update that is expected, this slice may be here from everybody now.
 void ShardHost::prepare(const wire::Push& push) {
   if (!foresight_.arrived(push.worker, push.step, push.slice)) return;
+  complete_.push_back(push.slice);
+  if (!preparing_) prepare_waiting();
+}
+
+/// Slices that become complete while others are being prepared gather, and are then prepared side by side.
+void ShardHost::prepare_waiting() {
+  if (complete_.empty()) return;
   std::vector<SharedBuffer> buffers;
-  for (const wire::Part& part : foresight_.parts()) buffers.push_back(contributions_.at({part.worker, part.step}));
+  for (const wire::Part& part : foresight_.parts()) {
+    const auto found = contributions_.find({part.worker, part.step});
+    if (found == contributions_.end()) return complete_.clear();  // it was lost: nothing like this will come
+    buffers.push_back(found->second);
+  }
+  preparing_ = true;
   decode_waiting();
-  store_thread_.post([store = store_, parts = foresight_.parts(), buffers = std::move(buffers), flat = expected_->flat,
-                      slice = push.slice] { store->prepare(weighted(parts, buffers), slice); });
+  store_thread_.post([this, alive = alive_, store = store_, parts = foresight_.parts(), buffers = std::move(buffers),
+                      flat = expected_->flat, slices = std::exchange(complete_, {})] {
+    store->prepare(weighted(parts, buffers), slices);
+    boost::asio::post(pump_, [this, alive] {
+      if (!*alive) return;
+      preparing_ = false;
+      prepare_waiting();
+    });
+  });
 }
 
 void ShardHost::compare(const protocol::Compare& which) {

@@ -121,6 +121,7 @@ class ShardHost {
                                                                  const std::vector<SharedBuffer>& buffers);
   void foresee(const wire::Apply& update);
   void prepare(const wire::Push& push);
+  void prepare_waiting();
   void compare(const protocol::Compare& which);
   void decode(Coded coded);
   void decode_waiting();
@@ -146,6 +147,8 @@ class ShardHost {
     SnapshotKey key;
     SharedBuffer flat;
   };
+  std::vector<SliceId> complete_;     // of what is foreseen: here from everybody, the next to be prepared, together
+  bool preparing_ = false;            // the ones before them
   std::optional<Prepared> expected_;  // the snapshot that goes with what is foreseen
   std::optional<Prepared> prepared_;  // the one that went with the last update
   std::vector<Coded> coded_;          // came while others were being decoded: the next to be, together

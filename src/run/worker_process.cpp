@@ -169,6 +169,8 @@ void WorkerProcess::begin() {
   worker.seat = kit_->seat;
   worker.most_samples = kit_->most_samples;
   worker.grain = std::max(desk_->grain(), 1U);
+  worker.near = lends(desk_->layout().values);
+  for (std::uint32_t s = 0; s < life_->servers.size(); ++s) worker.near = worker.near && to_server(s)->lends();
   for (const store::Slice& slice : desk_->layout().slices) worker.servers_of_slices.push_back(slice.server);
   worker.heartbeat = kit_->cluster.heartbeat;
   worker.patience = from_seconds(60);  // nothing is lost on a connection that stands; a chief may wait long for its quorum

@@ -104,36 +104,39 @@ void ShardStore::foresee(const Update& expected, double rho, std::span<float> sn
   if (expected.kind == UpdateKind::gradient) ahead_->optimizer.begin_update();
 }
 
-void ShardStore::prepare(std::span<const WeightedPart> parts, SliceId slice) {
-  const auto found = std::lower_bound(ids_.begin(), ids_.end(), slice);
-  check(ahead_ && found != ids_.end() && *found == slice, "what is prepared is expected, and held here");
-  prepare(parts, static_cast<std::size_t>(found - ids_.begin()));
+void ShardStore::prepare(std::span<const WeightedPart> parts, std::span<const SliceId> slices) {
+  check(ahead_.has_value(), "what is prepared is expected");
+  std::vector<Run> pieces;  // of all of them, so that the whole team has something to do
+  for (const SliceId id : slices) {
+    const auto found = std::lower_bound(ids_.begin(), ids_.end(), id);
+    check(found != ids_.end() && *found == id, "what is prepared is held here");
+    const auto slice = static_cast<std::size_t>(found - ids_.begin());
+    if (ahead_->prepared[slice]) continue;
+    ahead_->prepared[slice] = true;
+    const Run& all = slices_[slice];
+    for (std::size_t skipped = 0; skipped < all.count; skipped += piece_values)
+      pieces.push_back({all.flat + skipped, all.local + skipped, std::min(piece_values, all.count - skipped), all.kind});
+  }
+  means_.team->each(pieces.size(), [&](std::size_t piece) { prepare(parts, pieces[piece]); });
 }
 
-void ShardStore::prepare(std::span<const WeightedPart> parts, std::size_t slice) {
+void ShardStore::prepare(std::span<const WeightedPart> parts, const Run& run) {
   Ahead& ahead = *ahead_;
-  if (ahead.prepared[slice]) return;
-  ahead.prepared[slice] = true;
-  const Run& all = slices_[slice];
   const double rate = ahead.update.kind == UpdateKind::gradient ? ahead.update.rate : rate_;
-  means_.team->each((all.count + piece_values - 1) / piece_values, [&](std::size_t piece) {
-    const std::size_t skipped = piece * piece_values;
-    const Run run{all.flat + skipped, all.local + skipped, std::min(piece_values, all.count - skipped), all.kind};
-    const std::span<float> values = std::span(ahead.values).subspan(run.local, run.count);
-    const std::span<float> out = ahead.snapshot.subspan(run.flat, run.count);
-    std::copy_n(values_.data() + run.local, run.count, values.data());
-    if (run.kind == SliceKind::parameter) ahead.optimizer.follow(optimizer_, run.local, run.count);
-    apply(ahead.update, parts, run, ahead.values, ahead.optimizer);
-    if (run.kind == SliceKind::parameter)
-      ahead.optimizer.look_ahead(values, ahead.rho, rate, out, run.local);
-    else
-      std::copy(values.begin(), values.end(), out.begin());
-  });
+  const std::span<float> values = std::span(ahead.values).subspan(run.local, run.count);
+  const std::span<float> out = ahead.snapshot.subspan(run.flat, run.count);
+  std::copy_n(values_.data() + run.local, run.count, values.data());
+  if (run.kind == SliceKind::parameter) ahead.optimizer.follow(optimizer_, run.local, run.count);
+  apply(ahead.update, parts, run, ahead.values, ahead.optimizer);
+  if (run.kind == SliceKind::parameter)
+    ahead.optimizer.look_ahead(values, ahead.rho, rate, out, run.local);
+  else
+    std::copy(values.begin(), values.end(), out.begin());
 }
 
 void ShardStore::commit(std::span<const WeightedPart> parts) {
   check(ahead_.has_value(), "what is committed was expected");
-  for (std::size_t slice = 0; slice < slices_.size(); ++slice) prepare(parts, slice);
+  prepare(parts, ids_);
   std::swap(values_, ahead_->values);
   std::swap(optimizer_, ahead_->optimizer);
   if (ahead_->update.kind == UpdateKind::gradient) rate_ = ahead_->update.rate;

@@ -65,8 +65,8 @@ class ShardStore {
   /// An update is expected, though not certain: whatever was expected before is forgotten. Until commit() nothing that others see changes.
   /// Not for updates apart or compensated ones. `snapshot` is what snapshot(rho) would write after it; valid until the next foresee().
   void foresee(const Update& expected, double rho, std::span<float> snapshot);
-  /// This slice of the expected parts is there: what the update makes of it is made now, beside what counts.
-  void prepare(std::span<const WeightedPart> parts, SliceId slice);
+  /// These slices of the expected parts are there: what the update makes of them is made now, beside what counts.
+  void prepare(std::span<const WeightedPart> parts, std::span<const SliceId> slices);
   /// What was expected has come: as apply(), for what is left of it.
   void commit(std::span<const WeightedPart> parts);
 
@@ -109,7 +109,7 @@ class ShardStore {
   [[nodiscard]] std::size_t pieces() const { return (values_.size() + piece_values - 1) / piece_values; }
   void apply(const Update& update, std::span<const WeightedPart> parts, const Run& run, std::span<float> values,
              Optimizer& optimizer) const;
-  void prepare(std::span<const WeightedPart> parts, std::size_t slice);
+  void prepare(std::span<const WeightedPart> parts, const Run& run);
   void copy_out(const Run& run, std::span<float> flat_out) const;
 
   Means means_;

@@ -138,14 +138,15 @@ TEST_P(Threads, WhatIsPreparedBeforeItIsCertainLeavesTheSameBits) {
       Floats nowhere(values);
       const WeightedPart other{wrong, 1};
       shard.foresee({UpdateKind::gradient, 0.7, 0.1, 1}, 0.3, nowhere);  // in vain
-      shard.prepare({&other, 1}, own[0]);
+      shard.prepare({&other, 1}, std::span(own).first(1));
       if (t == 1) {  // so that something else must come
         shard.apply(update, parts);
         shard.snapshot(0.9, snapshot);
         continue;
       }
       shard.foresee(update, 0.9, snapshot);
-      for (std::size_t s = 0; s < own.size(); s += 2) shard.prepare(parts, own[own.size() - 1 - s]);
+      shard.prepare(parts, std::span(own).last(1));
+      shard.prepare(parts, std::span(own).last(own.size() / 2));  // one of them again
       shard.commit(parts);
     }
     for (ShardStore& shard : plain.shards) shard.apply(update, parts);

@@ -53,6 +53,7 @@ class BulkLane {
   /// The peer hears the end. After detach().
   virtual void close() = 0;
 
+  [[nodiscard]] virtual bool lends() const { return false; }
   /// Payloads of parcels that were taken from the owner and are not yet written.
   [[nodiscard]] virtual std::size_t writing_bytes() const = 0;
 };

@@ -47,6 +47,7 @@ class Shaped final : public Wrapped, private Rider {
   void resume() override;
   void close(const std::string& reason) override;
   void abandon(const std::string& reason) override;
+  [[nodiscard]] bool lends() const override { return !shape_->up && shape_->in.empty() && inner().lends(); }
   [[nodiscard]] Queued queued() const override;
 
  private:

@@ -40,6 +40,7 @@ class SharedBulk final : public BulkLane, public std::enable_shared_from_this<Sh
   void wake() override;
   void detach() override;
   void close() override { close_quietly(stream_); }
+  [[nodiscard]] bool lends() const override { return true; }
   [[nodiscard]] std::size_t writing_bytes() const override;
 
  private:

@@ -34,6 +34,7 @@ class StreamConnection final : public Connection, private ControlLane::Owner, pr
   void resume() override;
   void close(const std::string& reason) override;
   void abandon(const std::string& reason) override;
+  [[nodiscard]] bool lends() const override { return bulk_->lends(); }
   [[nodiscard]] const std::string& peer() const override { return peer_; }
   [[nodiscard]] Queued queued() const override;
 

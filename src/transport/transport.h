@@ -63,6 +63,8 @@ class Connection {
   /// The same without ceremony, as a dying process would: what is half sent stays half sent.
   virtual void abandon(const std::string& reason) = 0;
 
+  /// What may be lent is read where it lies, both ways.
+  [[nodiscard]] virtual bool lends() const { return false; }
   /// "127.0.0.1:40123", "unix:/run/m.sock". For reports.
   [[nodiscard]] virtual const std::string& peer() const = 0;
   [[nodiscard]] virtual Queued queued() const = 0;

@@ -31,6 +31,7 @@ struct Hello {
   std::uint32_t most_samples{};  // that one step may have, by the device's memory; 0: no limit
   std::uint32_t seat = no_seat;  // place of the node in the job's list of nodes: those who start together get their ids in this order
   std::uint32_t grain = 1;       // samples: its steps are best of a multiple of so many
+  bool near{};                   // what it pushes and pulls is read where it lies
 };
 /// It begins to compute this step. For whoever watches: nothing is decided by it.
 struct Began {
@@ -345,7 +346,7 @@ BOOST_DESCRIBE_STRUCT(Serve, (), (server, address, round_trip))
 BOOST_DESCRIBE_STRUCT(Placed, (), (head_starts))
 BOOST_DESCRIBE_STRUCT(Carried, (), (server, version, slice, holding))
 BOOST_DESCRIBE_STRUCT(CarriedAll, (), (version, pieces, optimizer_updates, rate))
-BOOST_DESCRIBE_STRUCT(Hello, (), (node, attempt, most_samples, seat, grain))
+BOOST_DESCRIBE_STRUCT(Hello, (), (node, attempt, most_samples, seat, grain, near))
 BOOST_DESCRIBE_STRUCT(Contributed, (),
                       (worker, step, base, samples, local_steps, loss_sum, squared_norm, finite, compute, pull, residual, most_samples,
                        moved, stood))
