@@ -51,14 +51,16 @@ std::vector<std::uint32_t> shares(const MixedOptions& options) {
 /// A job over these devices that trains on noise.
 std::string job_text(const MixedOptions& options, const std::vector<double>& speeds) {
   const bool small = options.emulated;  // what is emulated still computes its gradients here
+  const double sum = std::accumulate(speeds.begin(), speeds.end(), 0.0);
+  const double seconds = std::max(options.seconds, fewest_updates * options.global_batch / sum);
+  const double epochs = 1.1 * seconds * sum / static_cast<double>(epoch_samples);  // as long as a training that nobody can end in time
   std::string text = fmt::format(
-      "[job]\nname = \"mixed\"\nmax_epochs = 1000000.0\nmax_seconds = {:.6g}\nevaluate_every = 1000000.0\n[model]\nkind = "
+      "[job]\nname = \"mixed\"\nmax_epochs = {:.6g}\nmax_seconds = {:.6g}\nevaluate_every = 1000000.0\n[model]\nkind = "
       "\"{}\"\nprecision = \"{}\"\n{}"
       "[data]\nkind = \"noise\"\nsamples = {}\nclasses = {}\npicture = [3, 32, 32]\n[optimizer]\nkind = \"sgd\"\nlr = 0.01\nmomentum = "
       "0.9\n"
       "[batch]\nglobal = {}\n[strategy]\nkind = \"bsp\"\n[cluster.link]\nbandwidth = \"20GB/s\"\nlatency_s = 0.00002\n",
-      std::max(options.seconds, fewest_updates * options.global_batch / std::accumulate(speeds.begin(), speeds.end(), 0.0)), options.model,
-      options.precision, small ? "width = 1\n" : "", epoch_samples, 100, options.global_batch);
+      epochs, seconds, options.model, options.precision, small ? "width = 1\n" : "", epoch_samples, 100, options.global_batch);
   for (std::size_t i = 0; i < options.partitions.size(); ++i) {
     text += fmt::format("[[cluster.node]]\nname = \"part-{}\"\nsamples_per_second = {:.6g}\n", i + 1, speeds[i]);
     if (!options.emulated) text += fmt::format("device = \"cuda:0\"\ngpu_percent = {}\n", options.partitions[i]);

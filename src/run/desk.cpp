@@ -253,9 +253,12 @@ void Desk::warm_up(std::function<void()> then) {
   });
 }
 
-/// How long that took; nothing, if it knows batches of this size.
+/// A batch of this size is next: if the device does not know it, it is met first, for as long as nothing else tells how fast the device is.
+/// How long that took.
 Duration Desk::meet(std::uint64_t size) {
-  if (!kit_.meet || size == 0 || !sizes_.insert(size).second) return {};
+  met_one_ = kit_.meet && size > 0 && sizes_.insert(size).second;
+  if (!met_one_ || sample_s_ > 0) return {};
+  met_one_ = false;
   const auto since = std::chrono::steady_clock::now();
   kit_.meet(*kit_.source, size);
   return std::chrono::steady_clock::now() - since;
@@ -318,6 +321,7 @@ void Desk::work(const std::shared_ptr<Computation>& computation, const Clock& cl
   Stream stream(*this, computation, stint, clock);
   store::Worth worth;
   met_ = {};
+  met_one_ = false;
   try {
     worth = contribute(*computation, lease, stream, stint, clock);
   } catch (const std::exception& failure) {  // the border to torch's exceptions in a real cluster
@@ -331,7 +335,9 @@ void Desk::work(const std::shared_ptr<Computation>& computation, const Clock& cl
     return;
   }
   DeskTime time{std::chrono::steady_clock::now() - since - stream.waited() - met_, stream.stood()};
-  if (worth.samples > 0) {
+  if (met_one_) {  // how long the device's library took to choose says nothing about its speed
+    time.compute = std::min(time.compute, from_seconds(sample_s_ * static_cast<double>(worth.samples)));
+  } else if (worth.samples > 0) {
     constexpr double newest = 0.3;
     const double each = seconds(time.compute) / static_cast<double>(worth.samples);
     sample_s_ = sample_s_ > 0 ? (1 - newest) * sample_s_ + newest * each : each;

@@ -145,6 +145,7 @@ class Desk {
   double sample_s_ = 0;                   // what a sample has taken lately; for devices with a grain
   std::set<std::uint64_t> sizes_;         // of batches that the device has met
   Duration met_{};                        // what meeting them took in this step
+  bool met_one_ = false;                  // this step is itself the first of its size
   std::shared_ptr<Computation> current_;  // the pump's view
   std::mutex mutex_;
   std::condition_variable cancelled_;

@@ -375,7 +375,7 @@ TEST_F(DeskTest, ADeviceMeetsEachSizeOnceBeforeItsSpeedCounts) {
     lay_all(*begin(step, step < 3 ? Duration{} : Duration{1}));
     run_until(io, [&] { return steps.size() == step + 1; });
   }
-  EXPECT_EQ(met, (std::vector<std::uint64_t>{6, 8, 4}));
+  EXPECT_EQ(met, (std::vector<std::uint64_t>{6, 8})) << "from then on it is known how fast the device is";
 }
 
 }  // namespace

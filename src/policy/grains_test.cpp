@@ -1,0 +1,62 @@
+// Shares of devices that are best at multiples of so many samples.
+#include <gtest/gtest.h>
+
+#include <numeric>
+
+#include "base/rng.h"
+#include "policy/crew.h"
+
+namespace motley::policy {
+namespace {
+
+using Batches = std::vector<std::uint32_t>;
+
+/// Shares of devices of these speeds and grains.
+Batches shares(std::uint32_t total, const std::vector<double>& speeds, const Batches& grains, const Batches& limits = {}) {
+  Crew crew;
+  std::vector<Newcomer> all;
+  std::vector<cluster::Affine> devices;
+  for (std::uint32_t i = 0; i < speeds.size(); ++i) {
+    all.push_back({{i}, limits.empty() ? 0 : limits[i], grains[i]});
+    devices.push_back({0.002, 1 / (250 * speeds[i])});
+  }
+  crew.join(all);
+  return crew.shares(total, devices);
+}
+
+TEST(Grains, SharesAreWholeOnesAndStillTheGlobalBatch) {
+  EXPECT_EQ(shares(1024, {40, 30, 20, 10}, {8, 8, 8, 8}), (Batches{408, 304, 208, 104}));
+  Rng rng(3, "grains");
+  for (int round = 0; round < 200; ++round) {
+    std::vector<double> speeds;
+    for (int i = 0; i < 5; ++i) speeds.push_back(0.2 + rng.uniform());
+    const Batches found = shares(800, speeds, {16, 8, 8, 16, 8});
+    EXPECT_EQ(std::accumulate(found.begin(), found.end(), 0U), 800U);
+    for (std::size_t i = 0; i < found.size(); ++i) {
+      EXPECT_EQ(found[i] % 8, 0U);
+      EXPECT_GE(found[i], 8U);
+      const double fair = 800 * speeds[i] / std::accumulate(speeds.begin(), speeds.end(), 0.0);
+      EXPECT_NEAR(found[i], fair, 25) << round;
+    }
+  }
+}
+
+TEST(Grains, WhoHasNoneEvensOutWhatTheOthersLeave) {
+  const Batches found = shares(1000, {40, 1, 1}, {64, 1, 1});
+  EXPECT_EQ(found[0] % 64, 0U);
+  EXPECT_EQ(found[0] + found[1] + found[2], 1000U);
+  EXPECT_NEAR(found[1], found[2], 1);
+}
+
+TEST(Grains, GiveWayToMemoryAndToSmallBatches) {
+  const Batches tight = shares(100, {1, 1}, {64, 64}, {40, 80});
+  EXPECT_EQ(tight[0] + tight[1], 100U);
+  EXPECT_LE(tight[0], 40U);
+  EXPECT_LE(tight[1], 80U);
+  const Batches small = shares(10, {3, 1}, {8, 8});
+  EXPECT_EQ(small[0] + small[1], 10U);
+  EXPECT_GE(small[1], 1U);
+}
+
+}  // namespace
+}  // namespace motley::policy
