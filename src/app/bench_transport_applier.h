@@ -29,7 +29,7 @@ inline constexpr std::size_t piece_values = 4096;  // summed and applied while i
 /// et al., Take A Way, AsiaCCS 2020). So each array begins at its own place within a page; 0 is the optimizer's.
 class Flat {
  public:
-  Flat(float value, std::size_t place) : memory_(values + page_values), skipped_(place * 320 % page_values) {
+  Flat(float value, std::size_t place) : memory_(values + page_values, /*lends=*/true), skipped_(place * 320 % page_values) {
     std::fill(all().begin(), all().end(), value);
   }
   std::span<float> all() { return memory_.floats().subspan(skipped_, values); }

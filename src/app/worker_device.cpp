@@ -138,7 +138,9 @@ Result<run::WorkerKit> prepare_worker(const std::string& job_text, const std::st
   kit.desk.cadence = training->cadence;
   if (node.device == cluster::DeviceKind::cuda) {
     kit.desk.grain = gpu_grain;
-    kit.desk.usual = static_cast<std::uint32_t>((job->global_batch + job->cluster.nodes.size() - 1) / job->cluster.nodes.size());
+    const std::uint32_t most = training->most_samples[index];  // 0: no limit
+    const auto share = static_cast<std::uint32_t>(job->global_batch / job->cluster.nodes.size());
+    kit.desk.usual = std::max(1U, most > 0 ? std::min(share, most) : share);
     kit.desk.meet = [samples = material->epoch_samples, values = training->layout.values](
                         store::GradientSource& source, std::uint64_t size) { meet(source, std::min(size, samples), values); };
   }

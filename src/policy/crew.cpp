@@ -67,8 +67,9 @@ std::vector<std::uint32_t> Crew::whole_grains(std::uint32_t total, std::span<con
     std::size_t best = even.front();
     double best_end = left > 0 ? std::numeric_limits<double>::infinity() : -1;
     for (const std::size_t i : even) {
-      const double end = devices[i].at(left > 0 ? shares[i] + grain_of(i) : shares[i]);
-      if (left > 0 ? end < best_end && fits(i, std::uint64_t{shares[i]} + grain_of(i)) : end > best_end && shares[i] > 1) {
+      const auto more = static_cast<std::uint32_t>(std::clamp<std::int64_t>(left, 0, grain_of(i)));
+      const double end = devices[i].at(shares[i] + more);
+      if (left > 0 ? end < best_end && fits(i, std::uint64_t{shares[i]} + more) : end > best_end && shares[i] > 1) {
         best = i;
         best_end = end;
       }

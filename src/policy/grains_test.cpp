@@ -1,6 +1,7 @@
 // Shares of devices that are best at multiples of so many samples.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <numeric>
 
 #include "base/rng.h"
@@ -53,6 +54,9 @@ TEST(Grains, GiveWayToMemoryAndToSmallBatches) {
   EXPECT_EQ(tight[0] + tight[1], 100U);
   EXPECT_LE(tight[0], 40U);
   EXPECT_LE(tight[1], 80U);
+  const Batches full = shares(57, {1, 1, 1}, {8, 8, 8}, {20, 20, 20});
+  EXPECT_EQ(std::accumulate(full.begin(), full.end(), 0U), 57U) << "limits that are no multiples";
+  EXPECT_LE(*std::max_element(full.begin(), full.end()), 20U);
   const Batches small = shares(10, {3, 1}, {8, 8});
   EXPECT_EQ(small[0] + small[1], 10U);
   EXPECT_GE(small[1], 1U);

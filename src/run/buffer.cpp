@@ -20,28 +20,28 @@ constexpr std::size_t huge_page = std::size_t{2} << 20;  // bytes
 /// Memory of large buffers that are gone, a few of each size.
 class Pool {
  public:
-  void* take(std::size_t bytes) {
+  void* take(std::size_t bytes, bool lends) {
     {
       const std::lock_guard lock(mutex_);
-      for (auto& idle = idle_[bytes]; !idle.empty();) {
+      for (auto& idle = idle_[{bytes, lends}]; !idle.empty();) {
         void* memory = idle.back();
         idle.pop_back();
-        if (usable(memory)) return memory;
+        if (!lends || usable(memory)) return memory;
         free(memory);
       }
     }
-    if (void* shared = transport::lendable().take(bytes)) return shared;
+    if (void* shared = lends ? transport::lendable().take(bytes) : nullptr; shared != nullptr) return shared;
     const std::size_t whole = (bytes + huge_page - 1) / huge_page * huge_page;
     void* memory = std::aligned_alloc(huge_page, whole);
     if (memory == nullptr) throw std::bad_alloc();
     madvise(memory, whole, MADV_HUGEPAGE);  // fewer faults; where there are no such pages, nothing is lost
     return memory;
   }
-  void give(void* memory, std::size_t bytes) {
+  void give(void* memory, std::size_t bytes, bool lends) {
     {
       const std::lock_guard lock(mutex_);
-      auto& idle = idle_[bytes];
-      if (idle.size() < most_idle && usable(memory)) {
+      auto& idle = idle_[{bytes, lends}];
+      if (idle.size() < most_idle && (!lends || usable(memory))) {
         idle.push_back(memory);
         return;
       }
@@ -63,7 +63,7 @@ class Pool {
   }
 
   std::mutex mutex_;
-  std::map<std::size_t, std::vector<void*>> idle_;  // by bytes
+  std::map<std::pair<std::size_t, bool>, std::vector<void*>> idle_;  // by bytes and whether it may be lent
 };
 
 /// Outlives every buffer, also those that threads hold at the end.
@@ -76,9 +76,9 @@ Pool& pool() {
 
 bool lends(std::size_t values) { return values * sizeof(float) >= large && transport::lendable().wanted(); }
 
-Buffer::Buffer(std::size_t values) : count_(values) {
+Buffer::Buffer(std::size_t values, bool lends) : count_(values), lends_(lends) {
   const std::size_t bytes = values * sizeof(float);
-  void* memory = bytes >= large ? pool().take(bytes) : std::malloc(bytes > 0 ? bytes : 1);
+  void* memory = bytes >= large ? pool().take(bytes, lends) : std::malloc(bytes > 0 ? bytes : 1);
   if (memory == nullptr) throw std::bad_alloc();
   floats_ = static_cast<float*>(memory);
 }
@@ -87,7 +87,7 @@ Buffer::~Buffer() {
   if (borrowed_) return;
   const std::size_t bytes = count_ * sizeof(float);
   if (bytes >= large)
-    pool().give(floats_, bytes);
+    pool().give(floats_, bytes, lends_);
   else
     std::free(floats_);
 }

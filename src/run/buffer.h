@@ -13,8 +13,8 @@ namespace motley::run {
 
 class Buffer {
  public:
-  /// What it holds at first is anything.
-  explicit Buffer(std::size_t values);
+  /// What it holds at first is anything. `lends`: a large one lies where peers may read it, if there are any.
+  explicit Buffer(std::size_t values, bool lends = false);
   /// Of a peer: only read, until the last of `loans` is gone with this.
   Buffer(const float* first, std::size_t values) : floats_(const_cast<float*>(first)), count_(values), borrowed_(true) {}  // NOLINT
   ~Buffer();
@@ -43,6 +43,7 @@ class Buffer {
  private:
   float* floats_;
   std::size_t count_;
+  bool lends_ = false;
   bool borrowed_ = false;
   std::vector<transport::Loan> loans_;
 };
@@ -52,5 +53,7 @@ class Buffer {
 
 using SharedBuffer = std::shared_ptr<Buffer>;
 inline SharedBuffer make_buffer(std::size_t values) { return std::make_shared<Buffer>(values); }
+/// The same for what peers are to be sent.
+inline SharedBuffer make_lendable_buffer(std::size_t values) { return std::make_shared<Buffer>(values, /*lends=*/true); }
 
 }  // namespace motley::run

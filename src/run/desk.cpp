@@ -183,8 +183,8 @@ class Desk::AtOnceInTime final : public store::Pace {
     Piece piece{left, true};
     if (computation_.order.limit > Duration{0} && sample_s_ > 0) {
       const auto all = static_cast<std::uint64_t>(seconds(computation_.order.limit) / sample_s_);
-      const std::uint64_t room = all - std::min(all, done);
-      if (room < left) piece.samples = std::clamp<std::uint64_t>(room / grain_ * grain_, std::min<std::uint64_t>(grain_, left), left);
+      const std::uint64_t room = std::min(all - std::min(all, done), left);
+      piece.samples = std::clamp<std::uint64_t>(room / grain_ * grain_, std::min<std::uint64_t>(grain_, left), left);
     }
     computation_.samples = done + piece.samples;
     desk_.met_ += desk_.meet(piece.samples);
@@ -260,7 +260,10 @@ Duration Desk::meet(std::uint64_t size) {
   if (!met_one_ || sample_s_ > 0) return {};
   met_one_ = false;
   const auto since = std::chrono::steady_clock::now();
-  kit_.meet(*kit_.source, size);
+  try {
+    kit_.meet(*kit_.source, size);
+  } catch (const store::OutOfMemory&) {  // the step itself is cut to fit
+  }
   return std::chrono::steady_clock::now() - since;
 }
 

@@ -28,7 +28,8 @@ bool Foresight::arrived(WorkerId worker, Step step, SliceId slice) {
   if (part == parts_.end()) return false;
   auto& here = here_[static_cast<std::size_t>(part - parts_.begin())];
   const auto before = std::find_if(last_->parts.begin(), last_->parts.end(), [&](const wire::Part& p) { return p.worker == worker; });
-  if (part->step == before->step && step != before->step) part->step = step;  // the first slice says which one is next
+  if (step == before->step) return false;             // of what was applied already, once more
+  if (part->step == before->step) part->step = step;  // the first slice says which one is next
   if (step != part->step || here[slice.value]) return false;
   here[slice.value] = true;
   return --missing_[slice.value] == 0;

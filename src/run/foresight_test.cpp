@@ -36,6 +36,8 @@ TEST(Foresight, ExpectsNothingOfOneWorkerAloneNorWhenThingsChange) {
   EXPECT_TRUE(foresight.made(update(4, {0.6, 0.4})));
   EXPECT_FALSE(foresight.arrived(WorkerId{2}, Step{5}, SliceId{0})) << "a stranger";
   EXPECT_FALSE(foresight.arrived(WorkerId{0}, Step{4}, SliceId{0})) << "what was applied already";
+  EXPECT_FALSE(foresight.arrived(WorkerId{1}, Step{5}, SliceId{0})) << "and does not count for what is next";
+  EXPECT_TRUE(foresight.arrived(WorkerId{0}, Step{5}, SliceId{0}));
 }
 
 TEST(Foresight, IsWrongWhenAPartIsLost) {

@@ -131,7 +131,7 @@ void ShardHost::foresee(const wire::Apply& update) {
   expected_.reset();
   complete_.clear();
   if (!foresight_.made(update)) return;
-  expected_ = Prepared{{update.version.next(), last_rho_}, make_buffer(layout_.values)};
+  expected_ = Prepared{{update.version.next(), last_rho_}, make_lendable_buffer(layout_.values)};
   store_thread_.post([store = store_, update, rho = last_rho_, flat = expected_->flat] {
     store->foresee({update.kind, update.rate, update.momentum, update.share}, rho, flat->floats());
   });
@@ -200,7 +200,7 @@ void ShardHost::make_snapshot(const protocol::Snapshot& wanted, const SnapshotKe
   store_thread_.post(
       [this, alive = alive_, store = store_, shadows = shadows_, team = team_, wanted, key, server = server_, layout = layout_] {
         auto snapshot = std::make_shared<Snapshot>();
-        auto flat = make_buffer(layout.values);
+        auto flat = make_lendable_buffer(layout.values);
         if (wanted.bits == plain) {
           store->snapshot(wanted.rho, flat->floats());
         } else {

@@ -258,7 +258,7 @@ void WorkerProcess::compute(const protocol::Compute& order) {
   computation->order = order.order;
   computation->samples = order.order.lease.size();
   computation->values = found->second;
-  computation->out = make_buffer(desk_->layout().values);
+  computation->out = make_lendable_buffer(desk_->layout().values);
   computation->began = training_->now();
   forget_arrivals_before(found);
   life_->computing = computation;

@@ -110,7 +110,9 @@ void SharedBulk::hear(const Lent& lent) {
   if (filling_) return lose(peer_broken("the bulk lane lends a slice in the middle of another"));
   const auto found = mapped_.find(lent.segment);
   const std::size_t bytes = lent.slice.payload_bytes;
-  if (found == mapped_.end() || lent.offset > found->second->bytes().size() || bytes > found->second->bytes().size() - lent.offset)
+  constexpr std::size_t alignment = alignof(float);
+  if (found == mapped_.end() || lent.offset % alignment != 0 || lent.offset > found->second->bytes().size() ||
+      bytes > found->second->bytes().size() - lent.offset)
     return lose(
         peer_broken(fmt::format("the bulk lane lends {} bytes at {} of segment {}, which is not there", bytes, lent.offset, lent.segment)));
   const std::span<const std::byte> payload = found->second->bytes().subspan(lent.offset, bytes);

@@ -13,6 +13,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <fstream>
+#include <mutex>
 #include <string>
 #include <string_view>
 
@@ -49,7 +50,10 @@ Result<wire::Bytes> this_place() {
 
 /// UCX complains on standard output, which is for our own answers; its errors come back as values all the same.
 void hush() {
-  if (std::getenv("UCX_LOG_LEVEL") == nullptr) static_cast<void>(ucs_global_opts_set_value("LOG_LEVEL", "fatal"));
+  static std::once_flag once;
+  std::call_once(once, [] {
+    if (std::getenv("UCX_LOG_LEVEL") == nullptr) static_cast<void>(ucs_global_opts_set_value("LOG_LEVEL", "fatal"));
+  });
 }
 
 /// UCX's door to one kind of memory, and the component that it came from.
