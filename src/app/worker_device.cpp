@@ -125,7 +125,7 @@ Result<run::WorkerKit> prepare_worker(const std::string& job_text, const std::st
     auto on_gpu = learn::make_learner(job->model, material->data, {.cuda = true, .index = node.device_index});
     if (!on_gpu) return Error{on_gpu.error()};
     training->learning = std::make_unique<Learning>(std::move(*on_gpu));
-    transport::watch_memory({learn::pin, learn::unpin});
+    transport::watch_memory({[gpu = node.device_index](std::span<std::byte> memory) { learn::pin(memory, gpu); }, learn::unpin});
   }
 
   run::WorkerKit kit;

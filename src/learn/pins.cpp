@@ -11,6 +11,8 @@ namespace {
 // CUDA's runtime, if torch has brought it into this process. Its headers are not needed for two calls.
 using Register = int (*)(void*, std::size_t, unsigned);
 using Unregister = int (*)(void*);
+using Choose = int (*)(int);
+using LastError = int (*)();
 constexpr unsigned for_every_context = 1;  // cudaHostRegisterPortable
 
 template <class Call>
@@ -23,9 +25,15 @@ std::map<const std::byte*, std::size_t> pinned;  // bytes, by where they begin
 
 }  // namespace
 
-void pin(std::span<std::byte> memory) {
+void pin(std::span<std::byte> memory, int gpu) {
+  static const auto choose = find<Choose>("cudaSetDevice");
   static const auto call = find<Register>("cudaHostRegister");
-  if (call == nullptr || call(memory.data(), memory.size(), for_every_context) != 0) return;
+  static const auto forget_error = find<LastError>("cudaGetLastError");
+  if (choose == nullptr || call == nullptr || forget_error == nullptr) return;
+  if (choose(gpu) != 0 || call(memory.data(), memory.size(), for_every_context) != 0) {
+    static_cast<void>(forget_error());  // nobody else is to stumble over it
+    return;
+  }
   const std::lock_guard lock(mutex);
   pinned[memory.data()] = memory.size();
 }

@@ -5,8 +5,9 @@
 
 namespace motley::learn {
 
-/// Best effort: without a GPU, or when its driver refuses, nothing is pinned and copies take the longer way.
-void pin(std::span<std::byte> memory);
+/// For the GPU of this number, which the calling thread uses from then on. Best effort: without a GPU, or when its driver refuses, nothing
+/// is pinned and copies take the longer way.
+void pin(std::span<std::byte> memory, int gpu);
 /// Before the memory goes. What was not pinned needs no unpinning.
 void unpin(std::span<std::byte> memory);
 /// All of it, within one stretch that was pinned.

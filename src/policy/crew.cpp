@@ -44,6 +44,10 @@ std::vector<std::uint32_t> Crew::whole_grains(std::uint32_t total, std::span<con
   if (even.empty() || std::accumulate(shares.begin(), shares.end(), std::uint64_t{0}) != total) return shares;
   const auto grain_of = [&](std::size_t i) { return grain(workers()[i]); };
   const auto fits = [&](std::size_t i, std::uint64_t samples) { return samples <= limit(workers()[i]); };
+  // How much of `wanted` it may have at once: a grain, less where its memory ends.
+  const auto more_for = [&](std::size_t i, std::int64_t wanted) {
+    return std::clamp<std::int64_t>(std::min<std::int64_t>(wanted, std::int64_t{limit(workers()[i])} - shares[i]), 0, grain_of(i));
+  };
   std::int64_t left = total;
   for (const std::size_t i : even) {
     const std::uint32_t grains = std::max(1U, (shares[i] + grain_of(i) / 2) / grain_of(i));
@@ -67,16 +71,15 @@ std::vector<std::uint32_t> Crew::whole_grains(std::uint32_t total, std::span<con
     std::size_t best = even.front();
     double best_end = left > 0 ? std::numeric_limits<double>::infinity() : -1;
     for (const std::size_t i : even) {
-      const auto more = static_cast<std::uint32_t>(std::clamp<std::int64_t>(left, 0, grain_of(i)));
-      const double end = devices[i].at(shares[i] + more);
-      if (left > 0 ? end < best_end && fits(i, std::uint64_t{shares[i]} + more) : end > best_end && shares[i] > 1) {
+      const std::int64_t more = more_for(i, left);
+      const double end = devices[i].at(static_cast<double>(shares[i] + more));
+      if (left > 0 ? end < best_end && more > 0 : end > best_end && shares[i] > 1) {
         best = i;
         best_end = end;
       }
     }
     if (!std::isfinite(best_end) || best_end < 0) return shares;  // nobody can: as near as it comes
-    const std::int64_t least = -std::int64_t{std::min(grain_of(best), shares[best] - 1)};
-    const std::int64_t change = std::clamp<std::int64_t>(left, least, grain_of(best));
+    const std::int64_t change = left > 0 ? more_for(best, left) : std::max(left, -std::int64_t{std::min(grain_of(best), shares[best] - 1)});
     shares[best] = static_cast<std::uint32_t>(shares[best] + change);
     left -= change;
   }
