@@ -3,9 +3,7 @@
 // it is here from all of them, and the update's word finds the work done. A wrong guess costs the work and nothing else. Pure.
 #pragma once
 #include <cstdint>
-#include <map>
 #include <optional>
-#include <utility>
 #include <vector>
 
 #include "base/ids.h"

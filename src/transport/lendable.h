@@ -31,7 +31,7 @@ class Lendable {
   void want() { wanted_ = true; }
   [[nodiscard]] bool wanted() const { return wanted_; }
 
-  /// Exactly so many bytes, at the beginning of a page. Null before want(), and where no memory can be shared: then nothing is tried again.
+  /// Exactly so many bytes, at the beginning of a page. Null before want(), and where no memory can be shared: then until the next want().
   void* take(std::size_t bytes);
   /// Whether this block came from take().
   [[nodiscard]] bool owns(const void* first) const;
