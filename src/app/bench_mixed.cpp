@@ -38,13 +38,16 @@ namespace json = boost::json;
 constexpr double first_samples_per_second = 1000;  // of a GPU that was not measured yet
 constexpr std::uint64_t epoch_samples = 16'384;    // few enough to be kept on every GPU
 constexpr double fewest_updates = 8;               // of a run: a slow cluster is given the time for them
+constexpr std::uint32_t alone_on_cpu = 16;         // samples of a step
+constexpr double learning_rate = 1e-5;             // so the model stays as it is, and what strategies look at: noise cannot be learned
 
-/// So many of the global batch for each, by its part.
+/// So many of the global batch for each, by its part; of a CPU a few.
 std::vector<std::uint32_t> shares(const MixedOptions& options) {
   const double all = std::accumulate(options.partitions.begin(), options.partitions.end(), 0.0);
   std::vector<std::uint32_t> batches;
   for (const int part : options.partitions)
     batches.push_back(std::max(1U, static_cast<std::uint32_t>(std::lround(options.global_batch * part / all))));
+  batches.resize(batches.size() + options.cpus.size(), alone_on_cpu);
   return batches;
 }
 
@@ -57,13 +60,17 @@ std::string job_text(const MixedOptions& options, const std::vector<double>& spe
   std::string text = fmt::format(
       "[job]\nname = \"mixed\"\nmax_epochs = {:.6g}\nmax_seconds = {:.6g}\nevaluate_every = 1000000.0\n[model]\nkind = "
       "\"{}\"\nprecision = \"{}\"\n{}"
-      "[data]\nkind = \"noise\"\nsamples = {}\nclasses = {}\npicture = [3, 32, 32]\n[optimizer]\nkind = \"sgd\"\nlr = 0.01\nmomentum = "
+      "[data]\nkind = \"noise\"\nsamples = {}\nclasses = {}\npicture = [3, 32, 32]\n[optimizer]\nkind = \"sgd\"\nlr = {}\nmomentum = "
       "0.9\n"
       "[batch]\nglobal = {}\n[strategy]\nkind = \"bsp\"\n[cluster.link]\nbandwidth = \"20GB/s\"\nlatency_s = 0.00002\n",
-      epochs, seconds, options.model, options.precision, small ? "width = 1\n" : "", epoch_samples, 100, options.global_batch);
-  for (std::size_t i = 0; i < options.partitions.size(); ++i) {
+      epochs, seconds, options.model, options.precision, small ? "width = 1\n" : "", epoch_samples, 100, learning_rate,
+      options.global_batch);
+  for (std::size_t i = 0; i < speeds.size(); ++i) {
     text += fmt::format("[[cluster.node]]\nname = \"part-{}\"\nsamples_per_second = {:.6g}\n", i + 1, speeds[i]);
-    if (!options.emulated) text += fmt::format("device = \"cuda:0\"\ngpu_percent = {}\n", options.partitions[i]);
+    if (i >= options.partitions.size())
+      text += fmt::format("device = \"cpu:{}\"\n", options.cpus[i - options.partitions.size()]);
+    else if (!options.emulated)
+      text += fmt::format("device = \"cuda:0\"\ngpu_percent = {}\n", options.partitions[i]);
   }
   return text;
 }
@@ -124,8 +131,10 @@ Result<std::vector<double>> measure_alone(const MixedOptions& options, const fs:
     run::ChildOptions child;
     child.command = {
         this_program(), "bench", "alone", job.string(), "--node", fmt::format("part-{}", i + 1), "--batch", std::to_string(batches[i])};
-    child.environment = {{"OMP_NUM_THREADS", "1"}, {"OPENBLAS_NUM_THREADS", "1"}};
-    if (gpu != nullptr)
+    const bool on_cpu = i >= options.partitions.size();
+    const std::string threads = std::to_string(on_cpu ? options.cpus[i - options.partitions.size()] : 1);
+    child.environment = {{"OMP_NUM_THREADS", threads}, {"OPENBLAS_NUM_THREADS", threads}};
+    if (gpu != nullptr && !on_cpu)
       for (auto& variable : gpu->environment(options.partitions[i])) child.environment.push_back(std::move(variable));
     const auto heard = [&, i](const std::string& line) {
       std::pair<double, double> now;
@@ -218,6 +227,8 @@ Result<json::object> measure_together(const std::string& text, const std::string
 Result<json::object> bench_mixed(const MixedOptions& asked) {
   MixedOptions options = asked;
   if (learn::gpus() == 0) options.emulated = true;
+  if (options.emulated && !options.cpus.empty())
+    return bad_input("bench mixed: --cpus: found CPU workers beside emulated devices, expected a GPU for them to stand beside");
   const auto folder = TemporaryFolder::make("motley-bench", "the runs of bench mixed");
   if (!folder) return folder.error();
   std::unique_ptr<GpuShares> gpu;
@@ -230,7 +241,7 @@ Result<json::object> bench_mixed(const MixedOptions& asked) {
 
   std::vector<double> speeds(options.partitions.begin(), options.partitions.end());
   if (!options.emulated) {
-    const std::vector<double> unknown(speeds.size(), first_samples_per_second);
+    const std::vector<double> unknown(options.partitions.size() + options.cpus.size(), first_samples_per_second);
     const auto asked_for = write_job(folder->path(), "asked.toml", job_text(options, unknown));
     if (!asked_for) return asked_for.error();
     const auto resolved = resolve_job(asked_for->string(), options.overrides, std::nullopt, std::nullopt);
@@ -254,6 +265,7 @@ Result<json::object> bench_mixed(const MixedOptions& asked) {
     rows.push_back(std::move(row));
   }
   return json::object{{"partitions", json::array(options.partitions.begin(), options.partitions.end())},
+                      {"cpus", json::array(options.cpus.begin(), options.cpus.end())},
                       {"emulated", options.emulated},
                       {"model", options.model},
                       {"precision", options.precision},

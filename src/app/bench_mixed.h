@@ -12,6 +12,7 @@ namespace motley::app {
 
 struct MixedOptions {
   std::vector<int> partitions{40, 30, 20, 10};  // percent of the GPU each; where there is none, an emulated device's samples a second
+  std::vector<int> cpus;                        // beside them: threads of each
   std::string model = "resnet18";
   std::string precision = "bf16";
   std::vector<std::string> strategies{"bsp", "lb-bsp", "hps", "multistep", "adaptive", "grouped"};

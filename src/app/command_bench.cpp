@@ -42,6 +42,9 @@ void add_mixed(CLI::App& bench, int& exit_code) {
   command->add_option("--partitions", options.partitions, "percent of the GPU for each; without one, samples/s of emulated devices")
       ->delimiter(',')
       ->check(CLI::Range(1, 100));
+  command->add_option("--cpus", options.cpus, "beside the GPU's parts: threads of each CPU worker")
+      ->delimiter(',')
+      ->check(CLI::Range(1, 1024));
   command->add_option("--model", options.model, "kind of model")->capture_default_str();
   command->add_option("--precision", options.precision, "fp32, tf32 or bf16")->capture_default_str();
   command->add_option("--strategies", options.strategies, "which, with their knobs")->delimiter(',');

@@ -40,6 +40,21 @@ Job defaults(const std::filesystem::path& file) {
   return job;
 }
 
+/// Small enough to be sent by priority and applied one by one, large enough that what each costs its processors is little beside the way.
+std::uint64_t usual_slice_bytes(const cluster::Spec& cluster) {
+  constexpr double on_the_way_s = 50e-6;
+  constexpr std::uint64_t least = 64 << 10;
+  constexpr std::uint64_t least_of_gpus = 512 << 10;  // whose gradients are made faster than a network takes them
+  constexpr std::uint64_t most = 1 << 20;
+  std::uint64_t bytes = least;
+  for (const cluster::Node& node : cluster.nodes) {
+    const double fastest = std::max(node.link.up_bytes_per_second, node.link.down_bytes_per_second);
+    bytes = std::max({bytes, static_cast<std::uint64_t>(std::min(on_the_way_s * fastest, static_cast<double>(most))),
+                      node.device == cluster::DeviceKind::cuda ? least_of_gpus : least});
+  }
+  return bytes / sizeof(float) * sizeof(float);
+}
+
 }  // namespace
 
 void read_training(Reader section, Job& job) {
@@ -54,6 +69,7 @@ void read_training(Reader section, Job& job) {
 }
 
 void read_wire(Reader section, Job& job) {
+  if (!section.has("slice")) job.slice_bytes = usual_slice_bytes(job.cluster);
   section.bytes("slice", job.slice_bytes, between(4, 64 << 20), "the unit of sending and applying");
   if (job.slice_bytes % sizeof(float) != 0) section.complain("slice", "a multiple of 4 bytes (the size of one value)");
   section.choice<bool>("unit", job.cutting.whole_tensors, std::array<Named<bool>, 2>{{{"slice", false}, {"tensor", true}}});
@@ -93,8 +109,8 @@ Result<Job> read_document(const Value& document, const std::filesystem::path& fi
   read_model(root.section("model"), job);
   read_data(root.section("data"), job);
   read_optimizer(root.section("optimizer"), job);
-  read_wire(root.section("wire"), job);
   read_cluster(root.section("cluster"), job);
+  read_wire(root.section("wire"), job);
   read_batch(root.section("batch"), job);
   read_pipeline(root.section("pipeline"), job);
   read_strategy_section(root.section("strategy"), job.strategy);

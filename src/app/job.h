@@ -46,7 +46,7 @@ struct Job {
   policy::ScheduleSpec schedule;
   std::uint32_t global_batch = 128;
   policy::StrategySpec strategy;
-  std::uint64_t slice_bytes = 65536;  // [wire] slice
+  std::uint64_t slice_bytes = 65536;  // [wire] slice; when it is not said, by the links
   store::Cutting cutting;             // [wire] unit, order
   bool streams = false;               // [wire] stream: devices that are only described read and make slices block by block too
   PipelineSpec pipeline;

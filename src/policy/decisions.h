@@ -31,6 +31,7 @@ struct Contribution {
   double residual{};             // what rounding has kept back of the last one, as a part of it: |e| / |p|
   std::uint32_t most_samples{};  // its worker has found that one step cannot have more; 0: no news
   double moved{};                // squared norm of the update that made `base`, as its worker has seen it; 0: it has not
+  Instant at{};                  // when every server had it all
 };
 
 enum class Why : std::uint8_t {

@@ -29,6 +29,8 @@ class Load {
   virtual void left(WorkerId worker) = 0;
   /// This worker has found that one step cannot have more samples than this.
   virtual void restricted(WorkerId worker, std::uint32_t most_samples) = 0;
+  /// These make the next update, in the order in which they are summed.
+  virtual void applied(std::span<const Contribution> /*members*/) {}
   /// A global update was made: time to think again, for loads that do.
   virtual void updated(const Monitor& monitor, const Exposed& exposed) = 0;
   /// Samples for this worker's next step: at least 1, at most what it said that it can hold. O(log P).

@@ -9,22 +9,28 @@ namespace {
 constexpr std::uint32_t least_local_batch = 64;
 constexpr double least_evened = 0.6;  // of a local batch; between them lies whatever rounding to whole steps can leave
 constexpr double most_evened = 1.5;
-constexpr double most_owed = 32;  // samples
+constexpr double most_owed = 32;        // samples
+constexpr double catches_up = 0.25;     // of what it was late; what is planned now is walked after what is under way, so more would swing
+constexpr double most_caught_up = 0.2;  // of a round
 
 }  // namespace
 
 void LoadRounds::joined(std::span<const Newcomer> newcomers) {
   steps_apart_.joined(newcomers);
   crew_.join(newcomers);
-  plan_.clear();
-  owed_.clear();
+  begin_anew();
 }
 
 void LoadRounds::left(WorkerId worker) {
   steps_apart_.left(worker);
   crew_.leave(worker);
+  begin_anew();
+}
+
+void LoadRounds::begin_anew() {
   plan_.clear();
   owed_.clear();
+  late_.clear();
 }
 
 void LoadRounds::restricted(WorkerId worker, std::uint32_t most_samples) {
@@ -33,22 +39,48 @@ void LoadRounds::restricted(WorkerId worker, std::uint32_t most_samples) {
   plan_.clear();
 }
 
+void LoadRounds::applied(std::span<const Contribution> members) {
+  late_.clear();
+  const auto& workers = crew_.workers();
+  const auto of_worker = [](const Contribution& member, WorkerId worker) { return member.worker == worker; };
+  if (!std::equal(members.begin(), members.end(), workers.begin(), workers.end(), of_worker)) return;  // somebody has come or gone
+  double mean = 0;
+  for (const Contribution& member : members) mean += seconds(member.at) / static_cast<double>(members.size());
+  for (const Contribution& member : members) late_.push_back(seconds(member.at) - mean);
+}
+
+/// What this worker's next round is to take.
+double LoadRounds::time_for(std::size_t rank) const {
+  if (late_.empty()) return round_s_;
+  return round_s_ - std::clamp(catches_up * late_[rank], -most_caught_up * round_s_, most_caught_up * round_s_);
+}
+
+/// Samples of a local step. `share`: of a global batch, by speed.
+double LoadRounds::local_batch(WorkerId worker, double share) const {
+  const auto workers = crew_.workers().size();
+  const auto equal = static_cast<std::uint32_t>((global_batch_ + workers - 1) / workers);
+  const std::uint32_t usual = std::max({equal, std::min(least_local_batch, global_batch_ / 2), 1U});
+  return std::min<double>(crew_.grain(worker) > 1 ? std::max<double>(usual, share) : usual, crew_.limit(worker));
+}
+
 void LoadRounds::updated(const Monitor& monitor, const Exposed& exposed) {
   steps_apart_.updated(monitor, exposed);
   plan_.clear();
   const auto& workers = crew_.workers();
   if (interval_ <= 1 || workers.empty()) return;
   std::vector<cluster::Affine> times;
-  std::vector<double> batches;
-  double speeds = 0;
-  const auto equal = static_cast<std::uint32_t>((global_batch_ + workers.size() - 1) / workers.size());
-  const std::uint32_t local = std::max({equal, std::min(least_local_batch, global_batch_ / 2), 1U});
+  double lately = 0;  // samples a second of all of them
   for (const WorkerId worker : workers) {
     const SpeedFit& speed = monitor.speed(worker);
     if (speed.observations() == 0) return;
     times.push_back(speed.fit());
-    batches.push_back(std::min(local, crew_.limit(worker)));
-    speeds += batches.back() / times.back().at(batches.back());
+    lately += speed.samples_per_second();
+  }
+  std::vector<double> batches;
+  double speeds = 0;
+  for (std::size_t i = 0; i < workers.size(); ++i) {
+    batches.push_back(local_batch(workers[i], global_batch_ * monitor.speed(workers[i]).samples_per_second() / lately));
+    speeds += batches.back() / times[i].at(batches.back());
   }
   const double all = static_cast<double>(interval_) * global_batch_;
   mean_steps_ = 0;
@@ -63,7 +95,7 @@ void LoadRounds::updated(const Monitor& monitor, const Exposed& exposed) {
   double samples = 0;
   double squares = 0;
   for (std::size_t i = 0; i < workers.size(); ++i) {
-    const double even = (round_s_ / plan_[i].steps - times[i].fixed) / times[i].per_sample;
+    const double even = (time_for(i) / plan_[i].steps - times[i].fixed) / times[i].per_sample;
     const double least = plan_[i].steps == 1 ? 1 : least_evened * batches[i];  // a single step is as short as it must be
     const double batch = std::clamp(even, least, most_evened * batches[i]) + owed_[i] / plan_[i].steps;
     const std::uint32_t grain = crew_.grain(workers[i]);

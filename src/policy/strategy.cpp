@@ -153,6 +153,7 @@ double Strategy::gain() const { return m_.gate->streams() == 1 || m_.momentum >=
 
 void Strategy::weigh(const Apply& update, std::span<double> weights) {
   m_.rule->weigh(update.members, weights);
+  m_.load->applied(update.members);
   last_ = {};
   for (std::size_t i = 0; i < weights.size(); ++i) {
     const Contribution& member = update.members[i];

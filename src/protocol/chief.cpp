@@ -201,7 +201,8 @@ void Chief::complete_if_whole(Instant now, WorkerId worker, const Outstanding& o
                                     said.loss_sum / done,
                                     said.residual,
                                     said.most_samples,
-                                    said.moved};
+                                    said.moved,
+                                    now};
   const Lease rest = lease.cut(done);
   complete_.emplace(std::pair{worker, order.step}, Complete{std::move(lease), order.parameters});
   Duty& duty = duties_.at(worker);

@@ -15,6 +15,7 @@ namespace {
 
 constexpr std::size_t large = std::size_t{4} << 20;      // bytes; malloc keeps smaller ones by itself
 constexpr std::size_t most_idle = 4;                     // of a size: what a step takes and gives back
+constexpr std::size_t most_idle_lent = 16;               // of what peers have mapped, and pinned for their GPUs: a new one costs them more
 constexpr std::size_t huge_page = std::size_t{2} << 20;  // bytes
 
 /// Memory of large buffers that are gone, a few of each size.
@@ -41,7 +42,7 @@ class Pool {
     {
       const std::lock_guard lock(mutex_);
       auto& idle = idle_[{bytes, lends}];
-      if (idle.size() < most_idle && (!lends || usable(memory))) {
+      if (idle.size() < (lends ? most_idle_lent : most_idle) && (!lends || usable(memory))) {
         idle.push_back(memory);
         return;
       }

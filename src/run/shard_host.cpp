@@ -11,19 +11,11 @@
 namespace motley::run {
 namespace {
 
-constexpr std::uint8_t plain = 32;  // bits of a float as it lies in memory
-
 /// Of `asked` threads, or as many as help with so many values.
 std::shared_ptr<store::Team> make_team(std::size_t asked, const store::Layout& layout, std::span<const SliceId> slices) {
   std::size_t values = 0;
   for (const SliceId id : slices) values += layout[id].count;
   return std::make_shared<store::Team>(asked > 0 ? asked : store::useful_threads(values, std::thread::hardware_concurrency()));
-}
-
-std::unique_ptr<codec::Codec> codec_of(int bits) {
-  auto made = codec::make(bits);
-  check(made.ok(), "a strategy asks for bits that there is a codec for");
-  return std::move(*made);
 }
 
 }  // namespace
@@ -87,6 +79,8 @@ void ShardHost::carry_out(const protocol::ShardAction& action) {
                    [&](const protocol::Snapshot& s) {
                      snapshotting_ = s;
                      if (s.bits == plain) last_rho_ = s.rho;
+                     if (s.bits == plain && committing_) prepared_ = Prepared{{machine_.version(), s.rho}, begin_snapshot()};
+                     start_commit();
                      if (s.keep) store_thread_.post([store = store_, s] { store->keep({s.worker, s.step}, s.rho); });
                    },
                    [&](const protocol::Compare& c) { compare(c); },
@@ -98,6 +92,7 @@ void ShardHost::carry_out(const protocol::ShardAction& action) {
 // Numbers, on their thread ---------------------------------------------------------------------------------------------------------------
 
 void ShardHost::commit(const wire::Apply& update) {
+  start_commit();  // the one before it
   std::vector<SharedBuffer> parts;
   for (const wire::Part& part : update.parts) {
     const auto found = contributions_.find({part.worker, part.step});
@@ -107,16 +102,48 @@ void ShardHost::commit(const wire::Apply& update) {
     contributions_.erase(found);
   }
   snapshots_.clear();  // of an older version now
-  decode_waiting();
   const bool foreseen = foresight_.right(update);
   prepared_ = foreseen ? std::exchange(expected_, std::nullopt) : std::nullopt;
-  store_thread_.post([store = store_, update, foreseen, parts = std::move(parts), snapshot = prepared_] {  // which it writes to
-    if (foreseen)
-      store->commit(weighted(update.parts, parts));
-    else
-      store->apply({update.kind, update.rate, update.momentum, update.share, update.compensation}, weighted(update.parts, parts));
+  committing_ = Committing{update, std::move(parts), foreseen};
+  if (foreseen) return start_commit();
+  boost::asio::post(pump_, [this, alive = alive_] {
+    if (*alive) start_commit();
   });
-  foresee(update);
+}
+
+void ShardHost::start_commit() {
+  if (!committing_) return;
+  decode_waiting();
+  const Committing now = std::move(*std::exchange(committing_, std::nullopt));
+  store_thread_.post([this, alive = alive_, store = store_, now, prepared = prepared_] {
+    const auto told = [&](std::span<const SliceId> slices) {
+      if (!prepared || slices.empty()) return;
+      boost::asio::post(pump_, [this, alive, snapshot = prepared->snapshot, done = std::vector<SliceId>(slices.begin(), slices.end())] {
+        if (*alive) slices_done(snapshot, done);
+      });
+    };
+    const std::vector<store::WeightedPart> parts = weighted(now.update.parts, now.parts);
+    if (now.foreseen) return store->commit(parts, told);
+    store->apply({now.update.kind, now.update.rate, now.update.momentum, now.update.share, now.update.compensation}, parts,
+                 prepared ? prepared->key.rho : 0, prepared ? prepared->snapshot->flat->floats() : std::span<float>(), told);
+  });
+  foresee(now.update);
+}
+
+/// One that will be written to, slice by slice.
+ShardHost::SharedSnapshot ShardHost::begin_snapshot() const {
+  auto snapshot = std::make_shared<Snapshot>();
+  snapshot->flat = make_lendable_buffer(layout_.values);
+  snapshot->done.resize(layout_.slices.size());
+  return snapshot;
+}
+
+void ShardHost::slices_done(const SharedSnapshot& snapshot, const std::vector<SliceId>& slices) {
+  for (const SliceId id : slices) snapshot->done[id.value] = true;
+  std::vector<WorkerId> waiting;
+  for (const auto& [worker, pulls] : pulls_)
+    if (pulls.front().snapshot == snapshot) waiting.push_back(worker);
+  for (const WorkerId worker : waiting) send_ready(worker);
 }
 
 std::vector<store::WeightedPart> ShardHost::weighted(const std::vector<wire::Part>& parts, const std::vector<SharedBuffer>& buffers) {
@@ -131,20 +158,22 @@ void ShardHost::foresee(const wire::Apply& update) {
   expected_.reset();
   complete_.clear();
   if (!foresight_.made(update)) return;
-  expected_ = Prepared{{update.version.next(), last_rho_}, make_lendable_buffer(layout_.values)};
-  store_thread_.post([store = store_, update, rho = last_rho_, flat = expected_->flat] {
-    store->foresee({update.kind, update.rate, update.momentum, update.share}, rho, flat->floats());
+  expected_ = Prepared{{update.version.next(), last_rho_}, begin_snapshot()};
+  store_thread_.post([store = store_, update, rho = last_rho_, snapshot = expected_->snapshot] {
+    store->foresee({update.kind, update.rate, update.momentum, update.share}, rho, snapshot->flat->floats());
   });
 }
 
 /// Of the update that is expected, this slice may be here from everybody now.
 void ShardHost::prepare(const wire::Push& push) {
+  start_commit();  // what is pushed now is for what comes after it
   if (!foresight_.arrived(push.worker, push.step, push.slice)) return;
   complete_.push_back(push.slice);
   if (!preparing_) prepare_waiting();
 }
 
-/// Slices that become complete while others are being prepared gather, and are then prepared side by side.
+/// Slices that become complete while others are being prepared gather, and are then prepared side by side: those that workers need first,
+/// and not so many that the next would wait long.
 void ShardHost::prepare_waiting() {
   if (complete_.empty()) return;
   std::vector<SharedBuffer> buffers;
@@ -153,10 +182,17 @@ void ShardHost::prepare_waiting() {
     if (found == contributions_.end()) return complete_.clear();  // it was lost: nothing like this will come
     buffers.push_back(found->second);
   }
+  constexpr std::size_t at_once = std::size_t{1} << 21U;  // values
+  std::sort(complete_.begin(), complete_.end(), [&](SliceId a, SliceId b) { return layout_[a].priority < layout_[b].priority; });
+  std::size_t values = 0;
+  auto end = complete_.begin();
+  while (end != complete_.end() && values < at_once) values += layout_[*end++].count;
+  std::vector<SliceId> slices(complete_.begin(), end);
+  complete_.erase(complete_.begin(), end);
   preparing_ = true;
   decode_waiting();
   store_thread_.post([this, alive = alive_, store = store_, parts = foresight_.parts(), buffers = std::move(buffers),
-                      flat = expected_->flat, slices = std::exchange(complete_, {})] {
+                      snapshot = expected_->snapshot, slices = std::move(slices)] {
     store->prepare(weighted(parts, buffers), slices);
     boost::asio::post(pump_, [this, alive] {
       if (!*alive) return;
@@ -169,6 +205,7 @@ void ShardHost::prepare_waiting() {
 void ShardHost::compare(const protocol::Compare& which) {
   const auto found = contributions_.find({which.worker, which.step});
   check(found != contributions_.end(), "what is compared is here");
+  start_commit();
   decode_waiting();
   store_thread_.post([this, alive = alive_, store = store_, which, part = found->second] {
     const double along = store->along(std::as_const(*part).floats());
@@ -188,13 +225,7 @@ void ShardHost::make_snapshot(const protocol::Snapshot& wanted, const SnapshotKe
   if (!fresh && (entry->second.being_made || !entry->second.snapshot.expired())) return;
   entry->second = {};
   if (prepared_ && prepared_->key == key) {
-    auto snapshot = std::make_shared<Snapshot>();
-    snapshot->flat = prepared_->flat;
-    store_thread_.post([this, alive = alive_, key, snapshot = std::move(snapshot)] {  // where the update that it goes with is made
-      boost::asio::post(pump_, [this, alive, key, snapshot] {
-        if (*alive) snapshot_ready(key, snapshot);
-      });
-    });
+    entry->second = {false, prepared_->snapshot};
     return;
   }
   store_thread_.post(
@@ -233,6 +264,7 @@ void ShardHost::snapshot_ready(const SnapshotKey& key, const SharedSnapshot& sna
 }
 
 void ShardHost::export_now(const protocol::ExportNow& wanted) {
+  start_commit();
   store_thread_.post([this, alive = alive_, store = store_, wanted, values = layout_.values] {
     auto out = std::make_shared<Exported>();
     out->version = wanted.version;
@@ -265,128 +297,23 @@ void ShardHost::send_ready(WorkerId worker) {
   if (connection == attached_.end() || found == pulls_.end()) return;
   auto& pulls = found->second;
   while (!pulls.empty() && pulls.front().snapshot) {
-    const SharedSnapshot& snapshot = pulls.front().snapshot;
-    for (const wire::Pulled& slice : pulls.front().slices) {
+    const SharedSnapshot snapshot = pulls.front().snapshot;
+    std::vector<wire::Pulled>& slices = pulls.front().slices;
+    const auto waiting = std::stable_partition(slices.begin(), slices.end(), [&](const wire::Pulled& s) { return snapshot->has(s.slice); });
+    for (auto ready = slices.begin(); ready != waiting; ++ready) {
+      const wire::Pulled& slice = *ready;
       const std::span<const std::byte> payload = snapshot->payload(layout_, slice.slice);
       under_way_[next_ticket_] = {snapshot, connection->second};
       connection->second->send(transport::Parcel{slice, payload, layout_[slice.slice].priority, next_ticket_++, /*lend=*/true});
       bytes_pulled_ += payload.size();
     }
+    slices.erase(slices.begin(), waiting);
+    if (!slices.empty()) return;
     pulls.erase(pulls.begin());
   }
   if (pulls.empty()) pulls_.erase(found);
 }
 
 void ShardHost::sent(std::uint64_t ticket) { under_way_.erase(ticket); }
-
-// Slices in ------------------------------------------------------------------------------------------------------------------------------
-
-std::span<std::byte> ShardHost::room(const transport::Connection& from, const wire::Push& push, std::size_t bytes) {
-  if (push.slice.value >= layout_.slices.size() || layout_[push.slice].server != server_) return {};  // not ours: refused
-  const store::Slice& slice = layout_[push.slice];
-  const std::uint8_t bits = slice.bits(push.bits);
-  auto& codec = codecs_[bits];
-  if (!codec) {
-    auto made = codec::make(bits);
-    if (!made.ok()) return {};
-    codec = std::move(*made);
-  }
-  if (codec->encoded_bytes(slice.count) != bytes) return {};
-  const bool gone = gone_.contains(push.worker);
-  if (!gone && !may_push(from, push.worker)) return {};
-  Landing& landing = landings_[{push.worker, push.step, push.slice}];
-  landing.from = &from;
-  if (!gone) {
-    landing.flat = own({push.worker, push.step});
-    if (bits == plain) return landing.flat->bytes(slice.offset, slice.count);
-  }
-  landing.bytes.resize(bytes);
-  return landing.bytes;
-}
-
-bool ShardHost::may_push(const transport::Connection& from, WorkerId worker) const {
-  const auto owner = attached_.find(worker);
-  return owner != attached_.end() && owner->second == &from;
-}
-
-/// The buffer of a contribution, to write to. What was borrowed for it so far is copied.
-SharedBuffer ShardHost::own(const ContributionKey& contribution) {
-  const auto found = contributions_.find(contribution);
-  if (found == contributions_.end()) return make_buffer(layout_.values);
-  if (!found->second->borrowed()) return found->second;
-  SharedBuffer copy = make_buffer(layout_.values);
-  for (const SliceId id : kept_[contribution]) {
-    const auto from = std::as_const(*found->second).bytes(layout_[id].offset, layout_[id].count);
-    std::copy(from.begin(), from.end(), copy->bytes(layout_[id].offset, layout_[id].count).begin());
-  }
-  kept_.erase(contribution);
-  return found->second = std::move(copy);
-}
-
-bool ShardHost::keep(const transport::Connection& from, const wire::Push& push, std::span<const std::byte> payload,
-                     const transport::Loan& loan) {
-  if (push.slice.value >= layout_.slices.size() || layout_[push.slice].server != server_) return false;
-  const store::Slice& slice = layout_[push.slice];
-  if (slice.bits(push.bits) != plain || payload.size() != slice.count * sizeof(float)) return false;
-  if (gone_.contains(push.worker) || !may_push(from, push.worker)) return false;
-  const ContributionKey key{push.worker, push.step};
-  const float* flat = Buffer::beginning(payload, slice.offset);
-  const auto [found, fresh] = contributions_.try_emplace(key);
-  if (fresh) found->second = std::make_shared<Buffer>(flat, layout_.values);
-  if (!found->second->borrowed() || found->second->floats().data() != flat) return false;
-  found->second->add(loan);
-  kept_[key].push_back(push.slice);
-  bytes_pushed_ += payload.size();
-  prepare(push);
-  hear(push);
-  return true;
-}
-
-void ShardHost::received(const wire::Push& push) {
-  auto landed = landings_.extract({push.worker, push.step, push.slice});
-  if (landed.empty() || gone_.contains(push.worker)) return;
-  Landing& landing = landed.mapped();
-  contributions_[{push.worker, push.step}] = landing.flat;
-  const store::Slice& slice = layout_[push.slice];
-  const std::uint8_t bits = slice.bits(push.bits);
-  if (bits == plain) {
-    bytes_pushed_ += slice.count * sizeof(float);
-  } else {
-    bytes_pushed_ += landing.bytes.size();
-    decode({std::move(landing.flat), slice, bits, std::move(landing.bytes)});
-  }
-  prepare(push);
-  hear(push);
-}
-
-/// Slices that come faster than one thread decodes them gather while it does, and are then decoded side by side.
-void ShardHost::decode(Coded coded) {
-  const auto same = std::find_if(coded_.begin(), coded_.end(), [&](const Coded& waiting) {
-    return waiting.flat == coded.flat && waiting.slice.offset == coded.slice.offset;
-  });
-  if (same != coded_.end())
-    *same = std::move(coded);  // somebody has pushed it twice, and two threads must not write to one place
-  else
-    coded_.push_back(std::move(coded));
-  if (!decoding_) decode_waiting();
-}
-
-void ShardHost::decode_waiting() {
-  if (coded_.empty()) return;
-  decoding_ = true;
-  store_thread_.post([this, alive = alive_, team = team_, batch = std::exchange(coded_, {})] {
-    team->each(batch.size(), [&](std::size_t i) {
-      const Coded& coded = batch[i];
-      const Outcome decoded =
-          codec_of(coded.bits)->decode(coded.bytes, coded.flat->floats().subspan(coded.slice.offset, coded.slice.count));
-      check(decoded.ok(), "a payload's size was checked when it was announced");
-    });
-    boost::asio::post(pump_, [this, alive] {
-      if (!*alive) return;
-      decoding_ = false;
-      decode_waiting();
-    });
-  });
-}
 
 }  // namespace motley::run

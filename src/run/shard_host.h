@@ -77,13 +77,17 @@ class ShardHost {
   [[nodiscard]] std::uint64_t bytes_pulled() const { return bytes_pulled_; }
 
  private:
+  static constexpr std::uint8_t plain = 32;  // bits of a float as it lies in memory
+
   /// What workers compute on: all slices of this server at one version and one look-ahead, encoded.
   struct Snapshot {
     SharedBuffer flat;                                // 32 bits: sent as it is
     std::map<SliceId, std::vector<std::byte>> coded;  // fewer
+    std::vector<bool> done;                           // by slice, while it is being written; empty: all are
+    [[nodiscard]] bool has(SliceId slice) const { return done.empty() || done[slice.value]; }
     [[nodiscard]] std::span<const std::byte> payload(const store::Layout& layout, SliceId slice) const;
   };
-  using SharedSnapshot = std::shared_ptr<const Snapshot>;
+  using SharedSnapshot = std::shared_ptr<Snapshot>;  // the pump's; the store thread writes to what is not done
   struct SnapshotKey {
     Version version;
     double rho{};
@@ -117,6 +121,9 @@ class ShardHost {
 
   void carry_out(const protocol::ShardAction& action);
   void commit(const wire::Apply& update);
+  void start_commit();
+  [[nodiscard]] SharedSnapshot begin_snapshot() const;
+  void slices_done(const SharedSnapshot& snapshot, const std::vector<SliceId>& slices);
   [[nodiscard]] static std::vector<store::WeightedPart> weighted(const std::vector<wire::Part>& parts,
                                                                  const std::vector<SharedBuffer>& buffers);
   void foresee(const wire::Apply& update);
@@ -145,8 +152,15 @@ class ShardHost {
   double last_rho_ = 0;  // of the last plain snapshot
   struct Prepared {
     SnapshotKey key;
-    SharedBuffer flat;
+    SharedSnapshot snapshot;
   };
+  /// An update that the store thread does not know of yet: what comes right after it tells which snapshot to make on the way.
+  struct Committing {
+    wire::Apply update;
+    std::vector<SharedBuffer> parts;
+    bool foreseen = false;
+  };
+  std::optional<Committing> committing_;
   std::vector<SliceId> complete_;     // of what is foreseen: here from everybody, the next to be prepared, together
   bool preparing_ = false;            // the ones before them
   std::optional<Prepared> expected_;  // the snapshot that goes with what is foreseen
@@ -157,7 +171,7 @@ class ShardHost {
   std::map<WorkerId, std::vector<Pull>> pulls_;
   struct Made {
     bool being_made = true;
-    std::weak_ptr<const Snapshot> snapshot;  // lives as long as somebody is still to be sent it
+    std::weak_ptr<Snapshot> snapshot;  // lives as long as somebody is still to be sent it
   };
   std::map<SnapshotKey, Made> snapshots_;  // of the newest version
   std::map<WorkerId, transport::Connection*> attached_;

@@ -13,10 +13,16 @@ bool Bases::keep_again(const Sent& sent, Version version, double rho) {
 }
 
 void Bases::keep(const Sent& sent, Version version, double rho, std::vector<float> values) {
-  auto kept = std::make_shared<const Values>(std::move(values));
+  auto kept = std::make_shared<Values>(std::move(values));
   ring_.insert_or_assign({version, rho}, kept);
   held_[sent.worker] = {sent.step, std::move(kept)};
   free_unused();
+}
+
+std::vector<float> Bases::room(std::size_t values) {
+  Values room = std::exchange(spare_, {});
+  room.resize(values);
+  return room;
 }
 
 void Bases::forget(WorkerId worker) {
@@ -25,7 +31,11 @@ void Bases::forget(WorkerId worker) {
 }
 
 void Bases::free_unused() {
-  std::erase_if(ring_, [](const auto& entry) { return entry.second.use_count() == 1; });
+  std::erase_if(ring_, [&](const auto& entry) {
+    if (entry.second.use_count() > 1) return false;
+    spare_ = std::move(*entry.second);
+    return true;
+  });
   while (ring_.size() > most_) {
     std::erase_if(held_, [&](const auto& entry) { return entry.second.values == ring_.begin()->second; });
     ring_.erase(ring_.begin());

@@ -29,6 +29,8 @@ class Bases {
   /// True when these values are here already; then `sent` is noted. Versions only grow.
   [[nodiscard]] bool keep_again(const Sent& sent, Version version, double rho);
   void keep(const Sent& sent, Version version, double rho, std::vector<float> values);
+  /// Of this size, for keep(): what was freed last if it fits, since fresh memory costs more time than what is written to it.
+  [[nodiscard]] std::vector<float> room(std::size_t values);
   void forget(WorkerId worker);
   /// Empty: not here (any more).
   [[nodiscard]] std::span<const float> find(const Sent& sent) const;
@@ -44,12 +46,13 @@ class Bases {
   using Values = std::vector<float>;
   struct Held {
     Step step;
-    std::shared_ptr<const Values> values;
+    std::shared_ptr<Values> values;
   };
   void free_unused();
 
   std::size_t most_;
-  std::map<Key, std::shared_ptr<const Values>> ring_;
+  std::map<Key, std::shared_ptr<Values>> ring_;
+  Values spare_;
   std::map<WorkerId, Held> held_;
 };
 

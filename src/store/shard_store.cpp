@@ -1,12 +1,27 @@
 #include "store/shard_store.h"
 
 #include <algorithm>
+#include <array>
 #include <numeric>
 #include <utility>
 
 #include "base/check.h"
 
 namespace motley::store {
+namespace {
+
+/// In eight sums, so that no addition waits for the one before it.
+double inner_product(std::span<const float> a, std::span<const float> b) {
+  constexpr std::size_t lanes = 8;
+  std::array<double, lanes> sums{};
+  std::size_t i = 0;
+  for (; i + lanes <= a.size(); i += lanes)
+    for (std::size_t lane = 0; lane < lanes; ++lane) sums[lane] += static_cast<double>(a[i + lane]) * b[i + lane];
+  for (; i < a.size(); ++i) sums[i % lanes] += static_cast<double>(a[i]) * b[i];
+  return std::accumulate(sums.begin(), sums.end(), 0.0);
+}
+
+}  // namespace
 
 std::vector<ShardStore::Run> ShardStore::runs_of(const Layout& layout, ServerId server) {
   std::vector<Run> runs;
@@ -44,6 +59,31 @@ ShardStore::ShardStore(const Layout& layout, ServerId server, const OptimizerSpe
     slices_.push_back({layout[id].offset, local, layout[id].count, layout[id].kind});
     local += layout[id].count;
   }
+  by_need_.resize(ids_.size());
+  std::iota(by_need_.begin(), by_need_.end(), std::size_t{0});
+  std::stable_sort(by_need_.begin(), by_need_.end(),
+                   [&](std::size_t a, std::size_t b) { return layout[ids_[a]].priority < layout[ids_[b]].priority; });
+}
+
+template <class Work>
+void ShardStore::by_slices(std::span<const std::size_t> slices, Work work, const Told& told) const {
+  constexpr std::size_t at_once = 16 * piece_values;  // enough for every thread to have something to do
+  std::vector<Run> pieces;
+  std::vector<SliceId> done;
+  std::size_t values = 0;
+  for (std::size_t i = 0; i < slices.size(); ++i) {
+    const Run& all = slices_[slices[i]];
+    for (std::size_t skipped = 0; skipped < all.count; skipped += piece_values)
+      pieces.push_back({all.flat + skipped, all.local + skipped, std::min(piece_values, all.count - skipped), all.kind});
+    done.push_back(ids_[slices[i]]);
+    values += all.count;
+    if (values < at_once && i + 1 < slices.size()) continue;
+    means_.team->each(pieces.size(), [&](std::size_t piece) { work(pieces[piece]); });
+    told(done);
+    pieces.clear();
+    done.clear();
+    values = 0;
+  }
 }
 
 template <class Work>
@@ -60,8 +100,9 @@ void ShardStore::by_pieces(Work work) const {
   });
 }
 
-void ShardStore::apply(const Update& wanted, std::span<const WeightedPart> parts) {
+void ShardStore::apply(const Update& wanted, std::span<const WeightedPart> parts, double rho, std::span<float> snapshot, const Told& told) {
   check(!parts.empty(), "an update has at least one part");
+  check(snapshot.empty() || snapshot.size() == flat_values_, "a snapshot is written into a whole flat buffer");
   for (const WeightedPart& part : parts) check(part.flat.size() == flat_values_, "a part covers the whole flat buffer");
   Update update = wanted;
   if (update.kind == UpdateKind::apart && optimizer_.updates() == 0) update.kind = UpdateKind::gradient;  // there is no momentum to spare
@@ -69,7 +110,11 @@ void ShardStore::apply(const Update& wanted, std::span<const WeightedPart> parts
     optimizer_.begin_update();
     rate_ = update.rate;
   }
-  by_pieces([&](std::size_t, const Run& run) { apply(update, parts, run, values_, optimizer_); });
+  const auto work = [&](const Run& run) {
+    apply(update, parts, run, values_, optimizer_);
+    if (!snapshot.empty()) this->snapshot(run, rho, snapshot);
+  };
+  by_slices(by_need_, work, told);
   version_ = version_.next();
 }
 
@@ -106,18 +151,17 @@ void ShardStore::foresee(const Update& expected, double rho, std::span<float> sn
 
 void ShardStore::prepare(std::span<const WeightedPart> parts, std::span<const SliceId> slices) {
   check(ahead_.has_value(), "what is prepared is expected");
-  std::vector<Run> pieces;  // of all of them, so that the whole team has something to do
+  std::vector<std::size_t> missing;
   for (const SliceId id : slices) {
     const auto found = std::lower_bound(ids_.begin(), ids_.end(), id);
     check(found != ids_.end() && *found == id, "what is prepared is held here");
     const auto slice = static_cast<std::size_t>(found - ids_.begin());
     if (ahead_->prepared[slice]) continue;
     ahead_->prepared[slice] = true;
-    const Run& all = slices_[slice];
-    for (std::size_t skipped = 0; skipped < all.count; skipped += piece_values)
-      pieces.push_back({all.flat + skipped, all.local + skipped, std::min(piece_values, all.count - skipped), all.kind});
+    missing.push_back(slice);
   }
-  means_.team->each(pieces.size(), [&](std::size_t piece) { prepare(parts, pieces[piece]); });
+  by_slices(
+      missing, [&](const Run& run) { prepare(parts, run); }, [](std::span<const SliceId>) {});
 }
 
 void ShardStore::prepare(std::span<const WeightedPart> parts, const Run& run) {
@@ -134,9 +178,19 @@ void ShardStore::prepare(std::span<const WeightedPart> parts, const Run& run) {
     std::copy(values.begin(), values.end(), out.begin());
 }
 
-void ShardStore::commit(std::span<const WeightedPart> parts) {
+void ShardStore::commit(std::span<const WeightedPart> parts, const Told& told) {
   check(ahead_.has_value(), "what is committed was expected");
-  prepare(parts, ids_);
+  std::vector<std::size_t> missing;
+  std::vector<SliceId> done;
+  for (const std::size_t slice : by_need_) {
+    if (ahead_->prepared[slice])
+      done.push_back(ids_[slice]);
+    else
+      missing.push_back(slice);
+  }
+  told(done);
+  by_slices(
+      missing, [&](const Run& run) { prepare(parts, run); }, told);
   std::swap(values_, ahead_->values);
   std::swap(optimizer_, ahead_->optimizer);
   if (ahead_->update.kind == UpdateKind::gradient) rate_ = ahead_->update.rate;
@@ -145,7 +199,7 @@ void ShardStore::commit(std::span<const WeightedPart> parts) {
 
 void ShardStore::keep(const Sent& sent, double rho) {
   if (bases_.keep_again(sent, version_, rho)) return;
-  std::vector<float> values(optimizer_.first().size());
+  std::vector<float> values = bases_.room(optimizer_.first().size());
   by_pieces([&](std::size_t, const Run& run) {
     if (run.kind == SliceKind::parameter)
       optimizer_.look_ahead({values_.data() + run.local, run.count}, rho, rate_, std::span(values).subspan(run.local, run.count),
@@ -159,19 +213,21 @@ double ShardStore::along(std::span<const float> flat) const {
   std::vector<double> sums(pieces());
   by_pieces([&](std::size_t piece, const Run& run) {
     if (run.kind != SliceKind::parameter) return;
-    for (std::size_t i = 0; i < run.count; ++i) sums[piece] += static_cast<double>(flat[run.flat + i]) * optimizer_.first()[run.local + i];
+    sums[piece] += inner_product(flat.subspan(run.flat, run.count), optimizer_.first().subspan(run.local, run.count));
   });
   return std::accumulate(sums.begin(), sums.end(), 0.0);
 }
 
 void ShardStore::snapshot(double rho, std::span<float> flat_out) const {
   check(flat_out.size() == flat_values_, "a snapshot is written into a whole flat buffer");
-  by_pieces([&](std::size_t, const Run& run) {
-    if (run.kind == SliceKind::parameter)
-      optimizer_.look_ahead({values_.data() + run.local, run.count}, rho, rate_, flat_out.subspan(run.flat, run.count), run.local);
-    else
-      copy_out(run, flat_out);
-  });
+  by_pieces([&](std::size_t, const Run& run) { snapshot(run, rho, flat_out); });
+}
+
+void ShardStore::snapshot(const Run& run, double rho, std::span<float> flat_out) const {
+  if (run.kind == SliceKind::parameter)
+    optimizer_.look_ahead({values_.data() + run.local, run.count}, rho, rate_, flat_out.subspan(run.flat, run.count), run.local);
+  else
+    copy_out(run, flat_out);
 }
 
 void ShardStore::values(std::span<float> flat_out) const {

@@ -2,6 +2,7 @@
 // may still be needed. Knows no message and no codec: who contributes, how heavily and when was decided before it is called.
 #pragma once
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -60,7 +61,13 @@ class ShardStore {
 
   /// Version n becomes n+1. At least one part. Parts are summed in the order given.
   /// Cost: one pass over the parts and the state; the sum stays in registers.
-  void apply(const Update& wanted, std::span<const WeightedPart> parts);
+  void apply(const Update& wanted, std::span<const WeightedPart> parts) {
+    apply(wanted, parts, 0, {}, [](std::span<const SliceId>) {});
+  }
+  /// Hears of slices that are done while others are not.
+  using Told = std::function<void(std::span<const SliceId>)>;
+  /// And what snapshot(rho) would write after it, while each piece is at hand; empty: nothing. What is needed first is done first.
+  void apply(const Update& wanted, std::span<const WeightedPart> parts, double rho, std::span<float> snapshot, const Told& told);
 
   /// An update is expected, though not certain: whatever was expected before is forgotten. Until commit() nothing that others see changes.
   /// Not for updates apart or compensated ones. `snapshot` is what snapshot(rho) would write after it; valid until the next foresee().
@@ -68,7 +75,10 @@ class ShardStore {
   /// These slices of the expected parts are there: what the update makes of them is made now, beside what counts.
   void prepare(std::span<const WeightedPart> parts, std::span<const SliceId> slices);
   /// What was expected has come: as apply(), for what is left of it.
-  void commit(std::span<const WeightedPart> parts);
+  void commit(std::span<const WeightedPart> parts) {
+    commit(parts, [](std::span<const SliceId>) {});
+  }
+  void commit(std::span<const WeightedPart> parts, const Told& told);
 
   /// Parameters looking ahead, w - rho*rate*v with the rate of the last gradient update, and statistics as they are.
   void snapshot(double rho, std::span<float> flat_out) const;
@@ -106,10 +116,14 @@ class ShardStore {
   /// The team calls work(piece, run) for stretches of runs_ that cover every value once, those of one piece in order on one thread.
   template <class Work>
   void by_pieces(Work work) const;
+  /// work(piece of a slice) for all of these, a few slices after the other, the pieces of each few side by side.
+  template <class Work>
+  void by_slices(std::span<const std::size_t> slices, Work work, const Told& told) const;
   [[nodiscard]] std::size_t pieces() const { return (values_.size() + piece_values - 1) / piece_values; }
   void apply(const Update& update, std::span<const WeightedPart> parts, const Run& run, std::span<float> values,
              Optimizer& optimizer) const;
   void prepare(std::span<const WeightedPart> parts, const Run& run);
+  void snapshot(const Run& run, double rho, std::span<float> flat_out) const;
   void copy_out(const Run& run, std::span<float> flat_out) const;
 
   Means means_;
@@ -125,6 +139,7 @@ class ShardStore {
 
   std::vector<Run> slices_;  // each by itself, in the order of the layout
   std::vector<SliceId> ids_;
+  std::vector<std::size_t> by_need_;  // of slices_: what is needed first comes first
   /// The state after the expected update, as far as it is known.
   struct Ahead {
     std::vector<float> values;

@@ -1,0 +1,128 @@
+// Slices of contributions, as they come in: where each lands, or where it lies and is read; and what is coded, decoded.
+#include <algorithm>
+#include <boost/asio/post.hpp>
+#include <utility>
+
+#include "base/check.h"
+#include "run/shard_host.h"
+
+namespace motley::run {
+namespace {
+
+std::unique_ptr<codec::Codec> codec_of(int bits) {
+  auto made = codec::make(bits);
+  check(made.ok(), "a strategy asks for bits that there is a codec for");
+  return std::move(*made);
+}
+
+}  // namespace
+
+std::span<std::byte> ShardHost::room(const transport::Connection& from, const wire::Push& push, std::size_t bytes) {
+  if (push.slice.value >= layout_.slices.size() || layout_[push.slice].server != server_) return {};  // not ours: refused
+  const store::Slice& slice = layout_[push.slice];
+  const std::uint8_t bits = slice.bits(push.bits);
+  auto& codec = codecs_[bits];
+  if (!codec) {
+    auto made = codec::make(bits);
+    if (!made.ok()) return {};
+    codec = std::move(*made);
+  }
+  if (codec->encoded_bytes(slice.count) != bytes) return {};
+  const bool gone = gone_.contains(push.worker);
+  if (!gone && !may_push(from, push.worker)) return {};
+  Landing& landing = landings_[{push.worker, push.step, push.slice}];
+  landing.from = &from;
+  if (!gone) {
+    landing.flat = own({push.worker, push.step});
+    if (bits == plain) return landing.flat->bytes(slice.offset, slice.count);
+  }
+  landing.bytes.resize(bytes);
+  return landing.bytes;
+}
+
+bool ShardHost::may_push(const transport::Connection& from, WorkerId worker) const {
+  const auto owner = attached_.find(worker);
+  return owner != attached_.end() && owner->second == &from;
+}
+
+/// The buffer of a contribution, to write to. What was borrowed for it so far is copied.
+SharedBuffer ShardHost::own(const ContributionKey& contribution) {
+  const auto found = contributions_.find(contribution);
+  if (found == contributions_.end()) return make_buffer(layout_.values);
+  if (!found->second->borrowed()) return found->second;
+  SharedBuffer copy = make_buffer(layout_.values);
+  for (const SliceId id : kept_[contribution]) {
+    const auto from = std::as_const(*found->second).bytes(layout_[id].offset, layout_[id].count);
+    std::copy(from.begin(), from.end(), copy->bytes(layout_[id].offset, layout_[id].count).begin());
+  }
+  kept_.erase(contribution);
+  return found->second = std::move(copy);
+}
+
+bool ShardHost::keep(const transport::Connection& from, const wire::Push& push, std::span<const std::byte> payload,
+                     const transport::Loan& loan) {
+  if (push.slice.value >= layout_.slices.size() || layout_[push.slice].server != server_) return false;
+  const store::Slice& slice = layout_[push.slice];
+  if (slice.bits(push.bits) != plain || payload.size() != slice.count * sizeof(float)) return false;
+  if (gone_.contains(push.worker) || !may_push(from, push.worker)) return false;
+  const ContributionKey key{push.worker, push.step};
+  const float* flat = Buffer::beginning(payload, slice.offset);
+  const auto [found, fresh] = contributions_.try_emplace(key);
+  if (fresh) found->second = std::make_shared<Buffer>(flat, layout_.values);
+  if (!found->second->borrowed() || found->second->floats().data() != flat) return false;
+  found->second->add(loan);
+  kept_[key].push_back(push.slice);
+  bytes_pushed_ += payload.size();
+  prepare(push);
+  hear(push);
+  return true;
+}
+
+void ShardHost::received(const wire::Push& push) {
+  auto landed = landings_.extract({push.worker, push.step, push.slice});
+  if (landed.empty() || gone_.contains(push.worker)) return;
+  Landing& landing = landed.mapped();
+  contributions_[{push.worker, push.step}] = landing.flat;
+  const store::Slice& slice = layout_[push.slice];
+  const std::uint8_t bits = slice.bits(push.bits);
+  if (bits == plain) {
+    bytes_pushed_ += slice.count * sizeof(float);
+  } else {
+    bytes_pushed_ += landing.bytes.size();
+    decode({std::move(landing.flat), slice, bits, std::move(landing.bytes)});
+  }
+  prepare(push);
+  hear(push);
+}
+
+/// Slices that come faster than one thread decodes them gather while it does, and are then decoded side by side.
+void ShardHost::decode(Coded coded) {
+  const auto same = std::find_if(coded_.begin(), coded_.end(), [&](const Coded& waiting) {
+    return waiting.flat == coded.flat && waiting.slice.offset == coded.slice.offset;
+  });
+  if (same != coded_.end())
+    *same = std::move(coded);  // somebody has pushed it twice, and two threads must not write to one place
+  else
+    coded_.push_back(std::move(coded));
+  if (!decoding_) decode_waiting();
+}
+
+void ShardHost::decode_waiting() {
+  if (coded_.empty()) return;
+  decoding_ = true;
+  store_thread_.post([this, alive = alive_, team = team_, batch = std::exchange(coded_, {})] {
+    team->each(batch.size(), [&](std::size_t i) {
+      const Coded& coded = batch[i];
+      const Outcome decoded =
+          codec_of(coded.bits)->decode(coded.bytes, coded.flat->floats().subspan(coded.slice.offset, coded.slice.count));
+      check(decoded.ok(), "a payload's size was checked when it was announced");
+    });
+    boost::asio::post(pump_, [this, alive] {
+      if (!*alive) return;
+      decoding_ = false;
+      decode_waiting();
+    });
+  });
+}
+
+}  // namespace motley::run
