@@ -33,7 +33,7 @@ const std::map<std::string, Rooms, std::less<>> house = {
     // numbers
     {"codec", {"base"}},
     {"store", {"base", "codec"}},
-    {"learn", {"base", "plan"}},
+    {"learn", {"base", "codec", "plan"}},
     // hands
     {"transport", {"base", "wire"}},
     {"sim", {"base", "cluster", "policy", "plan", "wire", "trace", "protocol", "codec", "store"}},

@@ -6,7 +6,7 @@
 namespace motley::app {
 namespace {
 
-store::Loss loss(const learn::StepResult& r) { return {r.loss_sum, r.correct, r.samples, r.squared_norm}; }
+store::Loss loss(const learn::StepResult& r) { return {r.loss_sum, r.correct, r.samples, r.squared_norm, r.coded, r.residual}; }
 
 /// A device's walk as the store sees it.
 class Walking final : public store::LocalSteps {
@@ -34,8 +34,8 @@ class Walking final : public store::LocalSteps {
     at_border([&] { walk_.watch(); });
   }
   [[nodiscard]] double moved() const override { return walk_.moved(); }
-  store::Loss way(std::span<float> out) override {
-    return at_border([&] { return loss(walk_.way(out)); });
+  store::Loss way(std::span<float> out, const Coding* coding) override {
+    return at_border([&] { return loss(walk_.way(out, coding)); });
   }
 
  private:

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <charconv>
-#include <numeric>
 
 #include "app/job.h"
 #include "app/sha256.h"
@@ -21,17 +20,6 @@ template <class Number>
 bool read_number(std::string_view text, Number& out) {
   const auto [stop, failure] = std::from_chars(text.data(), text.data() + text.size(), out);
   return failure == std::errc{} && stop == text.data() + text.size();
-}
-
-/// A step of this size: a GPU's libraries load and choose what they need when it is first used, each time for one size, and for the thread
-/// that uses it.
-void meet(store::GradientSource& source, std::uint64_t size, std::uint64_t values) {
-  std::vector<float> model(values);
-  std::vector<float> gradient(values);
-  std::vector<std::uint32_t> samples(size);
-  std::iota(samples.begin(), samples.end(), 0U);
-  Still still;
-  source.gradient(model, samples, gradient, still);
 }
 
 /// A learner whose threads inside one operation are set by whichever thread comes to own it.
@@ -141,8 +129,7 @@ Result<run::WorkerKit> prepare_worker(const std::string& job_text, const std::st
     const std::uint32_t most = training->most_samples[index];  // 0: no limit
     const auto share = static_cast<std::uint32_t>(job->global_batch / job->cluster.nodes.size());
     kit.desk.usual = std::max(1U, most > 0 ? std::min(share, most) : share);
-    kit.desk.meet = [samples = material->epoch_samples, values = training->layout.values](
-                        store::GradientSource& source, std::uint64_t size) { meet(source, std::min(size, samples), values); };
+    kit.desk.meets_sizes = true;
   }
   if (emulated) kit.desk.emulated.emplace(job->cluster, NodeId{index}, job->seed);
   kit.cluster = job->cluster;

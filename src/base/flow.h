@@ -2,8 +2,22 @@
 // pass makes them. Whoever computes says what it needs next and what it has just made; who listens may wait or send.
 #pragma once
 #include <cstdint>
+#include <vector>
 
 namespace motley {
+
+/// How a gradient is to leave: each slice with so many bits a value, as room codec has it, together with what rounding has kept back so
+/// far.
+struct Coding {
+  struct Slice {
+    std::uint64_t first = 0;
+    std::uint64_t count = 0;
+    std::uint8_t bits = 32;
+  };
+  std::vector<Slice> slices;  // ascending, all of the flat buffer
+  float rescale = 1;          // what was kept back means the same change of the model when it is multiplied by this
+  bool afresh = false;        // nothing that was kept back counts
+};
 
 class Flow {
  public:
@@ -12,6 +26,11 @@ class Flow {
   virtual bool need(std::uint64_t first, std::uint64_t last) = 0;
   /// Values [first, last) of the flat gradient are final.
   virtual void made(std::uint64_t first, std::uint64_t last) = 0;
+
+  /// How gradients are wanted; null: as floats. Valid until the computation ends. Who cannot code leaves floats, and says made().
+  [[nodiscard]] virtual const Coding* coding() { return nullptr; }
+  /// As made(), but coded: the bytes of each slice lie where its floats would begin.
+  virtual void coded(std::uint64_t, std::uint64_t) {}
 };
 
 /// Everything is there and nobody waits.

@@ -70,6 +70,8 @@ struct StepResult {
   std::uint64_t correct{};  // samples whose highest score is their class
   std::uint64_t samples{};
   double squared_norm = -1;  // of the gradient or the way beside it, over the parameters; below 0: not counted
+  bool coded = false;        // what is beside it is, as was asked for
+  double residual = 0;       // if so: what rounding has kept back, as a part of it
 };
 
 /// A model that walks on its device, several steps at a time, and stays there in between: what a worker with local steps needs of a device
@@ -99,8 +101,9 @@ class Walk {
   /// those of the model that was watched before.
   virtual void watch() = 0;
   [[nodiscard]] virtual double moved() const = 0;
-  /// The way that the round went, and the loss of its steps; it is over.
-  virtual StepResult way(std::span<float> out) = 0;
+  /// The way that the round went, coded if that is wanted (see Flow), and the loss of its steps; it is over.
+  virtual StepResult way(std::span<float> out, const Coding* coding) = 0;
+  StepResult way(std::span<float> out) { return way(out, nullptr); }
 };
 
 /// One model on one device. Not thread-safe: one owner thread. Several learners of one process share their data set.

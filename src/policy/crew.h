@@ -15,6 +15,7 @@ struct Newcomer {
   std::uint32_t most_samples = 0;  // of one step, by its memory; 0: no limit
   std::uint32_t grain = 1;         // its steps are best of a multiple of so many samples
   bool near = false;               // what it pushes and pulls is read where it lies: fewer bits would only cost time
+  double samples_per_second = 0;   // as it has just measured; 0: it has not
 };
 
 class Crew {
@@ -36,6 +37,10 @@ class Crew {
   [[nodiscard]] std::vector<std::uint32_t> shares(std::uint32_t total, std::span<const cluster::Affine> devices) const;
   /// The same for devices that are all alike: equal to one sample, the first take what division leaves.
   [[nodiscard]] std::vector<std::uint32_t> equal_shares(std::uint32_t total) const;
+  /// Before anybody has done a step: by what they have measured of themselves, if all of them have; else equal.
+  [[nodiscard]] std::vector<std::uint32_t> first_shares(std::uint32_t total) const;
+  /// Somebody has a grain.
+  [[nodiscard]] bool grained() const;
 
  private:
   [[nodiscard]] std::vector<std::uint32_t> whole_grains(std::uint32_t total, std::span<const cluster::Affine> devices,
@@ -44,6 +49,7 @@ class Crew {
   Roster roster_;
   std::vector<std::uint32_t> limits_;  // by id; who left stays, ids are never used again
   std::vector<std::uint32_t> grains_;  // the same
+  std::vector<double> speeds_;         // the same: as they came
 };
 
 }  // namespace motley::policy

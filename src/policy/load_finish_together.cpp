@@ -7,6 +7,7 @@ namespace motley::policy {
 namespace {
 
 constexpr double dead_band = 0.05;
+constexpr double worth_it = 1.02;          // times sooner, for new sizes
 constexpr double steady = 0.02;            // jitter up to this
 constexpr double surprise = 1.2;           // of the planned time, on a steady cluster
 constexpr double spare_per_jitter = 3;     // standard deviations
@@ -38,7 +39,7 @@ void LoadFinishTogether::start_over() {
 }
 
 const std::vector<std::uint32_t>& LoadFinishTogether::plan() const {
-  if (plan_.empty()) plan_ = crew_.equal_shares(global_batch_);
+  if (plan_.empty()) plan_ = crew_.first_shares(global_batch_);
   return plan_;
 }
 
@@ -64,7 +65,7 @@ void LoadFinishTogether::think_again(const std::vector<Device>& devices) {
   times.reserve(devices.size());
   for (const Device& device : devices) times.push_back(device.with_travel);
   std::vector<std::uint32_t> plan = crew_.shares(global_batch_, times);
-  if (fresh_ || outside_dead_band(plan)) plan_ = std::move(plan);
+  if (crew_.grained() ? clearly_sooner(plan, times) : fresh_ || outside_dead_band(plan)) plan_ = std::move(plan);
   fresh_ = false;
   since_plan_ = 0;
 }
@@ -98,6 +99,17 @@ void LoadFinishTogether::make_boxes(const std::vector<Device>& devices) {
     boxes_[i].limit = from_seconds(std::max(end - devices[i].exposed, devices[i].with_travel.per_sample));
     boxes_[i].micro = std::max(1U, batch / micro_tasks);
   }
+}
+
+/// A device with a grain pays for every new size.
+bool LoadFinishTogether::clearly_sooner(const std::vector<std::uint32_t>& plan, const std::vector<cluster::Affine>& times) const {
+  double now = 0;
+  double then = 0;
+  for (std::size_t i = 0; i < plan.size(); ++i) {
+    now = std::max(now, times[i].at(this->plan()[i]));
+    then = std::max(then, times[i].at(plan[i]));
+  }
+  return now > worth_it * then;
 }
 
 bool LoadFinishTogether::outside_dead_band(const std::vector<std::uint32_t>& plan) const {

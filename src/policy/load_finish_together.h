@@ -40,6 +40,7 @@ class LoadFinishTogether : public Load {
   };
   void start_over();
   [[nodiscard]] const std::vector<std::uint32_t>& plan() const;
+  [[nodiscard]] bool clearly_sooner(const std::vector<std::uint32_t>& plan, const std::vector<cluster::Affine>& times) const;
   [[nodiscard]] bool outside_dead_band(const std::vector<std::uint32_t>& plan) const;
   void think_again(const std::vector<Device>& devices);
   void make_boxes(const std::vector<Device>& devices);

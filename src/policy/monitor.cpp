@@ -103,7 +103,7 @@ void Monitor::joined(WorkerId worker) {
 void Monitor::observe(const Contribution& c) {
   check(c.worker.value < measured_.size(), "who is measured has joined");
   Measured& measured = measured_[c.worker.value];
-  if (const std::uint32_t samples = c.samples / c.local_steps; samples > 0) {
+  if (const std::uint32_t samples = c.samples / c.local_steps; samples > 0 && !c.first_of_size) {
     if (c.limited)
       measured.speed.observe_limited(samples, c.compute / c.local_steps);
     else

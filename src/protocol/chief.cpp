@@ -85,7 +85,8 @@ policy::Newcomer Chief::welcome(Instant now, std::uint32_t connection, const wir
   empty_since_.reset();
   out.emplace_back(Send{guest(connection), wire::Welcome{worker, hello.attempt}});
   out.emplace_back(Joined{worker, hello.node});
-  return {worker, hello.most_samples, std::max(hello.grain, 1U), hello.near};
+  return {worker, hello.most_samples, std::max(hello.grain, 1U), hello.near,
+          std::isfinite(hello.samples_per_second) ? std::max(hello.samples_per_second, 0.0) : 0};
 }
 
 void Chief::start(Instant now, ChiefActions& out) {
@@ -202,7 +203,8 @@ void Chief::complete_if_whole(Instant now, WorkerId worker, const Outstanding& o
                                     said.residual,
                                     said.most_samples,
                                     said.moved,
-                                    now};
+                                    now,
+                                    said.first_of_size};
   const Lease rest = lease.cut(done);
   complete_.emplace(std::pair{worker, order.step}, Complete{std::move(lease), order.parameters});
   Duty& duty = duties_.at(worker);

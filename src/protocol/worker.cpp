@@ -24,7 +24,10 @@ void Worker::say_hello(Instant now, WorkerActions& out) {
   id_.reset();
   state_ = Outside{};
   orders_.clear();
-  send_to_chief(now, wire::Hello{options_.node, ++attempt_, options_.most_samples, options_.seat, options_.grain, options_.near}, out);
+  send_to_chief(now,
+                wire::Hello{options_.node, ++attempt_, options_.most_samples, options_.seat, options_.grain, options_.near,
+                            options_.samples_per_second},
+                out);
 }
 
 void Worker::arrived(Instant now, const wire::Message& message, WorkerActions& out) {
@@ -114,11 +117,12 @@ void Worker::computed(Instant now, const Computed& result, WorkerActions& out) {
   for (std::uint32_t s = 0; s < options_.servers_of_slices.size(); ++s) push(*computing, SliceId{s}, out);
   const wire::Order& order = computing->order;
   const auto all = static_cast<std::uint32_t>(order.lease.size());
-  send_to_chief(now,
-                wire::Contributed{*id_, order.step, computing->base, result.samples == 0 ? all : std::min(result.samples, all),
-                                  order.local_steps, result.loss_sum, result.squared_norm, result.finite, result.compute,
-                                  pull_time(*computing), result.residual, result.most_samples, result.moved, result.stood},
-                out);
+  send_to_chief(
+      now,
+      wire::Contributed{*id_, order.step, computing->base, result.samples == 0 ? all : std::min(result.samples, all), order.local_steps,
+                        result.loss_sum, result.squared_norm, result.finite, result.compute, pull_time(*computing), result.residual,
+                        result.most_samples, result.moved, result.stood, result.first_of_size},
+      out);
   state_ = Waiting{};
   compute_if_ready(now, out);
 }

@@ -25,6 +25,7 @@ struct WorkerOptions {
   std::uint32_t seat = wire::no_seat;   // of the node in the job's list of nodes
   std::uint32_t grain = 1;              // see wire::Hello
   bool near = false;                    // the same
+  double samples_per_second = 0;        // the same
 };
 
 // What a worker hears --------------------------------------------------------------------------------------------------------------
@@ -50,6 +51,7 @@ struct Computed {
   std::uint32_t most_samples{};  // see wire::Contributed
   double moved{};                // the same
   Duration stood{};              // the same
+  bool first_of_size{};          // the same
 };
 struct TimePassed {};
 /// The user or the scheduler wants this worker gone.

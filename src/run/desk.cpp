@@ -3,12 +3,15 @@
 #include <algorithm>
 #include <boost/asio/post.hpp>
 #include <exception>
+#include <numeric>
 #include <utility>
 
 #include "base/check.h"
 
 namespace motley::run {
 namespace {
+
+constexpr std::uint8_t plain = 32;  // bits of a float as it lies in memory
 
 /// Indices of the slices that touch [first, last).
 std::pair<std::size_t, std::size_t> slices_touching(const store::Layout& layout, std::uint64_t first, std::uint64_t last) {
@@ -100,6 +103,27 @@ class Desk::Stream final : public Flow {
     return there && !computation_->cancelled;
   }
 
+  /// A device that has once kept something back takes it along however the next one travels.
+  [[nodiscard]] const Coding* coding() override {
+    const wire::Order& order = computation_->order;
+    if (length_ || (order.push_bits == plain && !desk_.codes_)) return nullptr;
+    coding_ = Coding{};
+    for (const store::Slice& slice : desk_.kit_.layout.slices)
+      coding_->slices.push_back({slice.offset, slice.count, slice.bits(order.push_bits)});
+    coding_->afresh = !desk_.codes_;
+    // What was kept back is in units of the update that it was left by. A delta does not scale with the rate.
+    const double unit = desk_.local_steps() ? 0 : static_cast<double>(computation_->samples) * order.rate;
+    if (desk_.unit_ > 0 && unit > 0) coding_->rescale = static_cast<float>(desk_.unit_ / unit);
+    if (unit > 0) desk_.unit_ = unit;
+    return &*coding_;
+  }
+
+  void coded(std::uint64_t first, std::uint64_t last) override {
+    desk_.codes_ = true;
+    computation_->coded = true;
+    made(first, last);
+  }
+
   void made(std::uint64_t first, std::uint64_t last) override {
     if (!desk_.streams()) return;
     const auto [from, to] = slices_touching(desk_.kit_.layout, first, last);
@@ -135,8 +159,9 @@ class Desk::Stream final : public Flow {
   std::shared_ptr<Computation> computation_;
   Clock clock_;
   std::vector<std::uint64_t> missing_;  // values, by slice
-  std::optional<Duration> length_;      // of an emulated step that goes by its cadence
-  Duration stood_{};                    // of it
+  std::optional<Coding> coding_;
+  std::optional<Duration> length_;  // of an emulated step that goes by its cadence
+  Duration stood_{};                // of it
   std::chrono::steady_clock::duration waited_{};
 };
 
@@ -187,7 +212,7 @@ class Desk::AtOnceInTime final : public store::Pace {
       piece.samples = std::clamp<std::uint64_t>(room / grain_ * grain_, std::min<std::uint64_t>(grain_, left), left);
     }
     computation_.samples = done + piece.samples;
-    desk_.met_ += desk_.meet(piece.samples);
+    desk_.meet(piece.samples);
     return piece;
   }
 
@@ -241,31 +266,39 @@ Desk::~Desk() {
   *alive_ = false;
 }
 
-void Desk::warm_up(std::function<void()> then) {
+void Desk::warm_up(std::function<void(double)> then) {
   thread_.post([this, then = std::move(then)] {
+    double speed = 0;
     try {
-      static_cast<void>(meet(kit_.usual));
+      for (const bool cold : {true, false, false}) {
+        if (kit_.usual == 0) break;
+        const Duration took = try_out(kit_.usual);
+        if (!cold) speed = std::max(speed, kit_.usual / seconds(took));
+      }
+      if (kit_.usual > 0) meet(kit_.usual);
     } catch (const std::exception&) {  // what cannot be done cold cannot be done warm: the first step will tell
     }
-    boost::asio::post(pump_, [alive = alive_, then] {
-      if (*alive) then();
+    boost::asio::post(pump_, [alive = alive_, then, speed] {
+      if (*alive) then(speed);
     });
   });
 }
 
-/// A batch of this size is next: if the device does not know it, it is met first, for as long as nothing else tells how fast the device is.
-/// How long that took.
-Duration Desk::meet(std::uint64_t size) {
-  met_one_ = kit_.meet && size > 0 && sizes_.insert(size).second;
-  if (!met_one_ || sample_s_ > 0) return {};
-  met_one_ = false;
+/// A step for nothing, from and to the memory that real ones use. How long it took.
+Duration Desk::try_out(std::uint64_t size) {
+  const SharedBuffer values = make_lendable_buffer(kit_.layout.values);
+  const SharedBuffer out = make_lendable_buffer(kit_.layout.values);
+  std::fill(values->floats().begin(), values->floats().end(), 0.0F);
+  std::vector<std::uint32_t> samples(std::min(size, kit_.epoch_samples));
+  std::iota(samples.begin(), samples.end(), 0U);
+  Still still;
   const auto since = std::chrono::steady_clock::now();
-  try {
-    kit_.meet(*kit_.source, size);
-  } catch (const store::OutOfMemory&) {  // the step itself is cut to fit
-  }
+  kit_.source->gradient(values->floats(), samples, out->floats(), still);
   return std::chrono::steady_clock::now() - since;
 }
+
+/// A batch of this size is next.
+void Desk::meet(std::uint64_t size) { first_of_size_ = kit_.meets_sizes && size > 0 && sizes_.insert(size).second; }
 
 void Desk::compute(const std::shared_ptr<Computation>& computation, const Clock& clock) {
   abandon();
@@ -286,7 +319,11 @@ void Desk::abandon() {
 
 void Desk::start_over() {
   abandon();
-  thread_.post([this] { replica_.start_over(); });
+  thread_.post([this] {
+    replica_.start_over();
+    codes_ = false;
+    unit_ = 0;
+  });
 }
 
 store::Worth Desk::contribute(Computation& computation, const Lease& lease, Stream& stream,
@@ -302,7 +339,7 @@ store::Worth Desk::contribute(Computation& computation, const Lease& lease, Stre
     return replica_.contribute(*kit_.source, {values, samples}, computation.out->floats(), stream, pace);
   }
   if (std::exchange(computed_for_, order.worker) != order.worker) replica_.start_over();
-  met_ += meet(samples.size() / order.local_steps);
+  meet(samples.size() / order.local_steps);
   Newer news(*this, computation, stint, clock);
   const store::Round round{
       values,           order.version,   samples, order.local_steps, order.rate, order.parameters == order.step, order.missing < order.step,
@@ -323,8 +360,7 @@ void Desk::work(const std::shared_ptr<Computation>& computation, const Clock& cl
   }
   Stream stream(*this, computation, stint, clock);
   store::Worth worth;
-  met_ = {};
-  met_one_ = false;
+  first_of_size_ = false;
   try {
     worth = contribute(*computation, lease, stream, stint, clock);
   } catch (const std::exception& failure) {  // the border to torch's exceptions in a real cluster
@@ -337,10 +373,8 @@ void Desk::work(const std::shared_ptr<Computation>& computation, const Clock& cl
     replica_.start_over();  // its way leads nowhere
     return;
   }
-  DeskTime time{std::chrono::steady_clock::now() - since - stream.waited() - met_, stream.stood()};
-  if (met_one_) {  // how long the device's library took to choose says nothing about its speed
-    time.compute = std::min(time.compute, from_seconds(sample_s_ * static_cast<double>(worth.samples)));
-  } else if (worth.samples > 0) {
+  DeskTime time{std::chrono::steady_clock::now() - since - stream.waited(), stream.stood(), first_of_size_};
+  if (worth.samples > 0 && !first_of_size_) {
     constexpr double newest = 0.3;
     const double each = seconds(time.compute) / static_cast<double>(worth.samples);
     sample_s_ = sample_s_ > 0 ? (1 - newest) * sample_s_ + newest * each : each;

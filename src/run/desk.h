@@ -61,6 +61,7 @@ struct Computation {
   Instant began{};          // on the clock of training
   std::uint64_t samples{};  // that it will have; known when its first slice is produced
   std::atomic<bool> cancelled = false;
+  std::atomic<bool> coded = false;  // `out` is: the bytes of each slice lie where its floats would begin
 
   /// Parameters of a later pull are coming in: local steps take them in as they are there.
   void comes(const std::shared_ptr<Arrival>& newer);
@@ -81,15 +82,15 @@ struct DeskKit {
   store::Cadence cadence{};  // of an emulated device; empty: it has read everything when it begins, and made nothing until it ends
   store::Shards shards{};    // of the samples, when they are not anybody's
   std::uint32_t grain = 0;  // a device that is slow in small pieces: a step is done at once, of so many samples or a multiple; 0: it is not
-  /// Has the device compute a batch of this size for nothing, before anybody counts on its speed; null: it is as fast the first time.
-  std::function<void(store::GradientSource&, std::uint64_t)> meet{};
-  std::uint32_t usual = 0;  // samples of a step to begin with
+  bool meets_sizes = false;  // the first batch of each size takes the device longer
+  std::uint32_t usual = 0;   // samples of a step to begin with, for a device that is to warm up
 };
 
 /// How a step's time was spent.
 struct DeskTime {
   Duration compute{};
   Duration stood{};  // still for parameters
+  bool first_of_size = false;
 };
 
 /// Called on the pump thread; never for a computation that was cancelled.
@@ -117,8 +118,8 @@ class Desk {
   /// Contributions are changes of the model, not gradients.
   [[nodiscard]] bool local_steps() const { return kit_.replica.local_steps; }
 
-  /// Calls `then` on the pump when the device has warmed up, if it needs to.
-  void warm_up(std::function<void()> then);
+  /// Calls `then` on the pump when the device has warmed up, if it needs to, with the samples a second that it does; 0: it did not need to.
+  void warm_up(std::function<void(double)> then);
 
   /// Instead of what is on it now. `clock` is that of training, for emulated devices.
   void compute(const std::shared_ptr<Computation>& computation, const Clock& clock);
@@ -134,7 +135,8 @@ class Desk {
   store::Worth contribute(Computation& computation, const Lease& lease, Stream& stream, const std::optional<cluster::Device::Stint>& stint,
                           const Clock& clock);
   void work(const std::shared_ptr<Computation>& computation, const Clock& clock);
-  Duration meet(std::uint64_t size);
+  Duration try_out(std::uint64_t size);
+  void meet(std::uint64_t size);
 
   boost::asio::io_context& pump_;
   DeskKit kit_;
@@ -144,8 +146,9 @@ class Desk {
   std::optional<WorkerId> computed_for_;  // who we were at the last step
   double sample_s_ = 0;                   // what a sample has taken lately; for devices with a grain
   std::set<std::uint64_t> sizes_;         // of batches that the device has met
-  Duration met_{};                        // what meeting them took in this step
-  bool met_one_ = false;                  // this step is itself the first of its size
+  bool first_of_size_ = false;            // this step is the first of its size
+  bool codes_ = false;                    // the device has coded something, and may have kept some of it back
+  double unit_ = 0;                       // samples * rate of the contribution that was coded last; 0: none
   std::shared_ptr<Computation> current_;  // the pump's view
   std::mutex mutex_;
   std::condition_variable cancelled_;

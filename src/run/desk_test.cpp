@@ -73,7 +73,7 @@ void await_asleep(pid_t thread) {
 class DeskTest : public testing::Test, private DeskOwner {
  protected:
   void make(LinearTurns turns = {}, std::optional<cluster::Device> emulated = std::nullopt, store::Cadence cadence = {},
-            std::uint32_t grain = 0, std::function<void(store::GradientSource&, std::uint64_t)> meet = nullptr) {
+            std::uint32_t grain = 0, bool meets_sizes = false, std::uint32_t usual = 6) {
     desk.emplace(io,
                  DeskKit{std::make_unique<LinearSource>(std::move(turns)),
                          replica_options(),
@@ -84,8 +84,8 @@ class DeskTest : public testing::Test, private DeskOwner {
                          std::move(cadence),
                          {},
                          grain,
-                         std::move(meet),
-                         /*usual=*/6},
+                         meets_sizes,
+                         usual},
                  static_cast<DeskOwner&>(*this));
   }
 
@@ -126,6 +126,7 @@ class DeskTest : public testing::Test, private DeskOwner {
   std::vector<store::Worth> worths;
   std::vector<Duration> times;
   std::vector<Duration> stood;
+  std::vector<bool> first_of_size;
   std::vector<std::string> failures;
   std::optional<Desk> desk;
 
@@ -140,6 +141,7 @@ class DeskTest : public testing::Test, private DeskOwner {
     worths.push_back(worth);
     times.push_back(time.compute);
     stood.push_back(time.stood);
+    first_of_size.push_back(time.first_of_size);
   }
   void failed(const std::string& what) override { failures.push_back(what); }
 };
@@ -364,18 +366,27 @@ TEST_F(DeskTest, ADeviceWithAGrainDoesInOnePieceWhatItHasTimeFor) {
   EXPECT_EQ(worths[3].samples, 8U) << "there is time for all of them";
 }
 
-TEST_F(DeskTest, ADeviceMeetsEachSizeOnceBeforeItsSpeedCounts) {
-  std::vector<std::uint64_t> met;
-  make({}, std::nullopt, {}, 4, [&](store::GradientSource&, std::uint64_t size) { met.push_back(size); });
-  bool warm = false;
-  desk->warm_up([&] { warm = true; });
-  run_until(io, [&] { return warm; });
-  EXPECT_EQ(met, (std::vector<std::uint64_t>{6})) << "the usual size";
-  for (std::uint64_t step = 0; step < 4; ++step) {
+TEST_F(DeskTest, TheFirstStepOfEachSizeIsNamed) {
+  make({}, std::nullopt, {}, 4, /*meets_sizes=*/true);
+  std::optional<double> speed;
+  desk->warm_up([&](double samples_per_second) { speed = samples_per_second; });
+  run_until(io, [&] { return speed.has_value(); });
+  EXPECT_GT(*speed, 0) << "of the usual size, which is known from now on";
+  for (std::uint64_t step = 0; step < 5; ++step) {
     lay_all(*begin(step, step < 3 ? Duration{} : Duration{1}));
     run_until(io, [&] { return steps.size() == step + 1; });
   }
-  EXPECT_EQ(met, (std::vector<std::uint64_t>{6, 8})) << "from then on it is known how fast the device is";
+  std::vector<std::pair<std::uint64_t, bool>> sizes;
+  for (std::size_t i = 0; i < worths.size(); ++i) sizes.emplace_back(worths[i].samples, first_of_size[i]);
+  EXPECT_EQ(sizes, (std::vector<std::pair<std::uint64_t, bool>>{{8, true}, {8, false}, {8, false}, {4, true}, {4, false}}));
+}
+
+TEST_F(DeskTest, ADeviceThatNeedsNoWarmingUpTellsNoSpeed) {
+  std::optional<double> speed;
+  make({}, std::nullopt, {}, 0, false, /*usual=*/0);
+  desk->warm_up([&](double samples_per_second) { speed = samples_per_second; });
+  run_until(io, [&] { return speed.has_value(); });
+  EXPECT_EQ(*speed, 0);
 }
 
 }  // namespace

@@ -8,6 +8,7 @@
 
 #include "base/check.h"
 #include "base/match.h"
+#include "codec/codec.h"
 #include "store/pull_shadow.h"
 #include "transport/connect.h"
 
@@ -15,6 +16,8 @@ namespace motley::run {
 namespace {
 
 constexpr std::uint8_t plain = 32;
+
+std::size_t encoded_bytes(std::uint8_t bits, std::size_t values) { return codec::make(bits).value()->encoded_bytes(values); }
 
 std::unique_ptr<transport::Shaped> unshaped(std::unique_ptr<transport::Connection> connection, boost::asio::io_context& pump,
                                             const transport::Options& options) {
@@ -133,7 +136,8 @@ void WorkerProcess::prepared(Result<WorkerKit> kit, const wire::Briefing& briefi
   }
   if (link_) life_->chief->reshape(link_->shape(0));
   life_->server_addresses = briefing.servers;
-  desk_->warm_up([this, life = lives_] {
+  desk_->warm_up([this, life = lives_](double samples_per_second) {
+    samples_per_second_ = samples_per_second;
     if (!ended_ && life == lives_) reach_servers();
   });
 }
@@ -169,6 +173,7 @@ void WorkerProcess::begin() {
   worker.seat = kit_->seat;
   worker.most_samples = kit_->most_samples;
   worker.grain = std::max(desk_->grain(), 1U);
+  worker.samples_per_second = samples_per_second_;
   worker.near = lends(desk_->layout().values);
   for (std::uint32_t s = 0; s < life_->servers.size(); ++s) worker.near = worker.near && to_server(s)->lends();
   for (const store::Slice& slice : desk_->layout().slices) worker.servers_of_slices.push_back(slice.server);
@@ -230,7 +235,9 @@ void WorkerProcess::send(const protocol::Send& send) {
   const store::Slice& slice = desk_->layout()[push->slice];
   Leaving leaving{life_->computing->out, nullptr};
   std::span<const std::byte> payload = std::as_const(*leaving.flat).bytes(slice.offset, slice.count);
-  if (slice.bits(push->bits) != plain || (life_->push && life_->push->owes(push->slice))) {
+  if (life_->computing->coded) {
+    payload = payload.first(encoded_bytes(slice.bits(push->bits), slice.count));
+  } else if (slice.bits(push->bits) != plain || (life_->push && life_->push->owes(push->slice))) {
     leaving.coded = coded(*push);
     payload = *leaving.coded;
   }
@@ -271,9 +278,10 @@ void WorkerProcess::produced(const std::shared_ptr<Computation>& computation, Sl
 
 void WorkerProcess::computed(const std::shared_ptr<Computation>& computation, const store::Worth& worth, const DeskTime& time) {
   if (!life_ || life_->computing != computation) return;
-  const double residual = life_->push ? life_->push->residual_ratio() : 0;
+  const double residual = worth.loss.coded ? worth.loss.residual : life_->push ? life_->push->residual_ratio() : 0;
   tell(protocol::Computed{computation->order.step, worth.loss.sum, worth.squared_norm, worth.finite, time.compute,
-                          static_cast<std::uint32_t>(worth.samples), residual, worth.most_samples, worth.moved, time.stood});
+                          static_cast<std::uint32_t>(worth.samples), residual, worth.most_samples, worth.moved, time.stood,
+                          time.first_of_size});
   if (life_ && life_->computing == computation) life_->computing.reset();  // else the next step is on the desk already
 }
 

@@ -135,7 +135,8 @@ class WorkerProcess final : private transport::Hears, private DeskOwner {
   std::optional<WorkerKit> kit_;            // less its desk
   std::unique_ptr<Desk> desk_;
   std::optional<WorkerLink> link_;
-  std::uint32_t lives_ = 0;  // answers meant for an earlier life are ignored
+  double samples_per_second_ = 0;  // that the desk did when it had warmed up; 0: it did not need to
+  std::uint32_t lives_ = 0;        // answers meant for an earlier life are ignored
   std::optional<Life> life_;
   /// Contributions under way; the transport reads them until it says sent.
   struct Leaving {

@@ -14,6 +14,8 @@ struct Loss {
   std::uint64_t samples = 0;
   /// Of the gradient or the way that comes with it, over the parameters, where a device has counted it in passing; below 0: nobody has.
   double squared_norm = -1;
+  bool coded = false;   // what comes with it is, as the flow asked for
+  double residual = 0;  // if so: what rounding has kept back, as a part of it
 };
 
 /// A step with so many samples does not fit into the device's memory; nothing was computed.
@@ -44,8 +46,8 @@ class LocalSteps {
   /// those of the model that was watched before.
   virtual void watch() = 0;
   [[nodiscard]] virtual double moved() const = 0;
-  /// The way of the round and the loss of its steps.
-  virtual Loss way(std::span<float> out) = 0;
+  /// The way of the round, coded if that is wanted and can be done (see Flow), and the loss of its steps.
+  virtual Loss way(std::span<float> out, const Coding* coding) = 0;
 };
 
 /// One owner thread.

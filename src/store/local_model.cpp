@@ -109,7 +109,7 @@ Loss LocalModel::walk_elsewhere(LocalSteps& steps, const Round& round, News& new
     steps.step(round.samples.subspan(first, last - first), {round.rate, options_.momentum, options_.optimizer.weight_decay});
   }
   walked_elsewhere_ = true;
-  const Loss loss = steps.way(way);
+  const Loss loss = steps.way(way, flow.coding());
   if (follows_) moved_ = steps.moved();
   return loss;
 }

@@ -272,7 +272,7 @@ class FarParabola final : public Parabola, public LocalSteps {
     }
     model_[parameters] += made[parameters];
   }
-  Loss way(std::span<float> out) override {
+  Loss way(std::span<float> out, const Coding*) override {
     for (std::size_t i = 0; i < values; ++i) out[i] = last_way_[i] = model_[i] - start_[i];
     return loss_;
   }

@@ -53,6 +53,12 @@ class Replica::Mean final : public Flow {
     told_ = true;
     outer_.made(first, last);
   }
+  /// Only what is whole can be coded.
+  [[nodiscard]] const Coding* coding() override { return whole_ ? outer_.coding() : nullptr; }
+  void coded(std::uint64_t first, std::uint64_t last) override {
+    told_ = true;
+    outer_.coded(first, last);
+  }
 
  private:
   Flow& outer_;
@@ -80,6 +86,8 @@ void Replica::run_in_pieces(GradientSource& source, const Task& task, std::span<
       worth.loss.correct += loss.correct;
       worth.loss.samples += loss.samples;
       worth.loss.squared_norm = mean.whole() ? loss.squared_norm : -1;
+      worth.loss.coded = loss.coded;
+      worth.loss.residual = loss.residual;
       worth.samples += piece.samples;
     } catch (const OutOfMemory&) {
       if (piece.samples == 1 || mean.told() || !options_.cuts_to_fit) throw;
@@ -106,7 +114,10 @@ Worth Replica::contribute(GradientSource& source, const Round& round, News& news
   worth.loss = local_->walk(source, round, news, out, flow);
   worth.samples = round.samples.size();
   worth.moved = local_->moved();
-  flow.made(0, options_.values);
+  if (worth.loss.coded)
+    flow.coded(0, options_.values);
+  else
+    flow.made(0, options_.values);
   judge(out, worth);
   if (!worth.finite) local_->forget();  // its momentum would make every later step infinite too
   return worth;

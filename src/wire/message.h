@@ -32,6 +32,7 @@ struct Hello {
   std::uint32_t seat = no_seat;  // place of the node in the job's list of nodes: those who start together get their ids in this order
   std::uint32_t grain = 1;       // samples: its steps are best of a multiple of so many
   bool near{};                   // what it pushes and pulls is read where it lies
+  double samples_per_second{};   // as its device has just done; 0: nobody has looked
 };
 /// It begins to compute this step. For whoever watches: nothing is decided by it.
 struct Began {
@@ -54,6 +55,7 @@ struct Contributed {
   std::uint32_t most_samples{};  // one step cannot have more than this, as it turned out; 0: no news
   double moved{};                // squared norm of the update that made `base`, as this worker has seen it; 0: it has not
   Duration stood{};              // still for parameters, after the first of them had come; not part of `compute`
+  bool first_of_size{};          // the device has never done a batch of this size: how long it took says nothing of its speed
 };
 /// Said when there was nothing else to say for a while.
 struct Heartbeat {
@@ -346,10 +348,10 @@ BOOST_DESCRIBE_STRUCT(Serve, (), (server, address, round_trip))
 BOOST_DESCRIBE_STRUCT(Placed, (), (head_starts))
 BOOST_DESCRIBE_STRUCT(Carried, (), (server, version, slice, holding))
 BOOST_DESCRIBE_STRUCT(CarriedAll, (), (version, pieces, optimizer_updates, rate))
-BOOST_DESCRIBE_STRUCT(Hello, (), (node, attempt, most_samples, seat, grain, near))
+BOOST_DESCRIBE_STRUCT(Hello, (), (node, attempt, most_samples, seat, grain, near, samples_per_second))
 BOOST_DESCRIBE_STRUCT(Contributed, (),
                       (worker, step, base, samples, local_steps, loss_sum, squared_norm, finite, compute, pull, residual, most_samples,
-                       moved, stood))
+                       moved, stood, first_of_size))
 BOOST_DESCRIBE_STRUCT(Began, (), (worker, step))
 BOOST_DESCRIBE_STRUCT(Heartbeat, (), (worker))
 BOOST_DESCRIBE_STRUCT(Leaving, (), (worker))

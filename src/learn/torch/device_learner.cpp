@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "learn/torch/device_codec.h"
 #include "learn/torch/device_model.h"
 #include "learn/torch/device_samples.h"
 #include "learn/torch/device_walk.h"
@@ -31,7 +32,8 @@ class DeviceLearner final : public Learner {
         made_(model_.blocks() + 1),
         out_(model_.blocks() + 1),
         leaves_(pinned(model_.shape().values(), at::kFloat, device)),
-        score_(pinned(3, at::kDouble, device)) {}
+        score_(pinned(5, at::kDouble, device)),
+        coder_(model_.lanes(), model_.shape().values(), device) {}
 
   const ModelShape& shape() const override { return model_.shape(); }
   std::uint64_t activation_bytes_per_sample() const override { return measured_.activation_bytes; }
@@ -53,13 +55,17 @@ class DeviceLearner final : public Learner {
     if (!logits.defined()) return {};  // given up
     direct_ = is_pinned(std::as_bytes(out));
     const at::Tensor leaves = direct_ ? as_tensor(out) : leaves_;
+    coding_ = flow.coding();
+    if (coding_ != nullptr) coder_.begin(*coding_);
     model_.backward(model_.score(logits, batch.targets, /*wants_gradient=*/true), [&](std::size_t block) { send(block, leaves); });
-    score_.copy_(at::cat({model_.sums(), model_.squared_norm(model_.gradient()).unsqueeze(0)}), /*non_blocking=*/true);
+    score_.copy_(at::cat({model_.sums(), model_.squared_norm(model_.gradient()).unsqueeze(0), coder_.kept()}), /*non_blocking=*/true);
     scored_.set(model_.lanes(), Lane::compute);
     hand_out(out, flow);
     scored_.wait();
     StepResult result = per_sample(score_.data_ptr<double>(), samples.size(), shape_);
     result.squared_norm = score_.data_ptr<double>()[2];
+    result.coded = coding_ != nullptr;
+    if (result.coded) result.residual = residual_ratio(score_.data_ptr<double>() + 3);
     return result;
   }
 
@@ -130,11 +136,24 @@ class DeviceLearner final : public Learner {
   void send(std::size_t block, const at::Tensor& leaves) {
     const auto [first, last] = range(block);
     if (first == last) return;
+    if (coding_ != nullptr) {  // behind a block everything is made, and a slice may lie in several
+      coder_.code(first, block < model_.blocks() ? shape().parameters : last, model_.gradient(), leaves.view(at::kByte));
+      out_[block].set(model_.lanes(), Lane::out);
+      return;
+    }
     made_[block].set(model_.lanes(), Lane::compute);
     made_[block].hold(model_.lanes(), Lane::out);
     const auto guard = model_.lanes().on(Lane::out);
     part(leaves, first, last).copy_(part(model_.gradient(), first, last), /*non_blocking=*/true);
     out_[block].set(model_.lanes(), Lane::out);
+  }
+
+  /// From the pinned memory, with all of the slices that begin there when they are coded.
+  void bring(std::uint64_t first, std::uint64_t last, std::span<float> out) const {
+    if (coding_ != nullptr)
+      for (const Coding::Slice& slice : coding_->slices)
+        if (slice.first >= first && slice.first < last) last = std::max(last, slice.first + slice.count);
+    std::copy(leaves_.data_ptr<float>() + first, leaves_.data_ptr<float>() + last, out.begin() + static_cast<std::ptrdiff_t>(first));
   }
 
   /// In the order in which it is made, as soon as it is there.
@@ -143,9 +162,11 @@ class DeviceLearner final : public Learner {
       const auto [first, last] = range(block);
       if (first == last) return;
       out_[block].wait();
-      if (!direct_)
-        std::copy(leaves_.data_ptr<float>() + first, leaves_.data_ptr<float>() + last, out.begin() + static_cast<std::ptrdiff_t>(first));
-      flow.made(first, last);
+      if (!direct_) bring(first, last, out);
+      if (coding_ != nullptr)
+        flow.coded(first, last);
+      else
+        flow.made(first, last);
     };
     for (std::size_t b = model_.blocks(); b-- > 0;) hand(b);
     hand(model_.blocks());
@@ -161,6 +182,8 @@ class DeviceLearner final : public Learner {
   Mark scored_;
   at::Tensor leaves_, score_;  // pinned
   bool direct_ = false;        // this step's gradient needs no leaves_
+  DeviceCoder coder_;
+  const Coding* coding_ = nullptr;  // of this step
   std::unique_ptr<Walk> walk_;
 };
 

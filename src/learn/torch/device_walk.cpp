@@ -2,6 +2,7 @@
 
 #include <array>
 
+#include "learn/torch/device_codec.h"
 #include "learn/torch/device_learner.h"
 #include "learn/torch/pinned.h"
 
@@ -20,7 +21,8 @@ class DeviceWalk final : public Walk {
         all_(model.shape().values()),
         inlet_(lanes_, all_, model.device()),
         leaves_(pinned(all_, at::kFloat, model.device())),
-        score_(pinned(4, at::kDouble, model.device())) {
+        score_(pinned(6, at::kDouble, model.device())),
+        coder_(lanes_, all_, model.device()) {
     const auto guard = lanes_.on(Lane::compute);
     for (at::Tensor* each : {&walker_, &start_, &last_way_, &newer_, &watched_}) *each = at::zeros_like(model_.values());
     momentum_ = at::zeros_like(part(walker_, 0, parameters_));
@@ -93,19 +95,28 @@ class DeviceWalk final : public Walk {
     taken_ += samples.size();
   }
 
-  StepResult way(std::span<float> out) override {
+  using Walk::way;
+  StepResult way(std::span<float> out, const Coding* coding) override {
     check(out.size() == all_, "a way is as long as the model");
     const bool direct = is_pinned(std::as_bytes(out));
     {
       const auto guard = lanes_.on(Lane::compute);
       at::sub_out(last_way_, walker_, start_);
-      (direct ? as_tensor(out) : leaves_).copy_(last_way_, /*non_blocking=*/true);
-      score_.copy_(at::cat({sums_, model_.squared_norm(last_way_).unsqueeze(0), moved_}), /*non_blocking=*/true);
+      const at::Tensor leaves = direct ? as_tensor(out) : leaves_;
+      if (coding != nullptr) {
+        coder_.begin(*coding);
+        coder_.code(0, all_, last_way_, leaves.view(at::kByte));
+      } else {
+        leaves.copy_(last_way_, /*non_blocking=*/true);
+      }
+      score_.copy_(at::cat({sums_, model_.squared_norm(last_way_).unsqueeze(0), moved_, coder_.kept()}), /*non_blocking=*/true);
     }
     lanes_.settle();
     if (!direct) std::copy_n(leaves_.data_ptr<float>(), all_, out.begin());
     StepResult result = per_sample(score_.data_ptr<double>(), taken_, shape_);
     result.squared_norm = score_.data_ptr<double>()[2];
+    result.coded = coding != nullptr;
+    if (result.coded) result.residual = residual_ratio(score_.data_ptr<double>() + 4);
     return result;
   }
 
@@ -146,7 +157,8 @@ class DeviceWalk final : public Walk {
   SampleShape shape_;
   std::uint64_t parameters_, all_;
   Inlet inlet_;
-  at::Tensor leaves_, score_;                               // pinned
+  at::Tensor leaves_, score_;  // pinned
+  DeviceCoder coder_;
   at::Tensor walker_, start_, last_way_, newer_, watched_;  // flat, on the device
   at::Tensor momentum_, sums_, moved_, output_;
   Mark used_;                 // of newer_

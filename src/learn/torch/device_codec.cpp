@@ -1,0 +1,180 @@
+#include "learn/torch/device_codec.h"
+
+#include <c10/core/GradMode.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "base/check.h"
+#include "codec/format.h"
+#include "learn/torch/device_model.h"
+
+namespace motley::learn {
+
+namespace {
+
+constexpr int half_bits = 16;
+constexpr int plain_bits = 32;
+constexpr int byte_bits = 8;
+constexpr auto block = static_cast<std::int64_t>(codec::block_values);
+constexpr auto scale_bytes = static_cast<std::int64_t>(codec::scale_bytes);
+
+int levels_of(int bits) { return (1 << (bits - 1)) - 1; }
+/// Bytes of a block's codes.
+std::int64_t stride(std::int64_t values, int bits) { return (values * bits + byte_bits - 1) / byte_bits; }
+
+/// Of a slice that ends with a whole block, or has none.
+std::int64_t encoded_bytes(const Coding::Slice& slice) {
+  const auto count = static_cast<std::int64_t>(slice.count);
+  return slice.bits >= half_bits ? count * slice.bits / byte_bits : count / block * (scale_bytes + stride(block, slice.bits));
+}
+
+at::Tensor magnitudes(const at::Tensor& values) { return values.view(at::kInt).bitwise_and(codec::magnitude_mask); }
+
+at::Tensor as_float(const at::Tensor& upper_half) { return upper_half.bitwise_left_shift(half_bits).view(at::kFloat); }
+
+/// Rows of values to rows of bytes.
+at::Tensor encode_blocks(const at::Tensor& rows, int bits) {
+  const std::int64_t per_byte = byte_bits / bits;
+  const std::int64_t bytes = stride(rows.size(1), bits);
+  const int levels = levels_of(bits);
+  const at::Tensor largest = magnitudes(rows).amax(1).clamp_max(codec::infinity_bits);
+  const at::Tensor poisoned = largest.ge(codec::infinity_bits);
+  const at::Tensor scale = largest.add(0xffff).bitwise_right_shift(half_bits).clamp_max(codec::largest_bf16);
+  const at::Tensor wide = as_float(scale);
+  const at::Tensor divisor = wide.masked_fill(wide.eq(0), 1).unsqueeze(1);
+  at::Tensor codes = at::round(rows.div(divisor).mul(levels)).masked_fill(poisoned.unsqueeze(1), -levels).add(levels).to(at::kInt);
+  codes = at::constant_pad_nd(codes, {0, per_byte * bytes - rows.size(1)}, 0).view({rows.size(0), per_byte, bytes});
+  at::Tensor packed = codes.select(1, 0);
+  for (std::int64_t k = 1; k < per_byte; ++k) packed = packed.bitwise_or(codes.select(1, k).bitwise_left_shift(k * bits));
+  const at::Tensor said = scale.masked_fill(poisoned, codec::poisoned);
+  const at::Tensor head = at::stack({said.bitwise_and(0xff), said.bitwise_right_shift(byte_bits)}, 1);
+  return at::cat({head, packed}, 1).to(at::kByte);
+}
+
+at::Tensor encode_half(const at::Tensor& values) {
+  const at::Tensor raw = values.view(at::kInt);
+  const at::Tensor magnitude = raw.bitwise_and(codec::magnitude_mask);
+  const at::Tensor upper = magnitude.bitwise_right_shift(half_bits);
+  const at::Tensor infinite = magnitude.ge(codec::infinity_bits);
+  const at::Tensor nearest = magnitude.masked_fill(infinite, 0).add(upper.bitwise_and(1)).add(0x7fff).bitwise_right_shift(half_bits);
+  const at::Tensor finite = nearest.clamp_max(codec::largest_bf16);
+  const at::Tensor not_a_number = at::where(magnitude.gt(codec::infinity_bits), upper.bitwise_or(codec::quiet_nan_bit), upper);
+  const at::Tensor sign = raw.bitwise_right_shift(half_bits).bitwise_and(0x8000);
+  return at::where(infinite, not_a_number, finite).bitwise_or(sign).to(at::kShort).view(at::kByte);
+}
+
+}  // namespace
+
+DeviceCodec::DeviceCodec(at::Device device) {
+  for (const int bits : {2, 4, 8}) {
+    const int levels = levels_of(bits);
+    at::Tensor table = at::empty({std::int64_t{1} << bits}, at::kFloat);
+    for (int code = 0; code < 1 << bits; ++code)
+      table.data_ptr<float>()[code] = static_cast<float>(code - levels) / static_cast<float>(levels);
+    levels_[bits] = table.to(device);
+  }
+}
+
+at::Tensor DeviceCodec::encode(const at::Tensor& values, int bits) const {
+  const at::Tensor flat = values.contiguous();
+  if (bits == plain_bits) return flat.view(at::kByte);
+  if (bits == half_bits) return encode_half(flat);
+  const std::int64_t whole = flat.numel() / block * block;
+  std::vector<at::Tensor> bytes;
+  if (whole > 0) bytes.push_back(encode_blocks(flat.narrow(0, 0, whole).view({-1, block}), bits).flatten());
+  if (whole < flat.numel()) bytes.push_back(encode_blocks(flat.narrow(0, whole, flat.numel() - whole).unsqueeze(0), bits).flatten());
+  return bytes.size() == 1 ? bytes.front() : at::cat(bytes);
+}
+
+at::Tensor DeviceCodec::decode_blocks(const at::Tensor& bytes, int bits, std::int64_t count) const {
+  const at::Tensor head = bytes.narrow(1, 0, scale_bytes).to(at::kInt);
+  const at::Tensor scale = as_float(head.select(1, 0).bitwise_or(head.select(1, 1).bitwise_left_shift(byte_bits)));
+  const at::Tensor packed = bytes.narrow(1, scale_bytes, stride(count, bits)).to(at::kInt);
+  std::vector<at::Tensor> codes;
+  for (int k = 0; k < byte_bits / bits; ++k) codes.push_back(packed.bitwise_right_shift(k * bits).bitwise_and((1 << bits) - 1));
+  const at::Tensor all = at::cat(codes, 1).narrow(1, 0, count);
+  return levels_.at(bits).index_select(0, all.reshape({-1})).view(all.sizes()).mul(scale.unsqueeze(1));
+}
+
+at::Tensor DeviceCodec::decode(const at::Tensor& bytes, int bits, std::int64_t count) const {
+  if (bits == plain_bits) return bytes.view(at::kFloat);
+  if (bits == half_bits) return as_float(bytes.view(at::kShort).to(at::kInt));
+  const std::int64_t whole = count / block;
+  const std::int64_t row = scale_bytes + stride(block, bits);
+  std::vector<at::Tensor> values;
+  if (whole > 0) values.push_back(decode_blocks(bytes.narrow(0, 0, whole * row).view({whole, row}), bits, block).flatten());
+  const std::int64_t rest = count - whole * block;
+  if (rest > 0) {
+    const at::Tensor tail = bytes.narrow(0, whole * row, bytes.numel() - whole * row).unsqueeze(0);
+    values.push_back(decode_blocks(tail, bits, rest).flatten());
+  }
+  return values.size() == 1 ? values.front() : at::cat(values);
+}
+
+at::Tensor DeviceCodec::encode_with_feedback(const at::Tensor& values, at::Tensor residual, int bits, at::Tensor kept) const {
+  const at::Tensor wanted = values.add(residual);
+  at::Tensor bytes = encode(wanted, bits);
+  const at::Tensor lost = wanted - decode(bytes, bits, values.numel());
+  const at::Tensor finite = magnitudes(wanted).max().lt(codec::infinity_bits);
+  residual.copy_(at::where(finite, lost, residual));
+  const at::Tensor squares = at::stack({wanted.to(at::kDouble).square().sum(), lost.to(at::kDouble).square().sum()});
+  kept.add_(at::where(finite, squares, at::zeros_like(squares)));
+  return bytes;
+}
+
+DeviceCoder::DeviceCoder(const Lanes& lanes, std::uint64_t values, at::Device device) : lanes_(lanes), codec_(device), values_(values) {
+  kept_ = at::zeros({2}, at::TensorOptions(at::kDouble).device(device));
+}
+
+void DeviceCoder::begin(const Coding& coding) {
+  const c10::AutoGradMode graph(false);
+  const auto guard = lanes_.on(Lane::compute);
+  leaving_.clear();
+  left_ = coding.slices;
+  kept_.zero_();
+  if (!residual_.defined())
+    residual_ = at::zeros({static_cast<std::int64_t>(values_)}, kept_.options().dtype(at::kFloat));
+  else if (coding.afresh)
+    residual_.zero_();
+  else if (coding.rescale != 1)
+    residual_.mul_(static_cast<double>(coding.rescale));
+}
+
+void DeviceCoder::code(std::uint64_t first, std::uint64_t last, const at::Tensor& flat, const at::Tensor& out) {
+  const c10::AutoGradMode graph(false);
+  const auto inside = [&](const Coding::Slice& slice) { return slice.first >= first && slice.first + slice.count <= last; };
+  const auto begin = std::find_if(left_.begin(), left_.end(), inside);
+  const auto end = std::find_if_not(begin, left_.end(), inside);
+  std::vector<std::pair<std::uint64_t, at::Tensor>> coded;  // by where it goes
+  {
+    const auto guard = lanes_.on(Lane::compute);
+    for (auto from = begin; from != end;) {
+      // Slices of whole blocks are coded as one: many small pieces of work would take a device longer than one large one.
+      auto to = from + 1;
+      while (to != end && to->bits == from->bits && (to - 1)->count % codec::block_values == 0) ++to;
+      const std::uint64_t until = (to - 1)->first + (to - 1)->count;
+      const at::Tensor bytes =
+          codec_.encode_with_feedback(part(flat, from->first, until), part(residual_, from->first, until), from->bits, kept_);
+      check(bytes.numel() > 0, "a slice is not empty");
+      std::int64_t at = 0;
+      for (; from != to; ++from) {
+        const std::int64_t size = from + 1 == to ? bytes.numel() - at : encoded_bytes(*from);
+        coded.emplace_back(from->first, bytes.narrow(0, at, size));
+        at += size;
+      }
+    }
+    made_.set(lanes_, Lane::compute);
+  }
+  left_.erase(begin, end);
+  made_.hold(lanes_, Lane::out);
+  const auto guard = lanes_.on(Lane::out);
+  for (const auto& [place, bytes] : coded) {
+    out.narrow(0, static_cast<std::int64_t>(place * sizeof(float)), bytes.numel()).copy_(bytes, /*non_blocking=*/true);
+    leaving_.push_back(bytes);
+  }
+}
+
+double residual_ratio(const double* kept) { return kept[0] > 0 ? std::sqrt(kept[1] / kept[0]) : 0; }
+
+}  // namespace motley::learn

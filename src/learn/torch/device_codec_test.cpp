@@ -1,0 +1,218 @@
+// What a device codes, held against the codecs of the processor: every byte, and every bit that is kept back. Everywhere on the CPU; where
+// there is a GPU, on that too.
+#include "learn/torch/device_codec.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <limits>
+
+#include "base/rng.h"
+#include "codec/codec.h"
+#include "codec/error_feedback.h"
+#include "learn/learner.h"
+#include "learn/torch/learners.h"
+#include "learn/torch/test_models.h"
+
+namespace motley::learn {
+namespace {
+
+using Floats = std::vector<float>;
+
+/// Of all magnitudes, some of them 0, in no order.
+Floats numbers(std::size_t count, std::uint64_t seed) {
+  Rng rng(seed, "numbers", 0);
+  Floats made(count);
+  for (float& each : made)
+    each = rng.uniform() < 0.1 ? 0.0F : static_cast<float>((rng.uniform() - 0.5) * std::exp2(60 * rng.uniform() - 40));
+  return made;
+}
+
+codec::Bytes on_processor(const Floats& values, int bits) {
+  codec::Bytes bytes;
+  codec::make(bits).value()->encode(values, bytes);
+  return bytes;
+}
+
+codec::Bytes held(const at::Tensor& bytes) {
+  const at::Tensor here = bytes.contiguous().cpu();
+  codec::Bytes out(static_cast<std::size_t>(here.numel()));
+  std::memcpy(out.data(), here.data_ptr(), out.size());
+  return out;
+}
+
+Floats floats(const at::Tensor& values) {
+  const at::Tensor here = values.contiguous().cpu();
+  return {here.data_ptr<float>(), here.data_ptr<float>() + here.numel()};
+}
+
+class DeviceCodecTest : public testing::TestWithParam<bool> {
+ protected:
+  void SetUp() override {
+    if (GetParam() && gpus() == 0) GTEST_SKIP() << "there is no GPU that torch can use";
+  }
+  [[nodiscard]] at::Device device() const { return GetParam() ? at::Device(at::kCUDA, 0) : at::Device(at::kCPU); }
+  [[nodiscard]] at::Tensor there(Floats values) const {
+    return at::from_blob(values.data(), {static_cast<std::int64_t>(values.size())}, at::kFloat).clone().to(device());
+  }
+};
+INSTANTIATE_TEST_SUITE_P(Each, DeviceCodecTest, testing::Bool(), [](const auto& each) { return each.param ? "OnGpu" : "OnCpu"; });
+
+TEST_P(DeviceCodecTest, MakesTheBytesOfTheProcessorsCodecs) {
+  const DeviceCodec codec(device());
+  for (const int bits : {2, 4, 8, 16, 32})
+    for (const std::size_t count : {1U, 2U, 3U, 5U, 255U, 256U, 257U, 511U, 512U, 1000U, 70'001U}) {
+      const Floats values = numbers(count, count);
+      const codec::Bytes bytes = on_processor(values, bits);
+      const at::Tensor coded = codec.encode(there(values), bits);
+      EXPECT_EQ(held(coded), bytes) << bits << " bits, " << count << " values";
+      Floats back(count);
+      ASSERT_TRUE(codec::make(bits).value()->decode(bytes, back).ok());
+      EXPECT_EQ(floats(codec.decode(coded, bits, static_cast<std::int64_t>(count))), back) << bits << " bits, " << count << " values";
+    }
+}
+
+TEST_P(DeviceCodecTest, TheSmallestAndTheLargestAreNoDifferent) {
+  const DeviceCodec codec(device());
+  using Limits = std::numeric_limits<float>;
+  const float smallest = Limits::denorm_min();
+  const Floats odd{Limits::max(), -Limits::max(), smallest, -smallest, 3 * smallest, Limits::min(), -0.0F, 0.0F, 1.0F, -1.0F, 0.5F};
+  Floats tiny(300, smallest);
+  tiny[7] = 5 * smallest;
+  for (const Floats& values : {odd, tiny, Floats(256, 0.0F), Floats(3, -0.0F)})
+    for (const int bits : {2, 4, 8, 16, 32})
+      EXPECT_EQ(held(codec.encode(there(values), bits)), on_processor(values, bits)) << bits << " bits";
+}
+
+TEST_P(DeviceCodecTest, WhatIsNotFinitePoisonsItsBlock) {
+  const DeviceCodec codec(device());
+  Floats values = numbers(600, 3);
+  values[300] = std::numeric_limits<float>::infinity();
+  for (const int bits : {2, 4, 8}) EXPECT_EQ(held(codec.encode(there(values), bits)), on_processor(values, bits)) << bits << " bits";
+  values[301] = std::numeric_limits<float>::quiet_NaN();
+  for (const int bits : {2, 4, 8, 16}) EXPECT_EQ(held(codec.encode(there(values), bits)), on_processor(values, bits)) << bits << " bits";
+}
+
+TEST_P(DeviceCodecTest, KeepsBackWhatTheProcessorKeepsBack) {
+  const DeviceCodec codec(device());
+  for (const int bits : {2, 4, 8, 16, 32}) {
+    Floats kept_here(1000);
+    at::Tensor kept_there = there(kept_here);
+    at::Tensor sums = at::zeros({2}, at::TensorOptions(at::kDouble).device(device()));
+    double wanted = 0;
+    double lost = 0;
+    for (std::uint64_t step = 0; step < 4; ++step) {
+      Floats values = numbers(1000, step);
+      if (step == 2) values[5] = std::numeric_limits<float>::infinity();  // leaves everything as it was
+      codec::Bytes bytes;
+      const codec::Kept kept = codec::encode_with_feedback(*codec::make(bits).value(), values, kept_here, bytes);
+      wanted += kept.squared_wanted;
+      lost += kept.squared_residual;
+      EXPECT_EQ(held(codec.encode_with_feedback(there(values), kept_there, bits, sums)), bytes) << bits << " bits, step " << step;
+      EXPECT_EQ(floats(kept_there), kept_here) << bits << " bits, step " << step;
+    }
+    const at::Tensor told = sums.cpu();
+    EXPECT_NEAR(told.data_ptr<double>()[0], wanted, 1e-9 * wanted);
+    EXPECT_NEAR(told.data_ptr<double>()[1], lost, 1e-9 * lost);
+  }
+}
+
+/// Wants slices of about `most` values, every other one in few bits.
+class Wanting final : public Flow {
+ public:
+  Wanting(const ModelShape& shape, std::uint64_t most) {
+    const auto cut = [&](std::uint64_t first, std::uint64_t last) {
+      for (; first < last; first += most)
+        coding_.slices.push_back({first, std::min(most, last - first), first >= shape.parameters ? std::uint8_t{32} : next_bits()});
+    };
+    cut(0, shape.parameters);
+    cut(shape.parameters, shape.values());
+    missing.resize(coding_.slices.size());
+    for (std::size_t s = 0; s < missing.size(); ++s) missing[s] = coding_.slices[s].count;
+  }
+  bool need(std::uint64_t, std::uint64_t) override { return true; }
+  void made(std::uint64_t, std::uint64_t) override { FAIL() << "it was to be coded"; }
+  const Coding* coding() override { return &coding_; }
+  /// A slice of which everything is said to be made must be whole at that moment: it would be sent.
+  void coded(std::uint64_t first, std::uint64_t last) override {
+    for (std::size_t s = 0; s < missing.size(); ++s) {
+      const auto& [begin, count, bits] = coding_.slices[s];
+      const std::uint64_t from = std::max(first, begin);
+      const std::uint64_t to = std::min(last, begin + count);
+      if (from >= to) continue;
+      missing[s] -= to - from;
+      if (missing[s] > 0) continue;
+      const auto* at = reinterpret_cast<const std::byte*>(out.data() + begin);
+      sent[begin].assign(at, at + codec::make(bits).value()->encoded_bytes(count));
+    }
+  }
+  Coding coding_;
+  Floats out;
+  std::vector<std::uint64_t> missing;
+  std::map<std::uint64_t, codec::Bytes> sent;  // by where the slice begins
+
+ private:
+  std::uint8_t next_bits() { return std::array<std::uint8_t, 4>{8, 4, 16, 8}[turn_++ % 4]; }
+  std::size_t turn_ = 0;
+};
+
+TEST(CodedOnTheDevice, AGradientIsWhatTheProcessorWouldMakeOfIt) {
+  use_threads(1);
+  for (const Example& example : models) {
+    const auto data = example.data();
+    const auto plain = std::move(make_device_learner(example.spec, data).value());
+    const auto coding = std::move(make_device_learner(example.spec, data).value());
+    const Values values = initial(*plain);
+    Floats residual(values.size());
+    for (std::uint32_t step = 0; step < 3; ++step) {
+      Floats gradient(values.size());
+      plain->gradient(values, samples_from(8 * step, 8), gradient);
+      Wanting wanting(plain->shape(), 700);
+      wanting.out.resize(values.size());
+      if (step > 0) wanting.coding_.rescale = 0.7F;
+      if (step > 0)
+        for (float& each : residual) each *= 0.7F;
+      const StepResult result = coding->gradient(values, samples_from(8 * step, 8), wanting.out, wanting);
+      EXPECT_TRUE(result.coded);
+      EXPECT_GT(result.residual, 0);
+      for (const auto& [first, count, bits] : wanting.coding_.slices) {
+        codec::Bytes bytes;
+        codec::encode_with_feedback(*codec::make(bits).value(), std::span(gradient).subspan(first, count),
+                                    std::span(residual).subspan(first, count), bytes);
+        EXPECT_EQ(wanting.sent[first], bytes) << example.name << ", step " << step << ", slice at " << first << ", " << int{bits}
+                                              << " bits";
+      }
+    }
+  }
+}
+
+TEST(CodedOnTheDevice, AWayIsWhatTheProcessorWouldMakeOfIt) {
+  use_threads(1);
+  const Example& example = models[0];
+  const auto data = example.data();
+  const auto plain = std::move(make_device_learner(example.spec, data).value());
+  const auto coding = std::move(make_device_learner(example.spec, data).value());
+  const Values values = initial(*plain);
+  Floats way(values.size());
+  Wanting wanting(plain->shape(), 300);
+  wanting.out.resize(values.size());
+  for (Learner* each : {plain.get(), coding.get()}) {
+    each->walk()->begin(values);
+    each->walk()->set_out();
+    each->walk()->step(samples_from(0, 8), {0.01, 0.9, 0});
+  }
+  EXPECT_FALSE(plain->walk()->way(way).coded);
+  EXPECT_TRUE(coding->walk()->way(wanting.out, wanting.coding()).coded);
+  wanting.coded(0, values.size());
+  for (const auto& [first, count, bits] : wanting.coding_.slices) {
+    Floats residual(count);
+    codec::Bytes bytes;
+    codec::encode_with_feedback(*codec::make(bits).value(), std::span(way).subspan(first, count), residual, bytes);
+    EXPECT_EQ(wanting.sent[first], bytes) << "slice at " << first << ", " << int{bits} << " bits";
+  }
+}
+
+}  // namespace
+}  // namespace motley::learn
