@@ -10,6 +10,7 @@ constexpr std::uint32_t least_local_batch = 64;
 constexpr double least_evened = 0.6;  // of a local batch; between them lies whatever rounding to whole steps can leave
 constexpr double most_evened = 1.5;
 constexpr double most_owed = 32;        // samples
+constexpr double no_matter = 0.1;       // of a round: so much later or sooner than the mean does not count
 constexpr double catches_up = 0.25;     // of what it was late; what is planned now is walked after what is under way, so more would swing
 constexpr double most_caught_up = 0.2;  // of a round
 
@@ -52,7 +53,9 @@ void LoadRounds::applied(std::span<const Contribution> members) {
 /// What this worker's next round is to take.
 double LoadRounds::time_for(std::size_t rank) const {
   if (late_.empty()) return round_s_;
-  return round_s_ - std::clamp(catches_up * late_[rank], -most_caught_up * round_s_, most_caught_up * round_s_);
+  const double late = late_[rank];
+  const double beyond = std::copysign(std::max(0.0, std::abs(late) - no_matter * round_s_), late);
+  return round_s_ - std::clamp(catches_up * beyond, -most_caught_up * round_s_, most_caught_up * round_s_);
 }
 
 /// Samples of a local step. `share`: of a global batch, by speed.

@@ -4,10 +4,10 @@
 //   H_i = max(1, round(share / b)) local steps of about b = max(64, B/P) samples each (at most B/2 where several share it, less where
 //   memory says so): smaller local batches cost accuracy, and time where a step has overhead. What rounding leaves is evened out by the
 //   batch (and what rounding to whole samples leaves, by the next one), so that all rounds end at the same moment. Who ended its last round
-//   later than the mean has a quarter of that less to do in the next: rounds may overlap, and whoever has fallen a whole one behind would
-//   otherwise stay there and have everyone wait. A device with a grain (a GPU) takes local steps of its share of the global batch where
-//   that is more than b, as it would alone: it is slow in small ones. With an interval of 1, and until everyone has been measured, it is
-//   load `finish together`.
+//   later than the mean by more than a tenth of it has a quarter of the rest less to do in the next: rounds may overlap, and whoever has
+//   fallen a whole one behind would otherwise stay there and have everyone wait. A device with a grain (a GPU) takes local steps of its
+//   share of the global batch where that is more than b, as it would alone: it is slow in small ones. With an interval of 1, and until
+//   everyone has been measured, it is load `finish together`.
 // One sample moves the model as far as it does under every other strategy: the local rate is scaled by (sum H_i b_i)^2 / (B sum H_i^2 b_i).
 // Guarantee: every batch is at least 1 and fits its worker's memory. Cost: O(P log P) per plan, O(log P) per order.
 #pragma once

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <vector>
 
 namespace motley::policy {
@@ -84,6 +85,69 @@ TEST(LoadRounds, NobodyRunsAheadRoundAfterRound) {
     for (std::uint32_t w = 0; w < 6; ++w)
       EXPECT_NEAR(walked[w], planned, 0.2 * cluster.load.step_s()) << "interval " << interval << ", worker " << w << ", after 100 rounds";
   }
+}
+
+// Rounds overlap: all begin the next when they are done with the last, unless somebody is a whole round behind.
+TEST(LoadRounds, WhoHasFallenBehindCatchesUp) {
+  Cluster cluster(256, {400, 400, 200, 100});
+  cluster.measure();
+  cluster.plan(12);
+  std::vector<double> ends{1, 1, 1, 1 + cluster.load.step_s()};  // the slowest by a whole round
+  double widest = 0;
+  for (int round = 0; round < 40; ++round) {
+    std::vector<Contribution> members(4);
+    for (std::uint32_t w = 0; w < 4; ++w) {
+      members[w].worker = {w};
+      members[w].at = Instant(from_seconds(ends[w]));
+    }
+    cluster.load.applied(members);
+    cluster.plan(12);
+    for (std::uint32_t w = 0; w < 4; ++w) ends[w] += cluster.round_s(w);
+    widest = *std::max_element(ends.begin(), ends.end()) - *std::min_element(ends.begin(), ends.end());
+  }
+  EXPECT_LT(widest, 0.3 * cluster.load.step_s());
+}
+
+TEST(LoadRounds, ALittleLateIsNothingToCorrect) {
+  Cluster cluster(256, {400, 400, 200, 100});
+  cluster.measure();
+  cluster.plan(12);
+  const auto batch = cluster.load.batch({3});
+  std::vector<Contribution> members(4);
+  for (std::uint32_t w = 0; w < 4; ++w) {
+    members[w].worker = {w};
+    members[w].at = Instant(from_seconds(w == 3 ? 1 + 0.1 * cluster.load.step_s() : 1));
+  }
+  cluster.load.applied(members);
+  cluster.plan(12);
+  EXPECT_EQ(cluster.load.batch({3}), batch);
+}
+
+TEST(LoadRounds, AGpuTakesStepsOfItsShareOfTheGlobalBatch) {
+  LoadRounds load(1024);
+  Monitor monitor;
+  std::vector<Newcomer> all;
+  for (std::uint32_t w = 0; w < 4; ++w) {
+    monitor.joined({w});
+    all.push_back({{w}, 0, w < 2 ? 8U : 1U});  // two GPUs, two CPUs
+  }
+  load.joined(all);
+  const std::vector<double> speeds{20000, 10000, 50, 50};
+  for (std::uint32_t w = 0; w < 4; ++w) {
+    Contribution made{};
+    made.worker = {w};
+    made.samples = 256;
+    made.local_steps = 1;
+    made.compute = from_seconds(256 / speeds[w]);
+    monitor.observe(made);
+  }
+  load.interval(12);
+  load.updated(monitor, [](WorkerId) { return 0.0; });
+  EXPECT_NEAR(load.batch({0}), 680, 8);
+  EXPECT_NEAR(load.batch({1}), 340, 8);
+  EXPECT_EQ(load.steps({0}), 12U);
+  EXPECT_EQ(load.steps({2}), 1U);
+  EXPECT_NEAR(load.batch({2}), 20, 2) << "one step that ends when theirs do";
 }
 
 TEST(LoadRounds, StepByStepItIsFinishTogether) {
