@@ -14,6 +14,8 @@
 namespace motley::app {
 namespace {
 
+constexpr int judges_percent = 10;  // of a GPU that nodes share, for the chief's evaluations: they are not to hold up training
+
 namespace fs = std::filesystem;
 
 constexpr Duration respawn_pause = from_seconds(1);
@@ -98,7 +100,7 @@ Outcome Launch::start_chief(bool resume) {
   if (resume) child.command.emplace_back("--resume");
   if (options_.require_target) child.command.emplace_back("--require-target");
   child.inherit_errors = true;
-  if (gpu_shares_) child.environment = gpu_shares_->environment(0);
+  if (gpu_shares_) child.environment = gpu_shares_->environment(judges_percent);
   ++chief_.lives;
   auto started = run::Child::start(
       pump_, child, {[this](const std::string& line) { chief_said(line); }, [this](const run::ChildEnd& end) { chief_ended(end); }});

@@ -130,6 +130,7 @@ Result<run::WorkerKit> prepare_worker(const std::string& job_text, const std::st
     const auto share = static_cast<std::uint32_t>(job->global_batch / job->cluster.nodes.size());
     kit.desk.usual = std::max(1U, most > 0 ? std::min(share, most) : share);
     kit.desk.meets_sizes = true;
+    kit.desk.keeps_values = true;
   }
   if (emulated) kit.desk.emulated.emplace(job->cluster, NodeId{index}, job->seed);
   kit.cluster = job->cluster;

@@ -1,7 +1,10 @@
 // Numbers that come and go while they are used: parameters still arriving as the forward pass begins, gradients leaving as the backward
 // pass makes them. Whoever computes says what it needs next and what it has just made; who listens may wait or send.
 #pragma once
+#include <cstddef>
 #include <cstdint>
+#include <functional>
+#include <span>
 #include <vector>
 
 namespace motley {
@@ -19,11 +22,22 @@ struct Coding {
   bool afresh = false;        // nothing that was kept back counts
 };
 
+/// Values that have come in.
+struct Arriving {
+  std::uint64_t first = 0;
+  std::uint64_t count = 0;
+  std::uint8_t bits = 32;            // 32: the values themselves; fewer: a change of what they were before, coded
+  std::span<const std::byte> bytes;  // to be read at once
+};
+
 class Flow {
  public:
   virtual ~Flow() = default;
   /// Values [first, last) of the flat buffer are about to be read. Returns when they are there, or false: give this computation up.
   virtual bool need(std::uint64_t first, std::uint64_t last) = 0;
+  /// For who keeps the values that it was given, on a device: after need(), what has come of [first, last) since the last computation, as
+  /// it came and in the order in which it counts. It may reach beyond them. False: the values lie where they always do.
+  virtual bool take(std::uint64_t, std::uint64_t, const std::function<void(const Arriving&)>&) { return false; }
   /// Values [first, last) of the flat gradient are final.
   virtual void made(std::uint64_t first, std::uint64_t last) = 0;
 

@@ -37,4 +37,6 @@ Result<std::unique_ptr<Codec>> make(int bits, Target target) {
   }
 }
 
+std::size_t encoded_bytes(int bits, std::size_t values) { return make(bits).value()->encoded_bytes(values); }
+
 }  // namespace motley::codec

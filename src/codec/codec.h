@@ -43,6 +43,9 @@ class Codec {
   [[nodiscard]] Outcome require_size(std::span<const std::byte> bytes, std::size_t values) const;
 };
 
+/// Of so many values with so many bits each: what a codec says of itself.
+[[nodiscard]] std::size_t encoded_bytes(int bits, std::size_t values);
+
 /// The codec that spends `bits` per value: 32 (fp32), 16 (bf16), 8, 4 or 2 (blocks with a scale). All targets leave the same bits.
 Result<std::unique_ptr<Codec>> make(int bits, Target target = best_target());
 

@@ -32,7 +32,7 @@ struct Contribution {
   std::uint32_t most_samples{};  // its worker has found that one step cannot have more; 0: no news
   double moved{};                // squared norm of the update that made `base`, as its worker has seen it; 0: it has not
   Instant at{};                  // when every server had it all
-  bool first_of_size{};          // of a batch on its device: `compute` says nothing of its speed
+  bool first_of_size{};          // of a batch on its device, which takes longer
 };
 
 enum class Why : std::uint8_t {

@@ -55,13 +55,17 @@ TEST(FirstShares, StayUntilOthersAreClearlySooner) {
   EXPECT_GT(load.batch({0}), 530U);
 }
 
-TEST(FirstShares, TheFirstStepOfASizeTellsNothingOfSpeed) {
+TEST(FirstShares, TheFirstStepOfASizeOnlyTellsThatADeviceIsFaster) {
   Monitor monitor;
   monitor.joined({0});
   observe(monitor, 0, 512, 10, /*first_of_size=*/true);
   EXPECT_EQ(monitor.speed({0}).observations(), 0U);
   observe(monitor, 0, 512, 0.05);
+  observe(monitor, 0, 520, 10, /*first_of_size=*/true);
   EXPECT_NEAR(monitor.speed({0}).samples_per_second(), 10240, 1);
+  observe(monitor, 0, 800, 0.04, /*first_of_size=*/true);
+  EXPECT_GT(monitor.speed({0}).samples_per_second(), 12000)
+      << "else a device that never does a size twice would stay as slow as it once was";
 }
 
 }  // namespace

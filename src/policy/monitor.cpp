@@ -103,7 +103,13 @@ void Monitor::joined(WorkerId worker) {
 void Monitor::observe(const Contribution& c) {
   check(c.worker.value < measured_.size(), "who is measured has joined");
   Measured& measured = measured_[c.worker.value];
-  if (const std::uint32_t samples = c.samples / c.local_steps; samples > 0 && !c.first_of_size) {
+  const std::uint32_t samples = c.samples / c.local_steps;
+  // The first of a size takes longer than the next of it will, never less long.
+  const auto known_better = [&] {
+    return c.first_of_size &&
+           (measured.speed.observations() == 0 || seconds(c.compute) / c.local_steps >= measured.speed.fit().at(samples));
+  };
+  if (samples > 0 && !known_better()) {
     if (c.limited)
       measured.speed.observe_limited(samples, c.compute / c.local_steps);
     else

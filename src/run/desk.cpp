@@ -13,64 +13,7 @@ namespace {
 
 constexpr std::uint8_t plain = 32;  // bits of a float as it lies in memory
 
-/// Indices of the slices that touch [first, last).
-std::pair<std::size_t, std::size_t> slices_touching(const store::Layout& layout, std::uint64_t first, std::uint64_t last) {
-  const auto ends_after = std::partition_point(layout.slices.begin(), layout.slices.end(),
-                                               [&](const store::Slice& slice) { return slice.offset + slice.count <= first; });
-  const auto begins_at =
-      std::partition_point(ends_after, layout.slices.end(), [&](const store::Slice& slice) { return slice.offset < last; });
-  return {static_cast<std::size_t>(ends_after - layout.slices.begin()), static_cast<std::size_t>(begins_at - layout.slices.begin())};
-}
-
 }  // namespace
-
-Arrival::Arrival(const store::Layout& layout, SharedBuffer buffer)
-    : layout_(layout), buffer_(std::move(buffer)), here_(layout.slices.size()), when_(layout.slices.size()) {}
-
-void Arrival::arrived(SliceId slice) {
-  {
-    const std::lock_guard lock(mutex_);
-    here_[slice.value] = true;
-    when_[slice.value] = std::chrono::steady_clock::now();
-  }
-  changed_.notify_one();
-}
-
-std::chrono::steady_clock::time_point Arrival::when(SliceId slice) {
-  const std::lock_guard lock(mutex_);
-  return when_[slice.value];
-}
-
-bool Arrival::complete() {
-  const std::lock_guard lock(mutex_);
-  return std::find(here_.begin(), here_.end(), false) == here_.end();
-}
-
-bool Arrival::await(std::uint64_t first, std::uint64_t last) {
-  const auto [from, to] = slices_touching(layout_, first, last);
-  std::unique_lock lock(mutex_);
-  for (std::size_t s = from; s < to; ++s) changed_.wait(lock, [&, s] { return cancelled_ || here_[s]; });
-  return !cancelled_;
-}
-
-void Arrival::cancel() {
-  {
-    const std::lock_guard lock(mutex_);
-    cancelled_ = true;
-  }
-  changed_.notify_one();
-}
-
-void Arrival::take(std::vector<bool>& taken, std::vector<store::News::Piece>& out) {
-  taken.resize(here_.size());
-  const std::lock_guard lock(mutex_);
-  for (std::size_t s = 0; s < here_.size(); ++s) {
-    if (taken[s] || !here_[s]) continue;
-    taken[s] = true;
-    const store::Slice& slice = layout_.slices[s];
-    out.push_back({slice.offset, buffer_->floats().subspan(slice.offset, slice.count)});
-  }
-}
 
 void Computation::comes(const std::shared_ptr<Arrival>& newer) {
   const std::lock_guard lock(mutex_);
@@ -103,6 +46,13 @@ class Desk::Stream final : public Flow {
     return there && !computation_->cancelled;
   }
 
+  bool take(std::uint64_t first, std::uint64_t last, const std::function<void(const Arriving&)>& each) override {
+    if (!desk_.keeps_values()) return false;
+    const auto [from, to] = desk_.kit_.layout.touching(first, last);
+    for (std::size_t s = from; s < to; ++s) computation_->values->hand_over(s, each);
+    return true;
+  }
+
   /// A device that has once kept something back takes it along however the next one travels.
   [[nodiscard]] const Coding* coding() override {
     const wire::Order& order = computation_->order;
@@ -126,7 +76,7 @@ class Desk::Stream final : public Flow {
 
   void made(std::uint64_t first, std::uint64_t last) override {
     if (!desk_.streams()) return;
-    const auto [from, to] = slices_touching(desk_.kit_.layout, first, last);
+    const auto [from, to] = desk_.kit_.layout.touching(first, last);
     for (std::size_t s = from; s < to; ++s) {
       const store::Slice& slice = desk_.kit_.layout.slices[s];
       missing_[s] -= std::min(last, slice.offset + slice.count) - std::max(first, slice.offset);
@@ -144,7 +94,7 @@ class Desk::Stream final : public Flow {
   }
   /// The emulated device stood still if what it read came later than it.
   void stand(std::uint64_t first, std::uint64_t last) {
-    const auto [from, to] = slices_touching(desk_.kit_.layout, first, last);
+    const auto [from, to] = desk_.kit_.layout.touching(first, last);
     for (std::size_t s = from; s < to; ++s) {
       const auto late = computation_->values->when(SliceId{static_cast<std::uint32_t>(s)}) - at(desk_.kit_.cadence.read[s]);
       stood_ += std::max(Duration(late), Duration{0});
@@ -292,8 +242,16 @@ Duration Desk::try_out(std::uint64_t size) {
   std::vector<std::uint32_t> samples(std::min(size, kit_.epoch_samples));
   std::iota(samples.begin(), samples.end(), 0U);
   Still still;
+  store::LocalSteps* const steps = kit_.replica.local_steps ? kit_.source->local_steps() : nullptr;
   const auto since = std::chrono::steady_clock::now();
-  kit_.source->gradient(values->floats(), samples, out->floats(), still);
+  if (steps != nullptr) {
+    steps->begin(values->floats());
+    steps->set_out();
+    steps->step(samples, {});
+    steps->way(out->floats(), nullptr);
+  } else {
+    kit_.source->gradient(values->floats(), samples, out->floats(), still);
+  }
   return std::chrono::steady_clock::now() - since;
 }
 

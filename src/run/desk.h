@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "cluster/device.h"
+#include "run/arrival.h"
 #include "run/buffer.h"
 #include "run/clock.h"
 #include "run/task_thread.h"
@@ -25,33 +26,6 @@
 #include "wire/message.h"
 
 namespace motley::run {
-
-/// The parameters of one pull, as they come in. The pump fills, the desk waits.
-class Arrival {
- public:
-  Arrival(const store::Layout& layout, SharedBuffer buffer);
-  [[nodiscard]] Buffer& buffer() { return *buffer_; }
-  /// Its slice is in the buffer.
-  void arrived(SliceId slice);
-  /// When it did.
-  [[nodiscard]] std::chrono::steady_clock::time_point when(SliceId slice);
-  /// Every slice is there.
-  [[nodiscard]] bool complete();
-  /// Returns when all slices that touch [first, last) are there; false: no longer wanted.
-  bool await(std::uint64_t first, std::uint64_t last);
-  void cancel();
-  /// The slices that are there and not in `taken` (by SliceId; grows with them), as pieces of the flat buffer.
-  void take(std::vector<bool>& taken, std::vector<store::News::Piece>& out);
-
- private:
-  const store::Layout& layout_;
-  SharedBuffer buffer_;
-  std::mutex mutex_;
-  std::condition_variable changed_;
-  std::vector<bool> here_;
-  std::vector<std::chrono::steady_clock::time_point> when_;
-  bool cancelled_ = false;
-};
 
 /// One step on the desk.
 struct Computation {
@@ -82,8 +56,9 @@ struct DeskKit {
   store::Cadence cadence{};  // of an emulated device; empty: it has read everything when it begins, and made nothing until it ends
   store::Shards shards{};    // of the samples, when they are not anybody's
   std::uint32_t grain = 0;  // a device that is slow in small pieces: a step is done at once, of so many samples or a multiple; 0: it is not
-  bool meets_sizes = false;  // the first batch of each size takes the device longer
-  std::uint32_t usual = 0;   // samples of a step to begin with, for a device that is to warm up
+  bool meets_sizes = false;   // the first batch of each size takes the device longer
+  std::uint32_t usual = 0;    // samples of a step to begin with, for a device that is to warm up
+  bool keeps_values = false;  // the device keeps what it was given: it takes changes as they come
 };
 
 /// How a step's time was spent.
@@ -115,6 +90,8 @@ class Desk {
   [[nodiscard]] std::uint32_t grain() const { return kit_.grain; }
   /// Parameters come in and gradients leave block by block; not on an emulated device without a cadence.
   [[nodiscard]] bool streams() const { return !kit_.emulated || !kit_.cadence.empty(); }
+  /// Parameters may lie in an arrival as they came, coded.
+  [[nodiscard]] bool keeps_values() const { return kit_.keeps_values && !kit_.replica.local_steps; }
   /// Contributions are changes of the model, not gradients.
   [[nodiscard]] bool local_steps() const { return kit_.replica.local_steps; }
 

@@ -10,6 +10,8 @@
 #include <utility>
 #include <vector>
 
+#include "base/check.h"
+#include "codec/error_feedback.h"
 #include "store/gradient_source.h"
 #include "store/layout.h"
 
@@ -110,6 +112,50 @@ class LinearSource final : public store::GradientSource {
   static double square(float x) { return static_cast<double>(x) * x; }
 
   LinearTurns turns_;
+};
+
+/// The same mathematics on a device with memory of its own: it keeps the values that it was given, takes changes as they come, and codes
+/// its gradients itself.
+class LinearDevice final : public store::GradientSource {
+ public:
+  void initialize(std::uint64_t seed, std::span<float> values) override { source_.initialize(seed, values); }
+  store::Loss gradient(std::span<const float> values, std::span<const std::uint32_t> samples, std::span<float> out, Flow& flow) override {
+    kept_.resize(values.size());
+    if (!flow.need(0, values.size())) return {};
+    const auto take = [&](const Arriving& came) {
+      std::vector<float> decoded(came.count);
+      check(codec::make(came.bits).value()->decode(came.bytes, decoded).ok(), "what came is as long as it should be");
+      for (std::uint64_t i = 0; i < came.count; ++i) kept_[came.first + i] = decoded[i] + (came.bits < 32 ? kept_[came.first + i] : 0);
+    };
+    if (!flow.take(0, values.size(), take)) std::copy(values.begin(), values.end(), kept_.begin());
+    Still still;
+    store::Loss loss = source_.gradient(kept_, samples, out, still);
+    if (const Coding* coding = flow.coding(); coding != nullptr) {
+      loss.squared_norm = 0;
+      for (const float each : out.first(linear_parameters)) loss.squared_norm += static_cast<double>(each) * each;
+      code(*coding, out);
+      loss.coded = true;
+      flow.coded(0, out.size());
+    } else {
+      flow.made(0, out.size());
+    }
+    return loss;
+  }
+  store::Loss evaluate(std::span<const float>) override { return {}; }
+
+ private:
+  void code(const Coding& coding, std::span<float> out) {
+    if (coding.afresh) residual_.clear();
+    residual_.resize(out.size());
+    for (float& each : residual_) each *= coding.rescale;
+    for (const auto& [first, count, bits] : coding.slices) {
+      codec::Bytes bytes;
+      codec::encode_with_feedback(*codec::make(bits).value(), out.subspan(first, count), std::span(residual_).subspan(first, count), bytes);
+      std::copy(bytes.begin(), bytes.end(), std::as_writable_bytes(out.subspan(first, count)).begin());
+    }
+  }
+  LinearSource source_;
+  std::vector<float> kept_, residual_;
 };
 
 }  // namespace motley::run

@@ -41,6 +41,31 @@ TEST_F(Processes, EndWithTheSameBitsOnEmulatedDevicesAndLinks) {
   EXPECT_EQ(chief->values(), train_by_hand(job));
 }
 
+/// Few bits both ways, of whole and of part blocks: coded and decoded by the pump, or where the values are kept.
+TEST_F(Processes, EndWithTheSameBitsWhoeverCodes) {
+  job.strategy = "hps";
+  job.batches = {4, 4, 4};
+  job.knobs.box = false;
+  for (const policy::Bits bits : {policy::Bits{8, 8}, policy::Bits{16, 16}, policy::Bits{4, 8}})
+    for (const std::uint32_t delay : {0U, 1U}) {
+      job.knobs.bits = policy::BitsWish{false, bits};
+      job.knobs.delay = delay;
+      std::vector<std::vector<float>> ends;
+      for (const bool devices : {false, true}) {
+        job.devices = devices;
+        start_all();
+        ASSERT_TRUE(all_are_over());
+        expect_every_sample_once();
+        expect_all_good();
+        ends.push_back(chief->values());
+        EXPECT_LT((**chief->over).bytes_pulled, (**chief->over).updates * job.quorum * linear_values * sizeof(float));
+        workers.clear();
+        address = fresh_socket();
+      }
+      EXPECT_EQ(ends[0], ends[1]) << int{bits.push} << "/" << int{bits.pull} << " bits, delay " << delay;
+    }
+}
+
 class EveryStrategy : public Processes, public testing::WithParamInterface<std::string> {};
 
 TEST_P(EveryStrategy, CountsEverySampleOnce) {

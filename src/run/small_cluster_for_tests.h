@@ -39,6 +39,9 @@ struct SmallJob {
   std::uint64_t seed = 11;
   store::OptimizerSpec optimizer{.momentum = small_momentum, .weight_decay = 0.001};
   bool emulated = false;  // devices and links that take their time
+  bool devices = false;   // with memory of their own
+  policy::Knobs knobs{};
+  std::vector<std::uint32_t> batches{};
   Duration heartbeat = from_seconds(1);
   Duration silence_deadline = no_deadline;
 
@@ -53,7 +56,7 @@ struct SmallJob {
             .empty_deadline = no_deadline,
             .checkpoint_every = checkpoint_every};
   }
-  [[nodiscard]] policy::StrategySpec strategy_spec() const { return {.kind = strategy, .knobs = {}, .batches = {}}; }
+  [[nodiscard]] policy::StrategySpec strategy_spec() const { return {.kind = strategy, .knobs = knobs, .batches = batches}; }
   [[nodiscard]] protocol::Chief chief() const { return protocol::ChiefHands(chief_options(), strategy_spec(), small_batch).chief; }
   [[nodiscard]] store::ReplicaOptions replica() const {
     return {.optimizer = optimizer, .values = linear_values, .parameters = linear_parameters};
@@ -226,6 +229,10 @@ class SmallWorker {
       LinearTurns turns;
       if (gate != nullptr) turns.before = [gate] { gate->pass(); };
       kit.desk = DeskKit{std::make_unique<LinearSource>(turns), job.replica(), linear_layout(), job.epoch_samples, job.seed, std::nullopt};
+      if (job.devices) {
+        kit.desk.source = std::make_unique<LinearDevice>();
+        kit.desk.keeps_values = true;
+      }
       kit.cluster = job.cluster();
       kit.node = NodeId{seat};
       kit.seat = seat;

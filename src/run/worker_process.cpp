@@ -9,15 +9,10 @@
 #include "base/check.h"
 #include "base/match.h"
 #include "codec/codec.h"
-#include "store/pull_shadow.h"
 #include "transport/connect.h"
 
 namespace motley::run {
 namespace {
-
-constexpr std::uint8_t plain = 32;
-
-std::size_t encoded_bytes(std::uint8_t bits, std::size_t values) { return codec::make(bits).value()->encoded_bytes(values); }
 
 std::unique_ptr<transport::Shaped> unshaped(std::unique_ptr<transport::Connection> connection, boost::asio::io_context& pump,
                                             const transport::Options& options) {
@@ -236,7 +231,7 @@ void WorkerProcess::send(const protocol::Send& send) {
   Leaving leaving{life_->computing->out, nullptr};
   std::span<const std::byte> payload = std::as_const(*leaving.flat).bytes(slice.offset, slice.count);
   if (life_->computing->coded) {
-    payload = payload.first(encoded_bytes(slice.bits(push->bits), slice.count));
+    payload = payload.first(codec::encoded_bytes(slice.bits(push->bits), slice.count));
   } else if (slice.bits(push->bits) != plain || (life_->push && life_->push->owes(push->slice))) {
     leaving.coded = coded(*push);
     payload = *leaving.coded;
@@ -304,79 +299,6 @@ void WorkerProcess::heard(transport::Connection&, wire::Message message) {
     life_->attached = life_->machine->id();
     for (std::uint32_t s = 0; s < life_->servers.size(); ++s) to_server(s)->send(wire::Attach{*life_->attached});
   }
-}
-
-std::span<std::byte> WorkerProcess::room(transport::Connection& from, const wire::Message& head, std::size_t bytes) {
-  const auto* pulled = std::get_if<wire::Pulled>(&head);
-  if (pulled == nullptr || !life_ || !life_->machine || pulled->slice.value >= desk_->layout().slices.size()) return {};
-  const store::Slice& slice = desk_->layout()[pulled->slice];
-  const bool whole = slice.bits(pulled->bits) == plain;
-  if (whole && bytes != slice.count * sizeof(float)) return {};
-  Life::Landing& landing = life_->landings[&from] = {};
-  if (pulled->worker == life_->attached) {
-    auto& arrival = life_->arrivals[{pulled->worker, pulled->step}];
-    if (!arrival) arrival = std::make_shared<Arrival>(desk_->layout(), make_buffer(desk_->layout().values));
-    if (arrival->buffer().borrowed()) return {};  // who lends a model lends all of it
-    landing.arrival = arrival;
-    if (whole) return arrival->buffer().bytes(slice.offset, slice.count);
-  }
-  landing.bytes.resize(bytes);
-  return landing.bytes;
-}
-
-/// A model that lies flat in the server's memory is read there.
-bool WorkerProcess::keep(transport::Connection&, const wire::Message& head, std::span<const std::byte> payload,
-                         const transport::Loan& loan) {
-  const auto* pulled = std::get_if<wire::Pulled>(&head);
-  if (pulled == nullptr || !life_ || !life_->machine || life_->servers.size() != 1) return false;
-  if (pulled->slice.value >= desk_->layout().slices.size() || pulled->worker != life_->attached) return false;
-  const store::Slice& slice = desk_->layout()[pulled->slice];
-  if (slice.bits(pulled->bits) != plain || payload.size() != slice.count * sizeof(float)) return false;
-  const float* flat = Buffer::beginning(payload, slice.offset);
-  auto& arrival = life_->arrivals[{pulled->worker, pulled->step}];
-  if (!arrival) arrival = std::make_shared<Arrival>(desk_->layout(), std::make_shared<Buffer>(flat, desk_->layout().values));
-  if (!arrival->buffer().borrowed() || arrival->buffer().floats().data() != flat) return false;
-  arrival->buffer().add(loan);
-  arrived(*pulled, arrival);
-  return true;
-}
-
-void WorkerProcess::received(transport::Connection& from, const wire::Message& head) {
-  const auto& pulled = std::get<wire::Pulled>(head);
-  if (!life_ || !life_->machine) return;
-  const auto landed = life_->landings.extract(&from);
-  if (landed.empty() || !landed.mapped().arrival || pulled.worker != life_->attached) return;
-  const std::shared_ptr<Arrival>& arrival = landed.mapped().arrival;
-  if (desk_->layout()[pulled.slice].bits(pulled.bits) != plain)
-    if (const Outcome taken = take_in(pulled, landed.mapped().bytes); !taken.ok())
-      return lose(fmt::format("a slice of {} bits cannot be used: {}", pulled.bits, taken.error().message));
-  arrived(pulled, arrival);
-}
-
-void WorkerProcess::arrived(const wire::Pulled& pulled, const std::shared_ptr<Arrival>& arrival) {
-  arrival->arrived(pulled.slice);
-  if (desk_->local_steps() && life_->computing && life_->computing->order.step < pulled.step) life_->computing->comes(arrival);
-  if (const auto on_desk = life_->arrivals.find({pulled.worker, pulled.step}); life_->computing && life_->computing->values == arrival)
-    forget_arrivals_before(on_desk);
-  tell(protocol::Arrived{pulled});
-}
-
-/// What is still to come of this one may be changes of the one before it; when it is whole, nobody needs anything older.
-void WorkerProcess::forget_arrivals_before(std::map<std::pair<WorkerId, Step>, std::shared_ptr<Arrival>>::iterator arrival) {
-  auto end = arrival;
-  if (end != life_->arrivals.begin() && !arrival->second->complete()) --end;
-  life_->arrivals.erase(life_->arrivals.begin(), end);
-}
-
-/// A change, to be added to what came before it. Slices of one id arrive in order, so that is there.
-Outcome WorkerProcess::take_in(const wire::Pulled& pulled, std::span<const std::byte> bytes) {
-  const auto now = life_->arrivals.find({pulled.worker, pulled.step});
-  if (now == life_->arrivals.end()) return peer_broken("its step is over");
-  if (now == life_->arrivals.begin() || std::prev(now)->first.first != pulled.worker)
-    return peer_broken("there is nothing that it could be a change of");
-  const store::Slice& slice = desk_->layout()[pulled.slice];
-  const auto part = [&](Arrival& arrival) { return arrival.buffer().floats().subspan(slice.offset, slice.count); };
-  return store::apply_change(slice, pulled.bits, bytes, part(*std::prev(now)->second), part(*now->second));
 }
 
 void WorkerProcess::sent(transport::Connection&, std::uint64_t ticket) { leaving_slices_.erase(ticket); }

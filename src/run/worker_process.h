@@ -62,6 +62,7 @@ class WorkerProcess final : private transport::Hears, private DeskOwner {
   void leave();
 
  private:
+  static constexpr std::uint8_t plain = 32;  // bits of a float as it lies in memory
   using ConnectionPointer = std::unique_ptr<transport::Shaped>;
   /// What stands while the chief of one briefing is reached.
   struct Life {
@@ -101,6 +102,7 @@ class WorkerProcess final : private transport::Hears, private DeskOwner {
   [[nodiscard]] std::shared_ptr<std::vector<std::byte>> coded(const wire::Push& push);
   void forget_arrivals_before(std::map<std::pair<WorkerId, Step>, std::shared_ptr<Arrival>>::iterator arrival);
   [[nodiscard]] Outcome take_in(const wire::Pulled& pulled, std::span<const std::byte> bytes);
+  [[nodiscard]] std::shared_ptr<Arrival> last_before(const std::pair<WorkerId, Step>& step) const;
   void arrived(const wire::Pulled& pulled, const std::shared_ptr<Arrival>& arrival);
   [[nodiscard]] transport::Connection* to_server(std::uint32_t server);
 

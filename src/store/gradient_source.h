@@ -14,7 +14,7 @@ struct Loss {
   std::uint64_t samples = 0;
   /// Of the gradient or the way that comes with it, over the parameters, where a device has counted it in passing; below 0: nobody has.
   double squared_norm = -1;
-  bool coded = false;   // what comes with it is, as the flow asked for
+  bool coded = false;   // what comes with it is, as the flow asked for, and was counted
   double residual = 0;  // if so: what rounding has kept back, as a part of it
 };
 

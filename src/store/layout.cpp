@@ -72,6 +72,13 @@ std::vector<SliceId> Layout::of(ServerId server) const {
   return ids;
 }
 
+std::pair<std::size_t, std::size_t> Layout::touching(std::uint64_t first, std::uint64_t last) const {
+  const auto ends_after =
+      std::partition_point(slices.begin(), slices.end(), [&](const Slice& slice) { return slice.offset + slice.count <= first; });
+  const auto begins_at = std::partition_point(ends_after, slices.end(), [&](const Slice& slice) { return slice.offset < last; });
+  return {static_cast<std::size_t>(ends_after - slices.begin()), static_cast<std::size_t>(begins_at - slices.begin())};
+}
+
 Layout cut(std::span<const TensorPlace> tensors, std::uint64_t slice_values, std::uint32_t servers, const Cutting& cutting) {
   check(slice_values >= 1, "a slice holds at least one value");
   check(servers >= 1, "there is at least one server");

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "base/ids.h"
@@ -44,6 +45,8 @@ struct Layout {
   [[nodiscard]] const Slice& operator[](SliceId id) const { return slices[id.value]; }
   /// The slices that live on `server`, ascending: its parameters before its statistics.
   [[nodiscard]] std::vector<SliceId> of(ServerId server) const;
+  /// Indices [from, to) of the slices that touch values [first, last).
+  [[nodiscard]] std::pair<std::size_t, std::size_t> touching(std::uint64_t first, std::uint64_t last) const;
 };
 
 /// How slices are made and which go first, where it is not as usual: as most systems do it, to be compared with.

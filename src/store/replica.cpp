@@ -46,6 +46,9 @@ class Replica::Mean final : public Flow {
   [[nodiscard]] bool told() const { return told_; }
   [[nodiscard]] bool whole() const { return whole_; }
   bool need(std::uint64_t first, std::uint64_t last) override { return outer_.need(first, last); }
+  bool take(std::uint64_t first, std::uint64_t last, const std::function<void(const Arriving&)>& each) override {
+    return outer_.take(first, last, each);
+  }
   void made(std::uint64_t first, std::uint64_t last) override {
     if (!whole_)
       for (std::uint64_t i = first; i < last; ++i) mean_[i] = before_ > 0 ? before_ * mean_[i] + now_ * piece_[i] : piece_[i];
@@ -124,6 +127,7 @@ Worth Replica::contribute(GradientSource& source, const Round& round, News& news
 }
 
 void Replica::judge(std::span<const float> out, Worth& worth) const {
+  check(!worth.loss.coded || worth.loss.squared_norm >= 0, "who codes counts what it codes");
   worth.squared_norm = worth.loss.squared_norm >= 0 ? worth.loss.squared_norm : squared_norm(out.first(options_.parameters));
   worth.finite = std::isfinite(worth.squared_norm) && std::isfinite(worth.loss.sum);
 }

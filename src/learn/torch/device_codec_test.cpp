@@ -188,6 +188,63 @@ TEST(CodedOnTheDevice, AGradientIsWhatTheProcessorWouldMakeOfIt) {
   }
 }
 
+/// Brings values once, then changes of them, then nothing.
+class Bringing final : public Flow {
+ public:
+  bool need(std::uint64_t, std::uint64_t) override { return true; }
+  void made(std::uint64_t, std::uint64_t) override {}
+  bool take(std::uint64_t first, std::uint64_t last, const std::function<void(const Arriving&)>& each) override {
+    for (Slice& slice : slices) {
+      if (slice.taken || slice.first >= last || slice.first + slice.count <= first) continue;
+      slice.taken = true;
+      each({slice.first, slice.count, slice.bits, slice.bytes});
+    }
+    return true;
+  }
+  struct Slice {
+    std::uint64_t first = 0;
+    std::uint64_t count = 0;
+    std::uint8_t bits = 32;
+    codec::Bytes bytes;
+    bool taken = false;
+  };
+  std::vector<Slice> slices;
+};
+
+TEST(CodedOnTheDevice, ValuesThatComeAsChangesAreThoseOfTheProcessor) {
+  use_threads(1);
+  for (const Example& example : models) {
+    const auto data = example.data();
+    const auto plain = std::move(make_device_learner(example.spec, data).value());
+    const auto keeping = std::move(make_device_learner(example.spec, data).value());
+    Values held = initial(*plain);
+    const Values nothing(held.size(), 1e30F);  // what lies there must not be read
+    for (std::uint32_t step = 0; step < 4; ++step) {
+      Bringing bringing;
+      for (std::uint64_t first = 0, turn = 0; first < held.size() && step != 2; first += 700, ++turn) {  // the third has nothing new
+        Bringing::Slice slice{
+            first, std::min<std::uint64_t>(700, held.size() - first), static_cast<std::uint8_t>(turn % 2 == 0 ? 8 : 4), {}};
+        Floats change = numbers(slice.count, first + step);
+        for (float& each : change) each = std::remainder(each, 1e-3F);
+        if (step == 0) {
+          slice.bits = 32;
+          change.assign(held.begin() + static_cast<std::ptrdiff_t>(first), held.begin() + static_cast<std::ptrdiff_t>(first + slice.count));
+        }
+        slice.bytes = on_processor(change, slice.bits);
+        Floats decoded(slice.count);
+        ASSERT_TRUE(codec::make(slice.bits).value()->decode(slice.bytes, decoded).ok());
+        for (std::uint64_t i = 0; i < slice.count; ++i) held[first + i] = decoded[i] + (step == 0 ? 0 : held[first + i]);
+        bringing.slices.push_back(std::move(slice));
+      }
+      Floats expected(held.size());
+      Floats got(held.size());
+      plain->gradient(held, samples_from(8 * step, 8), expected);
+      keeping->gradient(nothing, samples_from(8 * step, 8), got, bringing);
+      EXPECT_EQ(got, expected) << example.name << ", step " << step;
+    }
+  }
+}
+
 TEST(CodedOnTheDevice, AWayIsWhatTheProcessorWouldMakeOfIt) {
   use_threads(1);
   const Example& example = models[0];

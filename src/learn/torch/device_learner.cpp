@@ -19,6 +19,7 @@ namespace motley::learn {
 namespace {
 
 constexpr std::size_t evaluation_chunk = 1000;
+constexpr std::uint8_t whole_bits = 32;
 
 class DeviceLearner final : public Learner {
  public:
@@ -33,6 +34,7 @@ class DeviceLearner final : public Learner {
         out_(model_.blocks() + 1),
         leaves_(pinned(model_.shape().values(), at::kFloat, device)),
         score_(pinned(5, at::kDouble, device)),
+        codec_(device),
         coder_(model_.lanes(), model_.shape().values(), device) {}
 
   const ModelShape& shape() const override { return model_.shape(); }
@@ -49,6 +51,7 @@ class DeviceLearner final : public Learner {
     check(!samples.empty(), "a gradient is taken over a sample or more");
     check(values.size() == shape().values() && out.size() == values.size(), "values and out hold the whole model");
     const Tidy tidy(model_);
+    const Rewound rewound{model_};
     const auto guard = model_.lanes().on(Lane::compute);
     const auto batch = samples_.gather(Part::training, samples);
     const at::Tensor logits = forward(values, batch.inputs, Mode::training, flow);
@@ -116,11 +119,38 @@ class DeviceLearner final : public Learner {
     DeviceModel& model;
   };
 
+  /// Values stay here from step to step, so what a step does to its statistics must not.
+  struct Rewound {
+    explicit Rewound(DeviceModel& of) : model(of) {}
+    Rewound(const Rewound&) = delete;
+    Rewound& operator=(const Rewound&) = delete;
+    ~Rewound() {
+      try {
+        const auto guard = model.lanes().on(Lane::compute);
+        model.rewind();
+      } catch (const std::exception&) {  // likewise
+      }
+    }
+    DeviceModel& model;
+  };
+
+  /// As it came; see Flow::take().
+  void take_in(const Arriving& came) {
+    const c10::AutoGradMode graph(false);
+    const std::uint64_t last = came.first + came.count;
+    if (came.bits == whole_bits)
+      inlet_.take(came.first, {reinterpret_cast<const float*>(came.bytes.data()), came.count}, model_.values());
+    else
+      part(model_.values(), came.first, last)
+          .add_(codec_.decode(inlet_.take_bytes(came.first, came.bytes), came.bits, static_cast<std::int64_t>(came.count)));
+  }
+
   at::Tensor forward(std::span<const float> values, const at::Tensor& inputs, Mode mode, Flow& flow) {
     const auto take = [&](std::uint64_t first, std::uint64_t last) {
       if (first == last) return true;
       if (!flow.need(first, last)) return false;
-      inlet_.take(first, values.subspan(first, last - first), model_.values());
+      if (!flow.take(first, last, [&](const Arriving& came) { take_in(came); }))
+        inlet_.take(first, values.subspan(first, last - first), model_.values());
       return true;
     };
     if (!take(shape().parameters, shape().values())) return {};
@@ -182,6 +212,7 @@ class DeviceLearner final : public Learner {
   Mark scored_;
   at::Tensor leaves_, score_;  // pinned
   bool direct_ = false;        // this step's gradient needs no leaves_
+  DeviceCodec codec_;
   DeviceCoder coder_;
   const Coding* coding_ = nullptr;  // of this step
   std::unique_ptr<Walk> walk_;

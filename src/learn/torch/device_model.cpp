@@ -132,6 +132,10 @@ void DeviceModel::backward(at::Tensor gradient, const std::function<void(std::si
   after(cuts_.size());
 }
 
+void DeviceModel::rewind() {
+  if (before_.defined()) part(values_, shape().parameters, shape().values()).copy_(before_);
+}
+
 void DeviceModel::forget() {
   for (Cut& cut : cuts_) {
     cut.input.reset();

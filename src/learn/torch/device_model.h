@@ -56,6 +56,8 @@ class DeviceModel {
   }
   /// However a step has ended: no graph is left.
   void forget();
+  /// The statistics are those that the last training forward began with.
+  void rewind();
 
  private:
   struct Bound {

@@ -25,7 +25,8 @@ inline at::Tensor as_tensor(std::span<const float> values) {
 /// Values of the host on their way to a flat tensor.
 class Inlet {
  public:
-  Inlet(const Lanes& lanes, std::uint64_t values, at::Device device) : lanes_(lanes), room_(pinned(values, at::kFloat, device)) {}
+  Inlet(const Lanes& lanes, std::uint64_t values, at::Device device)
+      : lanes_(lanes), device_(device), room_(pinned(values, at::kFloat, device)) {}
 
   /// `to`[first...] = values, before what the compute lane does next; what it does now must not read them. The same place of the room is
   /// written again, and values that are pinned may change, only when the copy is done: see wait().
@@ -40,12 +41,30 @@ class Inlet {
     }
     there_.hold(lanes_, Lane::compute);
   }
+  /// The same for bytes that stand for values from `first` on; where they are then, on the device.
+  at::Tensor take_bytes(std::uint64_t first, std::span<const std::byte> bytes) {
+    if (!coded_.defined())
+      coded_ = at::empty({room_.numel() * static_cast<std::int64_t>(sizeof(float))}, at::TensorOptions(at::kByte).device(device_));
+    const auto begin = static_cast<std::int64_t>(first * sizeof(float));
+    const auto size = static_cast<std::int64_t>(bytes.size());
+    std::copy(bytes.begin(), bytes.end(), static_cast<std::byte*>(room_.data_ptr()) + begin);
+    at::Tensor there = coded_.narrow(0, begin, size);
+    {
+      const auto guard = lanes_.on(Lane::in);
+      there.copy_(room_.view(at::kByte).narrow(0, begin, size), /*non_blocking=*/true);
+      there_.set(lanes_, Lane::in);
+    }
+    there_.hold(lanes_, Lane::compute);
+    return there;
+  }
   /// All that was taken is there.
   void wait() { there_.wait(); }
 
  private:
   const Lanes& lanes_;
+  at::Device device_;
   at::Tensor room_;
+  at::Tensor coded_;  // on the device; undefined: nothing came coded
   Mark there_;
 };
 

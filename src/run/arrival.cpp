@@ -1,0 +1,94 @@
+#include "run/arrival.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/check.h"
+#include "codec/codec.h"
+
+namespace motley::run {
+namespace {
+
+constexpr std::uint8_t plain = 32;  // bits of a float as it lies in memory
+
+}  // namespace
+
+Arrival::Arrival(const store::Layout& layout, SharedBuffer buffer)
+    : layout_(layout),
+      buffer_(std::move(buffer)),
+      here_(layout.slices.size()),
+      when_(layout.slices.size()),
+      bits_(layout.slices.size(), plain),
+      handed_over_(layout.slices.size()),
+      left_(layout.slices.size()) {}
+
+void Arrival::arrived(SliceId slice, std::uint8_t bits, const std::shared_ptr<Arrival>& before) {
+  {
+    const std::lock_guard lock(mutex_);
+    here_[slice.value] = true;
+    bits_[slice.value] = bits;
+    if (bits < plain && left_ > 0) before_ = before;
+    when_[slice.value] = std::chrono::steady_clock::now();
+  }
+  changed_.notify_one();
+}
+
+void Arrival::hand_over(std::size_t slice, const std::function<void(const Arriving&)>& each) {
+  std::shared_ptr<Arrival> before;
+  std::uint8_t bits = plain;
+  {
+    const std::lock_guard lock(mutex_);
+    if (handed_over_[slice]) return;
+    check(here_[slice], "slices of one place come in order");
+    handed_over_[slice] = true;
+    bits = bits_[slice];
+    if (bits < plain) before = before_;
+    if (--left_ == 0) before_.reset();
+  }
+  if (before) before->hand_over(slice, each);
+  const store::Slice& place = layout_.slices[slice];
+  const std::size_t bytes = codec::encoded_bytes(bits, place.count);
+  each({place.offset, place.count, bits, std::as_const(*buffer_).bytes(place.offset, place.count).first(bytes)});
+}
+
+std::chrono::steady_clock::time_point Arrival::when(SliceId slice) {
+  const std::lock_guard lock(mutex_);
+  return when_[slice.value];
+}
+
+bool Arrival::complete() {
+  const std::lock_guard lock(mutex_);
+  return std::find(here_.begin(), here_.end(), false) == here_.end();
+}
+
+bool Arrival::await(std::uint64_t first, std::uint64_t last) {
+  const auto [from, to] = layout_.touching(first, last);
+  std::unique_lock lock(mutex_);
+  for (std::size_t s = from; s < to; ++s) changed_.wait(lock, [&, s] { return cancelled_ || here_[s]; });
+  return !cancelled_;
+}
+
+void Arrival::cancel() {
+  {
+    const std::lock_guard lock(mutex_);
+    cancelled_ = true;
+  }
+  changed_.notify_one();
+}
+
+void Arrival::take(std::vector<bool>& taken, std::vector<store::News::Piece>& out) {
+  taken.resize(here_.size());
+  const std::size_t before = out.size();
+  const std::lock_guard lock(mutex_);
+  for (std::size_t s = 0; s < here_.size(); ++s) {
+    if (taken[s] || !here_[s]) continue;
+    taken[s] = true;
+    const store::Slice& slice = layout_.slices[s];
+    const bool goes_on = out.size() > before && out.back().first + out.back().values.size() == slice.offset;
+    const std::uint64_t first = goes_on ? out.back().first : slice.offset;
+    if (goes_on) out.pop_back();
+    out.push_back({first, buffer_->floats().subspan(first, slice.offset + slice.count - first)});
+  }
+}
+
+}  // namespace motley::run
