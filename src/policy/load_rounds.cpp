@@ -10,6 +10,7 @@ constexpr std::uint32_t least_local_batch = 64;
 constexpr double least_evened = 0.6;  // of a local batch; between them lies whatever rounding to whole steps can leave
 constexpr double most_evened = 1.5;
 constexpr double most_owed = 32;        // samples
+constexpr double other_size = 0.2;      // of the usual batch of a device with a grain: less is no reason for another one
 constexpr double no_matter = 0.1;       // of a round: so much later or sooner than the mean does not count
 constexpr double catches_up = 0.25;     // of what it was late; what is planned now is walked after what is under way, so more would swing
 constexpr double most_caught_up = 0.2;  // of a round
@@ -32,6 +33,7 @@ void LoadRounds::begin_anew() {
   plan_.clear();
   owed_.clear();
   late_.clear();
+  usual_.clear();
 }
 
 void LoadRounds::restricted(WorkerId worker, std::uint32_t most_samples) {
@@ -58,12 +60,19 @@ double LoadRounds::time_for(std::size_t rank) const {
   return round_s_ - std::clamp(catches_up * beyond, -most_caught_up * round_s_, most_caught_up * round_s_);
 }
 
-/// Samples of a local step. `share`: of a global batch, by speed.
-double LoadRounds::local_batch(WorkerId worker, double share) const {
+/// Samples of a local step. `share`: of a global batch, by speed. A device with a grain stays with what is usual for it.
+double LoadRounds::local_batch(std::size_t rank, double share) {
   const auto workers = crew_.workers().size();
   const auto equal = static_cast<std::uint32_t>((global_batch_ + workers - 1) / workers);
-  const std::uint32_t usual = std::max({equal, std::min(least_local_batch, global_batch_ / 2), 1U});
-  return std::min<double>(crew_.grain(worker) > 1 ? std::max<double>(usual, share) : usual, crew_.limit(worker));
+  const std::uint32_t local = std::max({equal, std::min(least_local_batch, global_batch_ / 2), 1U});
+  const std::uint32_t limit = crew_.limit(crew_.workers()[rank]);
+  const std::uint32_t grain = crew_.grain(crew_.workers()[rank]);
+  if (grain == 1) return std::min(local, limit);
+  const auto grains = static_cast<std::uint32_t>(std::round(std::max<double>(local, share) / grain));
+  const std::uint32_t best = std::min(std::max(grains, 1U) * grain, limit);
+  std::uint32_t& usual = usual_[rank];
+  if (usual == 0 || usual > limit || std::abs(static_cast<double>(best) - usual) > other_size * usual) usual = best;
+  return usual;
 }
 
 void LoadRounds::updated(const Monitor& monitor, const Exposed& exposed) {
@@ -81,8 +90,9 @@ void LoadRounds::updated(const Monitor& monitor, const Exposed& exposed) {
   }
   std::vector<double> batches;
   double speeds = 0;
+  usual_.resize(workers.size());
   for (std::size_t i = 0; i < workers.size(); ++i) {
-    batches.push_back(local_batch(workers[i], global_batch_ * monitor.speed(workers[i]).samples_per_second() / lately));
+    batches.push_back(local_batch(i, global_batch_ * monitor.speed(workers[i]).samples_per_second() / lately));
     speeds += batches.back() / times[i].at(batches.back());
   }
   const double all = static_cast<double>(interval_) * global_batch_;
@@ -98,17 +108,37 @@ void LoadRounds::updated(const Monitor& monitor, const Exposed& exposed) {
   double samples = 0;
   double squares = 0;
   for (std::size_t i = 0; i < workers.size(); ++i) {
-    const double even = (time_for(i) / plan_[i].steps - times[i].fixed) / times[i].per_sample;
-    const double least = plan_[i].steps == 1 ? 1 : least_evened * batches[i];  // a single step is as short as it must be
-    const double batch = std::clamp(even, least, most_evened * batches[i]) + owed_[i] / plan_[i].steps;
-    const std::uint32_t grain = crew_.grain(workers[i]);
-    plan_[i].batch = std::min(static_cast<std::uint32_t>(std::max(1.0, std::round(batch / grain))) * grain, crew_.limit(workers[i]));
-    const double most = std::max(most_owed, static_cast<double>(plan_[i].steps) * grain);
-    owed_[i] = std::clamp((batch - plan_[i].batch) * plan_[i].steps, -most, most);
+    if (crew_.grain(workers[i]) > 1 && plan_[i].steps > 1)
+      plan_[i] = in_usual_steps(i, times[i]);
+    else
+      plan_[i].batch = evened(i, times[i], batches[i]);
     samples += plan_[i].steps * plan_[i].batch;
     squares += static_cast<double>(plan_[i].steps) * plan_[i].steps * plan_[i].batch;
   }
   rate_scale_ = samples * samples / (global_batch_ * squares);
+}
+
+/// The batch with which this worker's steps end in time.
+std::uint32_t LoadRounds::evened(std::size_t rank, const cluster::Affine& times, double local_batch) {
+  const std::uint32_t steps = plan_[rank].steps;
+  const double even = (time_for(rank) / steps - times.fixed) / times.per_sample;
+  const double least = steps == 1 ? 1 : least_evened * local_batch;  // a single step is as short as it must be
+  const double wanted = std::clamp(even, least, most_evened * local_batch) + owed_[rank] / steps;
+  const std::uint32_t grain = crew_.grain(crew_.workers()[rank]);
+  const std::uint32_t limit = crew_.limit(crew_.workers()[rank]);
+  const auto batch = std::min(static_cast<std::uint32_t>(std::max(1.0, std::round(wanted / grain))) * grain, limit);
+  const double most = std::max(most_owed, static_cast<double>(steps) * grain);
+  owed_[rank] = std::clamp((wanted - batch) * steps, -most, most);
+  return batch;
+}
+
+/// As many steps of the usual batch as end in time: every other size would cost a device with a grain more than it evens out.
+LoadRounds::Share LoadRounds::in_usual_steps(std::size_t rank, const cluster::Affine& times) {
+  const std::uint32_t batch = usual_[rank];
+  const double wanted = time_for(rank) / times.at(batch) + owed_[rank] / batch;
+  const double steps = std::max(1.0, std::round(wanted));
+  owed_[rank] = std::clamp(wanted - steps, -1.0, 1.0) * batch;
+  return {static_cast<std::uint32_t>(steps), batch};
 }
 
 std::uint32_t LoadRounds::batch(WorkerId worker) const {

@@ -6,8 +6,9 @@
 //   batch (and what rounding to whole samples leaves, by the next one), so that all rounds end at the same moment. Who ended its last round
 //   later than the mean by more than a tenth of it has a quarter of the rest less to do in the next: rounds may overlap, and whoever has
 //   fallen a whole one behind would otherwise stay there and have everyone wait. A device with a grain (a GPU) takes local steps of its
-//   share of the global batch where that is more than b, as it would alone: it is slow in small ones. With an interval of 1, and until
-//   everyone has been measured, it is load `finish together`.
+//   share of the global batch where that is more than b, as it would alone (it is slow in small ones), and stays with that size: it takes
+//   whole steps more or fewer, and what they leave goes into the next round. With an interval of 1, and until everyone has been measured,
+//   it is load `finish together`.
 // One sample moves the model as far as it does under every other strategy: the local rate is scaled by (sum H_i b_i)^2 / (B sum H_i^2 b_i).
 // Guarantee: every batch is at least 1 and fits its worker's memory. Cost: O(P log P) per plan, O(log P) per order.
 #pragma once
@@ -39,16 +40,19 @@ class LoadRounds : public Load {
   };
   [[nodiscard]] bool in_rounds() const { return interval_ > 1 && !plan_.empty(); }
   void begin_anew();
-  [[nodiscard]] double local_batch(WorkerId worker, double share) const;
+  [[nodiscard]] double local_batch(std::size_t rank, double share);
+  std::uint32_t evened(std::size_t rank, const cluster::Affine& times, double local_batch);
+  Share in_usual_steps(std::size_t rank, const cluster::Affine& times);
   [[nodiscard]] double time_for(std::size_t rank) const;
 
   std::uint32_t global_batch_;
   LoadFinishTogether steps_apart_;
   Crew crew_;
   std::uint32_t interval_ = 1;
-  std::vector<Share> plan_;   // by rank; empty: somebody has not been measured, or the interval is 1
-  std::vector<double> owed_;  // by rank: samples that rounding has kept back so far
-  std::vector<double> late_;  // by rank: seconds after the mean end of the last round; empty: not known
+  std::vector<Share> plan_;           // by rank; empty: somebody has not been measured, or the interval is 1
+  std::vector<double> owed_;          // by rank: samples that rounding has kept back so far
+  std::vector<std::uint32_t> usual_;  // by rank, of devices with a grain: samples of a step; 0: none yet
+  std::vector<double> late_;          // by rank: seconds after the mean end of the last round; empty: not known
   double rate_scale_ = 1;
   double mean_steps_ = 1;
   double round_s_ = 0;

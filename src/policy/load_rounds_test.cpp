@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <set>
 #include <vector>
 
 namespace motley::policy {
@@ -148,6 +149,39 @@ TEST(LoadRounds, AGpuTakesStepsOfItsShareOfTheGlobalBatch) {
   EXPECT_EQ(load.steps({0}), 12U);
   EXPECT_EQ(load.steps({2}), 1U);
   EXPECT_NEAR(load.batch({2}), 20, 2) << "one step that ends when theirs do";
+}
+
+TEST(LoadRounds, AGpuStaysWithTheSizeOfItsSteps) {
+  LoadRounds load(1024);
+  Monitor monitor;
+  std::vector<Newcomer> all;
+  for (std::uint32_t w = 0; w < 2; ++w) {
+    monitor.joined({w});
+    all.push_back({{w}, 0, 8});
+  }
+  load.joined(all);
+  const std::vector<double> speeds{20000, 7000};
+  std::set<std::uint32_t> sizes;
+  std::vector<double> walked(2);
+  double planned = 0;
+  for (int round = 0; round < 100; ++round) {
+    for (std::uint32_t w = 0; w < 2; ++w) {
+      Contribution made{};
+      made.worker = {w};
+      made.samples = load.batch({w}) * load.steps({w});
+      made.local_steps = load.steps({w});
+      made.compute = from_seconds(made.samples / speeds[w] * (1 + 0.03 * ((round * 7 + w * 3) % 5 - 2)));  // it comes and goes
+      monitor.observe(made);
+    }
+    load.interval(12);
+    load.updated(monitor, [](WorkerId) { return 0.0; });
+    if (round < 5) continue;
+    sizes.insert(load.batch({0}));
+    planned += load.step_s();
+    for (std::uint32_t w = 0; w < 2; ++w) walked[w] += load.batch({w}) * load.steps({w}) / speeds[w];
+  }
+  EXPECT_EQ(sizes.size(), 1U);
+  for (std::uint32_t w = 0; w < 2; ++w) EXPECT_NEAR(walked[w] / planned, 1, 0.02) << "what whole steps leave is not forgotten";
 }
 
 TEST(LoadRounds, StepByStepItIsFinishTogether) {

@@ -15,6 +15,7 @@ struct Situation {
   double progress = 0;        // 0 at the beginning, 1 at the end
   double step_s = 0;          // that the plan's step computes for; 0: there is no such plan yet
   std::uint64_t updates = 0;  // so far
+  double rate = 0;            // of learning, of the last one
 };
 
 class Travel {

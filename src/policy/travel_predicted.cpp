@@ -60,13 +60,15 @@ Bits TravelPredicted::bits(WorkerId worker) const { return levels_[states_[worke
 
 bool TravelPredicted::may_overlap(const Situation& situation) const {
   if (fixed_.delay) return *fixed_.delay == 1;
-  if (situation.updates < least_updates_apart || situation.progress < first_part) return false;
+  if (situation.updates < least_updates_apart || situation.progress < first_part || rising_) return false;
   return situation.progress < last_part && situation.updates >= calm_from_;
 }
 
 void TravelPredicted::updated(const Monitor& monitor, const Situation& situation) {
   updates_ = situation.updates;
   if (unrest_.updated()) calm_from_ = updates_ + rest_after_unrest;
+  rising_ = rate_ > 0 && situation.rate > rate_;
+  rate_ = situation.rate;
   const bool allowed = may_overlap(situation);
   if (delay_ == 1 && !allowed) {
     last_thought_.reset();

@@ -39,7 +39,7 @@ struct Travelling {
   }
   void update() {
     travel.contributed(contribution(0));
-    travel.updated(monitor, {progress, step_s, ++updates});
+    travel.updated(monitor, {progress, step_s, ++updates, rate});
   }
   void pass(int count) {
     for (int i = 0; i < count; ++i) update();
@@ -52,6 +52,7 @@ struct Travelling {
   double step_s = 0.1;
   double loss = 1;
   double norm = 1;
+  double rate = 0.1;
   std::uint64_t updates = 0;
 };
 
@@ -153,6 +154,21 @@ TEST(TravelPredicted, DoesNotOverlapInTheFirstAndTheLastPartOfTraining) {
   slow.progress = 0.97;
   slow.pass(1);
   EXPECT_EQ(slow.travel.delay(), 0U) << "the last 3 %, at once";
+}
+
+TEST(TravelPredicted, DoesNotOverlapWhileTheRateRises) {
+  Travelling world;
+  world.join({heavy});
+  for (int i = 0; i < 50; ++i) {
+    world.rate *= 1.1;
+    world.update();
+    EXPECT_EQ(world.travel.delay(), 0U) << i;
+  }
+  for (int i = 0; i < 20; ++i) {
+    world.rate *= 0.99;
+    world.update();
+  }
+  EXPECT_EQ(world.travel.delay(), 1U);
 }
 
 TEST(TravelPredicted, OverlapEndsWhenItMustThoughSomebodyIsNotMeasured) {

@@ -83,7 +83,8 @@ at::Tensor DeviceModel::forward(const at::Tensor& inputs, Mode mode, const std::
       cut.input = x;
       cut.output = y;
     }
-    x = std::move(y);
+    // A picture of one channel lies both ways at once, and torch would go on with the slower one.
+    x = device_.is_cuda() && y.dim() == 4 ? y.contiguous(at::MemoryFormat::ChannelsLast) : std::move(y);
   }
   return x.detach();
 }
