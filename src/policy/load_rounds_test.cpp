@@ -170,7 +170,8 @@ TEST(LoadRounds, AGpuStaysWithTheSizeOfItsSteps) {
       made.worker = {w};
       made.samples = load.batch({w}) * load.steps({w});
       made.local_steps = load.steps({w});
-      made.compute = from_seconds(made.samples / speeds[w] * (1 + 0.03 * ((round * 7 + w * 3) % 5 - 2)));  // it comes and goes
+      made.compute =
+          from_seconds(made.samples / speeds[w] * (1 + 0.03 * ((round * 7 + static_cast<int>(w) * 3) % 5 - 2)));  // it comes and goes
       monitor.observe(made);
     }
     load.interval(12);
