@@ -154,6 +154,18 @@ TEST(Job, DevicesGroupsAndSlowdownsAreUnderstood) {
   EXPECT_FALSE(job.streams || job.cutting.whole_tensors || job.cutting.as_made);
 }
 
+TEST(Job, SlicesAreAsLargeAsTheFastestLinkMakesSense) {
+  const auto slice = [](const std::string& bandwidth, const std::string& node = "") {
+    return good("[cluster.link]\nbandwidth = \"" + bandwidth + "\"\n[[cluster.node]]\nname = \"n\"\nsamples_per_second = 1\n" + node)
+        .slice_bytes;
+  };
+  EXPECT_EQ(slice("1Gbit/s"), 65'536U);
+  EXPECT_EQ(slice("25Gbit/s"), 156'248U) << "50 us, in whole values";
+  EXPECT_EQ(slice("20GB/s"), 1'000'000U);
+  EXPECT_EQ(slice("50GB/s"), 1U << 20U);
+  EXPECT_EQ(slice("1Gbit/s", "device = \"cuda:0\"\n"), 512U << 10U);
+}
+
 TEST(Job, TheWireMayBeAsOthersHaveIt) {
   const Job job = good(four_workers, {"wire.unit=tensor", "wire.order=fifo", "wire.stream=true"});
   EXPECT_TRUE(job.streams && job.cutting.whole_tensors && job.cutting.as_made);

@@ -128,7 +128,9 @@ Result<run::WorkerKit> prepare_worker(const std::string& job_text, const std::st
     kit.desk.grain = gpu_grain;
     const std::uint32_t most = training->most_samples[index];  // 0: no limit
     const auto share = static_cast<std::uint32_t>(job->global_batch / job->cluster.nodes.size());
-    kit.desk.usual = std::max(1U, most > 0 ? std::min(share, most) : share);
+    const std::uint32_t usual = std::max(share / gpu_grain * gpu_grain, std::min(gpu_grain, share));
+    kit.desk.usual = std::max(
+        1U, static_cast<std::uint32_t>(std::min<std::uint64_t>(most > 0 ? std::min(usual, most) : usual, material->epoch_samples)));
     kit.desk.meets_sizes = true;
     kit.desk.keeps_values = true;
   }

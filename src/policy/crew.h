@@ -1,4 +1,5 @@
-// The crew of a load: who shares the global batch and how many samples one step of each may have. Knows no speed.
+// The crew of a load: who shares the global batch and how many samples one step of each may have. Knows no speed but what newcomers say of
+// themselves.
 #pragma once
 #include <cstdint>
 #include <span>

@@ -106,7 +106,9 @@ bool LoadFinishTogether::clearly_sooner(const std::vector<std::uint32_t>& plan, 
   double now = 0;
   double then = 0;
   for (std::size_t i = 0; i < plan.size(); ++i) {
-    now = std::max(now, times[i].at(this->plan()[i]));
+    const std::uint32_t before = this->plan()[i];
+    if (plan[i] == before && (before == 1 || before == crew_.limit(crew_.workers()[i]))) continue;  // it has no choice
+    now = std::max(now, times[i].at(before));
     then = std::max(then, times[i].at(plan[i]));
   }
   return now > worth_it * then;

@@ -61,7 +61,7 @@ double LoadRounds::time_for(std::size_t rank) const {
 }
 
 /// Samples of a local step. `share`: of a global batch, by speed. A device with a grain stays with what is usual for it.
-double LoadRounds::local_batch(std::size_t rank, double share) {
+double LoadRounds::settle_local_batch(std::size_t rank, double share) {
   const auto workers = crew_.workers().size();
   const auto equal = static_cast<std::uint32_t>((global_batch_ + workers - 1) / workers);
   const std::uint32_t local = std::max({equal, std::min(least_local_batch, global_batch_ / 2), 1U});
@@ -92,7 +92,7 @@ void LoadRounds::updated(const Monitor& monitor, const Exposed& exposed) {
   double speeds = 0;
   usual_.resize(workers.size());
   for (std::size_t i = 0; i < workers.size(); ++i) {
-    batches.push_back(local_batch(i, global_batch_ * monitor.speed(workers[i]).samples_per_second() / lately));
+    batches.push_back(settle_local_batch(i, global_batch_ * monitor.speed(workers[i]).samples_per_second() / lately));
     speeds += batches.back() / times[i].at(batches.back());
   }
   const double all = static_cast<double>(interval_) * global_batch_;
@@ -102,7 +102,6 @@ void LoadRounds::updated(const Monitor& monitor, const Exposed& exposed) {
   for (std::size_t i = 0; i < workers.size(); ++i) {
     const double speed = batches[i] / times[i].at(batches[i]);
     plan_[i].steps = static_cast<std::uint32_t>(std::max(1.0, std::round(all * speed / speeds / batches[i])));
-    mean_steps_ += plan_[i].steps / static_cast<double>(workers.size());
   }
   round_s_ = all / speeds;
   double samples = 0;
@@ -112,6 +111,7 @@ void LoadRounds::updated(const Monitor& monitor, const Exposed& exposed) {
       plan_[i] = in_usual_steps(i, times[i]);
     else
       plan_[i].batch = evened(i, times[i], batches[i]);
+    mean_steps_ += plan_[i].steps / static_cast<double>(workers.size());
     samples += plan_[i].steps * plan_[i].batch;
     squares += static_cast<double>(plan_[i].steps) * plan_[i].steps * plan_[i].batch;
   }

@@ -40,7 +40,7 @@ class LoadRounds : public Load {
   };
   [[nodiscard]] bool in_rounds() const { return interval_ > 1 && !plan_.empty(); }
   void begin_anew();
-  [[nodiscard]] double local_batch(std::size_t rank, double share);
+  double settle_local_batch(std::size_t rank, double share);
   std::uint32_t evened(std::size_t rank, const cluster::Affine& times, double local_batch);
   Share in_usual_steps(std::size_t rank, const cluster::Affine& times);
   [[nodiscard]] double time_for(std::size_t rank) const;

@@ -39,16 +39,22 @@ void Arrival::hand_over(std::size_t slice, const std::function<void(const Arrivi
   {
     const std::lock_guard lock(mutex_);
     if (handed_over_[slice]) return;
-    check(here_[slice], "slices of one place come in order");
-    handed_over_[slice] = true;
+    check(here_[slice], "only what is here is handed over");
     bits = bits_[slice];
     if (bits < plain) before = before_;
-    if (--left_ == 0) before_.reset();
   }
   if (before) before->hand_over(slice, each);
   const store::Slice& place = layout_.slices[slice];
   const std::size_t bytes = codec::encoded_bytes(bits, place.count);
   each({place.offset, place.count, bits, std::as_const(*buffer_).bytes(place.offset, place.count).first(bytes)});
+  const std::lock_guard lock(mutex_);  // now, since who takes it may have failed
+  handed_over_[slice] = true;
+  if (--left_ == 0) before_.reset();
+}
+
+bool Arrival::has(SliceId slice) {
+  const std::lock_guard lock(mutex_);
+  return here_[slice.value];
 }
 
 std::chrono::steady_clock::time_point Arrival::when(SliceId slice) {

@@ -27,6 +27,7 @@ class Arrival {
   void hand_over(std::size_t slice, const std::function<void(const Arriving&)>& each);
   /// When it did.
   [[nodiscard]] std::chrono::steady_clock::time_point when(SliceId slice);
+  [[nodiscard]] bool has(SliceId slice);
   /// Every slice is there.
   [[nodiscard]] bool complete();
   /// Returns when all slices that touch [first, last) are there; false: no longer wanted.

@@ -80,6 +80,19 @@ TEST_F(ArrivalTest, WhatIsHandedOverHoldsNothingOlder) {
   EXPECT_TRUE(watched.expired());
 }
 
+TEST_F(ArrivalTest, WhatCouldNotBeTakenIsHandedOverAgain) {
+  const auto before = make();
+  const auto now = make();
+  lay(*before, 0, 4);
+  lay(*now, 0, 1, few, before);
+  int calls = 0;
+  const auto no_memory = [&](const Arriving&) {
+    if (++calls == 2) throw store::OutOfMemory("for the change");
+  };
+  EXPECT_THROW(now->hand_over(0, no_memory), store::OutOfMemory);
+  EXPECT_EQ(handed_over(*now, 0), (Came{{few, 1}})) << "the values themselves were taken";
+}
+
 TEST_F(ArrivalTest, NeighboursAreTakenTogether) {
   const auto arrival = make();
   std::vector<bool> taken;

@@ -41,13 +41,14 @@ TEST_F(Processes, EndWithTheSameBitsOnEmulatedDevicesAndLinks) {
   EXPECT_EQ(chief->values(), train_by_hand(job));
 }
 
-/// Few bits both ways, of whole and of part blocks: coded and decoded by the pump, or where the values are kept.
+/// Few bits both ways, coded and decoded by the pump, or where the values are kept; before a checkpoint what was kept back goes along.
 TEST_F(Processes, EndWithTheSameBitsWhoeverCodes) {
   job.strategy = "hps";
   job.batches = {4, 4, 4};
   job.knobs.box = false;
   for (const policy::Bits bits : {policy::Bits{8, 8}, policy::Bits{16, 16}, policy::Bits{4, 8}})
     for (const std::uint32_t delay : {0U, 1U}) {
+      job.checkpoint_every = delay == 0 ? 4 : 0;
       job.knobs.bits = policy::BitsWish{false, bits};
       job.knobs.delay = delay;
       std::vector<std::vector<float>> ends;

@@ -84,7 +84,10 @@ void ShardHost::carry_out(const protocol::ShardAction& action) {
                      if (s.keep) store_thread_.post([store = store_, s] { store->keep({s.worker, s.step}, s.rho); });
                    },
                    [&](const protocol::Compare& c) { compare(c); },
-                   [&](const protocol::ForgetSent& f) { store_thread_.post([store = store_, f] { store->forget(f.worker); }); },
+                   [&](const protocol::ForgetSent& f) {
+                     start_commit();
+                     store_thread_.post([store = store_, f] { store->forget(f.worker); });
+                   },
                    [&](const protocol::ExportNow& e) { export_now(e); }},
              action);
 }

@@ -23,7 +23,8 @@ std::span<std::byte> WorkerProcess::room(transport::Connection& from, const wire
     landing.arrival = arrival;
     if (whole) return arrival->buffer().bytes(slice.offset, slice.count);
     if (desk_->keeps_values()) {
-      if (bytes != codec::encoded_bytes(slice.bits(pulled->bits), slice.count)) return {};
+      const auto codec = codec::make(slice.bits(pulled->bits));
+      if (!codec.ok() || (*codec)->encoded_bytes(slice.count) != bytes) return {};
       return arrival->buffer().bytes(slice.offset, slice.count).first(bytes);
     }
   }
@@ -66,7 +67,8 @@ void WorkerProcess::arrived(const wire::Pulled& pulled, const std::shared_ptr<Ar
     arrival->arrived(pulled.slice);
   } else {
     const auto before = last_before({pulled.worker, pulled.step});
-    if (!before) return lose(fmt::format("a slice of {} bits cannot be used: there is nothing that it could be a change of", pulled.bits));
+    if (!before || !before->has(pulled.slice))
+      return lose(fmt::format("a slice of {} bits cannot be used: there is nothing that it could be a change of", pulled.bits));
     arrival->arrived(pulled.slice, bits, before);
   }
   if (desk_->local_steps() && life_->computing && life_->computing->order.step < pulled.step) life_->computing->comes(arrival);

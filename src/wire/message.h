@@ -55,7 +55,7 @@ struct Contributed {
   std::uint32_t most_samples{};  // one step cannot have more than this, as it turned out; 0: no news
   double moved{};                // squared norm of the update that made `base`, as this worker has seen it; 0: it has not
   Duration stood{};              // still for parameters, after the first of them had come; not part of `compute`
-  bool first_of_size{};          // the device has never done a batch of this size: how long it took says nothing of its speed
+  bool first_of_size{};          // the device has never done a batch of this size, and takes longer
 };
 /// Said when there was nothing else to say for a while.
 struct Heartbeat {

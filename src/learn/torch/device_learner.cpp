@@ -7,6 +7,8 @@
 
 #include <algorithm>
 #include <numeric>
+#include <optional>
+#include <utility>
 
 #include "learn/torch/device_codec.h"
 #include "learn/torch/device_model.h"
@@ -52,6 +54,7 @@ class DeviceLearner final : public Learner {
     check(values.size() == shape().values() && out.size() == values.size(), "values and out hold the whole model");
     const Tidy tidy(model_);
     const Rewound rewound{model_};
+    last_taken_.reset();
     const auto guard = model_.lanes().on(Lane::compute);
     const auto batch = samples_.gather(Part::training, samples);
     const at::Tensor logits = forward(values, batch.inputs, Mode::training, flow);
@@ -137,6 +140,7 @@ class DeviceLearner final : public Learner {
   /// As it came; see Flow::take().
   void take_in(const Arriving& came) {
     const c10::AutoGradMode graph(false);
+    if (std::exchange(last_taken_, came.first) == came.first) model_.lanes().settle();  // the same place once more: its room is in use
     const std::uint64_t last = came.first + came.count;
     if (came.bits == whole_bits)
       inlet_.take(came.first, {reinterpret_cast<const float*>(came.bytes.data()), came.count}, model_.values());
@@ -214,7 +218,8 @@ class DeviceLearner final : public Learner {
   bool direct_ = false;        // this step's gradient needs no leaves_
   DeviceCodec codec_;
   DeviceCoder coder_;
-  const Coding* coding_ = nullptr;  // of this step
+  const Coding* coding_ = nullptr;           // of this step
+  std::optional<std::uint64_t> last_taken_;  // in this step: where it begins
   std::unique_ptr<Walk> walk_;
 };
 

@@ -65,6 +65,7 @@ DeviceModel::Bound DeviceModel::bind(Cut& cut, const Tensor& tensor, at::IntArra
 at::Tensor DeviceModel::forward(const at::Tensor& inputs, Mode mode, const std::function<bool(std::size_t)>& before) {
   const c10::AutoGradMode graph(mode == Mode::training);
   if (mode == Mode::training) {
+    before_.reset();  // should there be no memory for it
     before_ = part(values_, shape().parameters, shape().values()).clone();
     gradient_.zero_();
     if (half_.defined()) half_gradient_.zero_();

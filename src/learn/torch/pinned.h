@@ -43,8 +43,10 @@ class Inlet {
   }
   /// The same for bytes that stand for values from `first` on; where they are then, on the device.
   at::Tensor take_bytes(std::uint64_t first, std::span<const std::byte> bytes) {
-    if (!coded_.defined())
+    if (!coded_.defined()) {
       coded_ = at::empty({room_.numel() * static_cast<std::int64_t>(sizeof(float))}, at::TensorOptions(at::kByte).device(device_));
+      lanes_.settle();  // whatever was computed in that memory before is done
+    }
     const auto begin = static_cast<std::int64_t>(first * sizeof(float));
     const auto size = static_cast<std::int64_t>(bytes.size());
     std::copy(bytes.begin(), bytes.end(), static_cast<std::byte*>(room_.data_ptr()) + begin);
