@@ -7,7 +7,7 @@
 
 namespace motley::run {
 
-class FakeConnection final : public transport::Connection {
+class FakeConnection : public transport::Connection {
  public:
   std::vector<wire::Message> messages;
   std::vector<transport::Parcel> parcels;

@@ -11,7 +11,7 @@ constexpr std::size_t slice_values = std::size_t{1} << 18U;
 constexpr std::size_t slices = 12;
 
 /// Remembers what a slice held when it was given away, as a peer that reads at once would.
-class Reader final : public transport::Connection {
+class Reader final : public FakeConnection {
  public:
   struct Read {
     Step step;
@@ -20,23 +20,13 @@ class Reader final : public transport::Connection {
   };
   std::vector<Read> read;
 
-  void start(transport::Hears&) override {}
-  void send(const wire::Message&) override {}
+  using FakeConnection::send;
   void send(const transport::Parcel& parcel) override {
     const auto& pulled = std::get<wire::Pulled>(parcel.head);
     std::vector<float> values(parcel.payload.size() / sizeof(float));
     std::memcpy(values.data(), parcel.payload.data(), parcel.payload.size());
     read.push_back({pulled.step, pulled.slice, std::move(values)});
   }
-  void hold() override {}
-  void resume() override {}
-  void close(const std::string&) override {}
-  void abandon(const std::string&) override {}
-  [[nodiscard]] const std::string& peer() const override { return peer_; }
-  [[nodiscard]] transport::Queued queued() const override { return {}; }
-
- private:
-  std::string peer_ = "nowhere";
 };
 
 class Streams : public testing::Test, private ShardOwner {
