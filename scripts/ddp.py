@@ -7,7 +7,7 @@ motley is measured. Same ResNet-18 for small pictures, same data and normalisati
       together by DDP. "ratio" is what DDP makes of the sum of the workers alone.
 
   ddp.py train --partitions 40,30,20,10 --global 1024 --shares proportional --target 0.92 --lr 0.1 --schedule cosine --warmup 1
-      Fashion-MNIST until the test accuracy is reached, at most --max-epochs. The clock runs only while all of them train.
+      Fashion-MNIST until the test accuracy is reached, at most --max-epochs. One clock runs only while all of them train, one always.
 
   ddp.py local-check
       Both on the CPU, with two workers, noise and a narrow model: shows in seconds that the script works. Needs neither GPU nor data.
@@ -262,6 +262,7 @@ class Worker:
         order = torch.cat([torch.randperm(epoch, generator=shuffle) for _ in range(math.ceil(steps * total / epoch))]).to(self.device)
         samples, seconds, every, curve, reached = 0, 0.0, config["evaluate_every"] * epoch, [], None
         due, began = every, self.meet()
+        start = began
         for at in range(steps):
             for group in self.optimizer.param_groups:
                 group["lr"] = self.rate(samples, epoch)
@@ -271,7 +272,7 @@ class Worker:
                 continue
             seconds += self.meet() - began
             accuracy = self.evaluate()
-            curve.append((samples, round(seconds, 4), round(accuracy, 4)))
+            curve.append((samples, round(seconds, 4), round(accuracy, 4), round(self.meet() - start, 4)))
             if self.rank == 0:
                 print(f"{samples} samples, {seconds:.2f} s: {accuracy:.4f}", file=sys.stderr, flush=True)
             if accuracy >= config["target"] and reached is None:
@@ -282,10 +283,12 @@ class Worker:
             began = self.meet()
         sums = self.gathered(sum(parameter.double().sum().item() for parameter in self.model.parameters()))
         return {"batches": batches, "alone_samples_per_second": speeds, "reached": reached is not None,
-                "seconds_to_target": reached and reached[1], "samples_to_target": reached and reached[0], "final_accuracy": curve[-1][2],
+                "seconds_to_target": reached and reached[1], "seconds_to_target_with_evaluations": reached and reached[3],
+                "samples_to_target": reached and reached[0], "final_accuracy": curve[-1][2],
                 "samples": samples, "seconds": round(seconds, 4), "samples_per_second": round(samples / seconds, 1), "curve": curve,
                 "replicas_agree": len(set(sums)) == 1,
-                "clock": "training steps only: stopped for all during evaluation; loading and thrown-away first steps do not count"}
+                "clock": "training steps only: stopped for all during evaluation, except with_evaluations and the last of each point of the "
+                         "curve; loading and thrown-away first steps do not count"}
 
 
 def work(rank, config):

@@ -263,6 +263,7 @@ void Chief::apply(Instant now, const policy::Apply& update, ChiefActions& out) {
     complete_.erase(complete);
     out.emplace_back(Counted{member.worker, member.step, message.version, member.samples, version_.ahead_of(member.base), weights_[i]});
   }
+  message.next_rate = schedule_.rate(ledger_.counted());
   version_ = message.version;
   tell_servers(message, out);
   const auto part = [&](double samples) { return samples / static_cast<double>(ledger_.total()); };

@@ -16,10 +16,11 @@ namespace motley::protocol {
 
 class ChiefHands {
  public:
-  ChiefHands(const ChiefOptions& options, const policy::StrategySpec& strategy, std::uint32_t global_batch)
+  ChiefHands(const ChiefOptions& options, const policy::StrategySpec& strategy, std::uint32_t global_batch,
+             const policy::ScheduleSpec& schedule = {.lr = 0.1})
       : servers_(options.servers),
         chief(options, policy::make_strategy(strategy, {global_batch, 0.9}).value(),
-              policy::Schedule({.lr = 0.1}, global_batch, options.epoch_samples, options.total_samples)) {}
+              policy::Schedule(schedule, global_batch, options.epoch_samples, options.total_samples)) {}
 
  private:
   std::uint32_t servers_;

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <limits>
 
 #include "protocol/chief_hands_for_tests.h"
@@ -192,6 +193,19 @@ TEST(Contribution, IsCompleteWhenSaidAndGatheredEverywhereInAnyOrder) {
     EXPECT_EQ(h.told<Counted>()[0].weight, 1.0);
     EXPECT_EQ(h.sent<wire::Apply>().size(), 2U) << "each server once";
     EXPECT_EQ(h.chief.ledger().counted(), 20U);
+  }
+}
+
+TEST(Contribution, AnUpdateAnnouncesTheNextOnesRate) {
+  ChiefHands h{small_job(), {"asp", {}, {}}, 20, {.lr = 0.1, .warmup = 4}};
+  h.hello(0);
+  double announced = 0.025;
+  for (int update = 0; update < 6; ++update) {
+    h.finish(ann);
+    ASSERT_FALSE(h.sent<wire::Apply>().empty());
+    EXPECT_DOUBLE_EQ(h.sent<wire::Apply>()[0].rate, announced);
+    announced = h.sent<wire::Apply>()[0].next_rate;
+    EXPECT_DOUBLE_EQ(announced, std::min(0.1, 0.025 * (update + 2)));
   }
 }
 

@@ -5,7 +5,7 @@
 namespace motley::run {
 
 bool Foresight::alike(const wire::Apply& a, const wire::Apply& b) {
-  return a.kind == b.kind && a.rate == b.rate && a.momentum == b.momentum && a.share == b.share && a.compensation == b.compensation &&
+  return a.kind == b.kind && a.momentum == b.momentum && a.share == b.share && a.compensation == b.compensation &&
          std::equal(a.parts.begin(), a.parts.end(), b.parts.begin(), b.parts.end(),
                     [](const wire::Part& x, const wire::Part& y) { return x.worker == y.worker && x.weight == y.weight; });
 }
@@ -41,7 +41,7 @@ void Foresight::lost(WorkerId worker, Step step) {
 }
 
 bool Foresight::right(const wire::Apply& update) const {
-  return expecting_ && alike(*last_, update) &&
+  return expecting_ && update.rate == last_->next_rate && alike(*last_, update) &&
          std::equal(update.parts.begin(), update.parts.end(), parts_.begin(),
                     [](const wire::Part& x, const wire::Part& y) { return x.step == y.step; });
 }

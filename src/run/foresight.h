@@ -1,6 +1,7 @@
 // Guesses a server's next update from its last two: when the same workers contributed to both, with the same weights, the same will come
-// again, as it does wherever everybody waits for everybody. So a slice can be summed and applied, beside the values that count, as soon as
-// it is here from all of them, and the update's word finds the work done. A wrong guess costs the work and nothing else. Pure.
+// again, at the rate that the last one announced, as it does wherever everybody waits for everybody. So a slice can be summed and applied,
+// beside the values that count, as soon as it is here from all of them, and the update's word finds the work done. A wrong guess costs the
+// work and nothing else. Pure.
 #pragma once
 #include <cstdint>
 #include <optional>
@@ -30,6 +31,7 @@ class Foresight {
   [[nodiscard]] bool right(const wire::Apply& update) const;
 
  private:
+  /// But for their rates.
   static bool alike(const wire::Apply& a, const wire::Apply& b);
 
   std::size_t slices_;

@@ -5,8 +5,9 @@
 namespace motley::run {
 namespace {
 
-wire::Apply update(std::uint32_t step, std::vector<double> weights, double rate = 0.1) {
+wire::Apply update(std::uint32_t step, std::vector<double> weights, double rate = 0.1, double next_rate = 0.1) {
   wire::Apply made{.version = {step}, .kind = UpdateKind::gradient, .rate = rate, .momentum = 0.9, .share = 1, .parts = {}};
+  made.next_rate = next_rate;
   for (std::uint32_t w = 0; w < weights.size(); ++w) made.parts.push_back({WorkerId{w}, Step{step}, weights[w], Step{step}});
   return made;
 }
@@ -25,6 +26,16 @@ TEST(Foresight, ExpectsWhatHasComeTwice) {
   EXPECT_FALSE(foresight.right(update(2, {0.4, 0.6})));
   EXPECT_FALSE(foresight.right(update(2, {0.5, 0.5}, 0.2)));
   EXPECT_FALSE(foresight.right(update(3, {0.5, 0.5})));
+}
+
+TEST(Foresight, GoesByTheRateThatWasAnnounced) {
+  Foresight foresight(1);
+  foresight.made(update(0, {0.5, 0.5}, 0.1, 0.2));
+  EXPECT_TRUE(foresight.made(update(1, {0.5, 0.5}, 0.2, 0.3)));
+  foresight.arrived(WorkerId{0}, Step{2}, SliceId{0});
+  foresight.arrived(WorkerId{1}, Step{2}, SliceId{0});
+  EXPECT_TRUE(foresight.right(update(2, {0.5, 0.5}, 0.3)));
+  EXPECT_FALSE(foresight.right(update(2, {0.5, 0.5}, 0.2)));
 }
 
 TEST(Foresight, ExpectsNothingOfOneWorkerAloneNorWhenThingsChange) {

@@ -163,7 +163,7 @@ void ShardHost::foresee(const wire::Apply& update) {
   if (!foresight_.made(update)) return;
   expected_ = Prepared{{update.version.next(), last_rho_}, begin_snapshot()};
   store_thread_.post([store = store_, update, rho = last_rho_, snapshot = expected_->snapshot] {
-    store->foresee({update.kind, update.rate, update.momentum, update.share}, rho, snapshot->flat->floats());
+    store->foresee({update.kind, update.next_rate, update.momentum, update.share}, rho, snapshot->flat->floats());
   });
 }
 

@@ -27,8 +27,17 @@ inline std::vector<float> contribution(std::uint32_t worker, std::uint64_t step)
   return values;
 }
 
+/// Each update has one of its own, as while a rate warms up.
+inline double rate_of(std::uint64_t version) { return 0.1 + 0.01 * static_cast<double>(version); }
+inline store::Update by_hand(std::uint64_t version) { return {store::UpdateKind::gradient, rate_of(version), 0.9, 1}; }
 inline wire::Apply update_of(std::uint64_t version, std::vector<wire::Part> parts) {
-  return {.version = {version}, .kind = wire::UpdateKind::gradient, .rate = 0.1, .momentum = 0.9, .share = 1, .parts = std::move(parts)};
+  return {.version = {version},
+          .kind = wire::UpdateKind::gradient,
+          .rate = rate_of(version),
+          .momentum = 0.9,
+          .share = 1,
+          .parts = std::move(parts),
+          .next_rate = rate_of(version + 1)};
 }
 
 class ShardHostTest : public testing::Test, private ShardOwner {
@@ -81,7 +90,7 @@ class ShardHostTest : public testing::Test, private ShardOwner {
   void apply_by_hand(const std::vector<std::pair<std::vector<float>, double>>& parts) {
     std::vector<store::WeightedPart> weighted;
     for (const auto& [flat, weight] : parts) weighted.push_back({flat, weight});
-    store->apply({store::UpdateKind::gradient, 0.1, 0.9, 1}, weighted);
+    store->apply(by_hand(store->version().value + 1), weighted);
   }
   std::vector<float> snapshot_by_hand(double rho) const {
     std::vector<float> flat(linear_values);

@@ -36,18 +36,20 @@ class Streams : public testing::Test, private ShardOwner {
     host.attach({0}, ann);
     host.attach({1}, bob);
   }
+  /// The same from both.
   void push(std::uint64_t step) {
-    for (std::uint32_t s = 0; s < slices; ++s) {
-      const wire::Push head{.worker = {0}, .step = {step}, .slice = {s}, .bits = 32};
-      const std::span<std::byte> room = host.room(ann, head, slice_values * sizeof(float));
-      ASSERT_EQ(room.size(), slice_values * sizeof(float));
-      std::memcpy(room.data(), gradient.data() + layout[{s}].offset, room.size());
-      host.received(head);
-    }
+    for (const std::uint32_t worker : {0U, 1U})
+      for (std::uint32_t s = 0; s < slices; ++s) {
+        const wire::Push head{.worker = {worker}, .step = {step}, .slice = {s}, .bits = 32};
+        const std::span<std::byte> room = host.room(worker == 0 ? ann : bob, head, slice_values * sizeof(float));
+        ASSERT_EQ(room.size(), slice_values * sizeof(float));
+        std::memcpy(room.data(), gradient.data() + layout[{s}].offset, room.size());
+        host.received(head);
+      }
   }
   void update(std::uint64_t version) {
-    host.hear(update_of(version, {{{0}, {version - 1}, 1.0}}));
-    store.apply({store::UpdateKind::gradient, 0.1, 0.9, 1}, std::vector<store::WeightedPart>{{gradient, 1.0}});
+    host.hear(update_of(version, {{{0}, {version - 1}, 0.75}, {{1}, {version - 1}, 0.25}}));
+    store.apply(by_hand(version), std::vector<store::WeightedPart>{{gradient, 0.75}, {gradient, 0.25}});
     expected[version].resize(layout.values);
     store.snapshot(0.9, expected[version]);
   }

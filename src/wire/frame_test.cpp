@@ -141,7 +141,7 @@ TEST_P(FrameLaw, ABodyDamagedBelowTheChecksumNeverCrashes) {
 INSTANTIATE_TEST_SUITE_P(Kinds, FrameLaw, testing::Range(std::size_t{0}, kinds));
 
 TEST(Frame, TheBytesAreThoseOfTheDrawing) {
-  const Bytes drawn = bytes_of({'M', 'T', 'L', 'Y', 1, 0, 10,   0,    73, 0, 0, 0,  // header: version 1, kind 10, 73 bytes
+  const Bytes drawn = bytes_of({'M', 'T', 'L', 'Y', 1, 0, 10,   0,    81, 0, 0, 0,  // header: version 1, kind 10, 81 bytes
                                 5,   0,   0,   0,   0, 0, 0,    0,                  // version
                                 1,                                                  // kind: delta
                                 0,   0,   0,   0,   0, 0, 0xe0, 0x3f,               // rate 0.5
@@ -151,8 +151,9 @@ TEST(Frame, TheBytesAreThoseOfTheDrawing) {
                                 3,   0,   0,   0,   9, 1, 0,    0,    0,  0, 0, 0,  //   worker 3, step 265
                                 0,   0,   0,   0,   0, 0, 0xf0, 0x3f,               //   weight 1
                                 8,   1,   0,   0,   0, 0, 0,    0,                  //   parameters of step 264
-                                0,   0,   0,   0,   0, 0, 0,    0});                // compensation 0
-  Bytes bytes = frame_of(Apply{Version{5}, UpdateKind::delta, 0.5, -2, 1, {{WorkerId{3}, Step{265}, 1, Step{264}}}, 0});
+                                0,   0,   0,   0,   0, 0, 0,    0,                  // compensation 0
+                                0,   0,   0,   0,   0, 0, 0xd0, 0x3f});             // next rate 0.25
+  Bytes bytes = frame_of(Apply{Version{5}, UpdateKind::delta, 0.5, -2, 1, {{WorkerId{3}, Step{265}, 1, Step{264}}}, 0, 0.25});
   bytes.resize(bytes.size() - 4);
   EXPECT_EQ(bytes, drawn);
 }

@@ -145,6 +145,7 @@ struct Apply {
   double share{};  // of a global batch that the parts make up
   std::vector<Part> parts;
   double compensation{};  // lambda: parts are corrected for what has changed since the values they were computed on; 0: they are not
+  double next_rate{};     // of the update after this one
 };
 /// Is this gathered contribution one that goes the way of the momentum? Answered by Judged.
 struct Judge {
@@ -364,7 +365,7 @@ BOOST_DESCRIBE_STRUCT(Stop, (), ())
 BOOST_DESCRIBE_STRUCT(Push, (), (worker, step, slice, bits))
 BOOST_DESCRIBE_STRUCT(Gathered, (), (server, worker, step))
 BOOST_DESCRIBE_STRUCT(Part, (), (worker, step, weight, parameters))
-BOOST_DESCRIBE_STRUCT(Apply, (), (version, kind, rate, momentum, share, parts, compensation))
+BOOST_DESCRIBE_STRUCT(Apply, (), (version, kind, rate, momentum, share, parts, compensation, next_rate))
 BOOST_DESCRIBE_STRUCT(Discard, (), (worker, step))
 BOOST_DESCRIBE_STRUCT(Release, (), (worker, step, rho, pull_bits, pull_class, keep))
 BOOST_DESCRIBE_STRUCT(Judge, (), (worker, step))
