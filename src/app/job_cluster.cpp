@@ -94,6 +94,9 @@ Node read_device_and_link(Reader& section, const Spec& spec, const Link& default
   read_seconds(section, "overhead_s", node.overhead, at_least(0), "seconds of every step, whatever its size");
   section.bytes("memory", node.memory_bytes, at_least(0).no_more_than(1e15), "of the device; 0 sets no limit");
   section.number("jitter", node.jitter, between(0, 3), "deviation of the log-normal factor on each step's time");
+  if (node.device == DeviceKind::cuda) node.grain = cluster::gpu_grain;
+  section.integer("grain", node.grain, between(1, 1 << 20), "samples: more than 1: a step is done at once, of a multiple of so many");
+  read_seconds(section, "new_size_s", node.new_size, at_least(0), "simulated and emulated: seconds more for the first step of each size");
   if (section.has("slowdowns"))
     read_slowdowns(section.section("slowdowns"), node);
   else

@@ -14,8 +14,6 @@
 namespace motley::app {
 namespace {
 
-constexpr std::uint32_t gpu_grain = 8;  // samples: at each new size of a batch a GPU's library takes its time to choose algorithms
-
 template <class Number>
 bool read_number(std::string_view text, Number& out) {
   const auto [stop, failure] = std::from_chars(text.data(), text.data() + text.size(), out);
@@ -125,16 +123,19 @@ Result<run::WorkerKit> prepare_worker(const std::string& job_text, const std::st
   kit.desk.seed = job->seed;
   kit.desk.cadence = training->cadence;
   if (node.device == cluster::DeviceKind::cuda) {
-    kit.desk.grain = gpu_grain;
+    kit.desk.grain = node.grain > 1 ? node.grain : cluster::gpu_grain;
     const std::uint32_t most = training->most_samples[index];  // 0: no limit
     const auto share = static_cast<std::uint32_t>(job->global_batch / job->cluster.nodes.size());
-    const std::uint32_t usual = std::max(share / gpu_grain * gpu_grain, std::min(gpu_grain, share));
+    const std::uint32_t usual = std::max(share / kit.desk.grain * kit.desk.grain, std::min(kit.desk.grain, share));
     kit.desk.usual = std::max(
         1U, static_cast<std::uint32_t>(std::min<std::uint64_t>(most > 0 ? std::min(usual, most) : usual, material->epoch_samples)));
     kit.desk.meets_sizes = true;
     kit.desk.keeps_values = true;
   }
-  if (emulated) kit.desk.emulated.emplace(job->cluster, NodeId{index}, job->seed);
+  if (emulated) {
+    kit.desk.emulated.emplace(job->cluster, NodeId{index}, job->seed);
+    kit.desk.grain = node.grain > 1 ? node.grain : 0;
+  }
   kit.cluster = job->cluster;
   if (emulated && !stranger) kit.node = NodeId{index};
   if (!stranger) kit.seat = index;

@@ -30,6 +30,7 @@ Instant Device::spend(Instant start, Duration undisturbed) {
 Device::Stint Device::work(Instant start, std::uint64_t samples, std::uint32_t steps, Duration limit, std::uint32_t micro) {
   std::erase_if(spells_, [&](const Spell& spell) { return spell.to <= start; });
   const double stretch = node_.jitter > 0 ? jitter_.log_normal(node_.jitter) : 1;
+  if (node_.grain > 1) return at_once(start, steps > 1 ? samples : sizes_.fitting(samples, limit, node_.grain), steps, stretch);
   const auto end_of = [&](std::uint64_t count) { return finish(start, seconds(compute_time(node_, count, steps)) * stretch); };
   const Instant whole = end_of(samples);
   if (limit <= Duration{0} || whole <= start + limit) return {samples, whole};
@@ -43,6 +44,14 @@ Device::Stint Device::work(Instant start, std::uint64_t samples, std::uint32_t s
   const std::uint64_t more = std::min<std::uint64_t>(after * micro, samples);
   if (before == 0 || end_of(more) - (start + limit) < start + limit - end_of(before * micro)) return {more, end_of(more)};
   return {before * micro, end_of(before * micro)};
+}
+
+Device::Stint Device::at_once(Instant start, std::uint64_t samples, std::uint32_t steps, double stretch) {
+  const bool first = sizes_.meet(samples / steps);
+  const Duration longer = first ? node_.new_size : Duration{0};
+  const Instant end = finish(start, seconds(compute_time(node_, samples, steps)) * stretch) + longer;
+  if (!first) sizes_.took(samples, end - start);
+  return {samples, end, first && longer > Duration{0}};
 }
 
 Instant Device::finish(Instant start, double work) {

@@ -1,11 +1,14 @@
-// A device as its node describes it, hour by hour: how long a step takes there, with jitter, random slowdowns, and the faults `slow` and
-// `pause`. The simulator takes it for the device; an emulated device of a real cluster takes as long as it says.
+// A device as its node describes it, hour by hour: how long a step takes there, with jitter, random slowdowns, sizes that it meets for the
+// first time, and the faults `slow` and `pause`. The simulator takes it for the device; an emulated device of a real cluster takes as long
+// as it says.
 #pragma once
 #include <cstdint>
 #include <vector>
 
 #include "base/rng.h"
 #include "base/time.h"
+#include "cluster/cost.h"
+#include "cluster/sizes.h"
 #include "cluster/spec.h"
 
 namespace motley::cluster {
@@ -15,22 +18,27 @@ class Device {
   /// Own random streams of `seed`, so that one device's luck never moves another's.
   Device(const Spec& spec, NodeId node, std::uint64_t seed);
 
+  /// Undisturbed.
+  [[nodiscard]] Affine pace() const { return affine(node_); }
   /// When a step of `samples` samples in `steps` local steps that begins at `start` is done. Starts must not go back in time.
   [[nodiscard]] Instant finish(Instant start, std::uint64_t samples, std::uint32_t steps);
 
   /// When work that would take `undisturbed` is done, with this node's jitter and spells.
   [[nodiscard]] Instant spend(Instant start, Duration undisturbed);
 
-  /// What a device does that looks at its clock after every `micro` samples and stops where that is nearest to `limit`.
+  /// What a device does that looks at its clock after every `micro` samples and stops where that is nearest to `limit`. One with a grain
+  /// decides before it begins, by how long samples took it lately.
   struct Stint {
     std::uint64_t samples = 0;  // done, at least one
     Instant end{};
+    bool first_of_size = false;  // the device has never done a step of this size, and takes longer
   };
   /// The same for one step of at most `samples` samples. A limit of 0 is none.
   [[nodiscard]] Stint work(Instant start, std::uint64_t samples, std::uint32_t steps, Duration limit, std::uint32_t micro);
 
  private:
   [[nodiscard]] Instant finish(Instant start, double work);
+  [[nodiscard]] Stint at_once(Instant start, std::uint64_t samples, std::uint32_t steps, double stretch);
   /// From `from` to `to` everything takes `factor` times as long; infinite: nothing moves.
   struct Spell {
     Instant from{};
@@ -47,6 +55,7 @@ class Device {
   std::vector<Spell> faults_;
   std::vector<Spell> spells_;  // random slowdowns foreseen so far and not over yet
   Instant foreseen_{};
+  SizesMet sizes_;  // of a device with a grain
 };
 
 }  // namespace motley::cluster

@@ -25,6 +25,8 @@ struct Link {
 
 enum class DeviceKind { cpu, cuda, emulated };
 
+inline constexpr std::uint32_t gpu_grain = 8;  // samples: at each new size of a batch a GPU's library takes its time to choose algorithms
+
 struct Node {
   std::string name;  // unique in the cluster
   DeviceKind device = DeviceKind::emulated;
@@ -34,6 +36,8 @@ struct Node {
   Duration overhead{};             // per step, whatever its size
   std::uint64_t memory_bytes = 0;  // 0: no limit
   double jitter = 0;               // deviation of the log-normal factor on each step's compute time
+  std::uint32_t grain = 1;         // more than 1: a step is done at once, of a multiple of so many samples, as a GPU likes it
+  Duration new_size{};             // what the first step of each size takes longer
   std::optional<Slowdowns> slowdowns;
   std::optional<std::size_t> group;  // index into Spec::groups
   Link link;

@@ -13,16 +13,16 @@ constexpr std::uint32_t unlimited = std::numeric_limits<std::uint32_t>::max();
 }  // namespace
 
 void Crew::join(std::span<const Newcomer> newcomers) {
-  for (const auto& [worker, most_samples, grain, near, samples_per_second] : newcomers) {
+  for (const auto& [worker, most_samples, grain, near, samples_per_second, overhead_s] : newcomers) {
     roster_.join(worker);
     if (limits_.size() <= worker.value) {
       limits_.resize(worker.value + 1, unlimited);
       grains_.resize(worker.value + 1, 1);
-      speeds_.resize(worker.value + 1, 0);
+      paces_.resize(worker.value + 1);
     }
     limits_[worker.value] = most_samples == 0 ? unlimited : most_samples;
     grains_[worker.value] = grain;
-    speeds_[worker.value] = samples_per_second;
+    paces_[worker.value] = {overhead_s, samples_per_second > 0 ? 1 / samples_per_second : 0};
   }
 }
 
@@ -95,8 +95,8 @@ bool Crew::grained() const {
 std::vector<std::uint32_t> Crew::first_shares(std::uint32_t total) const {
   std::vector<cluster::Affine> devices;
   for (const WorkerId worker : workers()) {
-    if (speeds_[worker.value] <= 0) return equal_shares(total);
-    devices.push_back({0, 1 / speeds_[worker.value]});
+    if (paces_[worker.value].per_sample <= 0) return equal_shares(total);
+    devices.push_back(paces_[worker.value]);
   }
   return shares(total, devices);
 }

@@ -16,7 +16,8 @@ struct Newcomer {
   std::uint32_t most_samples = 0;  // of one step, by its memory; 0: no limit
   std::uint32_t grain = 1;         // its steps are best of a multiple of so many samples
   bool near = false;               // what it pushes and pulls is read where it lies: fewer bits would only cost time
-  double samples_per_second = 0;   // as it has just measured; 0: it has not
+  double samples_per_second = 0;   // as it has just measured, beyond the overhead; 0: it has not
+  double overhead_s = 0;           // of a step
 };
 
 class Crew {
@@ -48,9 +49,9 @@ class Crew {
                                                         std::vector<std::uint32_t> shares) const;
 
   Roster roster_;
-  std::vector<std::uint32_t> limits_;  // by id; who left stays, ids are never used again
-  std::vector<std::uint32_t> grains_;  // the same
-  std::vector<double> speeds_;         // the same: as they came
+  std::vector<std::uint32_t> limits_;   // by id; who left stays, ids are never used again
+  std::vector<std::uint32_t> grains_;   // the same
+  std::vector<cluster::Affine> paces_;  // the same: as they came; nothing a sample: not known
 };
 
 }  // namespace motley::policy

@@ -68,5 +68,86 @@ TEST(FirstShares, TheFirstStepOfASizeOnlyTellsThatADeviceIsFaster) {
       << "else a device that never does a size twice would stay as slow as it once was";
 }
 
+TEST(FirstShares, CountWithWhatAStepCosts) {
+  LoadFinishTogether load(1024, {});
+  std::vector<Newcomer> newcomers = gpus({34000, 26000, 17000, 8400});
+  for (Newcomer& newcomer : newcomers) newcomer.overhead_s = 0.006;
+  load.joined(newcomers);
+  EXPECT_EQ(load.batch({3}), 96U) << "112 without the overhead";
+  EXPECT_EQ(load.batch({0}) + load.batch({1}) + load.batch({2}) + load.batch({3}), 1024U);
+}
+
+/// Two GPUs of which the second turns out slower than it thought. New sizes take 70 ms longer.
+struct Dear : testing::Test {
+  Dear() {
+    load.joined(gpus({10000, 10000}));
+    for (const std::uint32_t w : {0U, 1U}) {
+      monitor.joined({w});
+      observe(monitor, w, 512, 0.12, true);
+      observe(monitor, w, 512, 0.05);
+    }
+  }
+  void slow_down(double second_s) {
+    for (int i = 0; i < 60; ++i) observe(monitor, 1, 512, second_s);
+  }
+  /// Updates until the first has other than 512; 0: not within 200.
+  int changes_after() {
+    for (int i = 1; i <= 200; ++i) {
+      load.updated(monitor, [](WorkerId) { return 0.0; });
+      if (load.batch({0}) != 512) return i;
+    }
+    return 0;
+  }
+  LoadFinishTogether load{1024, {}};
+  Monitor monitor;
+};
+
+TEST_F(Dear, ThePriceOfASizeIsWhatItsFirstStepTookLonger) {
+  EXPECT_EQ(monitor.first_of_size_s({0}, 512), 0) << "it has met that one";
+  EXPECT_NEAR(monitor.first_of_size_s({0}, 520), 0.07, 1e-6);
+  observe(monitor, 0, 600, 600 * 0.05 / 512 + 0.09, true);
+  EXPECT_NEAR(monitor.first_of_size_s({0}, 520), 0.08, 1e-3);
+  EXPECT_EQ(monitor.first_of_size_s({0}, 600), 0);
+}
+
+TEST_F(Dear, APlanIsAdoptedWhenStayingHasCostAsMuch) {
+  slow_down(0.06);  // 60 ms instead of 54.5: after 13 updates it has cost 70
+  EXPECT_NEAR(changes_after(), 13, 1);
+}
+
+TEST_F(Dear, AGreatDifferenceIsPaidForAtOnce) {
+  slow_down(0.3);
+  EXPECT_EQ(changes_after(), 1);
+}
+
+TEST_F(Dear, ASmallDifferenceNever) {
+  slow_down(0.0505);
+  EXPECT_EQ(changes_after(), 0);
+}
+
+TEST_F(Dear, WhatIsGivenUpAtANewSizeWasNotSlow) {
+  const double before = monitor.speed({0}).samples_per_second();
+  monitor.ordered({0}, 560);
+  monitor.given_up({0}, from_seconds(0.11));
+  EXPECT_EQ(monitor.speed({0}).samples_per_second(), before);
+  monitor.ordered({0}, 512);
+  monitor.given_up({0}, from_seconds(0.11));
+  EXPECT_LT(monitor.speed({0}).samples_per_second(), before) << "a size that it knows";
+}
+
+TEST(FirstShares, ADeviceWithAGrainGetsNoSpareHoweverUneven) {
+  LoadFinishTogether load(1024, {.replan = 1, .boxed = true});
+  load.joined(gpus({10000, 10000}));
+  Monitor monitor;
+  monitor.joined({0});
+  monitor.joined({1});
+  for (int i = 0; i < 50; ++i)
+    for (const std::uint32_t w : {0U, 1U}) observe(monitor, w, 512, i % 2 == 0 ? 0.045 : 0.055);
+  load.updated(monitor, [](WorkerId) { return 0.0; });
+  EXPECT_GT(monitor.speed({0}).jitter(), 0.05);
+  EXPECT_EQ(load.box({0}).spare, 0U);
+  EXPECT_GT(seconds(load.box({0}).limit), 0.055) << "only surprises meet it";
+}
+
 }  // namespace
 }  // namespace motley::policy

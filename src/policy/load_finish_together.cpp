@@ -35,6 +35,7 @@ void LoadFinishTogether::start_over() {
   plan_.clear();
   boxes_.clear();
   step_s_ = 0;
+  regret_s_ = 0;
   fresh_ = true;
 }
 
@@ -56,16 +57,16 @@ void LoadFinishTogether::updated(const Monitor& monitor, const Exposed& exposed)
     const double on_the_way = how_.counts_travel ? exposed(worker) : 0;
     devices.push_back({{speed.fit().fixed + on_the_way, speed.fit().per_sample}, on_the_way, speed.jitter()});
   }
-  if (due) think_again(devices);
+  if (due) think_again(devices, monitor);
   make_boxes(devices);
 }
 
-void LoadFinishTogether::think_again(const std::vector<Device>& devices) {
+void LoadFinishTogether::think_again(const std::vector<Device>& devices, const Monitor& monitor) {
   std::vector<cluster::Affine> times;
   times.reserve(devices.size());
   for (const Device& device : devices) times.push_back(device.with_travel);
   std::vector<std::uint32_t> plan = crew_.shares(global_batch_, times);
-  if (crew_.grained() ? clearly_sooner(plan, times) : fresh_ || outside_dead_band(plan)) plan_ = std::move(plan);
+  if (crew_.grained() ? worth_its_price(plan, times, monitor) : fresh_ || outside_dead_band(plan)) plan_ = std::move(plan);
   fresh_ = false;
   since_plan_ = 0;
 }
@@ -95,23 +96,34 @@ void LoadFinishTogether::make_boxes(const std::vector<Device>& devices) {
     const std::uint32_t batch = plan_[i];
     const double most = std::min({most_spare, spare_per_jitter * jitter}) * batch;
     const std::uint32_t room = crew_.limit(crew_.workers()[i]) - batch;
-    boxes_[i].spare = calm ? 0 : std::min(static_cast<std::uint32_t>(std::ceil(most)), room);
-    boxes_[i].limit = from_seconds(std::max(end - devices[i].exposed, devices[i].with_travel.per_sample));
+    const bool at_once = crew_.grain(crew_.workers()[i]) > 1;
+    boxes_[i].spare = calm || at_once ? 0 : std::min(static_cast<std::uint32_t>(std::ceil(most)), room);
+    boxes_[i].limit = from_seconds(std::max((at_once ? surprise * last : end) - devices[i].exposed, devices[i].with_travel.per_sample));
     boxes_[i].micro = std::max(1U, batch / micro_tasks);
   }
 }
 
-/// A device with a grain pays for every new size.
-bool LoadFinishTogether::clearly_sooner(const std::vector<std::uint32_t>& plan, const std::vector<cluster::Affine>& times) const {
+bool LoadFinishTogether::worth_its_price(const std::vector<std::uint32_t>& plan, const std::vector<cluster::Affine>& times,
+                                         const Monitor& monitor) {
   double now = 0;
   double then = 0;
+  double price = 0;  // all pay at the same time
   for (std::size_t i = 0; i < plan.size(); ++i) {
+    const WorkerId worker = crew_.workers()[i];
     const std::uint32_t before = this->plan()[i];
-    if (plan[i] == before && (before == 1 || before == crew_.limit(crew_.workers()[i]))) continue;  // it has no choice
+    if (plan[i] != before) price = std::max(price, monitor.first_of_size_s(worker, plan[i]));
+    if (plan[i] == before && (before == 1 || before == crew_.limit(worker))) continue;  // it has no choice
     now = std::max(now, times[i].at(before));
     then = std::max(then, times[i].at(plan[i]));
   }
-  return now > worth_it * then;
+  if (now <= worth_it * then) {
+    regret_s_ = 0;
+    return false;
+  }
+  regret_s_ += since_plan_ * (now - then);
+  if (regret_s_ < price) return false;
+  regret_s_ = 0;
+  return true;
 }
 
 bool LoadFinishTogether::outside_dead_band(const std::vector<std::uint32_t>& plan) const {

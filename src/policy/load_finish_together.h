@@ -3,10 +3,13 @@
 // Rule: until every worker has been measured, equal shares. Then cluster::finish_together over the affine fits (and, if wanted, what is
 // exposed of
 //   each worker's travel), once at first and again every `replan` updates or when somebody comes or goes; a new plan is adopted when it
-//   moves anybody by more than the dead band of 5 %.
+//   moves anybody by more than the dead band of 5 %. A device with a grain pays for every size that it has never done: a plan that would
+//   end at least 2 % sooner is adopted when staying has cost as much as the new sizes will, so that no more than twice the least is ever
+//   paid.
 // Boxed: each step also ends when the plan says, whether or not it is done. On a steady cluster the limit is a fifth later than planned and
 //   is only met by surprises. Where steps stray from the fit by more than 2 %, everyone gets spare samples and stops at the planned moment:
-//   jitter moves samples, not time. What was not done goes back to the pool and from there to whoever asks next.
+//   jitter moves samples, not time. What was not done goes back to the pool and from there to whoever asks next. A device with a grain does
+//   its step at once: it gets no spare, and the limit is one for surprises.
 // Guarantee: the batches sum to the global batch, or everyone has what its memory holds; each is at least 1.
 // Cost: O(P log P) per plan, O(log P) per order.
 #pragma once
@@ -40,9 +43,10 @@ class LoadFinishTogether : public Load {
   };
   void start_over();
   [[nodiscard]] const std::vector<std::uint32_t>& plan() const;
-  [[nodiscard]] bool clearly_sooner(const std::vector<std::uint32_t>& plan, const std::vector<cluster::Affine>& times) const;
+  [[nodiscard]] bool worth_its_price(const std::vector<std::uint32_t>& plan, const std::vector<cluster::Affine>& times,
+                                     const Monitor& monitor);
   [[nodiscard]] bool outside_dead_band(const std::vector<std::uint32_t>& plan) const;
-  void think_again(const std::vector<Device>& devices);
+  void think_again(const std::vector<Device>& devices, const Monitor& monitor);
   void make_boxes(const std::vector<Device>& devices);
 
   std::uint32_t global_batch_;
@@ -53,6 +57,7 @@ class LoadFinishTogether : public Load {
   double step_s_ = 0;
   bool fresh_ = true;  // membership changed since the last plan from measurements
   std::uint32_t since_plan_ = 0;
+  double regret_s_ = 0;  // what staying with the plan has cost since it was the best; with grains
 };
 
 }  // namespace motley::policy

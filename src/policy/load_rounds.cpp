@@ -71,7 +71,8 @@ double LoadRounds::settle_local_batch(std::size_t rank, double share) {
   const auto grains = static_cast<std::uint32_t>(std::round(std::max<double>(local, share) / grain));
   const std::uint32_t best = std::min(std::max(grains, 1U) * grain, limit);
   std::uint32_t& usual = usual_[rank];
-  if (usual == 0 || usual > limit || std::abs(static_cast<double>(best) - usual) > other_size * usual) usual = best;
+  if (usual == 0) usual = steps_apart_.batch(crew_.workers()[rank]);  // what it has done so far
+  if (usual > limit || std::abs(static_cast<double>(best) - usual) > other_size * usual) usual = best;
   return usual;
 }
 

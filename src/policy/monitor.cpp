@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "base/check.h"
 
@@ -115,6 +116,7 @@ void Monitor::observe(const Contribution& c) {
     else
       measured.speed.observe(samples, c.compute / c.local_steps);
   }
+  learn_price(measured, c);
   const auto move = [&](double& average, Duration took, std::uint8_t bits) {
     if (took <= Duration{0}) return;
     constexpr double least = 0.02;  // of it is the way itself, however long coding may take
@@ -126,6 +128,32 @@ void Monitor::observe(const Contribution& c) {
   move(measured.pull, c.pull, c.bits.pull);
 }
 
+void Monitor::learn_price(Measured& measured, const Contribution& c) {
+  constexpr double newest = 0.5;
+  const bool compares = measured.speed.observations() > 0;
+  const auto learn = [&](double took, double usual) {
+    const double longer = std::max(0.0, took - usual);
+    measured.first_longer_s = measured.first_longer_s == 0 ? longer : measured.first_longer_s + newest * (longer - measured.first_longer_s);
+  };
+  if (c.first_of_size && c.samples > 0) {
+    const std::uint32_t samples = c.samples / c.local_steps;
+    measured.sizes.insert(samples);
+    if (compares) {
+      learn(seconds(c.compute), measured.speed.fit().at(samples) * c.local_steps);
+    } else {
+      measured.unmeasured_size = samples;
+      measured.unmeasured_s = seconds(c.compute);
+    }
+  }
+  if (compares && measured.unmeasured_size > 0)
+    learn(measured.unmeasured_s, measured.speed.fit().at(std::exchange(measured.unmeasured_size, 0)));
+}
+
+double Monitor::first_of_size_s(WorkerId worker, std::uint32_t samples) const {
+  const Measured& measured = of(worker);
+  return measured.sizes.contains(samples) ? 0 : measured.first_longer_s;
+}
+
 void Monitor::ordered(WorkerId worker, std::uint32_t samples) {
   check(worker.value < measured_.size(), "who is ordered something has joined");
   measured_[worker.value].ordered = samples;
@@ -133,7 +161,8 @@ void Monitor::ordered(WorkerId worker, std::uint32_t samples) {
 
 void Monitor::given_up(WorkerId worker, Duration so_far) {
   Measured& measured = measured_[worker.value];
-  if (measured.ordered > 0) measured.speed.observe_unfinished(measured.ordered, so_far);
+  const Duration computing = so_far - from_seconds(first_of_size_s(worker, measured.ordered));
+  if (measured.ordered > 0 && computing > Duration{0}) measured.speed.observe_unfinished(measured.ordered, computing);
 }
 
 const Monitor::Measured& Monitor::of(WorkerId worker) const {

@@ -3,6 +3,7 @@
 #pragma once
 #include <array>
 #include <cstdint>
+#include <set>
 #include <vector>
 
 #include "base/ids.h"
@@ -70,6 +71,10 @@ class Monitor {
   void given_up(WorkerId worker, Duration so_far);
   [[nodiscard]] const SpeedFit& speed(WorkerId worker) const { return of(worker).speed; }
 
+  /// What a step of so many samples takes longer when its device has never done one of that size; 0: it has, or no size was ever dear to
+  /// it.
+  [[nodiscard]] double first_of_size_s(WorkerId worker, std::uint32_t samples) const;
+
   /// Something of this worker has travelled both ways.
   [[nodiscard]] bool travelled(WorkerId worker) const { return of(worker).push > 0 && of(worker).pull > 0; }
   /// How long a contribution, or the parameters, would travel with so many bits: from the last ones, by their bytes and what coding them
@@ -86,7 +91,13 @@ class Monitor {
     double push = 0;  // seconds per byte, moving
     double pull = 0;
     std::uint32_t ordered = 0;  // samples
+    // Of a device that takes longer for the first step of a size:
+    std::set<std::uint32_t> sizes;      // that it has met
+    double first_longer_s = 0;          // moving
+    std::uint32_t unmeasured_size = 0;  // of a first step, before anything was known to compare it with
+    double unmeasured_s = 0;            // that it took
   };
+  static void learn_price(Measured& measured, const Contribution& contribution);
   [[nodiscard]] const Measured& of(WorkerId worker) const;
 
   Traffic traffic_;

@@ -55,7 +55,8 @@ void Strategy::contributed(Instant now, const Contribution& contribution, Decisi
 
 void Strategy::ordered(Instant now, WorkerId worker, std::uint32_t samples) {
   monitor_.ordered(worker, samples);
-  m_.gate->ordered(now, worker, expected(worker, samples));
+  // Who is given a size that its device does not know begins later, so to speak, and is not slow.
+  m_.gate->ordered(now + from_seconds(monitor_.first_of_size_s(worker, samples)), worker, expected(worker, samples));
 }
 
 void Strategy::judged(Instant now, const Judge& which, double along, Decisions& out) {

@@ -17,6 +17,8 @@ constexpr std::uint64_t least_updates_apart = 20;
 constexpr double first_part = 0.01;
 constexpr double last_part = 0.97;
 constexpr std::uint64_t rest_after_unrest = 100;
+constexpr std::uint64_t longest_rest = 1'000'000;
+constexpr double shy = 0.5;  // of a rate at which overlap has brought unrest
 constexpr std::uint64_t rest_after_residual = 100;
 constexpr double large_residual = 0.5;
 
@@ -34,7 +36,8 @@ double travel_s(const Monitor& monitor, WorkerId worker, Bits bits) {
 TravelPredicted::TravelPredicted(const Fixed& fixed)
     : fixed_(fixed),
       levels_(fixed.bits ? std::vector{*fixed.bits} : std::vector(all_levels.begin(), all_levels.end())),
-      delay_(fixed.delay.value_or(0)) {}
+      delay_(fixed.delay.value_or(0)),
+      rest_(rest_after_unrest) {}
 
 void TravelPredicted::joined(WorkerId worker) {
   roster_.join(worker);
@@ -61,12 +64,19 @@ Bits TravelPredicted::bits(WorkerId worker) const { return levels_[states_[worke
 bool TravelPredicted::may_overlap(const Situation& situation) const {
   if (fixed_.delay) return *fixed_.delay == 1;
   if (situation.updates < least_updates_apart || situation.progress < first_part || rising_) return false;
+  if (situation.rate < shy_of_ && situation.rate > shy * shy_of_) return false;
   return situation.progress < last_part && situation.updates >= calm_from_;
 }
 
 void TravelPredicted::updated(const Monitor& monitor, const Situation& situation) {
   updates_ = situation.updates;
-  if (unrest_.updated()) calm_from_ = updates_ + rest_after_unrest;
+  if (unrest_.updated()) {
+    calm_from_ = updates_ + rest_;
+    if (delay_ == 1) {
+      shy_of_ = situation.rate;
+      rest_ = std::min(2 * rest_, longest_rest);
+    }
+  }
   rising_ = rate_ > 0 && situation.rate > rate_;
   rate_ = situation.rate;
   const bool allowed = may_overlap(situation);
@@ -129,14 +139,17 @@ void TravelPredicted::adopt(const Choice& choice) {
 }
 
 void TravelPredicted::save(std::vector<double>& state) const {
-  state.push_back(static_cast<double>(calm_from_));
+  state.insert(state.end(), {static_cast<double>(calm_from_), static_cast<double>(rest_), shy_of_});
   unrest_.save(state);
 }
 
 void TravelPredicted::restore(std::span<const double>& state) {
-  if (state.empty()) return;
-  calm_from_ = static_cast<std::uint64_t>(state.front());
-  state = state.subspan(1);
+  constexpr std::size_t kept = 3;
+  if (state.size() < kept) return;
+  calm_from_ = static_cast<std::uint64_t>(state[0]);
+  rest_ = static_cast<std::uint64_t>(state[1]);
+  shy_of_ = state[2];
+  state = state.subspan(kept);
   unrest_.restore(state);
 }
 

@@ -8,7 +8,9 @@
 //   and the better one is taken when it is better by 3 %. At overlap 0 a worker with a good link takes the highest level that nobody waits
 //   for. A worker whose residual is more than half of what it pushes (error feedback falls behind) goes one level up for 100 updates.
 // Overlap 1, unless the user has decided, is only used in the middle: after the first hundredth of training (at least 20 updates) and the
-//   rise of the learning rate, before the last 3 %, and not for 100 updates after unrest (policy/unrest.h).
+//   rise of the learning rate, before the last 3 %, and not for 100 updates after unrest (policy/unrest.h). What has brought unrest while
+//   overlapped does so again at such a rate: a rate that falls must be half of that one first, at one that stays each rest is twice the
+//   last.
 // Guarantee: staleness at most 1. Cost: O(P) every 10 updates.
 #pragma once
 #include <optional>
@@ -63,6 +65,8 @@ class TravelPredicted : public Travel {
   std::uint64_t updates_ = 0;
   std::optional<std::uint64_t> last_thought_;
   std::uint64_t calm_from_ = 0;  // update from which on overlap is allowed again
+  std::uint64_t rest_;           // after the next unrest, in updates
+  double shy_of_ = 0;            // the rate at which overlap has brought unrest; 0: none has
   double rate_ = 0;              // of learning, at the last update
   bool rising_ = false;
 };

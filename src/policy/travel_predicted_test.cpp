@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 namespace motley::policy {
 namespace {
 
@@ -228,6 +230,42 @@ TEST(TravelPredicted, UnrestEndsTheOverlapForAHundredUpdates) {
     }
     world.pass(11);
     EXPECT_EQ(world.travel.delay(), 1U);
+  }
+}
+
+/// Overlapped, until unrest ends that.
+void disturb(Travelling& world) {
+  ASSERT_EQ(world.travel.delay(), 1U);
+  world.loss *= 2;
+  for (int i = 0; i < 100 && world.travel.delay() == 1; ++i) world.update();
+  ASSERT_EQ(world.travel.delay(), 0U);
+}
+
+TEST(TravelPredicted, WhatHasBroughtUnrestIsNotTriedAgainUntilTheRateIsHalf) {
+  Travelling world;
+  world.join({heavy});
+  world.pass(400);
+  disturb(world);
+  for (int i = 0; i < 300; ++i) {
+    world.rate = std::max(0.0501, world.rate * 0.995);
+    world.update();
+    ASSERT_EQ(world.travel.delay(), 0U) << "rate " << world.rate;
+  }
+  world.rate = 0.049;
+  world.pass(20);
+  EXPECT_EQ(world.travel.delay(), 1U);
+}
+
+TEST(TravelPredicted, AtARateThatStaysEachRestIsTwiceTheLast) {
+  Travelling world;
+  world.join({heavy});
+  world.pass(400);
+  for (const int rest : {100, 200, 400}) {
+    disturb(world);
+    int rested = 0;
+    for (; world.travel.delay() == 0 && rested < 1000; ++rested) world.update();
+    EXPECT_NEAR(rested, rest, 11);
+    world.pass(100);
   }
 }
 

@@ -1,6 +1,7 @@
 #include "policy/unrest.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace motley::policy {
 namespace {
@@ -9,6 +10,9 @@ constexpr double fast = 0.05;   // about 20 updates
 constexpr double slow = 0.005;  // about 200
 constexpr std::uint64_t enough = 50;
 constexpr double climbed = 1.2;
+constexpr double soared = 1.5;  // a single update's loss
+constexpr std::uint32_t no_accident = 3;
+constexpr std::uint64_t enough_to_soar_from = 20;
 constexpr double grown = 2;
 
 }  // namespace
@@ -29,17 +33,19 @@ bool Unrest::updated() {
     norm_ = usual_norm_ = norm;
     return false;
   }
+  soaring_ = updates_ > enough_to_soar_from && loss > soared * lowest_loss_ ? soaring_ + 1 : 0;
   const double weight = 1 / static_cast<double>(updates_);  // until there are enough of them: the plain mean
   loss_ += std::max(fast, weight) * (loss - loss_);
   norm_ += std::max(fast, weight) * (norm - norm_);
   usual_norm_ += std::max(slow, weight) * (norm - usual_norm_);
-  if (updates_ < enough) {
+  if (updates_ < enough && soaring_ < no_accident) {
     lowest_loss_ = loss_;
     return false;
   }
   lowest_loss_ = std::min(lowest_loss_, loss_);
-  const bool unrest = loss_ > climbed * lowest_loss_ || norm_ > grown * usual_norm_;
+  const bool unrest = soaring_ >= no_accident || loss_ > climbed * lowest_loss_ || norm_ > grown * usual_norm_;
   if (unrest) {
+    if (std::exchange(soaring_, 0) >= no_accident) loss_ = std::max(loss_, loss);
     lowest_loss_ = loss_;
     usual_norm_ = norm_;
   }
@@ -47,17 +53,18 @@ bool Unrest::updated() {
 }
 
 void Unrest::save(std::vector<double>& state) const {
-  state.insert(state.end(), {static_cast<double>(updates_), loss_, lowest_loss_, norm_, usual_norm_});
+  state.insert(state.end(), {static_cast<double>(updates_), loss_, lowest_loss_, norm_, usual_norm_, static_cast<double>(soaring_)});
 }
 
 void Unrest::restore(std::span<const double>& state) {
-  constexpr std::size_t kept = 5;
+  constexpr std::size_t kept = 6;
   if (state.size() < kept) return;
   updates_ = static_cast<std::uint64_t>(state[0]);
   loss_ = state[1];
   lowest_loss_ = state[2];
   norm_ = state[3];
   usual_norm_ = state[4];
+  soaring_ = static_cast<std::uint32_t>(state[5]);
   state = state.subspan(kept);
 }
 

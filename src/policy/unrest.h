@@ -1,5 +1,6 @@
 // Unrest: notices when training turns for the worse, from what contributions say: the mean loss climbs a fifth above the lowest it has
-// been, or gradients are twice as large as they used to be. Moving averages, so that one strange batch says nothing.
+// been, or gradients are twice as large as they used to be. Moving averages, so that one strange batch says nothing; but three updates in a
+// row whose loss is half as high again as the lowest mean are no accident, and what soars must be stopped soon.
 #pragma once
 #include <cstdint>
 #include <span>
@@ -23,8 +24,9 @@ class Unrest {
   std::uint64_t updates_ = 0;                    // that the averages are made of
   double loss_ = 0;                              // moving
   double lowest_loss_ = 0;
-  double norm_ = 0;        // moving, fast
-  double usual_norm_ = 0;  // moving, slowly
+  double norm_ = 0;            // moving, fast
+  double usual_norm_ = 0;      // moving, slowly
+  std::uint32_t soaring_ = 0;  // updates in a row
 };
 
 }  // namespace motley::policy

@@ -52,6 +52,15 @@ TEST(Unrest, GradientsThatGrowBeyondTwiceAreNoticed) {
   EXPECT_EQ(noticed_after(steady, 1, 1.9), 0);
 }
 
+TEST(Unrest, ALossThatSoarsIsNoticedAfterThreeUpdates) {
+  Unrest unrest = calm();
+  EXPECT_EQ(noticed_after(unrest, 1.6, 1), 3);
+  Unrest young = calm(25);
+  EXPECT_EQ(noticed_after(young, 5, 1), 3);
+  Unrest strange = calm();
+  for (int i = 0; i < 40; ++i) EXPECT_FALSE(update(strange, i % 20 < 2 ? 1.6 : 1, 1)) << "two at a time are an accident";
+}
+
 TEST(Unrest, TheClimbCountsFromTheLowestLoss) {
   Unrest unrest = calm();
   for (int i = 0; i < 200; ++i) EXPECT_FALSE(update(unrest, 0.5, 1));
@@ -67,7 +76,8 @@ TEST(Unrest, AfterUnrestTheMeasureIsTakenAnew) {
 
 TEST(Unrest, TheFirstUpdatesSayNothing) {
   Unrest unrest;
-  for (int i = 0; i < 49; ++i) EXPECT_FALSE(update(unrest, 1 + 0.1 * i, 1 + 0.5 * i));
+  for (int i = 0; i < 20; ++i) EXPECT_FALSE(update(unrest, 1 + 0.2 * i, 1 + 0.5 * i));
+  for (int i = 20; i < 49; ++i) EXPECT_FALSE(update(unrest, 3, 1 + 0.5 * i)) << "unless they soar";
 }
 
 TEST(Unrest, NoiseIsNoUnrest) {

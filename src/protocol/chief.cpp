@@ -9,6 +9,12 @@
 #include "base/match.h"
 
 namespace motley::protocol {
+namespace {
+
+/// What a worker says of itself may be anything.
+double sound(double told) { return std::isfinite(told) ? std::max(told, 0.0) : 0; }
+
+}  // namespace
 
 Chief::Chief(const ChiefOptions& options, policy::Strategy strategy, const policy::Schedule& schedule)
     : options_(options),
@@ -85,8 +91,7 @@ policy::Newcomer Chief::welcome(Instant now, std::uint32_t connection, const wir
   empty_since_.reset();
   out.emplace_back(Send{guest(connection), wire::Welcome{worker, hello.attempt}});
   out.emplace_back(Joined{worker, hello.node});
-  return {worker, hello.most_samples, std::max(hello.grain, 1U), hello.near,
-          std::isfinite(hello.samples_per_second) ? std::max(hello.samples_per_second, 0.0) : 0};
+  return {worker, hello.most_samples, std::max(hello.grain, 1U), hello.near, sound(hello.samples_per_second), sound(hello.overhead_s)};
 }
 
 void Chief::start(Instant now, ChiefActions& out) {

@@ -26,6 +26,7 @@ struct WorkerOptions {
   std::uint32_t grain = 1;              // see wire::Hello
   bool near = false;                    // the same
   double samples_per_second = 0;        // the same
+  double overhead_s = 0;                // the same
 };
 
 // What a worker hears --------------------------------------------------------------------------------------------------------------

@@ -151,16 +151,10 @@ class Desk::ByClock final : public store::Pace {
 /// One piece, of as many samples as fit into the time by what they took lately.
 class Desk::AtOnceInTime final : public store::Pace {
  public:
-  AtOnceInTime(Desk& desk, Computation& computation)
-      : desk_(desk), computation_(computation), grain_(desk.kit_.grain), sample_s_(desk.sample_s_) {}
+  AtOnceInTime(Desk& desk, Computation& computation) : desk_(desk), computation_(computation) {}
 
   Piece next(std::uint64_t done, std::uint64_t left) override {
-    Piece piece{left, true};
-    if (computation_.order.limit > Duration{0} && sample_s_ > 0) {
-      const auto all = static_cast<std::uint64_t>(seconds(computation_.order.limit) / sample_s_);
-      const std::uint64_t room = std::min(all - std::min(all, done), left);
-      piece.samples = std::clamp<std::uint64_t>(room / grain_ * grain_, std::min<std::uint64_t>(grain_, left), left);
-    }
+    const Piece piece{desk_.sizes_.fitting(left, computation_.order.limit, desk_.kit_.grain, done), true};
     computation_.samples = done + piece.samples;
     desk_.meet(piece.samples);
     return piece;
@@ -169,8 +163,6 @@ class Desk::AtOnceInTime final : public store::Pace {
  private:
   Desk& desk_;
   Computation& computation_;
-  std::uint32_t grain_;
-  double sample_s_;
 };
 
 /// What comes in between local steps. An emulated device takes each step when its time has come, so that it hears what such a device would.
@@ -216,22 +208,38 @@ Desk::~Desk() {
   *alive_ = false;
 }
 
-void Desk::warm_up(std::function<void(double)> then) {
+void Desk::warm_up(std::function<void(std::optional<cluster::Affine>)> then) {
   thread_.post([this, then = std::move(then)] {
-    double speed = 0;
+    std::optional<cluster::Affine> pace;
     try {
-      for (const bool cold : {true, false, false}) {
-        if (kit_.usual == 0) break;
-        const Duration took = try_out(kit_.usual);
-        if (!cold) speed = std::max(speed, kit_.usual / seconds(took));
-      }
-      if (kit_.usual > 0) meet(kit_.usual);
+      if (kit_.emulated && kit_.grain > 1) pace = kit_.emulated->pace();
+      if (kit_.usual > 0) pace = measured();
     } catch (const std::exception&) {  // what cannot be done cold cannot be done warm: the first step will tell
     }
-    boost::asio::post(pump_, [alive = alive_, then, speed] {
-      if (*alive) then(speed);
+    boost::asio::post(pump_, [alive = alive_, then, pace] {
+      if (*alive) then(pace);
     });
   });
+}
+
+/// The usual size and half of it tell what a step costs and what a sample.
+cluster::Affine Desk::measured() {
+  const auto best_of = [&](std::uint64_t size) {
+    double best = std::numeric_limits<double>::infinity();
+    for (const bool cold : {true, false, false}) {
+      const double took = seconds(try_out(size));
+      if (!cold) best = std::min(best, took);
+    }
+    meet(size);
+    return best;
+  };
+  const std::uint64_t half = kit_.usual / 2 / std::max(kit_.grain, 1U) * std::max(kit_.grain, 1U);
+  const double whole = best_of(kit_.usual);
+  if (half == 0) return {0, whole / kit_.usual};
+  constexpr double most_fixed = 0.9;  // of a step: some of it is the samples'
+  const double slope = (whole - best_of(half)) / static_cast<double>(kit_.usual - half);
+  const double fixed = std::clamp(whole - slope * kit_.usual, 0.0, most_fixed * whole);
+  return {fixed, (whole - fixed) / kit_.usual};
 }
 
 /// A step for nothing, from and to the memory that real ones use. How long it took.
@@ -256,7 +264,7 @@ Duration Desk::try_out(std::uint64_t size) {
 }
 
 /// A batch of this size is next.
-void Desk::meet(std::uint64_t size) { first_of_size_ = kit_.meets_sizes && size > 0 && sizes_.insert(size).second; }
+void Desk::meet(std::uint64_t size) { first_of_size_ = kit_.meets_sizes && size > 0 && sizes_.meet(size); }
 
 void Desk::compute(const std::shared_ptr<Computation>& computation, const Clock& clock) {
   abandon();
@@ -332,12 +340,9 @@ void Desk::work(const std::shared_ptr<Computation>& computation, const Clock& cl
     return;
   }
   DeskTime time{std::chrono::steady_clock::now() - since - stream.waited(), stream.stood(), first_of_size_};
-  if (worth.samples > 0 && !first_of_size_) {
-    constexpr double newest = 0.3;
-    const double each = seconds(time.compute) / static_cast<double>(worth.samples);
-    sample_s_ = sample_s_ > 0 ? (1 - newest) * sample_s_ + newest * each : each;
-  }
+  if (!first_of_size_) sizes_.took(worth.samples, time.compute);
   if (stint) {
+    time.first_of_size = stint->first_of_size;
     if (!streams()) time.stood = {};  // it had everything when it began
     std::unique_lock lock(mutex_);
     if (cancelled_.wait_until(lock, clock.real(stint->end + time.stood), [&] { return computation->cancelled.load(); })) {

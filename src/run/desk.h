@@ -10,11 +10,12 @@
 #include <memory>
 #include <mutex>
 #include <optional>
-#include <set>
 #include <string>
 #include <vector>
 
+#include "cluster/cost.h"
 #include "cluster/device.h"
+#include "cluster/sizes.h"
 #include "run/arrival.h"
 #include "run/buffer.h"
 #include "run/clock.h"
@@ -95,8 +96,8 @@ class Desk {
   /// Contributions are changes of the model, not gradients.
   [[nodiscard]] bool local_steps() const { return kit_.replica.local_steps; }
 
-  /// Calls `then` on the pump when the device has warmed up, if it needs to, with the samples a second that it does; 0: it did not need to.
-  void warm_up(std::function<void(double)> then);
+  /// Calls `then` on the pump when the device has warmed up, with how long a step takes it; nothing: it did not need to.
+  void warm_up(std::function<void(std::optional<cluster::Affine>)> then);
 
   /// Instead of what is on it now. `clock` is that of training, for emulated devices.
   void compute(const std::shared_ptr<Computation>& computation, const Clock& clock);
@@ -112,6 +113,7 @@ class Desk {
   store::Worth contribute(Computation& computation, const Lease& lease, Stream& stream, const std::optional<cluster::Device::Stint>& stint,
                           const Clock& clock);
   void work(const std::shared_ptr<Computation>& computation, const Clock& clock);
+  cluster::Affine measured();
   Duration try_out(std::uint64_t size);
   void meet(std::uint64_t size);
 
@@ -121,8 +123,7 @@ class Desk {
   store::Replica replica_;
   store::Epochs epochs_;
   std::optional<WorkerId> computed_for_;  // who we were at the last step
-  double sample_s_ = 0;                   // what a sample has taken lately; for devices with a grain
-  std::set<std::uint64_t> sizes_;         // of batches that the device has met
+  cluster::SizesMet sizes_;               // for devices with a grain
   bool first_of_size_ = false;            // this step is the first of its size
   bool codes_ = false;                    // the device has coded something, and may have kept some of it back
   double unit_ = 0;                       // samples * rate of the contribution that was coded last; 0: none

@@ -368,10 +368,11 @@ TEST_F(DeskTest, ADeviceWithAGrainDoesInOnePieceWhatItHasTimeFor) {
 
 TEST_F(DeskTest, TheFirstStepOfEachSizeIsNamed) {
   make({}, std::nullopt, {}, 4, /*meets_sizes=*/true);
-  std::optional<double> speed;
-  desk->warm_up([&](double samples_per_second) { speed = samples_per_second; });
-  run_until(io, [&] { return speed.has_value(); });
-  EXPECT_GT(*speed, 0) << "of the usual size, which is known from now on";
+  std::optional<cluster::Affine> pace;
+  desk->warm_up([&](const auto& measured) { pace = measured; });
+  run_until(io, [&] { return pace.has_value(); });
+  EXPECT_GT(pace->per_sample, 0) << "of the usual size and half of it, which are known from now on";
+  EXPECT_GE(pace->fixed, 0);
   for (std::uint64_t step = 0; step < 5; ++step) {
     lay_all(*begin(step, step < 3 ? Duration{} : Duration{1}));
     run_until(io, [&] { return steps.size() == step + 1; });
@@ -382,11 +383,14 @@ TEST_F(DeskTest, TheFirstStepOfEachSizeIsNamed) {
 }
 
 TEST_F(DeskTest, ADeviceThatNeedsNoWarmingUpTellsNoSpeed) {
-  std::optional<double> speed;
+  bool told = false;
   make({}, std::nullopt, {}, 0, false, /*usual=*/0);
-  desk->warm_up([&](double samples_per_second) { speed = samples_per_second; });
-  run_until(io, [&] { return speed.has_value(); });
-  EXPECT_EQ(*speed, 0);
+  desk->warm_up([&](const auto& pace) {
+    told = true;
+    EXPECT_FALSE(pace.has_value());
+  });
+  run_until(io, [&] { return told; });
+  EXPECT_TRUE(told);
 }
 
 }  // namespace

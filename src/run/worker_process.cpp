@@ -131,8 +131,8 @@ void WorkerProcess::prepared(Result<WorkerKit> kit, const wire::Briefing& briefi
   }
   if (link_) life_->chief->reshape(link_->shape(0));
   life_->server_addresses = briefing.servers;
-  desk_->warm_up([this, life = lives_](double samples_per_second) {
-    samples_per_second_ = samples_per_second;
+  desk_->warm_up([this, life = lives_](const std::optional<cluster::Affine>& pace) {
+    pace_ = pace;
     if (!ended_ && life == lives_) reach_servers();
   });
 }
@@ -168,7 +168,10 @@ void WorkerProcess::begin() {
   worker.seat = kit_->seat;
   worker.most_samples = kit_->most_samples;
   worker.grain = std::max(desk_->grain(), 1U);
-  worker.samples_per_second = samples_per_second_;
+  if (pace_) {
+    worker.samples_per_second = 1 / pace_->per_sample;
+    worker.overhead_s = pace_->fixed;
+  }
   worker.near = lends(desk_->layout().values);
   for (std::uint32_t s = 0; s < life_->servers.size(); ++s) worker.near = worker.near && to_server(s)->lends();
   for (const store::Slice& slice : desk_->layout().slices) worker.servers_of_slices.push_back(slice.server);

@@ -137,8 +137,8 @@ class WorkerProcess final : private transport::Hears, private DeskOwner {
   std::optional<WorkerKit> kit_;            // less its desk
   std::unique_ptr<Desk> desk_;
   std::optional<WorkerLink> link_;
-  double samples_per_second_ = 0;  // that the desk did when it had warmed up; 0: it did not need to
-  std::uint32_t lives_ = 0;        // answers meant for an earlier life are ignored
+  std::optional<cluster::Affine> pace_;  // of the desk when it had warmed up; nothing: it did not need to
+  std::uint32_t lives_ = 0;              // answers meant for an earlier life are ignored
   std::optional<Life> life_;
   /// Contributions under way; the transport reads them until it says sent.
   struct Leaving {

@@ -115,6 +115,11 @@ void World::start_node(std::uint32_t n) {
   worker.node = options_.cluster.nodes[n].name;
   worker.most_samples = options_.most_samples.empty() ? 0 : options_.most_samples[n];
   worker.seat = n;
+  worker.grain = options_.cluster.nodes[n].grain;
+  if (worker.grain > 1) {  // as one that has warmed up
+    worker.samples_per_second = options_.cluster.nodes[n].samples_per_second;
+    worker.overhead_s = seconds(options_.cluster.nodes[n].overhead);
+  }
   for (const store::Slice& slice : options_.layout.slices) worker.servers_of_slices.push_back(slice.server);
   worker.heartbeat = options_.cluster.heartbeat;
   worker.patience = options_.cluster.silence_deadline;

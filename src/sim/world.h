@@ -98,6 +98,7 @@ class World {
     Instant ends{};
     std::vector<Landed> landed;  // of newer parameters, while it takes local steps
     std::optional<Streaming> streaming;
+    bool first_of_size = false;
   };
   struct Node {
     std::optional<protocol::Worker> machine;  // absent: nobody home

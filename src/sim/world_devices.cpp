@@ -23,11 +23,12 @@ void World::land(std::uint32_t n, const wire::Pulled& slice) {
 
 void World::begin_compute(std::uint32_t n, const wire::Order& order) {
   Node& node = nodes_[n];
-  node.running = Running{order, now_, {}, {}, {}};
+  node.running = Running{order, now_, {}, {}, {}, false};
   ++node.serial;
   const auto stint = devices_[n].work(now_, order.lease.size(), order.local_steps, order.limit, order.micro);
   node.running->order.lease.cut(stint.samples);
   node.running->ends = stint.end;
+  node.running->first_of_size = stint.first_of_size;
   if (score_) {
     node.here.erase(node.here.begin(), node.here.lower_bound({order.worker, order.parameters}));
     node.running->streaming.emplace(*score_, now_, stint.end - now_);
@@ -63,7 +64,7 @@ void World::end_compute(std::uint32_t n) {
         .first = samples,
         .value = seconds(stood)});
   tell_worker(n, protocol::Computed{done.order.step, result.loss_sum, result.squared_norm, result.finite, now_ - done.began - stood,
-                                    samples, result.residual, 0, result.moved, stood});
+                                    samples, result.residual, 0, result.moved, stood, done.first_of_size});
 }
 
 }  // namespace motley::sim

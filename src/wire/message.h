@@ -32,7 +32,8 @@ struct Hello {
   std::uint32_t seat = no_seat;  // place of the node in the job's list of nodes: those who start together get their ids in this order
   std::uint32_t grain = 1;       // samples: its steps are best of a multiple of so many
   bool near{};                   // what it pushes and pulls is read where it lies
-  double samples_per_second{};   // as its device has just done; 0: nobody has looked
+  double samples_per_second{};   // as its device has just done, beyond the overhead; 0: nobody has looked
+  double overhead_s{};           // the same: of a step, whatever its size
 };
 /// It begins to compute this step. For whoever watches: nothing is decided by it.
 struct Began {
@@ -349,7 +350,7 @@ BOOST_DESCRIBE_STRUCT(Serve, (), (server, address, round_trip))
 BOOST_DESCRIBE_STRUCT(Placed, (), (head_starts))
 BOOST_DESCRIBE_STRUCT(Carried, (), (server, version, slice, holding))
 BOOST_DESCRIBE_STRUCT(CarriedAll, (), (version, pieces, optimizer_updates, rate))
-BOOST_DESCRIBE_STRUCT(Hello, (), (node, attempt, most_samples, seat, grain, near, samples_per_second))
+BOOST_DESCRIBE_STRUCT(Hello, (), (node, attempt, most_samples, seat, grain, near, samples_per_second, overhead_s))
 BOOST_DESCRIBE_STRUCT(Contributed, (),
                       (worker, step, base, samples, local_steps, loss_sum, squared_norm, finite, compute, pull, residual, most_samples,
                        moved, stood, first_of_size))

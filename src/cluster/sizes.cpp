@@ -1,0 +1,30 @@
+#include "cluster/sizes.h"
+
+#include <algorithm>
+#include <iterator>
+
+namespace motley::cluster {
+namespace {
+
+constexpr double newest = 0.3;   // weight of the last step in what a sample takes
+constexpr double nearly = 0.85;  // of what would fit: less is worth a new size
+
+}  // namespace
+
+void SizesMet::took(std::uint64_t samples, Duration time) {
+  if (samples == 0) return;
+  const double each = seconds(time) / static_cast<double>(samples);
+  sample_s_ = sample_s_ > 0 ? (1 - newest) * sample_s_ + newest * each : each;
+}
+
+std::uint64_t SizesMet::fitting(std::uint64_t most, Duration limit, std::uint32_t grain, std::uint64_t done) const {
+  if (limit <= Duration{0} || sample_s_ <= 0) return most;
+  const double in_all = seconds(limit) / sample_s_ - static_cast<double>(done);
+  const auto room = static_cast<std::uint64_t>(std::clamp(in_all, 0.0, static_cast<double>(most)));
+  if (room >= most) return most;
+  if (const auto above = sizes_.upper_bound(room); above != sizes_.begin())
+    if (const std::uint64_t met = *std::prev(above); static_cast<double>(met) >= nearly * static_cast<double>(room)) return met;
+  return std::clamp<std::uint64_t>(room / grain * grain, std::min<std::uint64_t>(grain, most), most);
+}
+
+}  // namespace motley::cluster

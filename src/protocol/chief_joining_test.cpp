@@ -1,0 +1,172 @@
+// Joining: who is welcomed when, under which id, and what a stranger is told.
+#include "protocol/chief.h"
+
+#include <gtest/gtest.h>
+
+#include "protocol/chief_hands_for_tests.h"
+
+namespace motley::protocol {
+namespace {
+
+using Workers = std::vector<WorkerId>;
+constexpr WorkerId ann{0};
+constexpr WorkerId bob{1};
+
+/// Epochs of 100 samples, two of them; batches of 20; two servers.
+ChiefOptions small_job() {
+  ChiefOptions options;
+  options.epoch_samples = 100;
+  options.total_samples = 200;
+  options.evaluate_every = 1000;
+  options.servers = 2;
+  return options;
+}
+
+ChiefHands hands(const std::string& strategy, const ChiefOptions& options = small_job()) { return {options, {strategy, {}, {}}, 20}; }
+
+TEST(Joining, AWelcomeRepeatsTheAttemptAndGoesToTheConnection) {
+  ChiefHands h = hands("bsp");
+  h.step(Received{guest(7), wire::Hello{"node", 3}});
+  const auto& welcome = std::get<Send>(h.last.front());
+  EXPECT_EQ(welcome.to, guest(7));
+  EXPECT_EQ(std::get<wire::Welcome>(welcome.message).attempt, 3U);
+  ASSERT_EQ(h.told<Joined>().size(), 1U);
+  EXPECT_EQ(h.told<Joined>()[0].node, "node");
+}
+
+TEST(Joining, OrdersGoOutWhenTheQuorumIsHere) {
+  ChiefOptions options = small_job();
+  options.quorum = 2;
+  ChiefHands h = hands("bsp", options);
+  h.hello(0);
+  EXPECT_TRUE(h.ordered().empty());
+  h.hello(1);
+  EXPECT_EQ(h.ordered(), (Workers{ann, bob}));
+  EXPECT_EQ(h.orders.at(ann).lease.size(), 10U) << "half the global batch each";
+}
+
+TEST(Joining, NobodyIsWelcomedBeforeTheStart) {
+  ChiefOptions options = small_job();
+  options.quorum = 2;
+  ChiefHands h = hands("bsp", options);
+  EXPECT_EQ(h.hello(0), std::nullopt);
+  EXPECT_TRUE(h.last.empty());
+  EXPECT_EQ(h.chief.membership().size(), 0U);
+  EXPECT_EQ(h.hello(1), bob);
+  EXPECT_EQ(h.members.at(0), ann);
+}
+
+TEST(Joining, OrdersGoOutWithoutTheQuorumAfterTheDeadline) {
+  ChiefOptions options = small_job();
+  options.quorum = 3;
+  ChiefHands h = hands("bsp", options);
+  h.now = at_seconds(10);
+  h.hello(0);
+  h.now = at_seconds(14);
+  h.hello(1);
+  h.tick_at(15);
+  EXPECT_TRUE(h.ordered().empty());
+  h.tick_at(15.1);
+  EXPECT_EQ(h.ordered(), (Workers{ann, bob})) << "a guest is not taken for silent, however long it has waited";
+}
+
+TEST(Joining, TheDeadlineOfTheQuorumCountsFromTheFirstOfThoseHere) {
+  ChiefOptions options = small_job();
+  options.quorum = 2;
+  ChiefHands h = hands("bsp", options);
+  h.hello(0);
+  h.now = at_seconds(3);
+  h.lose_guest(0);
+  h.now = at_seconds(8);
+  h.hello(1);
+  h.tick_at(9);
+  EXPECT_TRUE(h.ordered().empty()) << "the first one is gone; the second has waited for a second";
+  h.tick_at(13.1);
+  EXPECT_EQ(h.ordered(), (Workers{ann})) << "a guest that left has used up no id";
+}
+
+TEST(Joining, WhoDiesBeforeTheStartIsNotPlannedFor) {
+  ChiefOptions options = small_job();
+  options.quorum = 2;
+  ChiefHands h = hands("bsp", options);
+  h.hello(0);
+  h.lose_guest(0);
+  EXPECT_TRUE(h.last.empty());
+  h.hello(1);
+  EXPECT_TRUE(h.ordered().empty());
+  h.hello(2);
+  EXPECT_EQ(h.ordered(), (Workers{ann, bob}));
+}
+
+TEST(Joining, IdsFollowSeatsThenNamesThenConnectionsWhoeverComesFirst) {
+  struct Guest {
+    std::uint32_t connection;
+    wire::Hello hello;
+  };
+  std::vector<Guest> in_order{{.connection = 7, .hello = {"z", 1, 0, 0}},
+                              {.connection = 3, .hello = {"a", 1, 0, 1}},
+                              {.connection = 6, .hello = {"b", 1, 0, 1}},
+                              {.connection = 2, .hello = {"a", 1}},
+                              {.connection = 5, .hello = {"a", 1}}};
+  std::vector<std::size_t> coming{0, 1, 2, 3, 4};
+  do {
+    ChiefOptions options = small_job();
+    options.quorum = 5;
+    ChiefHands h = hands("bsp", options);
+    for (const std::size_t i : coming) h.hello(in_order[i].connection, in_order[i].hello);
+    for (std::uint32_t i = 0; i < in_order.size(); ++i) ASSERT_EQ(h.members.at(in_order[i].connection), WorkerId{i});
+    ASSERT_EQ(h.orders.at(WorkerId{4}).lease.ranges[0].first, 16U) << "so do the leases";
+  } while (std::next_permutation(coming.begin(), coming.end()));
+}
+
+TEST(Joining, AGuestsSecondHelloReplacesTheFirst) {
+  ChiefOptions options = small_job();
+  options.quorum = 2;
+  ChiefHands h = hands("bsp", options);
+  h.hello(0, wire::Hello{"old", 1, 0, 9});
+  h.hello(0, wire::Hello{"new", 2, 3, 0});
+  EXPECT_TRUE(h.last.empty()) << "it is still one guest";
+  h.hello(1, wire::Hello{"other", 1, 0, 1});
+  EXPECT_EQ(h.sent<wire::Welcome>()[0].attempt, 2U);
+  EXPECT_EQ(h.told<Joined>()[0].node, "new");
+  EXPECT_EQ(h.orders.at(ann).lease.size(), 3U) << "and what it can hold is what it said last";
+  EXPECT_EQ(h.orders.at(bob).lease.size(), 17U);
+}
+
+TEST(Joining, WhoComesAfterTheStartIsHeldToItsMemoryToo) {
+  ChiefHands h = hands("asp");
+  h.hello(0);
+  h.hello(1, wire::Hello{"small", 1, 4, 0});
+  EXPECT_EQ(h.orders.at(bob).lease.size(), 4U);
+}
+
+TEST(Joining, ASecondHelloOnOneConnectionReplacesTheFirst) {
+  ChiefHands h = hands("asp");
+  h.hello(5);
+  h.hello(5, "node", 2);
+  ASSERT_EQ(h.told<Left>().size(), 1U);
+  EXPECT_EQ(h.told<Left>()[0].worker, ann);
+  EXPECT_EQ(h.ordered(), (Workers{bob}));
+  EXPECT_EQ(h.orders.at(bob).lease.ranges[0].first, 0U) << "the first one's lease came back";
+  EXPECT_EQ(h.chief.membership().all(), (Workers{bob}));
+}
+
+TEST(Joining, AStrangerIsFenced) {
+  ChiefHands h = hands("asp");
+  h.say(WorkerId{9}, wire::Heartbeat{WorkerId{9}});
+  ASSERT_EQ(h.sent<wire::Fenced>().size(), 1U);
+  EXPECT_EQ(h.sent<wire::Fenced>()[0].worker, WorkerId{9});
+  EXPECT_EQ(h.last.size(), 1U);
+}
+
+TEST(Joining, HelloIsAGuestsWord) {
+  ChiefHands h = hands("asp");
+  h.hello(0);
+  h.step(Received{peer(ann), wire::Hello{"node", 2}});
+  h.step(Received{peer(ServerId{0}), wire::Hello{"node", 2}});
+  EXPECT_TRUE(h.last.empty());
+  EXPECT_EQ(h.chief.membership().size(), 1U);
+}
+
+}  // namespace
+}  // namespace motley::protocol
