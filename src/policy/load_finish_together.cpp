@@ -8,6 +8,8 @@ namespace {
 
 constexpr double dead_band = 0.05;
 constexpr double worth_it = 1.02;          // times sooner, for new sizes
+constexpr double down_payment = 0.25;      // of their price: what staying has cost when they are bought; training is long
+constexpr double most_fixed = 0.5;         // of a step that is done at once is taken for overhead: times of few sizes tell it badly
 constexpr double steady = 0.02;            // jitter up to this
 constexpr double surprise = 1.2;           // of the planned time, on a steady cluster
 constexpr double spare_per_jitter = 3;     // standard deviations
@@ -55,10 +57,21 @@ void LoadFinishTogether::updated(const Monitor& monitor, const Exposed& exposed)
     const SpeedFit& speed = monitor.speed(worker);
     if (speed.observations() == 0) return;  // a newcomer: wait for its first step
     const double on_the_way = how_.counts_travel ? exposed(worker) : 0;
-    devices.push_back({{speed.fit().fixed + on_the_way, speed.fit().per_sample}, on_the_way, speed.jitter()});
+    const cluster::Affine pace = cautious(worker, speed.fit());
+    devices.push_back({{pace.fixed + on_the_way, pace.per_sample}, on_the_way, speed.jitter()});
   }
   if (due) think_again(devices, monitor);
   make_boxes(devices);
+}
+
+/// The same at its batch of now, and no wild guess elsewhere: a device that does a step at once meets few sizes, each as noisy as the
+/// others.
+cluster::Affine LoadFinishTogether::cautious(WorkerId worker, const cluster::Affine& fit) const {
+  if (crew_.grain(worker) == 1) return fit;
+  const std::uint32_t batch = this->batch(worker);
+  const double step = fit.at(batch);
+  const double fixed = std::min(fit.fixed, most_fixed * step);
+  return {fixed, (step - fixed) / batch};
 }
 
 void LoadFinishTogether::think_again(const std::vector<Device>& devices, const Monitor& monitor) {
@@ -121,7 +134,7 @@ bool LoadFinishTogether::worth_its_price(const std::vector<std::uint32_t>& plan,
     return false;
   }
   regret_s_ += since_plan_ * (now - then);
-  if (regret_s_ < price) return false;
+  if (regret_s_ < down_payment * price) return false;
   regret_s_ = 0;
   return true;
 }

@@ -1,11 +1,10 @@
 // Load `finish together`: batches from measured speed, so that all workers' steps end at the same moment.
 //
 // Rule: until every worker has been measured, equal shares. Then cluster::finish_together over the affine fits (and, if wanted, what is
-// exposed of
-//   each worker's travel), once at first and again every `replan` updates or when somebody comes or goes; a new plan is adopted when it
-//   moves anybody by more than the dead band of 5 %. A device with a grain pays for every size that it has never done: a plan that would
-//   end at least 2 % sooner is adopted when staying has cost as much as the new sizes will, so that no more than twice the least is ever
-//   paid.
+//   exposed of each worker's travel), once at first and again every `replan` updates or when somebody comes or goes; a new plan is adopted
+//   when it moves anybody by more than the dead band of 5 %.
+// A device with a grain pays for every size that it has never done. A plan that would end at least 2 % sooner, update after update, is
+//   adopted when staying has cost a quarter of what the new sizes will.
 // Boxed: each step also ends when the plan says, whether or not it is done. On a steady cluster the limit is a fifth later than planned and
 //   is only met by surprises. Where steps stray from the fit by more than 2 %, everyone gets spare samples and stops at the planned moment:
 //   jitter moves samples, not time. What was not done goes back to the pool and from there to whoever asks next. A device with a grain does
@@ -42,6 +41,7 @@ class LoadFinishTogether : public Load {
     double jitter = 0;
   };
   void start_over();
+  [[nodiscard]] cluster::Affine cautious(WorkerId worker, const cluster::Affine& fit) const;
   [[nodiscard]] const std::vector<std::uint32_t>& plan() const;
   [[nodiscard]] bool worth_its_price(const std::vector<std::uint32_t>& plan, const std::vector<cluster::Affine>& times,
                                      const Monitor& monitor);

@@ -222,13 +222,18 @@ void Desk::warm_up(std::function<void(std::optional<cluster::Affine>)> then) {
   });
 }
 
-/// The usual size and half of it tell what a step costs and what a sample.
+/// The usual size and half of it tell what a step costs and what a sample. Others warm up beside us: until it gets no faster.
 cluster::Affine Desk::measured() {
   const auto best_of = [&](std::uint64_t size) {
+    constexpr int most_tries = 20;
+    constexpr int no_faster = 4;  // in a row
+    constexpr double faster = 0.97;
+    try_out(size);  // cold
     double best = std::numeric_limits<double>::infinity();
-    for (const bool cold : {true, false, false}) {
+    for (int tries = 0, in_vain = 0; tries < most_tries && in_vain < no_faster; ++tries) {
       const double took = seconds(try_out(size));
-      if (!cold) best = std::min(best, took);
+      in_vain = took < faster * best ? 0 : in_vain + 1;
+      best = std::min(best, took);
     }
     meet(size);
     return best;
@@ -236,7 +241,7 @@ cluster::Affine Desk::measured() {
   const std::uint64_t half = kit_.usual / 2 / std::max(kit_.grain, 1U) * std::max(kit_.grain, 1U);
   const double whole = best_of(kit_.usual);
   if (half == 0) return {0, whole / kit_.usual};
-  constexpr double most_fixed = 0.9;  // of a step: some of it is the samples'
+  constexpr double most_fixed = 0.5;  // of a step: two sizes tell it badly
   const double slope = (whole - best_of(half)) / static_cast<double>(kit_.usual - half);
   const double fixed = std::clamp(whole - slope * kit_.usual, 0.0, most_fixed * whole);
   return {fixed, (whole - fixed) / kit_.usual};
