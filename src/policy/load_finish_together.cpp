@@ -9,6 +9,8 @@ namespace {
 constexpr double dead_band = 0.05;
 constexpr double worth_it = 1.02;          // times sooner, for new sizes
 constexpr double down_payment = 0.25;      // of their price: what staying has cost when they are bought; training is long
+constexpr double newest = 0.1;             // of what was later than foretold
+constexpr double most_later = 0.3;         // of a step
 constexpr double most_fixed = 0.5;         // of a step that is done at once is taken for overhead: times of few sizes tell it badly
 constexpr double steady = 0.02;            // jitter up to this
 constexpr double surprise = 1.2;           // of the planned time, on a steady cluster
@@ -38,6 +40,8 @@ void LoadFinishTogether::start_over() {
   boxes_.clear();
   step_s_ = 0;
   regret_s_ = 0;
+  foretold_s_.clear();
+  later_s_.clear();
   fresh_ = true;
 }
 
@@ -53,15 +57,40 @@ void LoadFinishTogether::updated(const Monitor& monitor, const Exposed& exposed)
   if (!due && !how_.boxed) return;
   std::vector<Device> devices;
   devices.reserve(crew_.workers().size());
+  later_s_.resize(crew_.workers().size());
+  std::vector<double> foretold;
   for (const WorkerId worker : crew_.workers()) {
     const SpeedFit& speed = monitor.speed(worker);
     if (speed.observations() == 0) return;  // a newcomer: wait for its first step
     const double on_the_way = how_.counts_travel ? exposed(worker) : 0;
     const cluster::Affine pace = cautious(worker, speed.fit());
-    devices.push_back({{pace.fixed + on_the_way, pace.per_sample}, on_the_way, speed.jitter()});
+    const double later = later_s_[devices.size()];
+    devices.push_back({{pace.fixed + on_the_way + later, pace.per_sample}, on_the_way, speed.jitter()});
+    foretold.push_back(devices.back().with_travel.fixed - later);
   }
   if (due) think_again(devices, monitor);
+  for (std::size_t i = 0; i < devices.size(); ++i) foretold[i] += devices[i].with_travel.per_sample * plan_[i];
+  foretold_s_ = std::move(foretold);
   make_boxes(devices);
+}
+
+void LoadFinishTogether::applied(std::span<const Contribution> members) {
+  const auto& workers = crew_.workers();
+  const auto as_planned = [&](const Contribution& member, WorkerId worker) {
+    return member.worker == worker && crew_.grain(worker) > 1 && !member.first_of_size && member.samples == batch(worker);
+  };
+  if (foretold_s_.empty() || !std::equal(members.begin(), members.end(), workers.begin(), workers.end(), as_planned)) return;
+  double at = 0;
+  double foretold = 0;
+  for (std::size_t i = 0; i < members.size(); ++i) {
+    at += seconds(members[i].at) / static_cast<double>(members.size());
+    foretold += foretold_s_[i] / static_cast<double>(members.size());
+  }
+  for (std::size_t i = 0; i < members.size(); ++i) {
+    const double later = seconds(members[i].at) - at - (foretold_s_[i] - foretold);
+    const double most = most_later * foretold;
+    later_s_[i] += newest * (std::clamp(later, -most, most) - later_s_[i]);
+  }
 }
 
 /// The same at its batch of now, and no wild guess elsewhere: a device that does a step at once meets few sizes, each as noisy as the

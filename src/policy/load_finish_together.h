@@ -4,7 +4,9 @@
 //   exposed of each worker's travel), once at first and again every `replan` updates or when somebody comes or goes; a new plan is adopted
 //   when it moves anybody by more than the dead band of 5 %.
 // A device with a grain pays for every size that it has never done. A plan that would end at least 2 % sooner, update after update, is
-//   adopted when staying has cost a quarter of what the new sizes will.
+//   adopted when staying has cost a quarter of what the new sizes will. And what it does beside computing is not all known (copies,
+//   launches, who is served first): where everybody contributes to each update, plans also count with how much later or sooner than
+//   foretold each was.
 // Boxed: each step also ends when the plan says, whether or not it is done. On a steady cluster the limit is a fifth later than planned and
 //   is only met by surprises. Where steps stray from the fit by more than 2 %, everyone gets spare samples and stops at the planned moment:
 //   jitter moves samples, not time. What was not done goes back to the pool and from there to whoever asks next. A device with a grain does
@@ -30,6 +32,7 @@ class LoadFinishTogether : public Load {
   void left(WorkerId worker) override;
   void restricted(WorkerId worker, std::uint32_t most_samples) override;
   void updated(const Monitor& monitor, const Exposed& exposed) override;
+  void applied(std::span<const Contribution> members) override;
   [[nodiscard]] std::uint32_t batch(WorkerId worker) const override;
   [[nodiscard]] Box box(WorkerId worker) const override;
   [[nodiscard]] double step_s() const override { return step_s_; }
@@ -57,7 +60,9 @@ class LoadFinishTogether : public Load {
   double step_s_ = 0;
   bool fresh_ = true;  // membership changed since the last plan from measurements
   std::uint32_t since_plan_ = 0;
-  double regret_s_ = 0;  // what staying with the plan has cost since it was the best; with grains
+  std::vector<double> foretold_s_;  // by rank: how long a step takes until it is contributed; with grains
+  std::vector<double> later_s_;     // the same: than foretold, beside the others; moving
+  double regret_s_ = 0;             // what staying with the plan has cost since it was the best; with grains
 };
 
 }  // namespace motley::policy

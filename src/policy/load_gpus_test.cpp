@@ -1,3 +1,4 @@
+// Shares of GPUs: the first by what each has measured of itself; sizes that are dear; times that say little; contributions that come late.
 #include <gtest/gtest.h>
 
 #include <vector>
@@ -144,6 +145,29 @@ TEST_F(Dear, TimesThatHardlyDependOnTheSizeMakeNoWildPlan) {
   for (int i = 0; i < 50; ++i) load.updated(monitor, [](WorkerId) { return 0.0; });
   EXPECT_LT(load.batch({0}), 512U);
   EXPECT_GT(load.batch({0}), 300U);
+}
+
+TEST_F(Dear, WhoContributesLaterThanItsComputingSaysIsGivenLess) {
+  const auto nothing = [](WorkerId) { return 0.0; };
+  double at = 0;
+  for (int i = 0; i < 300; ++i) {
+    std::vector<Contribution> members;
+    for (const std::uint32_t w : {0U, 1U}) {
+      Contribution made{};
+      made.worker = {w};
+      made.samples = load.batch({w});
+      made.local_steps = 1;
+      made.compute = from_seconds(1e-4 * made.samples);
+      made.at = at_seconds(at) + made.compute + from_seconds(w == 1 ? 0.01 : 0);  // nobody knows why
+      monitor.observe(made);
+      members.push_back(made);
+    }
+    load.applied(members);
+    load.updated(monitor, nothing);
+    at += 0.06;
+  }
+  EXPECT_EQ(load.batch({0}) + load.batch({1}), 1024U);
+  EXPECT_NEAR(load.batch({0}), 562, 12) << "both contribute at the same moment";
 }
 
 TEST(FirstShares, ADeviceWithAGrainGetsNoSpareHoweverUneven) {
