@@ -9,12 +9,19 @@ namespace motley::app {
 
 namespace json = boost::json;
 
+namespace {
+
+constexpr std::uint64_t format = 2;  // of what a strategy keeps: other numbers in another order are another one
+
+}  // namespace
+
 std::string chief_state_json(const protocol::ChiefState& state) {
   json::array counted;
   for (const auto& [first, last] : state.counted) counted.push_back(json::array{first, last});
   json::array strategy;
   for (const double x : state.strategy) strategy.emplace_back(x);
-  return json::serialize(json::object{{"version", state.version.value},
+  return json::serialize(json::object{{"format", format},
+                                      {"version", state.version.value},
                                       {"counted", counted},
                                       {"next_evaluation", state.next_evaluation},
                                       {"evaluated", state.evaluated.value},
@@ -27,6 +34,9 @@ Result<protocol::ChiefState> read_chief_state(const std::string& text) {
   try {
     const json::object held = json::parse(text).as_object();
     const auto number = [&](const char* key) { return held.at(key).to_number<std::uint64_t>(); };
+    if (const json::value* made = held.if_contains("format"); made == nullptr || made->to_number<std::uint64_t>() != format)
+      return bad_input(
+          "found a state that another version of Motley has saved; expected one of this version: resume with the one it was made by");
     protocol::ChiefState state;
     state.version = Version{number("version")};
     for (const json::value& range : held.at("counted").as_array())

@@ -123,7 +123,7 @@ Result<run::WorkerKit> prepare_worker(const std::string& job_text, const std::st
   kit.desk.seed = job->seed;
   kit.desk.cadence = training->cadence;
   if (node.device == cluster::DeviceKind::cuda) {
-    kit.desk.grain = node.grain > 1 ? node.grain : cluster::gpu_grain;
+    kit.desk.grain = chosen ? std::max(node.grain, cluster::gpu_grain) : node.grain;
     const std::uint32_t most = training->most_samples[index];  // 0: no limit
     const auto share = static_cast<std::uint32_t>(job->global_batch / job->cluster.nodes.size());
     const std::uint32_t usual = std::max(share / kit.desk.grain * kit.desk.grain, std::min(kit.desk.grain, share));

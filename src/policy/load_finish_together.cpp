@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 namespace motley::policy {
 namespace {
@@ -40,6 +41,7 @@ void LoadFinishTogether::start_over() {
   boxes_.clear();
   step_s_ = 0;
   regret_s_ = 0;
+  since_plan_ = 0;
   foretold_s_.clear();
   later_s_.clear();
   fresh_ = true;
@@ -79,7 +81,13 @@ void LoadFinishTogether::applied(std::span<const Contribution> members) {
   const auto as_planned = [&](const Contribution& member, WorkerId worker) {
     return member.worker == worker && crew_.grain(worker) > 1 && !member.first_of_size && member.samples == batch(worker);
   };
+  Instant last{};  // of them
+  for (const Contribution& member : members) last = std::max(last, member.at);
+  const Instant before = std::exchange(last_round_, last);
+  // Overlapped steps begin one by one; how much later than others they end says nothing.
+  const auto began_in_time = [&](const Contribution& member) { return member.at - member.compute >= before; };
   if (foretold_s_.empty() || !std::equal(members.begin(), members.end(), workers.begin(), workers.end(), as_planned)) return;
+  if (!std::all_of(members.begin(), members.end(), began_in_time)) return;
   double at = 0;
   double foretold = 0;
   for (std::size_t i = 0; i < members.size(); ++i) {
@@ -88,7 +96,7 @@ void LoadFinishTogether::applied(std::span<const Contribution> members) {
   }
   for (std::size_t i = 0; i < members.size(); ++i) {
     const double later = seconds(members[i].at) - at - (foretold_s_[i] - foretold);
-    const double most = most_later * foretold;
+    const double most = most_later * std::min(foretold_s_[i], foretold);
     later_s_[i] += newest * (std::clamp(later, -most, most) - later_s_[i]);
   }
 }

@@ -1,12 +1,13 @@
 // Load `finish together`: batches from measured speed, so that all workers' steps end at the same moment.
 //
-// Rule: until every worker has been measured, equal shares. Then cluster::finish_together over the affine fits (and, if wanted, what is
+// Rule: until every worker has been measured, what each has said of itself, or equal shares. Then cluster::finish_together over the affine
+// fits (and, if wanted, what is
 //   exposed of each worker's travel), once at first and again every `replan` updates or when somebody comes or goes; a new plan is adopted
 //   when it moves anybody by more than the dead band of 5 %.
 // A device with a grain pays for every size that it has never done. A plan that would end at least 2 % sooner, update after update, is
-//   adopted when staying has cost a quarter of what the new sizes will. And what it does beside computing is not all known (copies,
-//   launches, who is served first): where everybody contributes to each update, plans also count with how much later or sooner than
-//   foretold each was.
+//   adopted when staying has cost a quarter of what the new sizes will. What such a device does beside
+//   computing is not all known (copies, launches, who is served first): where all have a grain and begin their steps together, plans count
+//   with how much later or sooner than foretold each contribution came.
 // Boxed: each step also ends when the plan says, whether or not it is done. On a steady cluster the limit is a fifth later than planned and
 //   is only met by surprises. Where steps stray from the fit by more than 2 %, everyone gets spare samples and stops at the planned moment:
 //   jitter moves samples, not time. What was not done goes back to the pool and from there to whoever asks next. A device with a grain does
@@ -60,8 +61,9 @@ class LoadFinishTogether : public Load {
   double step_s_ = 0;
   bool fresh_ = true;  // membership changed since the last plan from measurements
   std::uint32_t since_plan_ = 0;
-  std::vector<double> foretold_s_;  // by rank: how long a step takes until it is contributed; with grains
-  std::vector<double> later_s_;     // the same: than foretold, beside the others; moving
+  std::vector<double> foretold_s_;  // by rank: how long a step takes from its order until it is contributed
+  std::vector<double> later_s_;     // by rank: how much longer it really takes, compared with the others; moving
+  Instant last_round_{};            // when the last contribution to the last update had come
   double regret_s_ = 0;             // what staying with the plan has cost since it was the best; with grains
 };
 

@@ -135,12 +135,13 @@ void Monitor::learn_price(Measured& measured, const Contribution& c) {
     const double longer = std::max(0.0, took - usual);
     measured.first_longer_s = measured.first_longer_s == 0 ? longer : measured.first_longer_s + newest * (longer - measured.first_longer_s);
   };
-  if (c.first_of_size && c.samples > 0) {
-    const std::uint32_t samples = c.samples / c.local_steps;
-    measured.sizes.insert(samples);
+  const std::uint32_t samples = c.samples / c.local_steps;
+  measured.dear |= c.first_of_size;
+  if (measured.dear) measured.sizes.insert(samples);
+  if (c.first_of_size && samples > 0) {
     if (compares) {
       learn(seconds(c.compute), measured.speed.fit().at(samples) * c.local_steps);
-    } else {
+    } else if (c.local_steps == 1) {
       measured.unmeasured_size = samples;
       measured.unmeasured_s = seconds(c.compute);
     }
@@ -161,8 +162,7 @@ void Monitor::ordered(WorkerId worker, std::uint32_t samples) {
 
 void Monitor::given_up(WorkerId worker, Duration so_far) {
   Measured& measured = measured_[worker.value];
-  const Duration computing = so_far - from_seconds(first_of_size_s(worker, measured.ordered));
-  if (measured.ordered > 0 && computing > Duration{0}) measured.speed.observe_unfinished(measured.ordered, computing);
+  if (measured.ordered > 0 && so_far > Duration{0}) measured.speed.observe_unfinished(measured.ordered, so_far);
 }
 
 const Monitor::Measured& Monitor::of(WorkerId worker) const {

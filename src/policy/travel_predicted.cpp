@@ -18,7 +18,7 @@ constexpr double first_part = 0.01;
 constexpr double last_part = 0.97;
 constexpr std::uint64_t rest_after_unrest = 100;
 constexpr std::uint64_t longest_rest = 1'000'000;
-constexpr double shy = 0.5;  // of a rate at which overlap has brought unrest
+constexpr double shy = 0.25;  // of a rate at which overlap has brought unrest
 constexpr std::uint64_t rest_after_residual = 100;
 constexpr double large_residual = 0.5;
 
@@ -72,7 +72,7 @@ void TravelPredicted::updated(const Monitor& monitor, const Situation& situation
   updates_ = situation.updates;
   if (unrest_.updated()) {
     calm_from_ = updates_ + rest_;
-    if (delay_ == 1) {
+    if (delay_ == 1 && unrest_.soared()) {
       shy_of_ = situation.rate;
       rest_ = std::min(2 * rest_, longest_rest);
     }

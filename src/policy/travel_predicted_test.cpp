@@ -241,17 +241,17 @@ void disturb(Travelling& world) {
   ASSERT_EQ(world.travel.delay(), 0U);
 }
 
-TEST(TravelPredicted, WhatHasBroughtUnrestIsNotTriedAgainUntilTheRateIsHalf) {
+TEST(TravelPredicted, WhatHasBroughtUnrestIsNotTriedAgainUntilTheRateIsAQuarter) {
   Travelling world;
   world.join({heavy});
   world.pass(400);
   disturb(world);
   for (int i = 0; i < 300; ++i) {
-    world.rate = std::max(0.0501, world.rate * 0.995);
+    world.rate = std::max(0.0251, world.rate * 0.995);
     world.update();
     ASSERT_EQ(world.travel.delay(), 0U) << "rate " << world.rate;
   }
-  world.rate = 0.049;
+  world.rate = 0.0249;
   world.pass(20);
   EXPECT_EQ(world.travel.delay(), 1U);
 }

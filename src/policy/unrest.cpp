@@ -10,7 +10,7 @@ constexpr double fast = 0.05;   // about 20 updates
 constexpr double slow = 0.005;  // about 200
 constexpr std::uint64_t enough = 50;
 constexpr double climbed = 1.2;
-constexpr double soared = 1.5;  // a single update's loss
+constexpr double soars = 1.5;  // a single update's loss
 constexpr std::uint32_t no_accident = 3;
 constexpr std::uint64_t enough_to_soar_from = 20;
 constexpr double grown = 2;
@@ -33,7 +33,7 @@ bool Unrest::updated() {
     norm_ = usual_norm_ = norm;
     return false;
   }
-  soaring_ = updates_ > enough_to_soar_from && loss > soared * lowest_loss_ ? soaring_ + 1 : 0;
+  soaring_ = updates_ > enough_to_soar_from && loss > soars * lowest_loss_ ? soaring_ + 1 : 0;
   const double weight = 1 / static_cast<double>(updates_);  // until there are enough of them: the plain mean
   loss_ += std::max(fast, weight) * (loss - loss_);
   norm_ += std::max(fast, weight) * (norm - norm_);
@@ -45,7 +45,8 @@ bool Unrest::updated() {
   lowest_loss_ = std::min(lowest_loss_, loss_);
   const bool unrest = soaring_ >= no_accident || loss_ > climbed * lowest_loss_ || norm_ > grown * usual_norm_;
   if (unrest) {
-    if (std::exchange(soaring_, 0) >= no_accident) loss_ = std::max(loss_, loss);
+    soared_ = std::exchange(soaring_, 0) >= no_accident;
+    if (soared_) loss_ = std::max(loss_, loss);
     lowest_loss_ = loss_;
     usual_norm_ = norm_;
   }

@@ -15,6 +15,8 @@ class Unrest {
   void contributed(const Contribution& contribution);
   /// After each update: true when there is unrest now. Then the measure is taken anew.
   [[nodiscard]] bool updated();
+  /// The last unrest was a loss that soared.
+  [[nodiscard]] bool soared() const { return soared_; }
 
   void save(std::vector<double>& state) const;
   void restore(std::span<const double>& state);
@@ -24,8 +26,9 @@ class Unrest {
   std::uint64_t updates_ = 0;                    // that the averages are made of
   double loss_ = 0;                              // moving
   double lowest_loss_ = 0;
-  double norm_ = 0;            // moving, fast
-  double usual_norm_ = 0;      // moving, slowly
+  double norm_ = 0;        // moving, fast
+  double usual_norm_ = 0;  // moving, slowly
+  bool soared_ = false;
   std::uint32_t soaring_ = 0;  // updates in a row
 };
 

@@ -11,8 +11,12 @@
 namespace motley::protocol {
 namespace {
 
-/// What a worker says of itself may be anything.
-double sound(double told) { return std::isfinite(told) ? std::max(told, 0.0) : 0; }
+/// What a worker says of itself may be anything; 0 stands for nothing.
+double sound(double told) {
+  constexpr double least = 1e-6;
+  constexpr double most = 1e12;
+  return told >= least && told <= most ? told : 0;
+}
 
 }  // namespace
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <boost/asio/post.hpp>
 #include <exception>
+#include <limits>
 #include <numeric>
 #include <utility>
 

@@ -116,7 +116,7 @@ void World::start_node(std::uint32_t n) {
   worker.most_samples = options_.most_samples.empty() ? 0 : options_.most_samples[n];
   worker.seat = n;
   worker.grain = options_.cluster.nodes[n].grain;
-  if (worker.grain > 1) {  // as one that has warmed up
+  if (worker.grain > 1) {  // as one that has measured itself
     worker.samples_per_second = options_.cluster.nodes[n].samples_per_second;
     worker.overhead_s = seconds(options_.cluster.nodes[n].overhead);
   }
