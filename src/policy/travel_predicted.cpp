@@ -63,8 +63,8 @@ Bits TravelPredicted::bits(WorkerId worker) const { return levels_[states_[worke
 
 bool TravelPredicted::may_overlap(const Situation& situation) const {
   if (fixed_.delay) return *fixed_.delay == 1;
-  if (situation.updates < least_updates_apart || situation.progress < first_part || rising_) return false;
-  if (situation.rate < shy_of_ && situation.rate > shy * shy_of_) return false;
+  if (situation.updates < least_updates_apart || situation.progress < first_part) return false;
+  if (falling_ && situation.rate > shy * shy_of_ && shy_of_ > 0) return false;
   return situation.progress < last_part && situation.updates >= calm_from_;
 }
 
@@ -77,7 +77,7 @@ void TravelPredicted::updated(const Monitor& monitor, const Situation& situation
       rest_ = std::min(2 * rest_, longest_rest);
     }
   }
-  rising_ = rate_ > 0 && situation.rate > rate_;
+  falling_ = situation.rate < rate_;
   rate_ = situation.rate;
   const bool allowed = may_overlap(situation);
   if (delay_ == 1 && !allowed) {

@@ -7,10 +7,9 @@
 //       whose travel hides under .7 T:
 //   and the better one is taken when it is better by 3 %. At overlap 0 a worker with a good link takes the highest level that nobody waits
 //   for. A worker whose residual is more than half of what it pushes (error feedback falls behind) goes one level up for 100 updates.
-// Overlap 1, unless the user has decided, is only used in the middle: after the first hundredth of training (at least 20 updates) and the
-//   rise of the learning rate, before the last 3 %, and not for 100 updates after unrest (policy/unrest.h). Overlap under
-//   which the loss has soared does the same again at such a rate: a rate that falls must be a quarter of that one first, and at one that
-//   stays each rest is twice the last.
+// Overlap 1, unless the user has decided, is only used in the middle: after the first hundredth of training (at least 20 updates), before
+//   the last 3 %, and not for 100 updates after unrest (policy/unrest.h). Overlap under which the loss has soared does the same again at
+//   such a rate: a rate that falls must be a quarter of that one first, and at one that stays each rest is twice the last.
 // Guarantee: staleness at most 1. Cost: O(P) every 10 updates.
 #pragma once
 #include <optional>
@@ -68,7 +67,7 @@ class TravelPredicted : public Travel {
   std::uint64_t rest_;           // after the next unrest, in updates
   double shy_of_ = 0;            // the rate at which overlap has brought unrest; 0: none has
   double rate_ = 0;              // of learning, at the last update
-  bool rising_ = false;
+  bool falling_ = false;
 };
 
 }  // namespace motley::policy
