@@ -136,8 +136,7 @@ void Monitor::learn_price(Measured& measured, const Contribution& c) {
     measured.first_longer_s = measured.first_longer_s == 0 ? longer : measured.first_longer_s + newest * (longer - measured.first_longer_s);
   };
   const std::uint32_t samples = c.samples / c.local_steps;
-  measured.dear |= c.first_of_size;
-  if (measured.dear) measured.sizes.insert(samples);
+  if (c.first_of_size || !measured.sizes.empty()) measured.sizes.insert(samples);
   if (c.first_of_size && samples > 0) {
     if (compares) {
       learn(seconds(c.compute), measured.speed.fit().at(samples) * c.local_steps);

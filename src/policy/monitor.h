@@ -92,8 +92,7 @@ class Monitor {
     double pull = 0;
     std::uint32_t ordered = 0;  // samples
     // Of a device that takes longer for the first step of a size:
-    bool dear = false;
-    std::set<std::uint32_t> sizes;      // that it has met
+    std::set<std::uint32_t> sizes;      // that it has met; empty: no size is dear to it
     double first_longer_s = 0;          // moving
     std::uint32_t unmeasured_size = 0;  // of a first step, before anything was known to compare it with
     double unmeasured_s = 0;            // that it took

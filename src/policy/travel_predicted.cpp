@@ -64,7 +64,7 @@ Bits TravelPredicted::bits(WorkerId worker) const { return levels_[states_[worke
 bool TravelPredicted::may_overlap(const Situation& situation) const {
   if (fixed_.delay) return *fixed_.delay == 1;
   if (situation.updates < least_updates_apart || situation.progress < first_part) return false;
-  if (falling_ && situation.rate > shy * shy_of_ && shy_of_ > 0) return false;
+  if (shy_of_ > 0 && situation.rate < rate_ && situation.rate > shy * shy_of_) return false;
   return situation.progress < last_part && situation.updates >= calm_from_;
 }
 
@@ -77,9 +77,8 @@ void TravelPredicted::updated(const Monitor& monitor, const Situation& situation
       rest_ = std::min(2 * rest_, longest_rest);
     }
   }
-  falling_ = situation.rate < rate_;
-  rate_ = situation.rate;
   const bool allowed = may_overlap(situation);
+  rate_ = situation.rate;
   if (delay_ == 1 && !allowed) {
     last_thought_.reset();
     delay_ = 0;  // whether or not there is enough to think again

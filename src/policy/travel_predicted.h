@@ -67,7 +67,6 @@ class TravelPredicted : public Travel {
   std::uint64_t rest_;           // after the next unrest, in updates
   double shy_of_ = 0;            // the rate at which overlap has brought unrest; 0: none has
   double rate_ = 0;              // of learning, at the last update
-  bool falling_ = false;
 };
 
 }  // namespace motley::policy

@@ -10,19 +10,16 @@ using Workers = std::vector<WorkerId>;
 constexpr WorkerId ann{0};
 constexpr WorkerId bob{1};
 
-/// Epochs of 100 samples, two of them; batches of 20; one server.
-ChiefOptions small_job() {
-  ChiefOptions options;
-  options.epoch_samples = 100;
-  options.total_samples = 200;
+/// The same on one server, evaluated four times.
+ChiefOptions evaluated_job() {
+  ChiefOptions options = small_job();
   options.evaluate_every = 50;
+  options.servers = 1;
   return options;
 }
 
-ChiefHands hands(const std::string& strategy, const ChiefOptions& options = small_job()) { return {options, {strategy, {}, {}}, 20}; }
-
 TEST(Evaluating, HappensAtTheFirstUpdateBeyondEachMarkAndAtTheEnd) {
-  ChiefHands h = hands("bsp");
+  ChiefHands h = hands_of("bsp", evaluated_job());
   h.hello(0);
   std::vector<std::uint64_t> evaluated;
   while (!h.chief.finished()) {
@@ -38,7 +35,7 @@ TEST(Evaluating, HappensAtTheFirstUpdateBeyondEachMarkAndAtTheEnd) {
 }
 
 TEST(Completing, TellsTheMeanLoss) {
-  ChiefHands h = hands("bsp");
+  ChiefHands h = hands_of("bsp", evaluated_job());
   h.hello(0);
   const wire::Order order = h.orders.at(ann);
   h.say(ann, wire::Contributed{ann, order.step, order.version, 20, 1, 50.0, 1.0, true, from_seconds(1)});
@@ -49,9 +46,9 @@ TEST(Completing, TellsTheMeanLoss) {
 }
 
 TEST(Evaluating, AnUpdateBeyondSeveralMarksIsEvaluatedOnce) {
-  ChiefOptions options = small_job();
+  ChiefOptions options = evaluated_job();
   options.evaluate_every = 3;
-  ChiefHands h = hands("bsp", options);
+  ChiefHands h = hands_of("bsp", options);
   h.hello(0);
   h.finish(ann);
   EXPECT_EQ(h.told<Evaluate>().size(), 1U);
@@ -61,7 +58,7 @@ TEST(Evaluating, AnUpdateBeyondSeveralMarksIsEvaluatedOnce) {
 TEST(Ending, ComesWhenEverySampleIsCounted) {
   for (const std::string_view strategy : policy::strategy_names()) {
     SCOPED_TRACE(strategy);
-    ChiefHands h = hands(std::string(strategy));
+    ChiefHands h = hands_of(std::string(strategy));
     for (std::uint32_t c = 0; c < 3; ++c) h.hello(c);
     for (int i = 0; i < 1000 && !h.chief.finished(); ++i) h.finish(h.orders.begin()->first);
     ASSERT_TRUE(h.chief.finished());
@@ -74,7 +71,7 @@ TEST(Ending, ComesWhenEverySampleIsCounted) {
 }
 
 TEST(Ending, WaitsForALeaseThatIsStillOut) {
-  ChiefHands h = hands("asp");
+  ChiefHands h = hands_of("asp", evaluated_job());
   h.hello(0);
   h.hello(1);
   while (h.orders.contains(ann)) h.finish(ann);
@@ -88,9 +85,9 @@ TEST(Ending, WaitsForALeaseThatIsStillOut) {
 }
 
 TEST(Ending, ComesWhenTimeIsUp) {
-  ChiefOptions options = small_job();
+  ChiefOptions options = evaluated_job();
   options.max_time = from_seconds(100);
-  ChiefHands h = hands("asp", options);
+  ChiefHands h = hands_of("asp", options);
   h.now = at_seconds(97);
   h.hello(0);
   h.finish(ann);
@@ -105,7 +102,7 @@ TEST(Ending, ComesWhenTimeIsUp) {
 }
 
 TEST(Ending, ComesWhenNobodyHasBeenHereForLong) {
-  ChiefHands h = hands("asp");
+  ChiefHands h = hands_of("asp", evaluated_job());
   h.hello(0);
   h.now = at_seconds(2);
   h.lose(ann);
@@ -116,9 +113,9 @@ TEST(Ending, ComesWhenNobodyHasBeenHereForLong) {
 }
 
 TEST(Ending, ComesWhenTheGuestsWentBeforeTheStart) {
-  ChiefOptions options = small_job();
+  ChiefOptions options = evaluated_job();
   options.quorum = 2;
-  ChiefHands h = hands("asp", options);
+  ChiefHands h = hands_of("asp", options);
   h.hello(0);
   h.now = at_seconds(2);
   h.lose_guest(0);
@@ -129,9 +126,9 @@ TEST(Ending, ComesWhenTheGuestsWentBeforeTheStart) {
 }
 
 TEST(Ending, IsToldToGuestsToo) {
-  ChiefOptions options = small_job();
+  ChiefOptions options = evaluated_job();
   options.quorum = 2;
-  ChiefHands h = hands("asp", options);
+  ChiefHands h = hands_of("asp", options);
   h.hello(7);
   h.step(Interrupted{});
   ASSERT_EQ(h.sent<wire::Stop>().size(), 1U);
@@ -139,7 +136,7 @@ TEST(Ending, IsToldToGuestsToo) {
 }
 
 TEST(Ending, SomebodyComingBackStopsTheCountOfEmptiness) {
-  ChiefHands h = hands("asp");
+  ChiefHands h = hands_of("asp", evaluated_job());
   h.hello(0);
   h.lose(ann);
   h.now = at_seconds(59);
@@ -151,7 +148,7 @@ TEST(Ending, SomebodyComingBackStopsTheCountOfEmptiness) {
 }
 
 TEST(Ending, NothingHappensAfterIt) {
-  ChiefHands h = hands("asp");
+  ChiefHands h = hands_of("asp", evaluated_job());
   h.hello(0);
   h.hello(1);
   const wire::Order open = h.orders.at(bob);

@@ -14,6 +14,16 @@
 
 namespace motley::protocol {
 
+/// Epochs of 100 samples, two of them; two servers; evaluated at the end alone.
+inline ChiefOptions small_job() {
+  ChiefOptions options;
+  options.epoch_samples = 100;
+  options.total_samples = 200;
+  options.evaluate_every = 1000;
+  options.servers = 2;
+  return options;
+}
+
 class ChiefHands {
  public:
   ChiefHands(const ChiefOptions& options, const policy::StrategySpec& strategy, std::uint32_t global_batch,
@@ -136,5 +146,10 @@ class ChiefHands {
     return workers;
   }
 };
+
+/// Under this strategy, with batches of 20.
+inline ChiefHands hands_of(const std::string& strategy, const ChiefOptions& options = small_job()) {
+  return {options, {strategy, {}, {}}, 20};
+}
 
 }  // namespace motley::protocol

@@ -12,20 +12,8 @@ using Workers = std::vector<WorkerId>;
 constexpr WorkerId ann{0};
 constexpr WorkerId bob{1};
 
-/// Epochs of 100 samples, two of them; batches of 20; two servers.
-ChiefOptions small_job() {
-  ChiefOptions options;
-  options.epoch_samples = 100;
-  options.total_samples = 200;
-  options.evaluate_every = 1000;
-  options.servers = 2;
-  return options;
-}
-
-ChiefHands hands(const std::string& strategy, const ChiefOptions& options = small_job()) { return {options, {strategy, {}, {}}, 20}; }
-
 TEST(Joining, AWelcomeRepeatsTheAttemptAndGoesToTheConnection) {
-  ChiefHands h = hands("bsp");
+  ChiefHands h = hands_of("bsp");
   h.step(Received{guest(7), wire::Hello{"node", 3}});
   const auto& welcome = std::get<Send>(h.last.front());
   EXPECT_EQ(welcome.to, guest(7));
@@ -37,7 +25,7 @@ TEST(Joining, AWelcomeRepeatsTheAttemptAndGoesToTheConnection) {
 TEST(Joining, OrdersGoOutWhenTheQuorumIsHere) {
   ChiefOptions options = small_job();
   options.quorum = 2;
-  ChiefHands h = hands("bsp", options);
+  ChiefHands h = hands_of("bsp", options);
   h.hello(0);
   EXPECT_TRUE(h.ordered().empty());
   h.hello(1);
@@ -48,7 +36,7 @@ TEST(Joining, OrdersGoOutWhenTheQuorumIsHere) {
 TEST(Joining, NobodyIsWelcomedBeforeTheStart) {
   ChiefOptions options = small_job();
   options.quorum = 2;
-  ChiefHands h = hands("bsp", options);
+  ChiefHands h = hands_of("bsp", options);
   EXPECT_EQ(h.hello(0), std::nullopt);
   EXPECT_TRUE(h.last.empty());
   EXPECT_EQ(h.chief.membership().size(), 0U);
@@ -59,7 +47,7 @@ TEST(Joining, NobodyIsWelcomedBeforeTheStart) {
 TEST(Joining, OrdersGoOutWithoutTheQuorumAfterTheDeadline) {
   ChiefOptions options = small_job();
   options.quorum = 3;
-  ChiefHands h = hands("bsp", options);
+  ChiefHands h = hands_of("bsp", options);
   h.now = at_seconds(10);
   h.hello(0);
   h.now = at_seconds(14);
@@ -73,7 +61,7 @@ TEST(Joining, OrdersGoOutWithoutTheQuorumAfterTheDeadline) {
 TEST(Joining, TheDeadlineOfTheQuorumCountsFromTheFirstOfThoseHere) {
   ChiefOptions options = small_job();
   options.quorum = 2;
-  ChiefHands h = hands("bsp", options);
+  ChiefHands h = hands_of("bsp", options);
   h.hello(0);
   h.now = at_seconds(3);
   h.lose_guest(0);
@@ -88,7 +76,7 @@ TEST(Joining, TheDeadlineOfTheQuorumCountsFromTheFirstOfThoseHere) {
 TEST(Joining, WhoDiesBeforeTheStartIsNotPlannedFor) {
   ChiefOptions options = small_job();
   options.quorum = 2;
-  ChiefHands h = hands("bsp", options);
+  ChiefHands h = hands_of("bsp", options);
   h.hello(0);
   h.lose_guest(0);
   EXPECT_TRUE(h.last.empty());
@@ -112,7 +100,7 @@ TEST(Joining, IdsFollowSeatsThenNamesThenConnectionsWhoeverComesFirst) {
   do {
     ChiefOptions options = small_job();
     options.quorum = 5;
-    ChiefHands h = hands("bsp", options);
+    ChiefHands h = hands_of("bsp", options);
     for (const std::size_t i : coming) h.hello(in_order[i].connection, in_order[i].hello);
     for (std::uint32_t i = 0; i < in_order.size(); ++i) ASSERT_EQ(h.members.at(in_order[i].connection), WorkerId{i});
     ASSERT_EQ(h.orders.at(WorkerId{4}).lease.ranges[0].first, 16U) << "so do the leases";
@@ -122,7 +110,7 @@ TEST(Joining, IdsFollowSeatsThenNamesThenConnectionsWhoeverComesFirst) {
 TEST(Joining, AGuestsSecondHelloReplacesTheFirst) {
   ChiefOptions options = small_job();
   options.quorum = 2;
-  ChiefHands h = hands("bsp", options);
+  ChiefHands h = hands_of("bsp", options);
   h.hello(0, wire::Hello{"old", 1, 0, 9});
   h.hello(0, wire::Hello{"new", 2, 3, 0});
   EXPECT_TRUE(h.last.empty()) << "it is still one guest";
@@ -134,14 +122,14 @@ TEST(Joining, AGuestsSecondHelloReplacesTheFirst) {
 }
 
 TEST(Joining, WhoComesAfterTheStartIsHeldToItsMemoryToo) {
-  ChiefHands h = hands("asp");
+  ChiefHands h = hands_of("asp");
   h.hello(0);
   h.hello(1, wire::Hello{"small", 1, 4, 0});
   EXPECT_EQ(h.orders.at(bob).lease.size(), 4U);
 }
 
 TEST(Joining, ASecondHelloOnOneConnectionReplacesTheFirst) {
-  ChiefHands h = hands("asp");
+  ChiefHands h = hands_of("asp");
   h.hello(5);
   h.hello(5, "node", 2);
   ASSERT_EQ(h.told<Left>().size(), 1U);
@@ -152,7 +140,7 @@ TEST(Joining, ASecondHelloOnOneConnectionReplacesTheFirst) {
 }
 
 TEST(Joining, AStrangerIsFenced) {
-  ChiefHands h = hands("asp");
+  ChiefHands h = hands_of("asp");
   h.say(WorkerId{9}, wire::Heartbeat{WorkerId{9}});
   ASSERT_EQ(h.sent<wire::Fenced>().size(), 1U);
   EXPECT_EQ(h.sent<wire::Fenced>()[0].worker, WorkerId{9});
@@ -160,7 +148,7 @@ TEST(Joining, AStrangerIsFenced) {
 }
 
 TEST(Joining, HelloIsAGuestsWord) {
-  ChiefHands h = hands("asp");
+  ChiefHands h = hands_of("asp");
   h.hello(0);
   h.step(Received{peer(ann), wire::Hello{"node", 2}});
   h.step(Received{peer(ServerId{0}), wire::Hello{"node", 2}});

@@ -15,23 +15,11 @@ using Workers = std::vector<WorkerId>;
 constexpr WorkerId ann{0};
 constexpr WorkerId bob{1};
 
-/// Epochs of 100 samples, two of them; batches of 20; two servers.
-ChiefOptions small_job() {
-  ChiefOptions options;
-  options.epoch_samples = 100;
-  options.total_samples = 200;
-  options.evaluate_every = 1000;
-  options.servers = 2;
-  return options;
-}
-
-ChiefHands hands(const std::string& strategy, const ChiefOptions& options = small_job()) { return {options, {strategy, {}, {}}, 20}; }
-
 // A contribution's way -----------------------------------------------------------------------------------------------------------------
 
 TEST(Contribution, IsCompleteWhenSaidAndGatheredEverywhereInAnyOrder) {
   for (int order = 0; order < 6; ++order) {
-    ChiefHands h = hands("asp");
+    ChiefHands h = hands_of("asp");
     h.hello(0);
     std::vector<int> parts{0, 1, 2};  // said, gathered at 0, gathered at 1
     for (int i = 0; i < order; ++i) std::next_permutation(parts.begin(), parts.end());
@@ -63,7 +51,7 @@ TEST(Contribution, AnUpdateAnnouncesTheNextOnesRate) {
 }
 
 TEST(Contribution, SaidTwiceCountsOnce) {
-  ChiefHands h = hands("asp");
+  ChiefHands h = hands_of("asp");
   h.hello(0);
   h.say_contributed(ann);
   h.say_contributed(ann);
@@ -71,7 +59,7 @@ TEST(Contribution, SaidTwiceCountsOnce) {
 }
 
 TEST(Contribution, OfAnotherStepOrInAnothersNameIsIgnored) {
-  ChiefHands h = hands("asp");
+  ChiefHands h = hands_of("asp");
   h.hello(0);
   h.hello(1);
   h.say(ann, wire::Contributed{ann, Step{5}, {}, 20, 1, 0, 1, true, {}});
@@ -82,7 +70,7 @@ TEST(Contribution, OfAnotherStepOrInAnothersNameIsIgnored) {
 }
 
 TEST(Contribution, CountsWhatWasOrderedWhateverItsWorkerSays) {
-  ChiefHands h = hands("asp");
+  ChiefHands h = hands_of("asp");
   h.hello(0);
   h.say(ann, wire::Contributed{ann, h.orders.at(ann).step, {}, 5'000'000, 0, 0, 1, true, {}});
   h.say_gathered(0, ann);
@@ -93,7 +81,7 @@ TEST(Contribution, CountsWhatWasOrderedWhateverItsWorkerSays) {
 }
 
 TEST(Contribution, StalenessIsCountedInVersions) {
-  ChiefHands h = hands("asp");
+  ChiefHands h = hands_of("asp");
   h.hello(0);
   h.hello(1);
   h.finish(ann);
@@ -105,7 +93,7 @@ TEST(Contribution, StalenessIsCountedInVersions) {
 }
 
 TEST(Contribution, AnOrderFollowsItsReleaseWithTheReason) {
-  ChiefHands h = hands("asp");
+  ChiefHands h = hands_of("asp");
   h.hello(0);
   h.finish(ann);
   ASSERT_EQ(h.told<Released>().size(), 1U);
@@ -143,7 +131,7 @@ TEST(Dying, BeforeBeingCompleteReturnsTheLeaseWhateverHadArrived) {
   for (const Death& death : deaths)
     for (int phase = 0; phase < 4; ++phase) {
       SCOPED_TRACE(testing::Message() << death.name << ", phase " << phase);
-      ChiefHands h = hands("asp");
+      ChiefHands h = hands_of("asp");
       h.hello(0);
       h.hello(1);
       const wire::Order lost = h.orders.at(ann);
@@ -167,7 +155,7 @@ TEST(Dying, AfterBeingCompleteStillCounts) {
     SCOPED_TRACE(death.name);
     ChiefOptions options = small_job();
     options.quorum = 2;
-    ChiefHands h = hands("bsp", options);
+    ChiefHands h = hands_of("bsp", options);
     h.hello(0);
     h.hello(1);
     h.finish(ann);
@@ -181,7 +169,7 @@ TEST(Dying, AfterBeingCompleteStillCounts) {
 }
 
 TEST(Dying, LateWordsOfTheDeadChangeNothing) {
-  ChiefHands h = hands("asp");
+  ChiefHands h = hands_of("asp");
   h.hello(0);
   h.hello(1);
   const wire::Order lost = h.orders.at(ann);
@@ -196,7 +184,7 @@ TEST(Dying, LateWordsOfTheDeadChangeNothing) {
 }
 
 TEST(Dying, WhoComesBackIsSomebodyNew) {
-  ChiefHands h = hands("asp");
+  ChiefHands h = hands_of("asp");
   h.hello(0);
   h.lose(ann);
   h.now = at_seconds(30);
@@ -207,7 +195,7 @@ TEST(Dying, WhoComesBackIsSomebodyNew) {
 // Refusing -----------------------------------------------------------------------------------------------------------------------------
 
 TEST(Refusing, AContributionThatIsNotFiniteIsDiscardedAndItsLeaseGivenOutAgain) {
-  ChiefHands h = hands("asp");
+  ChiefHands h = hands_of("asp");
   h.hello(0);
   const wire::Order first = h.orders.at(ann);
   h.finish(ann, false);
@@ -221,7 +209,7 @@ TEST(Refusing, AContributionThatIsNotFiniteIsDiscardedAndItsLeaseGivenOutAgain) 
 
 TEST(Refusing, ANormThatIsNoNumberIsAsBad) {
   for (const double norm : {std::numeric_limits<double>::quiet_NaN(), std::numeric_limits<double>::infinity()}) {
-    ChiefHands h = hands("asp");
+    ChiefHands h = hands_of("asp");
     h.hello(0);
     h.say(ann, wire::Contributed{ann, h.orders.at(ann).step, {}, 20, 1, 0, norm, true, {}});
     h.say_gathered(0, ann);
@@ -231,7 +219,7 @@ TEST(Refusing, ANormThatIsNoNumberIsAsBad) {
 }
 
 TEST(Refusing, WhoSendsNothingElseIsSentAwayWhileOthersGoOn) {
-  ChiefHands h = hands("asp");
+  ChiefHands h = hands_of("asp");
   h.hello(0);
   h.hello(1);
   for (int i = 0; i < 3; ++i) h.finish(bob, false);
@@ -247,7 +235,7 @@ TEST(Refusing, WhoSendsNothingElseIsSentAwayWhileOthersGoOn) {
 TEST(Refusing, TooManyInARowAreADivergence) {
   ChiefOptions options = small_job();
   options.refusals_in_a_row = 3;
-  ChiefHands h = hands("asp", options);
+  ChiefHands h = hands_of("asp", options);
   h.hello(0);
   h.finish(ann, false);
   h.finish(ann, false);
