@@ -226,7 +226,7 @@ TEST_F(CommandLine, BenchMixedHoldsWhatUnlikeDevicesDoTogetherAgainstTheirSum) {
   if (!learn::available()) GTEST_SKIP() << "built without torch";
   const Ran ran = motley(
       "bench mixed --emulated --partitions 80,40 --model mlp --precision fp32 --strategies bsp,lb-bsp --global 12 --seconds 1 --json "
-      "--set 'model.hidden=[4]'");
+      "--set 'model.hidden=[4]' --out kept");
   ASSERT_EQ(ran.code, 0) << ran.err;
   const auto object = boost::json::parse(ran.out).as_object();
   EXPECT_EQ(object.at("sum_of_parts").to_number<double>(), 120);
@@ -237,7 +237,12 @@ TEST_F(CommandLine, BenchMixedHoldsWhatUnlikeDevicesDoTogetherAgainstTheirSum) {
     EXPECT_DOUBLE_EQ(row.at("ratio").to_number<double>(), row.at("samples_per_second").to_number<double>() / 120);
     EXPECT_TRUE(row.as_object().contains("exposed_comm_share"));
   }
+  for (const char* strategy : {"bsp", "lb-bsp"})
+    EXPECT_TRUE(std::filesystem::exists(folder_ / "kept" / strategy / "trace.bin")) << strategy;
   EXPECT_EQ(motley("bench mixed --partitions 0,40").code, 2);
+  const Ran again = motley("bench mixed --emulated --out kept");
+  EXPECT_EQ(again.code, 2);
+  EXPECT_NE(again.err.find("found something there"), std::string::npos) << again.err;
 }
 
 TEST_F(CommandLine, DoctorAnswersInJson) {

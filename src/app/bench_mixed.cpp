@@ -202,7 +202,7 @@ Result<json::object> measure_together(const std::string& text, const std::string
   if (!resolved) return resolved.error();
   const auto job = parse_job(*resolved, file->string());
   if (!job) return job.error();
-  const fs::path run = folder / "run";
+  const fs::path run = options.keep.empty() ? folder / "run" : fs::path(options.keep) / strategy;
   if (const Outcome written = write_run_job(run, *resolved); !written) return written.error();
   LaunchOptions how;
   how.folder = run;
@@ -215,7 +215,7 @@ Result<json::object> measure_together(const std::string& text, const std::string
   json::object all = json::parse(std::string((std::istreambuf_iterator<char>(result)), std::istreambuf_iterator<char>())).as_object();
   const double speed = steady_speed(run / "trace.bin");
   std::error_code ignored;
-  fs::remove_all(run, ignored);
+  if (options.keep.empty()) fs::remove_all(run, ignored);
   json::object figures{{"strategy", strategy}, {"samples_per_second", speed}};
   for (const char* key : {"exposed_comm_share", "wait_share", "overlap_ratio", "finish_spread", "updates", "bytes_pushed", "bytes_pulled"})
     if (const auto* value = all.if_contains(key)) figures[key] = *value;
@@ -229,6 +229,8 @@ Result<json::object> bench_mixed(const MixedOptions& asked) {
   if (learn::gpus() == 0) options.emulated = true;
   if (options.emulated && !options.cpus.empty())
     return bad_input("bench mixed: --cpus: found CPU workers beside emulated devices, expected a GPU for them to stand beside");
+  if (std::error_code missing; !options.keep.empty() && !fs::is_empty(options.keep, missing) && !missing)
+    return bad_input(fmt::format("bench mixed: --out {}: found something there, expected an empty or missing folder", options.keep));
   const auto folder = TemporaryFolder::make("motley-bench", "the runs of bench mixed");
   if (!folder) return folder.error();
   std::unique_ptr<GpuShares> gpu;

@@ -20,6 +20,7 @@ struct MixedOptions {
   double seconds = 10;  // of each measurement
   bool emulated = false;
   std::vector<std::string> overrides;  // of the job, as --set has them
+  std::string keep;                    // a folder in which each strategy's run stays, by its name; empty: none does
 };
 
 /// {partitions, alone, sum_of_parts, strategies: [{strategy, samples_per_second, ratio, exposed_comm_share, ...}]}

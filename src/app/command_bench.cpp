@@ -52,6 +52,7 @@ void add_mixed(CLI::App& bench, int& exit_code) {
   command->add_option("--seconds", options.seconds, "of each measurement")->check(CLI::Range(0.1, 600.0))->capture_default_str();
   command->add_flag("--emulated", options.emulated, "emulated devices even where there is a GPU");
   command->add_option("--set", options.overrides, "KEY=VALUE of the job");
+  command->add_option("--out", options.keep, "a folder to keep the runs in, one for each strategy");
   command->add_flag("--json", asked->json, "print one JSON object on stdout and nothing else there");
   command->callback([asked, &exit_code] {
     const auto figures = bench_mixed(asked->options);
