@@ -87,7 +87,10 @@ void LoadFinishTogether::applied(std::span<const Contribution> members) {
   // Overlapped steps begin one by one; how much later than others they end says nothing.
   const auto began_in_time = [&](const Contribution& member) { return member.at - member.compute >= before; };
   if (foretold_s_.empty() || !std::equal(members.begin(), members.end(), workers.begin(), workers.end(), as_planned)) return;
-  if (!std::all_of(members.begin(), members.end(), began_in_time)) return;
+  if (!std::all_of(members.begin(), members.end(), began_in_time)) {
+    for (double& later : later_s_) later *= 1 - newest;  // what was seen before says little of it
+    return;
+  }
   double at = 0;
   double foretold = 0;
   for (std::size_t i = 0; i < members.size(); ++i) {

@@ -173,6 +173,13 @@ TEST_F(Dear, OverlappedStepsSayNothingOfWhoIsLate) {
   EXPECT_EQ(load.batch({0}), 512U);
 }
 
+TEST_F(Dear, WhoWasLateBeforeStepsOverlappedIsNotLateForEver) {
+  rounds(load, monitor, 300, 0.08);
+  ASSERT_GT(load.batch({0}), 540U);
+  rounds(load, monitor, 300, 0.055);
+  EXPECT_NEAR(load.batch({0}), 512, 12);
+}
+
 TEST(FirstShares, ADeviceWithAGrainGetsNoSpareHoweverUneven) {
   LoadFinishTogether load(1024, {.replan = 1, .boxed = true});
   load.joined(gpus({10000, 10000}));

@@ -36,8 +36,10 @@ class Desk::Stream final : public Flow {
     for (std::size_t s = 0; s < missing_.size(); ++s) missing_[s] = desk.kit_.layout.slices[s].count;
   }
   /// How long it stood still, on the device that there is or the one that is emulated.
-  [[nodiscard]] Duration stood() const { return length_ ? stood_ : Duration(waited_); }
+  [[nodiscard]] Duration stood() const { return length_ ? stood_ : idle(); }
   [[nodiscard]] Duration waited() const { return waited_; }
+  /// How much of its time the device that there is did not compute.
+  [[nodiscard]] Duration idle() const { return told_.value_or(waited_); }
 
   bool need(std::uint64_t first, std::uint64_t last) override {
     const auto since = std::chrono::steady_clock::now();
@@ -53,6 +55,8 @@ class Desk::Stream final : public Flow {
     for (std::size_t s = from; s < to; ++s) computation_->values->hand_over(s, each);
     return true;
   }
+
+  void stood(Duration time) override { told_ = told_.value_or(Duration{0}) + time; }
 
   /// A device that has once kept something back takes it along however the next one travels.
   [[nodiscard]] const Coding* coding() override {
@@ -114,6 +118,7 @@ class Desk::Stream final : public Flow {
   std::optional<Duration> length_;  // of an emulated step that goes by its cadence
   Duration stood_{};                // of it
   std::chrono::steady_clock::duration waited_{};
+  std::optional<Duration> told_;  // by the device
 };
 
 /// Looks at the clock between pieces: one large piece first, for as long as nothing can go wrong, then small ones until the time is up.
@@ -345,7 +350,7 @@ void Desk::work(const std::shared_ptr<Computation>& computation, const Clock& cl
     replica_.start_over();  // its way leads nowhere
     return;
   }
-  DeskTime time{std::chrono::steady_clock::now() - since - stream.waited(), stream.stood(), first_of_size_};
+  DeskTime time{std::chrono::steady_clock::now() - since - stream.idle(), stream.stood(), first_of_size_};
   if (!first_of_size_) sizes_.took(worth.samples, time.compute);
   if (stint) {
     time.first_of_size = stint->first_of_size;

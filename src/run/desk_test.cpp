@@ -238,6 +238,26 @@ TEST_F(DeskTest, AnEmulatedDeviceWithACadenceStandsStillForWhatComesLate) {
   EXPECT_GE(seconds(clock.now() - computation->began), seconds(stood.at(0)) + 8.0 / 400) << "the rest comes so much later";
 }
 
+TEST_F(DeskTest, ADeviceThatHadWorkLeftWhileValuesCameHasComputedAllTheTime) {
+  constexpr double late_s = 0.03;
+  for (const std::optional<Duration> told : {std::optional<Duration>(), std::optional(Duration{0})}) {
+    make({.stood = told});
+    const auto computation = begin(0);
+    for (const std::uint32_t s : {0U, 1U, 3U}) lay(*computation, s);
+    const Instant since = clock.now();
+    while (seconds(clock.now() - since) < late_s) std::this_thread::yield();
+    lay(*computation, 2);
+    ASSERT_TRUE(run_until(io, [&] { return !steps.empty(); }));
+    if (told) {
+      EXPECT_EQ(stood.back(), Duration{0});
+      EXPECT_GE(seconds(times.back()), late_s / 2);
+    } else {
+      EXPECT_GE(seconds(stood.back()), late_s / 2);
+    }
+    steps.clear();
+  }
+}
+
 TEST_F(DeskTest, AnotherOrderTakesThePlaceOfOneThatStillWaitsForItsValues) {
   make();
   begin(0);  // never gets its values

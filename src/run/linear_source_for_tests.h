@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <functional>
 #include <mutex>
+#include <optional>
 #include <span>
 #include <utility>
 #include <vector>
@@ -61,6 +62,7 @@ struct LinearTurns {
   std::function<void(std::uint64_t block, bool there)> needed{};  // after flow.need()
   std::function<void(std::uint64_t block)> made{};                // after flow.made()
   std::function<void()> after{};
+  std::optional<Duration> stood{};  // that it says of itself
 };
 
 class LinearSource final : public store::GradientSource {
@@ -96,6 +98,7 @@ class LinearSource final : public store::GradientSource {
       flow.made(first, last);
       if (turns_.made) turns_.made(b);
     }
+    if (turns_.stood) flow.stood(*turns_.stood);
     if (turns_.after) turns_.after();
     return loss;
   }

@@ -49,6 +49,7 @@ class Replica::Mean final : public Flow {
   bool take(std::uint64_t first, std::uint64_t last, const std::function<void(const Arriving&)>& each) override {
     return outer_.take(first, last, each);
   }
+  void stood(Duration time) override { outer_.stood(time); }
   void made(std::uint64_t first, std::uint64_t last) override {
     if (!whole_)
       for (std::uint64_t i = first; i < last; ++i) mean_[i] = before_ > 0 ? before_ * mean_[i] + now_ * piece_[i] : piece_[i];

@@ -32,6 +32,8 @@ class DeviceLearner final : public Learner {
         shape_(data->shape()),
         evaluated_(data->size(Part::evaluation)),
         inlet_(model_.lanes(), model_.shape().values(), device),
+        asked_(model_.blocks() + 1),
+        came_(model_.blocks() + 1),
         made_(model_.blocks() + 1),
         out_(model_.blocks() + 1),
         leaves_(pinned(model_.shape().values(), at::kFloat, device)),
@@ -68,6 +70,7 @@ class DeviceLearner final : public Learner {
     scored_.set(model_.lanes(), Lane::compute);
     hand_out(out, flow);
     scored_.wait();
+    tell_stood(flow);
     StepResult result = per_sample(score_.data_ptr<double>(), samples.size(), shape_);
     result.squared_norm = score_.data_ptr<double>()[2];
     result.coded = coding_ != nullptr;
@@ -150,15 +153,27 @@ class DeviceLearner final : public Learner {
   }
 
   at::Tensor forward(std::span<const float> values, const at::Tensor& inputs, Mode mode, Flow& flow) {
-    const auto take = [&](std::uint64_t first, std::uint64_t last) {
+    const auto take = [&](std::size_t block) {
+      const auto [first, last] = range(block);
       if (first == last) return true;
+      asked_[block].set(model_.lanes(), Lane::compute);
       if (!flow.need(first, last)) return false;
       if (!flow.take(first, last, [&](const Arriving& came) { take_in(came); }))
         inlet_.take(first, values.subspan(first, last - first), model_.values());
+      came_[block].set(model_.lanes(), Lane::in);
       return true;
     };
-    if (!take(shape().parameters, shape().values())) return {};
-    return model_.forward(inputs, mode, [&](std::size_t block) { return take(model_.range(block).first, model_.range(block).last); });
+    if (!take(model_.blocks())) return {};
+    return model_.forward(inputs, mode, take);
+  }
+
+  /// After the step: from when the compute lane was there until the values were.
+  void tell_stood(Flow& flow) const {
+    if (model_.lanes().none()) return;
+    double stood = 0;
+    for (std::size_t block = 0; block < asked_.size(); ++block)
+      if (range(block).first < range(block).last) stood += asked_[block].seconds_until(came_[block]);
+    flow.stood(from_seconds(stood));
   }
 
   /// Of a block, or behind the last of them the statistics.
@@ -212,7 +227,8 @@ class DeviceLearner final : public Learner {
   SampleShape shape_;
   std::uint64_t evaluated_;  // samples
   Inlet inlet_;
-  std::vector<Mark> made_, out_;  // by block
+  std::vector<TimedMark> asked_, came_;  // by block, behind the last the statistics
+  std::vector<Mark> made_, out_;         // likewise
   Mark scored_;
   at::Tensor leaves_, score_;  // pinned
   bool direct_ = false;        // this step's gradient needs no leaves_

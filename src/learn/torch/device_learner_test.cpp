@@ -3,9 +3,12 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cmath>
 #include <functional>
+#include <optional>
 #include <span>
+#include <thread>
 
 #include "learn/torch/learners.h"
 #include "learn/torch/test_models.h"
@@ -106,6 +109,34 @@ TEST_P(DeviceTwin, AsksForEveryValueOnceInForwardOrderAndTellsOfEveryGradientOnc
   std::erase_if(listener.done, statistics);
   EXPECT_TRUE(std::is_sorted(listener.needed.begin(), listener.needed.end()));
   EXPECT_TRUE(std::is_sorted(listener.done.rbegin(), listener.done.rend()));
+}
+
+/// Everything is there but one range, which takes a while.
+struct Late final : Flow {
+  bool need(std::uint64_t, std::uint64_t) override {
+    if (++asked != 2) return true;
+    for (const auto since = std::chrono::steady_clock::now(); std::chrono::steady_clock::now() - since < late;) std::this_thread::yield();
+    return true;
+  }
+  void made(std::uint64_t, std::uint64_t) override {}
+  void stood(Duration time) override { told = time; }
+  static constexpr std::chrono::milliseconds late{30};
+  int asked = 0;
+  std::optional<Duration> told;
+};
+
+TEST_P(DeviceTwin, KnowsHowLongItStoodStillForValues) {
+  const Values values = initial(*cpu);
+  Values out(values.size());
+  device->gradient(values, samples_from(0, 4), out);  // what comes first takes its own time
+  Late flow;
+  device->gradient(values, samples_from(0, 4), out, flow);
+  if (!std::get<1>(GetParam()).gpu) {
+    EXPECT_FALSE(flow.told) << "a CPU has no work left while it waits";
+    return;
+  }
+  ASSERT_TRUE(flow.told);
+  EXPECT_GT(*flow.told, Late::late / 2);
 }
 
 TEST_P(DeviceTwin, GivenUpItIsAsGoodAsNewForTheNextStep) {

@@ -7,6 +7,7 @@
 #include <c10/core/StreamGuard.h>
 #include <c10/core/impl/VirtualGuardImpl.h>
 
+#include <algorithm>
 #include <array>
 #include <optional>
 #include <thread>
@@ -46,9 +47,10 @@ class Lanes {
 /// A point in the course of a lane. May be set again and again.
 class Mark {
  public:
+  explicit Mark(c10::EventFlag flag = c10::EventFlag::PYTORCH_DEFAULT) : flag_(flag) {}
   void set(const Lanes& lanes, Lane lane) {
     if (lanes.none()) return;
-    if (!event_) event_.emplace(lanes.stream(lane).device_type());
+    if (!event_) event_.emplace(lanes.stream(lane).device_type(), flag_);
     event_->record(lanes.stream(lane));
   }
   /// The lane goes no further until the mark has been reached.
@@ -64,6 +66,9 @@ class Mark {
     if (event_) wait_for(*event_);
   }
 
+ protected:
+  [[nodiscard]] const std::optional<c10::Event>& event() const { return event_; }
+
  private:
   /// Older versions of torch can only be asked.
   template <class Event>
@@ -73,7 +78,27 @@ class Mark {
     else
       while (!event.query()) std::this_thread::yield();
   }
+  c10::EventFlag flag_;
   std::optional<c10::Event> event_;
+};
+
+/// One whose moment the device takes down.
+class TimedMark : public Mark {
+ public:
+  TimedMark() : Mark(c10::EventFlag::BACKEND_DEFAULT) {}
+  /// How much later `later` was reached; 0: sooner. Both were set and have been reached.
+  [[nodiscard]] double seconds_until(const TimedMark& later) const {
+    constexpr double milliseconds = 1000;  // in a second
+    return std::max(0.0, elapsed(*event(), *later.event()) / milliseconds);
+  }
+
+ private:
+  /// Older versions of torch do not tell.
+  template <class Event>
+  static double elapsed(const Event& from, const Event& to) {
+    if constexpr (requires { from.elapsedTime(to); }) return from.elapsedTime(to);
+    return 0;
+  }
 };
 
 }  // namespace motley::learn
