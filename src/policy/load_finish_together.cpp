@@ -9,7 +9,7 @@ namespace {
 
 constexpr double dead_band = 0.05;
 constexpr double worth_it = 1.02;          // times sooner, for new sizes
-constexpr double down_payment = 0.25;      // of their price: what staying has cost when they are bought; training is long
+constexpr double down_payment = 0.5;       // of their price: what staying has cost when they are bought; training is long
 constexpr double newest = 0.1;             // of what was later than foretold
 constexpr double most_later = 0.3;         // of a step
 constexpr double most_fixed = 0.5;         // of a step that is done at once is taken for overhead: times of few sizes tell it badly
