@@ -25,7 +25,7 @@ struct Link {
 
 enum class DeviceKind { cpu, cuda, emulated };
 
-inline constexpr std::uint32_t gpu_grain = 8;  // samples: at each new size of a batch a GPU's library takes its time to choose algorithms
+inline constexpr std::uint32_t gpu_grain = 4;  // samples: at each new size of a batch a GPU's library takes its time to choose algorithms
 
 struct Node {
   std::string name;  // unique in the cluster

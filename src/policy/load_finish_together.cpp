@@ -8,7 +8,8 @@ namespace motley::policy {
 namespace {
 
 constexpr double dead_band = 0.05;
-constexpr double worth_it = 1.02;          // times sooner, for new sizes
+constexpr double worth_it = 1.01;          // times sooner, for new sizes, where steps are steady
+constexpr double worth_it_uneven = 1.02;   // where they are not
 constexpr double down_payment = 0.5;       // of their price: what staying has cost when they are bought; training is long
 constexpr double newest = 0.1;             // of what was later than foretold
 constexpr double most_later = 0.3;         // of a step
@@ -161,15 +162,17 @@ bool LoadFinishTogether::worth_its_price(const std::vector<std::uint32_t>& plan,
   double now = 0;
   double then = 0;
   double price = 0;  // all pay at the same time
+  double jitter = 0;
   for (std::size_t i = 0; i < plan.size(); ++i) {
     const WorkerId worker = crew_.workers()[i];
     const std::uint32_t before = this->plan()[i];
+    jitter = std::max(jitter, monitor.speed(worker).jitter());
     if (plan[i] != before) price = std::max(price, monitor.first_of_size_s(worker, plan[i]));
     if (plan[i] == before && (before == 1 || before == crew_.limit(worker))) continue;  // it has no choice
     now = std::max(now, times[i].at(before));
     then = std::max(then, times[i].at(plan[i]));
   }
-  if (now <= worth_it * then) {
+  if (now <= (jitter <= steady ? worth_it : worth_it_uneven) * then) {
     regret_s_ = 0;
     return false;
   }

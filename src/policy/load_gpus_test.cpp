@@ -126,6 +126,14 @@ TEST_F(Dear, ASmallDifferenceNever) {
   EXPECT_EQ(changes_after(), 0);
 }
 
+TEST_F(Dear, AnotherOnlyWhereStepsAreSteady) {
+  slow_down(0.0515);  // 1.5 % sooner
+  for (int i = 0; i < 100; ++i) observe(monitor, 0, 512, i % 2 == 0 ? 0.048 : 0.052);
+  EXPECT_EQ(changes_after(), 0);
+  for (int i = 0; i < 100; ++i) observe(monitor, 0, 512, 0.05);
+  EXPECT_GT(changes_after(), 0);
+}
+
 TEST_F(Dear, ASizeThatItHasDoneIsNotNewHoweverItWasMet) {
   observe(monitor, 0, 640, 0.0625);
   EXPECT_EQ(monitor.first_of_size_s({0}, 640), 0);

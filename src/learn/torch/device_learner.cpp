@@ -54,8 +54,8 @@ class DeviceLearner final : public Learner {
   StepResult gradient(std::span<const float> values, std::span<const std::uint32_t> samples, std::span<float> out, Flow& flow) override {
     check(!samples.empty(), "a gradient is taken over a sample or more");
     check(values.size() == shape().values() && out.size() == values.size(), "values and out hold the whole model");
+    const Ready ready{*this};
     const Tidy tidy(model_);
-    const Rewound rewound{model_};
     last_taken_.reset();
     const auto guard = model_.lanes().on(Lane::compute);
     const auto batch = samples_.gather(Part::training, samples);
@@ -69,8 +69,8 @@ class DeviceLearner final : public Learner {
     score_.copy_(at::cat({model_.sums(), model_.squared_norm(model_.gradient()).unsqueeze(0), coder_.kept()}), /*non_blocking=*/true);
     scored_.set(model_.lanes(), Lane::compute);
     hand_out(out, flow);
-    scored_.wait();
     tell_stood(flow);
+    scored_.wait();
     StepResult result = per_sample(score_.data_ptr<double>(), samples.size(), shape_);
     result.squared_norm = score_.data_ptr<double>()[2];
     result.coded = coding_ != nullptr;
@@ -125,19 +125,23 @@ class DeviceLearner final : public Learner {
     DeviceModel& model;
   };
 
-  /// Values stay here from step to step, so what a step does to its statistics must not.
-  struct Rewound {
-    explicit Rewound(DeviceModel& of) : model(of) {}
-    Rewound(const Rewound&) = delete;
-    Rewound& operator=(const Rewound&) = delete;
-    ~Rewound() {
+  /// After a step, while the host turns to the next one: the gradient is wiped, and since values stay here from step to step, what this
+  /// one did to its statistics is undone.
+  struct Ready {
+    explicit Ready(DeviceLearner& of) : learner(of) {}
+    Ready(const Ready&) = delete;
+    Ready& operator=(const Ready&) = delete;
+    ~Ready() {
       try {
-        const auto guard = model.lanes().on(Lane::compute);
-        model.rewind();
+        const Lanes& lanes = learner.model_.lanes();
+        const auto guard = lanes.on(Lane::compute);
+        learner.model_.rewind();
+        learner.rewound_.set(lanes, Lane::compute);
+        learner.model_.wipe();
       } catch (const std::exception&) {  // likewise
       }
     }
-    DeviceModel& model;
+    DeviceLearner& learner;
   };
 
   /// As it came; see Flow::take().
@@ -163,16 +167,20 @@ class DeviceLearner final : public Learner {
       came_[block].set(model_.lanes(), Lane::in);
       return true;
     };
+    rewound_.hold_if_set(model_.lanes(), Lane::in);
     if (!take(model_.blocks())) return {};
     return model_.forward(inputs, mode, take);
   }
 
   /// After the step: from when the compute lane was there until the values were.
-  void tell_stood(Flow& flow) const {
+  void tell_stood(Flow& flow) {
     if (model_.lanes().none()) return;
     double stood = 0;
-    for (std::size_t block = 0; block < asked_.size(); ++block)
-      if (range(block).first < range(block).last) stood += asked_[block].seconds_until(came_[block]);
+    for (std::size_t block = 0; block < asked_.size(); ++block) {
+      if (range(block).first == range(block).last) continue;
+      came_[block].wait();
+      stood += asked_[block].seconds_until(came_[block]);
+    }
     flow.stood(from_seconds(stood));
   }
 
@@ -229,7 +237,7 @@ class DeviceLearner final : public Learner {
   Inlet inlet_;
   std::vector<TimedMark> asked_, came_;  // by block, behind the last the statistics
   std::vector<Mark> made_, out_;         // likewise
-  Mark scored_;
+  Mark scored_, rewound_;
   at::Tensor leaves_, score_;  // pinned
   bool direct_ = false;        // this step's gradient needs no leaves_
   DeviceCodec codec_;

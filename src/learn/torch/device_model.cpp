@@ -67,8 +67,8 @@ at::Tensor DeviceModel::forward(const at::Tensor& inputs, Mode mode, const std::
   if (mode == Mode::training) {
     before_.reset();  // should there be no memory for it
     before_ = part(values_, shape().parameters, shape().values()).clone();
-    gradient_.zero_();
-    if (half_.defined()) half_gradient_.zero_();
+    if (!wiped_) wipe();
+    wiped_ = false;
   }
   at::Tensor x = inputs;
   for (std::size_t b = 0; b < cuts_.size(); ++b) {
@@ -136,6 +136,12 @@ void DeviceModel::backward(at::Tensor gradient, const std::function<void(std::si
 
 void DeviceModel::rewind() {
   if (before_.defined()) part(values_, shape().parameters, shape().values()).copy_(before_);
+}
+
+void DeviceModel::wipe() {
+  gradient_.zero_();
+  if (half_.defined()) half_gradient_.zero_();
+  wiped_ = true;
 }
 
 void DeviceModel::forget() {

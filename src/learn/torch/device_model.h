@@ -50,14 +50,17 @@ class DeviceModel {
   void backward(at::Tensor gradient, const std::function<void(std::size_t)>& after);
   /// Two doubles on the device.
   [[nodiscard]] const at::Tensor& sums() const { return sums_; }
-  /// One more: of the parameters in a flat tensor.
+  /// One more: of the parameters in a flat tensor. Summed in floats, in one pass: in doubles torch would first make a copy twice as large,
+  /// which takes a small part of a GPU as long as some layers.
   [[nodiscard]] at::Tensor squared_norm(const at::Tensor& flat) const {
-    return at::linalg_vector_norm(part(flat, 0, shape().parameters), 2, c10::nullopt, /*keepdim=*/false, at::kDouble).square();
+    return at::linalg_vector_norm(part(flat, 0, shape().parameters), 2).to(at::kDouble).square();
   }
   /// However a step has ended: no graph is left.
   void forget();
   /// The statistics are those that the last training forward began with.
   void rewind();
+  /// What the next training forward would otherwise do first: the gradient is zero. The last one must have been read.
+  void wipe();
 
  private:
   struct Bound {
@@ -90,6 +93,7 @@ class DeviceModel {
   at::Tensor half_, half_gradient_;  // the same in bf16; undefined: not used
   at::Tensor before_;                // the statistics before this step
   at::Tensor sums_;
+  bool wiped_ = false;
 };
 
 }  // namespace motley::learn
