@@ -117,7 +117,8 @@ Result<Training> make_training(const Job& job, const Material& material, const p
                       job.file.string(), job.cluster.servers, layout.slices.size()));
   const bool normalizes = std::any_of(layout.slices.begin(), layout.slices.end(),
                                       [](const store::Slice& slice) { return slice.kind == store::SliceKind::statistic; });
-  auto strategy = policy::make_strategy(spec, {job.global_batch, job.optimizer.momentum, traffic_of(job, layout), normalizes});
+  auto strategy =
+      policy::make_strategy(spec, {job.global_batch, job.optimizer.momentum, traffic_of(job, layout), normalizes, job.schedule.warmup > 1});
   if (!strategy) return strategy.error();
   auto limits = limits_of_memory(job, layout.values * sizeof(float),
                                  learning ? learning->activation_bytes_per_sample() : job.timing_activation_bytes);

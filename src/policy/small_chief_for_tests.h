@@ -43,10 +43,10 @@ class SmallChief {
   }
 
   /// `most_samples`: what one step of each of them may have; 0: no limit.
-  void join(std::uint32_t count, std::uint32_t most_samples = 0) {
+  void join(std::uint32_t count, std::uint32_t most_samples = 0, bool near = false) {
     std::vector<Newcomer> newcomers;
     for (std::uint32_t i = 0; i < count; ++i) {
-      newcomers.push_back({{next_++}, most_samples});
+      newcomers.push_back({{next_++}, most_samples, 1, near});
       present_.insert(newcomers.back().worker);
       limits_[newcomers.back().worker] = most_samples;
     }

@@ -59,7 +59,8 @@ bool boxed(const Wish& wish) { return wish.knobs().box.value_or(!wish.setting.wh
 std::unique_ptr<Travel> travel(const Wish& wish, const BitsWish& preset, std::optional<std::uint32_t> delay) {
   const BitsWish bits = wish.knobs().bits.value_or(preset);
   if (!bits.dynamic && delay == 0U) return std::make_unique<TravelFixed>(bits.fixed);
-  return std::make_unique<TravelPredicted>(TravelPredicted::Fixed{bits.dynamic ? std::nullopt : std::optional(bits.fixed), delay});
+  return std::make_unique<TravelPredicted>(
+      TravelPredicted::Fixed{bits.dynamic ? std::nullopt : std::optional(bits.fixed), delay, wish.setting.warms_up});
 }
 
 std::unique_ptr<Rule> clipped(const Wish& wish, std::unique_ptr<Rule> rule, double preset) {

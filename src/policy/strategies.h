@@ -18,6 +18,7 @@ struct Setting {
   double momentum = 0.9;
   Traffic traffic{};
   bool whole_steps = false;  // the model normalizes over its batch: a step in pieces would be another step
+  bool warms_up = false;     // the learning rate rises at first
 };
 
 /// One strategy's name and what it promises, for help texts and reports.

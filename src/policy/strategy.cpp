@@ -86,7 +86,7 @@ void Strategy::updated(Version version, const Standing& now) {
                         m_.load->step_s() / m_.interval->steps(), longest_travel_s()});
   m_.load->interval(m_.interval->steps());
   m_.load->updated(monitor_, [this](WorkerId worker) { return exposed_s(worker); });
-  m_.travel->updated(monitor_, {now.progress, m_.load->step_s(), updates_, now.rate});
+  m_.travel->updated(monitor_, {now.progress, m_.load->step_s(), updates_, now.rate, near_.size() == roster_.workers().size()});
   m_.gate->overlap(delay());
 }
 

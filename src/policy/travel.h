@@ -16,6 +16,7 @@ struct Situation {
   double step_s = 0;          // that the plan's step computes for; 0: there is no such plan yet
   std::uint64_t updates = 0;  // so far
   double rate = 0;            // of learning, of the last one
+  bool near = false;          // what everyone pushes and pulls is read where it lies
 };
 
 class Travel {

@@ -63,6 +63,7 @@ Bits TravelPredicted::bits(WorkerId worker) const { return levels_[states_[worke
 
 bool TravelPredicted::may_overlap(const Situation& situation) const {
   if (fixed_.delay) return *fixed_.delay == 1;
+  if (fixed_.warms_up && situation.near) return false;
   if (situation.updates < least_updates_apart || situation.progress < first_part) return false;
   if (shy_of_ > 0 && situation.rate < rate_ && situation.rate > shy * shy_of_) return false;
   return situation.progress < last_part && situation.updates >= calm_from_;

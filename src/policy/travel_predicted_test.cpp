@@ -39,7 +39,7 @@ struct Travelling {
   }
   void update() {
     travel.contributed(contribution(0));
-    travel.updated(monitor, {progress, step_s, ++updates, rate});
+    travel.updated(monitor, {progress, step_s, ++updates, rate, near});
   }
   void pass(int count) {
     for (int i = 0; i < count; ++i) update();
@@ -53,6 +53,7 @@ struct Travelling {
   double loss = 1;
   double norm = 1;
   double rate = 0.1;
+  bool near = false;
   std::uint64_t updates = 0;
 };
 
@@ -81,6 +82,14 @@ TEST(TravelPredicted, HeavyLinksTravelUnderComputingInAsManyBitsAsFit) {
   world.pass(20);
   EXPECT_EQ(world.travel.delay(), 1U);
   EXPECT_EQ(world.bits(0), fewest);
+}
+
+TEST(TravelPredicted, WhoeverWantsItOverlapsEvenWhereEverythingIsNear) {
+  Travelling world({std::nullopt, 1, /*warms_up=*/true});
+  world.near = true;
+  world.join({cheap});
+  world.pass(30);
+  EXPECT_EQ(world.travel.delay(), 1U);
 }
 
 TEST(TravelPredicted, WithoutOverlapAGoodLinkTakesTheBitsThatNobodyWaitsFor) {
