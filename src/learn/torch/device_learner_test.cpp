@@ -9,6 +9,7 @@
 #include <optional>
 #include <span>
 #include <thread>
+#include <utility>
 
 #include "learn/torch/learners.h"
 #include "learn/torch/test_models.h"
@@ -111,17 +112,17 @@ TEST_P(DeviceTwin, AsksForEveryValueOnceInForwardOrderAndTellsOfEveryGradientOnc
   EXPECT_TRUE(std::is_sorted(listener.done.rbegin(), listener.done.rend()));
 }
 
-/// Everything is there but one range, which takes a while.
+/// Everything is there but the first range, which takes a while.
 struct Late final : Flow {
   bool need(std::uint64_t, std::uint64_t) override {
-    if (++asked != 2) return true;
+    if (std::exchange(asked, true)) return true;
     for (const auto since = std::chrono::steady_clock::now(); std::chrono::steady_clock::now() - since < late;) std::this_thread::yield();
     return true;
   }
   void made(std::uint64_t, std::uint64_t) override {}
   void stood(Duration time) override { told = time; }
   static constexpr std::chrono::milliseconds late{30};
-  int asked = 0;
+  bool asked = false;
   std::optional<Duration> told;
 };
 
