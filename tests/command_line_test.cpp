@@ -243,6 +243,7 @@ TEST_F(CommandLine, BenchMixedHoldsWhatUnlikeDevicesDoTogetherAgainstTheirSum) {
   const Ran again = motley("bench mixed --emulated --out kept");
   EXPECT_EQ(again.code, 2);
   EXPECT_NE(again.err.find("found something there"), std::string::npos) << again.err;
+  EXPECT_EQ(motley("bench mixed --emulated --strategies hps,hps --out twice").code, 2);
 }
 
 TEST_F(CommandLine, DoctorAnswersInJson) {

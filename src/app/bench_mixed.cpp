@@ -17,6 +17,7 @@
 #include <fstream>
 #include <iterator>
 #include <numeric>
+#include <set>
 
 #include "app/commands.h"
 #include "app/gpu_shares.h"
@@ -194,6 +195,19 @@ double steady_speed(const fs::path& trace) {
   return to > from ? (after - before) / (to - from) : 0;
 }
 
+/// Before anything is measured.
+Outcome can_keep(const MixedOptions& options) {
+  const std::set<std::string> names(options.strategies.begin(), options.strategies.end());
+  if (names.size() < options.strategies.size())
+    return bad_input("bench mixed: --out: found a strategy twice in --strategies, expected each once: its run is kept by its name");
+  std::error_code failed;
+  if (fs::exists(options.keep, failed) && !fs::is_empty(options.keep, failed))
+    return bad_input(fmt::format("bench mixed: --out {}: found something there, expected an empty or missing folder", options.keep));
+  fs::create_directories(options.keep, failed);
+  if (failed) return bad_input(fmt::format("bench mixed: --out {}: {}, expected a writable place", options.keep, failed.message()));
+  return Done{};
+}
+
 Result<json::object> measure_together(const std::string& text, const std::string& strategy, const MixedOptions& options,
                                       const fs::path& folder) {
   const auto file = write_job(folder, "job.toml", text);
@@ -229,8 +243,8 @@ Result<json::object> bench_mixed(const MixedOptions& asked) {
   if (learn::gpus() == 0) options.emulated = true;
   if (options.emulated && !options.cpus.empty())
     return bad_input("bench mixed: --cpus: found CPU workers beside emulated devices, expected a GPU for them to stand beside");
-  if (std::error_code missing; !options.keep.empty() && !fs::is_empty(options.keep, missing) && !missing)
-    return bad_input(fmt::format("bench mixed: --out {}: found something there, expected an empty or missing folder", options.keep));
+  if (!options.keep.empty())
+    if (const Outcome kept = can_keep(options); !kept) return kept.error();
   const auto folder = TemporaryFolder::make("motley-bench", "the runs of bench mixed");
   if (!folder) return folder.error();
   std::unique_ptr<GpuShares> gpu;

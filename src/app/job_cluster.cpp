@@ -99,7 +99,8 @@ Node read_device_and_link(Reader& section, const Spec& spec, const Link& default
   read_seconds(section, "new_size_s", node.new_size, at_least(0), "simulated and emulated: seconds more for the first step of each size");
   if (node.grain > 1 && node.device == DeviceKind::cpu)
     section.complain("grain", "1, or none, beside a CPU: it does a step in pieces", "leave it out");
-  if (node.new_size > Duration{0} && node.grain == 1) section.complain("new_size_s", "a grain of more than 1 beside it", "add grain = 8");
+  if (node.new_size > Duration{0} && node.grain == 1)
+    section.complain("new_size_s", "a grain of more than 1 beside it", fmt::format("add grain = {}", cluster::gpu_grain));
   if (section.has("slowdowns"))
     read_slowdowns(section.section("slowdowns"), node);
   else

@@ -40,8 +40,8 @@ class Flow {
   /// For who keeps the values that it was given, on a device: after need(), what has come of [first, last) since the last computation, as
   /// it came and in the order in which it counts. It may reach beyond them. False: the values lie where they always do.
   virtual bool take(std::uint64_t, std::uint64_t, const std::function<void(const Arriving&)>&) { return false; }
-  /// The device stood still for values for so long, of late. For who knows: a device that has work left while need() waits stands still
-  /// for less than that takes, and one that must copy what has come for more.
+  /// The device stood still for values for so long, in one gradient of it; several add up. For who knows: a device that has work left
+  /// while need() waits stands still for less than that takes, and one that must copy what has come for more.
   virtual void stood(Duration) {}
   /// Values [first, last) of the flat gradient are final.
   virtual void made(std::uint64_t first, std::uint64_t last) = 0;

@@ -9,8 +9,9 @@
 //   for. A worker whose residual is more than half of what it pushes (error feedback falls behind) goes one level up for 100 updates.
 // Overlap 1, unless the user has decided, is only used in the middle: after the first hundredth of training (at least 20 updates), before
 //   the last 3 %, and not for 100 updates after unrest (policy/unrest.h). Overlap under which the loss has soared does the same again at
-//   such a rate: a rate that falls must be a quarter of that one first, and at one that stays each rest is twice the last. Nor where
-//   everyone is near and the rate is one that had to be risen to: there overlap saves a few percent and costs what it costs everywhere.
+//   such a rate: a rate that falls must be a quarter of that one first, and at one that stays each rest is twice the last.
+// Nor is it used, whatever it would save, where everyone is near and the rate is one that had to be risen to: values that are read where
+//   they lie are mostly hidden under computing already, and a model at the edge of what its rate allows does not bear late gradients.
 // Guarantee: staleness at most 1. Cost: O(P) every 10 updates.
 #pragma once
 #include <optional>

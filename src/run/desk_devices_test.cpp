@@ -1,6 +1,7 @@
 // Devices on a desk: emulated ones, those that go by a grain, and what each says of its time.
 #include <gtest/gtest.h>
 
+#include <future>
 #include <set>
 #include <thread>
 
@@ -49,9 +50,15 @@ TEST_F(DeskTest, AnEmulatedDeviceWithACadenceStandsStillForWhatComesLate) {
 TEST_F(DeskTest, ADeviceThatHadWorkLeftWhileValuesCameHasComputedAllTheTime) {
   constexpr double late_s = 0.03;
   for (const std::optional<Duration> told : {std::optional<Duration>(), std::optional(Duration{0})}) {
-    make({.stood = told});
+    std::promise<void> first_block;
+    make({.needed =
+              [&](std::uint64_t block, bool) {
+                if (block == 0) first_block.set_value();
+              },
+          .stood = told});
     const auto computation = begin(0);
     for (const std::uint32_t s : {0U, 1U, 3U}) lay(*computation, s);
+    first_block.get_future().wait();
     const Instant since = clock.now();
     while (seconds(clock.now() - since) < late_s) std::this_thread::yield();
     lay(*computation, 2);

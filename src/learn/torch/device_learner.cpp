@@ -174,7 +174,7 @@ class DeviceLearner final : public Learner {
 
   /// After the step: from when the compute lane was there until the values were.
   void tell_stood(Flow& flow) {
-    if (model_.lanes().none()) return;
+    if (!TimedMark::tells || model_.lanes().none()) return;
     double stood = 0;
     for (std::size_t block = 0; block < asked_.size(); ++block) {
       if (range(block).first == range(block).last) continue;

@@ -136,6 +136,7 @@ TEST_P(DeviceTwin, KnowsHowLongItStoodStillForValues) {
     EXPECT_FALSE(flow.told) << "a CPU has no work left while it waits";
     return;
   }
+  if (describe_backend().find("libtorch 1.") != std::string::npos) GTEST_SKIP() << "this torch does not tell when events were reached";
   ASSERT_TRUE(flow.told);
   EXPECT_GT(*flow.told, Late::late / 2);
 }

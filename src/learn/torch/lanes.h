@@ -82,21 +82,27 @@ class Mark {
   std::optional<c10::Event> event_;
 };
 
+/// Older versions of torch do not tell when an event was reached.
+template <class Event>
+constexpr bool tells_time = requires(const Event& event) {
+  event.elapsedTime(event);
+};
+
 /// One whose moment the device takes down.
 class TimedMark : public Mark {
  public:
+  static constexpr bool tells = tells_time<c10::Event>;
   TimedMark() : Mark(c10::EventFlag::BACKEND_DEFAULT) {}
-  /// How much later `later` was reached; 0: sooner. Both were set and have been reached.
+  /// How much later `later` was reached; 0: sooner. Both were set and have been reached, and it must tell.
   [[nodiscard]] double seconds_until(const TimedMark& later) const {
     constexpr double milliseconds = 1000;  // in a second
     return std::max(0.0, elapsed(*event(), *later.event()) / milliseconds);
   }
 
  private:
-  /// Older versions of torch do not tell.
   template <class Event>
   static double elapsed(const Event& from, const Event& to) {
-    if constexpr (requires { from.elapsedTime(to); }) return from.elapsedTime(to);
+    if constexpr (tells_time<Event>) return from.elapsedTime(to);
     return 0;
   }
 };
