@@ -195,8 +195,8 @@ double steady_speed(const fs::path& trace) {
   return to > from ? (after - before) / (to - from) : 0;
 }
 
-/// Before anything is measured.
-Outcome can_keep(const MixedOptions& options) {
+/// Refuses, or makes the folder, before anything is measured.
+Outcome prepare_to_keep(const MixedOptions& options) {
   const std::set<std::string> names(options.strategies.begin(), options.strategies.end());
   if (names.size() < options.strategies.size())
     return bad_input("bench mixed: --out: found a strategy twice in --strategies, expected each once: its run is kept by its name");
@@ -244,7 +244,7 @@ Result<json::object> bench_mixed(const MixedOptions& asked) {
   if (options.emulated && !options.cpus.empty())
     return bad_input("bench mixed: --cpus: found CPU workers beside emulated devices, expected a GPU for them to stand beside");
   if (!options.keep.empty())
-    if (const Outcome kept = can_keep(options); !kept) return kept.error();
+    if (const Outcome kept = prepare_to_keep(options); !kept) return kept.error();
   const auto folder = TemporaryFolder::make("motley-bench", "the runs of bench mixed");
   if (!folder) return folder.error();
   std::unique_ptr<GpuShares> gpu;
