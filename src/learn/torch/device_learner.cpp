@@ -37,6 +37,7 @@ class DeviceLearner final : public Learner {
         made_(model_.blocks() + 1),
         out_(model_.blocks() + 1),
         leaves_(pinned(model_.shape().values(), at::kFloat, device)),
+        norms_(at::zeros({static_cast<std::int64_t>(model_.blocks())}, model_.values().options())),
         score_(pinned(5, at::kDouble, device)),
         codec_(device),
         coder_(model_.lanes(), model_.shape().values(), device) {}
@@ -54,10 +55,10 @@ class DeviceLearner final : public Learner {
   StepResult gradient(std::span<const float> values, std::span<const std::uint32_t> samples, std::span<float> out, Flow& flow) override {
     check(!samples.empty(), "a gradient is taken over a sample or more");
     check(values.size() == shape().values() && out.size() == values.size(), "values and out hold the whole model");
-    const Ready ready{*this};
-    const Tidy tidy(model_);
+    Tidy tidy(model_);
     last_taken_.reset();
     const auto guard = model_.lanes().on(Lane::compute);
+    if (!std::exchange(ready_, false)) make_ready();  // the step before came to no end
     const auto batch = samples_.gather(Part::training, samples);
     const at::Tensor logits = forward(values, batch.inputs, Mode::training, flow);
     if (!logits.defined()) return {};  // given up
@@ -66,11 +67,13 @@ class DeviceLearner final : public Learner {
     coding_ = flow.coding();
     if (coding_ != nullptr) coder_.begin(*coding_);
     model_.backward(model_.score(logits, batch.targets, /*wants_gradient=*/true), [&](std::size_t block) { send(block, leaves); });
-    score_.copy_(at::cat({model_.sums(), model_.squared_norm(model_.gradient()).unsqueeze(0), coder_.kept()}), /*non_blocking=*/true);
-    scored_.set(model_.lanes(), Lane::compute);
-    hand_out(out, flow);
+    send_score();
+    make_ready();
+    // All that there is to do after the last gradient was asked for before the first has come.
     tell_stood(flow);
+    hand_out(out, flow);
     scored_.wait();
+    tidy.settled = true;
     StepResult result = per_sample(score_.data_ptr<double>(), samples.size(), shape_);
     result.squared_norm = score_.data_ptr<double>()[2];
     result.coded = coding_ != nullptr;
@@ -80,7 +83,7 @@ class DeviceLearner final : public Learner {
 
   StepResult evaluate(std::span<const float> values) override {
     check(values.size() == shape().values(), "values holds the whole model");
-    const Tidy tidy(model_);
+    Tidy tidy(model_);
     const auto guard = model_.lanes().on(Lane::compute);
     Still still;
     std::vector<std::uint32_t> chunk(shape_.text ? 64 : evaluation_chunk);
@@ -99,6 +102,7 @@ class DeviceLearner final : public Learner {
     }
     score_.slice(0, 0, 2).copy_(total, /*non_blocking=*/true);
     model_.lanes().settle();
+    tidy.settled = true;
     result.loss_sum = score_.data_ptr<double>()[0];
     result.correct = static_cast<std::uint64_t>(score_.data_ptr<double>()[1]);
     return result;
@@ -117,32 +121,26 @@ class DeviceLearner final : public Learner {
     Tidy& operator=(const Tidy&) = delete;
     ~Tidy() {
       model.forget();
+      if (settled) return;
       try {
         model.lanes().settle();
       } catch (const std::exception&) {  // a device that has failed says so again to whoever asks it next
       }
     }
     DeviceModel& model;
+    bool settled = false;  // by whoever came to an end
   };
 
-  /// After a step, while the host turns to the next one: the gradient is wiped, and since values stay here from step to step, what this
-  /// one did to its statistics is undone.
-  struct Ready {
-    explicit Ready(DeviceLearner& of) : learner(of) {}
-    Ready(const Ready&) = delete;
-    Ready& operator=(const Ready&) = delete;
-    ~Ready() {
-      try {
-        const Lanes& lanes = learner.model_.lanes();
-        const auto guard = lanes.on(Lane::compute);
-        learner.model_.rewind();
-        learner.rewound_.set(lanes, Lane::compute);
-        learner.model_.wipe();
-      } catch (const std::exception&) {  // likewise
-      }
-    }
-    DeviceLearner& learner;
-  };
+  /// Between two steps, while the host turns: since values stay here from step to step, what this one did to its statistics is undone, and
+  /// the gradient is wiped when it has left.
+  void make_ready() {
+    const Lanes& lanes = model_.lanes();
+    model_.rewind();
+    rewound_.set(lanes, Lane::compute);
+    scored_.hold_if_set(lanes, Lane::compute);
+    model_.wipe();
+    ready_ = true;
+  }
 
   /// As it came; see Flow::take().
   void take_in(const Arriving& came) {
@@ -172,12 +170,13 @@ class DeviceLearner final : public Learner {
     return model_.forward(inputs, mode, take);
   }
 
-  /// After the step: from when the compute lane was there until the values were.
+  /// When forward is done: from when the compute lane was there until the values were.
   void tell_stood(Flow& flow) {
     if (!TimedMark::tells || model_.lanes().none()) return;
     double stood = 0;
     for (std::size_t block = 0; block < asked_.size(); ++block) {
       if (range(block).first == range(block).last) continue;
+      asked_[block].wait();
       came_[block].wait();
       stood += asked_[block].seconds_until(came_[block]);
     }
@@ -189,20 +188,32 @@ class DeviceLearner final : public Learner {
     return block < model_.blocks() ? model_.range(block) : DeviceModel::Range{shape().parameters, shape().values()};
   }
 
-  /// What the compute lane has made goes to pinned memory: ours, or that of the gradient itself.
+  /// What the compute lane has made goes to pinned memory: ours, or that of the gradient itself. Its length is taken on the same lane, while
+  /// the other one computes.
   void send(std::size_t block, const at::Tensor& leaves) {
     const auto [first, last] = range(block);
     if (first == last) return;
+    const Lanes& lanes = model_.lanes();
     if (coding_ != nullptr) {  // behind a block everything is made, and a slice may lie in several
       coder_.code(first, block < model_.blocks() ? shape().parameters : last, model_.gradient(), leaves.view(at::kByte));
-      out_[block].set(model_.lanes(), Lane::out);
-      return;
+    } else {
+      made_[block].set(lanes, Lane::compute);
+      made_[block].hold(lanes, Lane::out);
     }
-    made_[block].set(model_.lanes(), Lane::compute);
-    made_[block].hold(model_.lanes(), Lane::out);
+    const auto guard = lanes.on(Lane::out);
+    if (coding_ == nullptr) part(leaves, first, last).copy_(part(model_.gradient(), first, last), /*non_blocking=*/true);
+    out_[block].set(lanes, Lane::out);
+    if (block == model_.blocks()) return;
+    at::Tensor norm = norms_.select(0, static_cast<std::int64_t>(block));
+    at::linalg_vector_norm_out(norm, part(model_.gradient(), first, last), 2);
+  }
+
+  /// After every send().
+  void send_score() {
     const auto guard = model_.lanes().on(Lane::out);
-    part(leaves, first, last).copy_(part(model_.gradient(), first, last), /*non_blocking=*/true);
-    out_[block].set(model_.lanes(), Lane::out);
+    const at::Tensor squared_norm = norms_.to(at::kDouble).square().sum().unsqueeze(0);
+    score_.copy_(at::cat({model_.sums(), squared_norm, coder_.kept()}), /*non_blocking=*/true);
+    scored_.set(model_.lanes(), Lane::out);
   }
 
   /// From the pinned memory, with all of the slices that begin there when they are coded.
@@ -238,8 +249,11 @@ class DeviceLearner final : public Learner {
   std::vector<TimedMark> asked_, came_;  // by block, behind the last the statistics
   std::vector<Mark> made_, out_;         // likewise
   Mark scored_, rewound_;
-  at::Tensor leaves_, score_;  // pinned
-  bool direct_ = false;        // this step's gradient needs no leaves_
+  at::Tensor leaves_;      // pinned
+  at::Tensor norms_;       // of the gradient, by block
+  at::Tensor score_;       // pinned
+  bool ready_ = true;      // for a step
+  bool direct_ = false;    // this step's gradient needs no leaves_
   DeviceCodec codec_;
   DeviceCoder coder_;
   const Coding* coding_ = nullptr;           // of this step
