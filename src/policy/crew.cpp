@@ -52,7 +52,7 @@ std::vector<std::uint32_t> Crew::whole_grains(std::uint32_t total, std::span<con
   };
   std::int64_t left = total;
   for (const std::size_t i : even) {
-    const std::uint32_t grains = std::max(1U, (shares[i] + grain_of(i) / 2) / grain_of(i));
+    const std::uint32_t grains = std::max(1U, shares[i] / grain_of(i));
     shares[i] = fits(i, std::uint64_t{grains} * grain_of(i)) ? grains * grain_of(i) : shares[i];
     left -= shares[i];
   }

@@ -26,7 +26,7 @@ Batches shares(std::uint32_t total, const std::vector<double>& speeds, const Bat
 }
 
 TEST(Grains, SharesAreWholeOnesAndStillTheGlobalBatch) {
-  EXPECT_EQ(shares(1024, {40, 30, 20, 10}, {8, 8, 8, 8}), (Batches{408, 304, 208, 104}));
+  EXPECT_EQ(shares(1024, {40, 30, 20, 10}, {8, 8, 8, 8}), (Batches{416, 312, 200, 96}));
   Rng rng(3, "grains");
   for (int round = 0; round < 200; ++round) {
     std::vector<double> speeds;
@@ -39,6 +39,28 @@ TEST(Grains, SharesAreWholeOnesAndStillTheGlobalBatch) {
       const double fair = 800 * speeds[i] / std::accumulate(speeds.begin(), speeds.end(), 0.0);
       EXPECT_NEAR(found[i], fair, 25) << round;
     }
+  }
+}
+
+/// When the last of them ends.
+double end_of(const std::vector<cluster::Affine>& devices, const Batches& batches) {
+  double last = 0;
+  for (std::size_t i = 0; i < devices.size(); ++i) last = std::max(last, devices[i].at(batches[i]));
+  return last;
+}
+
+TEST(Grains, NoOtherWholeOnesEndSooner) {
+  constexpr std::uint32_t total = 96, grain = 4;
+  Rng rng(4, "grains");
+  for (int round = 0; round < 100; ++round) {
+    Crew crew;
+    crew.join(std::vector<Newcomer>{{{0}, 0, grain}, {{1}, 0, grain}, {{2}, 0, grain}});
+    std::vector<cluster::Affine> devices;
+    for (int i = 0; i < 3; ++i) devices.push_back({0.01 * rng.uniform(), 0.0002 + 0.001 * rng.uniform()});
+    double best = end_of(devices, {total, total, total});
+    for (std::uint32_t a = grain; a < total; a += grain)
+      for (std::uint32_t b = grain; a + b < total; b += grain) best = std::min(best, end_of(devices, {a, b, total - a - b}));
+    EXPECT_LE(end_of(devices, crew.shares(total, devices)), 1.0001 * best) << round;
   }
 }
 

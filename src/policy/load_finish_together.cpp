@@ -8,7 +8,7 @@ namespace motley::policy {
 namespace {
 
 constexpr double dead_band = 0.05;
-constexpr double worth_it = 1.01;          // times sooner, for new sizes, where steps are steady
+constexpr double worth_it = 1.005;         // times sooner, for new sizes, where steps are steady
 constexpr double worth_it_uneven = 1.02;   // where they are not
 constexpr double down_payment = 0.5;       // of their price: what staying has cost when they are bought; training is long
 constexpr double newest = 0.1;             // of what was later than foretold

@@ -97,8 +97,9 @@ double Traffic::bytes(std::uint8_t bits) const {
   }
 }
 
-void Monitor::joined(WorkerId worker) {
+void Monitor::joined(WorkerId worker, double overhead_s) {
   if (measured_.size() <= worker.value) measured_.resize(worker.value + 1);
+  measured_[worker.value].speed = SpeedFit(overhead_s);
 }
 
 void Monitor::observe(const Contribution& c) {
