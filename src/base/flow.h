@@ -46,6 +46,10 @@ class Flow {
   /// Values [first, last) of the flat gradient are final.
   virtual void made(std::uint64_t first, std::uint64_t last) = 0;
 
+  /// What the next computation is likely to be over, for who can make its samples ready meanwhile; empty: nobody knows. Valid until the
+  /// computation ends.
+  [[nodiscard]] virtual std::span<const std::uint32_t> foreseen() { return {}; }
+
   /// How gradients are wanted; null: as floats. Valid until the computation ends. Who cannot code leaves floats, and says made().
   [[nodiscard]] virtual const Coding* coding() { return nullptr; }
   /// As made(), but coded: the bytes of each slice lie where its floats would begin.

@@ -56,6 +56,13 @@ class Desk::Stream final : public Flow {
     return true;
   }
 
+  /// For devices that do a step at once.
+  [[nodiscard]] std::span<const std::uint32_t> foreseen() override {
+    desk_.foreseen_.clear();
+    if (!length_) desk_.epochs_.samples_of(desk_.epochs_.likely_after(desk_.before_, computation_->order.lease), desk_.foreseen_);
+    return desk_.foreseen_;
+  }
+
   void stood(Duration time) override { told_ = told_.value_or(Duration{0}) + time; }
 
   /// A device that has once kept something back takes it along however the next one travels.
@@ -340,6 +347,7 @@ void Desk::work(const std::shared_ptr<Computation>& computation, const Clock& cl
   first_of_size_ = false;
   try {
     worth = contribute(*computation, lease, stream, stint, clock);
+    before_ = order.lease;
   } catch (const std::exception& failure) {  // the border to torch's exceptions in a real cluster
     boost::asio::post(pump_, [&owner = owner_, alive = alive_, computation, what = std::string(failure.what())] {
       if (*alive && !computation->cancelled) owner.failed(what);

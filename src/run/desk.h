@@ -122,6 +122,8 @@ class Desk {
   DeskOwner& owner_;
   store::Replica replica_;
   store::Epochs epochs_;
+  Lease before_;                          // of the last step
+  std::vector<std::uint32_t> foreseen_;   // samples of the next, perhaps
   std::optional<WorkerId> computed_for_;  // who we were at the last step
   cluster::SizesMet sizes_;               // for devices with a grain
   bool first_of_size_ = false;            // this step is the first of its size

@@ -73,6 +73,21 @@ TEST_F(DeskTest, ADeviceThatHadWorkLeftWhileValuesCameHasComputedAllTheTime) {
   }
 }
 
+TEST_F(DeskTest, WhatADeviceWillComputeNextIsForeseenFromItsLastTwoLeases) {
+  std::vector<std::vector<std::uint32_t>> computed, foreseen;
+  make({.likely = [&](std::span<const std::uint32_t> now, std::span<const std::uint32_t> next) {
+    computed.emplace_back(now.begin(), now.end());
+    foreseen.emplace_back(next.begin(), next.end());
+  }});
+  for (std::uint64_t step = 0; step < 4; ++step) {
+    lay_all(*begin(step));
+    ASSERT_TRUE(run_until(io, [&] { return steps.size() == step + 1; }));
+  }
+  EXPECT_TRUE(foreseen[0].empty()) << "one lease tells nothing";
+  EXPECT_EQ(foreseen[1], computed[2]);
+  EXPECT_EQ(foreseen[2], computed[3]);
+}
+
 TEST_F(DeskTest, ADeviceWithAGrainDoesInOnePieceWhatItHasTimeFor) {
   make({}, std::nullopt, {}, 4);
   const Duration no_time{1};

@@ -63,6 +63,7 @@ struct LinearTurns {
   std::function<void(std::uint64_t block)> made{};                // after flow.made()
   std::function<void()> after{};
   std::optional<Duration> stood{};  // that it says of itself
+  std::function<void(std::span<const std::uint32_t> samples, std::span<const std::uint32_t> foreseen)> likely{};
 };
 
 class LinearSource final : public store::GradientSource {
@@ -99,6 +100,7 @@ class LinearSource final : public store::GradientSource {
       if (turns_.made) turns_.made(b);
     }
     if (turns_.stood) flow.stood(*turns_.stood);
+    if (turns_.likely) turns_.likely(samples, flow.foreseen());
     if (turns_.after) turns_.after();
     return loss;
   }

@@ -141,12 +141,20 @@ ShardHost::SharedSnapshot ShardHost::begin_snapshot() const {
   return snapshot;
 }
 
-void ShardHost::slices_done(const SharedSnapshot& snapshot, const std::vector<SliceId>& slices) {
-  for (const SliceId id : slices) snapshot->done[id.value] = true;
+/// Those that are needed first go before the pump does anything else about the others: there may be hundreds, for many workers.
+void ShardHost::slices_done(const SharedSnapshot& snapshot, std::vector<SliceId> slices) {
+  constexpr std::size_t at_once = 8;
+  const std::size_t now = std::min(at_once, slices.size());
+  for (std::size_t s = 0; s < now; ++s) snapshot->done[slices[s].value] = true;
   std::vector<WorkerId> waiting;
   for (const auto& [worker, pulls] : pulls_)
     if (pulls.front().snapshot == snapshot) waiting.push_back(worker);
   for (const WorkerId worker : waiting) send_ready(worker);
+  if (now == slices.size()) return;
+  slices.erase(slices.begin(), slices.begin() + static_cast<std::ptrdiff_t>(now));
+  boost::asio::post(pump_, [this, alive = alive_, snapshot, slices = std::move(slices)] {
+    if (*alive) slices_done(snapshot, slices);
+  });
 }
 
 std::vector<store::WeightedPart> ShardHost::weighted(const std::vector<wire::Part>& parts, const std::vector<SharedBuffer>& buffers) {

@@ -123,7 +123,7 @@ class ShardHost {
   void commit(const wire::Apply& update);
   void start_commit();
   [[nodiscard]] SharedSnapshot begin_snapshot() const;
-  void slices_done(const SharedSnapshot& snapshot, const std::vector<SliceId>& slices);
+  void slices_done(const SharedSnapshot& snapshot, std::vector<SliceId> slices);
   [[nodiscard]] static std::vector<store::WeightedPart> weighted(const std::vector<wire::Part>& parts,
                                                                  const std::vector<SharedBuffer>& buffers);
   void foresee(const wire::Apply& update);

@@ -25,13 +25,32 @@ std::vector<std::uint32_t> shards_by(const std::vector<std::uint32_t>& labels, s
 }
 
 const std::vector<std::uint32_t>& Epochs::samples_of(const Lease& lease) {
-  samples_.clear();
+  samples_of(lease, samples_);
+  return samples_;
+}
+
+void Epochs::samples_of(const Lease& lease, std::vector<std::uint32_t>& out) {
+  out.clear();
   for (const Range& range : lease.ranges) {
     check(range.last <= epoch_samples_, "a lease lies within its epochs");
     const std::vector<std::uint32_t>& order = permutation_of(range.epoch);
-    for (std::uint64_t p = range.first; p < range.last; ++p) samples_.push_back(order[p]);
+    for (std::uint64_t p = range.first; p < range.last; ++p) out.push_back(order[p]);
   }
-  return samples_;
+}
+
+Lease Epochs::likely_after(const Lease& before, const Lease& now) const {
+  const auto place = [&](const Lease& lease) { return lease.ranges.front().epoch * epoch_samples_ + lease.ranges.front().first; };
+  Lease next;
+  if (before.empty() || now.empty() || before.size() != now.size() || place(now) <= place(before)) return next;
+  std::uint64_t at = 2 * place(now) - place(before);
+  for (std::uint64_t left = now.size(); left > 0;) {
+    const std::uint64_t first = at % epoch_samples_;
+    const std::uint64_t here = std::min(left, epoch_samples_ - first);
+    next.ranges.push_back({static_cast<std::uint32_t>(at / epoch_samples_), first, first + here});
+    at += here;
+    left -= here;
+  }
+  return next;
 }
 
 const std::vector<std::uint32_t>& Epochs::permutation_of(std::uint32_t epoch) {

@@ -26,6 +26,12 @@ class Epochs {
   /// The samples of the lease, in its order, good until the next call. Permutations are made when first needed; all but the newest few
   /// are forgotten and made again when asked for.
   const std::vector<std::uint32_t>& samples_of(const Lease& lease);
+  /// The same, to `out`.
+  void samples_of(const Lease& lease, std::vector<std::uint32_t>& out);
+
+  /// What comes after `now` if it is as large and as far behind it as `now` is behind `before`, as for who computes step after step in a
+  /// steady crew; empty: there is no telling.
+  [[nodiscard]] Lease likely_after(const Lease& before, const Lease& now) const;
 
  private:
   const std::vector<std::uint32_t>& permutation_of(std::uint32_t epoch);

@@ -21,6 +21,22 @@ TEST(Epochs, EveryEpochHasEverySampleOnceInItsOwnOrder) {
   EXPECT_EQ(epochs.samples_of(whole_epoch(0)), first);
 }
 
+TEST(Epochs, WhatComesNextLiesAsFarBehindAsThisDoes) {
+  const Epochs epochs(10, 3);
+  const Lease first{{Range{0, 1, 3}}};
+  const Lease second{{Range{0, 5, 7}}};
+  EXPECT_EQ(epochs.likely_after(first, second), (Lease{{Range{0, 9, 10}, Range{1, 0, 1}}})) << "at the seam of two epochs";
+  EXPECT_EQ(epochs.likely_after(second, {{Range{0, 9, 10}, Range{1, 0, 1}}}), (Lease{{Range{1, 3, 5}}}));
+}
+
+TEST(Epochs, NobodyKnowsWhatComesNextWhereTwoWereUnlike) {
+  const Epochs epochs(10, 3);
+  const Lease lease{{Range{0, 5, 7}}};
+  EXPECT_TRUE(epochs.likely_after({}, lease).empty());
+  EXPECT_TRUE(epochs.likely_after({{Range{0, 1, 4}}}, lease).empty()) << "its batch has changed";
+  EXPECT_TRUE(epochs.likely_after({{Range{0, 6, 8}}}, lease).empty()) << "something that was returned came between";
+}
+
 TEST(Shards, AreEqualAndHoldFewLabels) {
   const std::vector<std::uint32_t> shards = shards_by(labels, 3);
   EXPECT_EQ(std::count(shards.begin(), shards.end(), 0U), 3);

@@ -57,6 +57,8 @@ class Replica::Mean final : public Flow {
     told_ = true;
     outer_.made(first, last);
   }
+  /// What comes after a piece is the next piece.
+  [[nodiscard]] std::span<const std::uint32_t> foreseen() override { return whole_ ? outer_.foreseen() : std::span<const std::uint32_t>(); }
   /// Only what is whole can be coded.
   [[nodiscard]] const Coding* coding() override { return whole_ ? outer_.coding() : nullptr; }
   void coded(std::uint64_t first, std::uint64_t last) override {

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <boost/asio/post.hpp>
 
 #include "base/check.h"
@@ -18,7 +19,7 @@ StreamConnection::StreamConnection(Stream control, std::shared_ptr<BulkLane> bul
       bulk_(std::move(bulk)),
       linger_(executor_),
       outbox_(options.overtakes),
-      receiving_(options.window_bytes) {
+      receiving_(bulk_->lends() ? std::max(options.window_bytes, options.lent_window_bytes) : options.window_bytes) {
   bulk_->serve(*this);
 }
 

@@ -57,8 +57,10 @@ class DeviceLearner final : public Learner {
     check(values.size() == shape().values() && out.size() == values.size(), "values and out hold the whole model");
     Tidy tidy(model_);
     last_taken_.reset();
+    taking_ = {};
     const auto guard = model_.lanes().on(Lane::compute);
     if (!std::exchange(ready_, false)) make_ready();  // the step before came to no end
+    gathered_.hold_if_set(model_.lanes(), Lane::compute);
     const auto batch = samples_.gather(Part::training, samples);
     const at::Tensor logits = forward(values, batch.inputs, Mode::training, flow);
     if (!logits.defined()) return {};  // given up
@@ -69,6 +71,7 @@ class DeviceLearner final : public Learner {
     model_.backward(model_.score(logits, batch.targets, /*wants_gradient=*/true), [&](std::size_t block) { send(block, leaves); });
     send_score();
     make_ready();
+    gather_ahead(flow);
     // All that there is to do after the last gradient was asked for before the first has come.
     tell_stood(flow);
     hand_out(out, flow);
@@ -142,16 +145,40 @@ class DeviceLearner final : public Learner {
     ready_ = true;
   }
 
-  /// As it came; see Flow::take().
+  /// The samples of the next step, while the device is at this one.
+  void gather_ahead(Flow& flow) {
+    const std::span<const std::uint32_t> next = flow.foreseen();
+    if (next.empty()) return;
+    const auto guard = model_.lanes().on(Lane::in);
+    try {
+      samples_.gather_ahead(next);
+    } catch (const std::exception&) {  // whoever needs them will ask again
+    }
+    gathered_.set(model_.lanes(), Lane::in);
+  }
+
+  /// As it came; see Flow::take(). Values that lie one behind the other go in together, with what is left in take_in_rest().
   void take_in(const Arriving& came) {
     const c10::AutoGradMode graph(false);
-    if (std::exchange(last_taken_, came.first) == came.first) model_.lanes().settle();  // the same place once more: its room is in use
-    const std::uint64_t last = came.first + came.count;
-    if (came.bits == whole_bits)
-      inlet_.take(came.first, {reinterpret_cast<const float*>(came.bytes.data()), came.count}, model_.values());
-    else
-      part(model_.values(), came.first, last)
-          .add_(codec_.decode(inlet_.take_bytes(came.first, came.bytes), came.bits, static_cast<std::int64_t>(came.count)));
+    const bool again = std::exchange(last_taken_, came.first) == came.first;  // the same place once more: its room is in use
+    const bool whole = came.bits == whole_bits;
+    const std::span<const float> values(reinterpret_cast<const float*>(came.bytes.data()), whole ? came.count : 0);
+    const bool goes_on = whole && !again && came.first == taking_from_ + taking_.size() && values.data() == taking_.data() + taking_.size();
+    if (goes_on) {
+      taking_ = {taking_.data(), taking_.size() + values.size()};
+      return;
+    }
+    take_in_rest();
+    if (again) model_.lanes().settle();
+    taking_from_ = came.first;
+    taking_ = values;
+    if (whole) return;
+    part(model_.values(), came.first, came.first + came.count)
+        .add_(codec_.decode(inlet_.take_bytes(came.first, came.bytes), came.bits, static_cast<std::int64_t>(came.count)));
+  }
+  void take_in_rest() {
+    if (!taking_.empty()) inlet_.take(taking_from_, taking_, model_.values());
+    taking_ = {};
   }
 
   at::Tensor forward(std::span<const float> values, const at::Tensor& inputs, Mode mode, Flow& flow) {
@@ -160,8 +187,11 @@ class DeviceLearner final : public Learner {
       if (first == last) return true;
       asked_[block].set(model_.lanes(), Lane::compute);
       if (!flow.need(first, last)) return false;
-      if (!flow.take(first, last, [&](const Arriving& came) { take_in(came); }))
-        inlet_.take(first, values.subspan(first, last - first), model_.values());
+      if (!flow.take(first, last, [&](const Arriving& came) { take_in(came); })) {
+        taking_from_ = first;
+        taking_ = values.subspan(first, last - first);
+      }
+      take_in_rest();
       came_[block].set(model_.lanes(), Lane::in);
       return true;
     };
@@ -188,8 +218,8 @@ class DeviceLearner final : public Learner {
     return block < model_.blocks() ? model_.range(block) : DeviceModel::Range{shape().parameters, shape().values()};
   }
 
-  /// What the compute lane has made goes to pinned memory: ours, or that of the gradient itself. Its length is taken on the same lane, while
-  /// the other one computes.
+  /// What the compute lane has made goes to pinned memory: ours, or that of the gradient itself. Its length is taken on the same lane,
+  /// while the other one computes.
   void send(std::size_t block, const at::Tensor& leaves) {
     const auto [first, last] = range(block);
     if (first == last) return;
@@ -248,16 +278,18 @@ class DeviceLearner final : public Learner {
   Inlet inlet_;
   std::vector<TimedMark> asked_, came_;  // by block, behind the last the statistics
   std::vector<Mark> made_, out_;         // likewise
-  Mark scored_, rewound_;
-  at::Tensor leaves_;      // pinned
-  at::Tensor norms_;       // of the gradient, by block
-  at::Tensor score_;       // pinned
-  bool ready_ = true;      // for a step
-  bool direct_ = false;    // this step's gradient needs no leaves_
+  Mark scored_, rewound_, gathered_;
+  at::Tensor leaves_;    // pinned
+  at::Tensor norms_;     // of the gradient, by block
+  at::Tensor score_;     // pinned
+  bool ready_ = true;    // for a step
+  bool direct_ = false;  // this step's gradient needs no leaves_
   DeviceCodec codec_;
   DeviceCoder coder_;
   const Coding* coding_ = nullptr;           // of this step
   std::optional<std::uint64_t> last_taken_;  // in this step: where it begins
+  std::uint64_t taking_from_ = 0;
+  std::span<const float> taking_;  // to there: what has come and was not taken in yet
   std::unique_ptr<Walk> walk_;
 };
 

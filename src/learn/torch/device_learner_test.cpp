@@ -141,6 +141,30 @@ TEST_P(DeviceTwin, KnowsHowLongItStoodStillForValues) {
   EXPECT_GT(*flow.told, Late::late / 2);
 }
 
+/// Believes to know what comes next.
+struct Foreseeing final : Flow {
+  explicit Foreseeing(std::vector<std::uint32_t> samples) : next(std::move(samples)) {}
+  bool need(std::uint64_t, std::uint64_t) override { return true; }
+  void made(std::uint64_t, std::uint64_t) override {}
+  std::span<const std::uint32_t> foreseen() override { return next; }
+  std::vector<std::uint32_t> next;
+};
+
+TEST_P(DeviceTwin, WhatWasForeseenChangesNoGradientRightOrWrong) {
+  const Values values = initial(*cpu);
+  const Step expected = step(*device, values, samples_from(8, 8));
+  Values out(values.size());
+  for (const std::uint32_t foreseen : {8U, 9U}) {
+    Foreseeing flow(samples_from(foreseen, 8));
+    device->gradient(values, samples_from(0, 8), out, flow);
+    EXPECT_LT(distance(expected.gradient, step(*device, values, samples_from(8, 8)).gradient), 1e-5) << foreseen;
+  }
+  Foreseeing flow(samples_from(8, 8));
+  device->gradient(values, samples_from(0, 8), out, flow);
+  device->evaluate(values);  // other samples come between
+  EXPECT_LT(distance(expected.gradient, step(*device, values, samples_from(8, 8)).gradient), 1e-5);
+}
+
 TEST_P(DeviceTwin, GivenUpItIsAsGoodAsNewForTheNextStep) {
   const Values values = initial(*cpu);
   const Step before = step(*device, values, samples_from(0, 8));

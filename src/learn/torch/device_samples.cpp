@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <numeric>
+#include <utility>
 
 namespace motley::learn {
 
@@ -45,6 +46,18 @@ const std::optional<DeviceSamples::Kept>& DeviceSamples::kept(Part part) {
 }
 
 DeviceSamples::Gathered DeviceSamples::gather(Part part, std::span<const std::uint32_t> samples) {
+  std::optional<Ahead> ahead = std::exchange(ahead_, std::nullopt);  // used now, or never: the host's batch has room for one
+  if (ahead && part == Part::training && std::equal(samples.begin(), samples.end(), ahead->samples.begin(), ahead->samples.end()))
+    return std::move(ahead->gathered);
+  return gather_now(part, samples);
+}
+
+void DeviceSamples::gather_ahead(std::span<const std::uint32_t> samples) {
+  ahead_.reset();
+  ahead_ = Ahead{{samples.begin(), samples.end()}, gather_now(Part::training, samples)};
+}
+
+DeviceSamples::Gathered DeviceSamples::gather_now(Part part, std::span<const std::uint32_t> samples) {
   const auto& all = kept(part);
   if (!all) {
     batch_.gather(*data_, part, samples);

@@ -7,6 +7,7 @@
 #include <memory>
 #include <optional>
 #include <span>
+#include <vector>
 
 #include "learn/dataset.h"
 #include "learn/torch/batch.h"
@@ -31,6 +32,8 @@ class DeviceSamples {
   };
   /// On the device. Steps before may still be computing: nothing of theirs is used again (torch keeps pinned memory until it is copied).
   Gathered gather(Part part, std::span<const std::uint32_t> samples);
+  /// If these are the training samples that are gathered next, they have been already. What was gathered last must have been used.
+  void gather_ahead(std::span<const std::uint32_t> samples);
 
  private:
   struct Kept {
@@ -39,6 +42,7 @@ class DeviceSamples {
   };
   [[nodiscard]] at::Tensor to_device(const at::Tensor& inputs) const;
   const std::optional<Kept>& kept(Part part);
+  Gathered gather_now(Part part, std::span<const std::uint32_t> samples);
 
   std::shared_ptr<const DataSet> data_;
   Options options_;
@@ -49,6 +53,11 @@ class DeviceSamples {
   };
   State training_, evaluation_;
   at::Tensor indices_;  // on the host
+  struct Ahead {
+    std::vector<std::uint32_t> samples;
+    Gathered gathered;
+  };
+  std::optional<Ahead> ahead_;
 };
 
 }  // namespace motley::learn
