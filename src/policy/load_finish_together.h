@@ -3,7 +3,8 @@
 // Rule: until every worker has been measured, what each has said of itself, or equal shares. Then cluster::finish_together over the affine
 //   fits (and, if wanted, what is exposed of each worker's travel), once at first and again every `replan` updates or when somebody comes
 //   or goes; a new plan is adopted when it moves anybody by more than the dead band of 5 %.
-// A device with a grain pays for every size that it has never done. A plan that would end at least half a percent sooner (2 % where steps stray from
+// A device with a grain pays for every size that it has never done. A plan that would end at least half a percent sooner (2 % where steps
+// stray from
 //   the fit), update after update, is adopted when staying has cost half of what the new sizes will. What such a device does beside
 //   computing is not all known (copies, launches, who is served first): where all have a grain and begin their steps together, plans count
 //   with how much later or sooner than foretold each contribution came.

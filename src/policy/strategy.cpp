@@ -27,6 +27,7 @@ void Strategy::joined(Instant now, std::span<const Newcomer> newcomers, Decision
     monitor_.joined(newcomer.worker, newcomer.overhead_s);
     m_.travel->joined(newcomer.worker);
     if (newcomer.near) near_.insert(newcomer.worker);
+    if (newcomer.grain > 1) at_once_.insert(newcomer.worker);
   }
   for (const WorkerId worker : workers) roster_.join(worker);
   m_.load->joined(newcomers);
@@ -38,6 +39,7 @@ void Strategy::left(Instant now, WorkerId worker, Decisions& out) {
   m_.load->left(worker);
   m_.travel->left(worker);
   near_.erase(worker);
+  at_once_.erase(worker);
   m_.gate->left(now, worker, out);
 }
 
@@ -86,7 +88,9 @@ void Strategy::updated(Version version, const Standing& now) {
                         m_.load->step_s() / m_.interval->steps(), longest_travel_s()});
   m_.load->interval(m_.interval->steps());
   m_.load->updated(monitor_, [this](WorkerId worker) { return exposed_s(worker); });
-  m_.travel->updated(monitor_, {now.progress, m_.load->step_s(), updates_, now.rate, near_.size() == roster_.workers().size()});
+  const std::size_t everyone = roster_.workers().size();
+  m_.travel->updated(monitor_,
+                     {now.progress, m_.load->step_s(), updates_, now.rate, near_.size() == everyone, at_once_.size() == everyone});
   m_.gate->overlap(delay());
 }
 

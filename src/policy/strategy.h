@@ -103,7 +103,7 @@ class Strategy {
   Monitor monitor_;
   std::uint64_t updates_ = 0;
   Roster roster_;
-  std::set<WorkerId> near_;
+  std::set<WorkerId> near_, at_once_;
   std::uint64_t since_plan_ = 0;  // contributions
   double mean_square_ = 0;        // of a gradient's values, moving; 0: nothing seen yet
   struct Last {                   // update: means over its members by their weights

@@ -17,6 +17,7 @@ struct Situation {
   std::uint64_t updates = 0;  // so far
   double rate = 0;            // of learning, of the last one
   bool near = false;          // what everyone pushes and pulls is read where it lies
+  bool at_once = false;       // everyone's device does a step in one go, and stands still until its host has turned to the next
 };
 
 class Travel {

@@ -56,6 +56,7 @@ void TravelPredicted::contributed(const Contribution& contribution) {
 
 TravelPredicted::Level TravelPredicted::lowest(WorkerId worker) const {
   const State& state = states_[worker.value];
+  if (near_) return 0;
   return updates_ < state.least_until ? state.least : levels_.size() - 1;
 }
 
@@ -71,6 +72,7 @@ bool TravelPredicted::may_overlap(const Situation& situation) const {
 
 void TravelPredicted::updated(const Monitor& monitor, const Situation& situation) {
   updates_ = situation.updates;
+  near_ = situation.near;
   if (unrest_.updated()) {
     calm_from_ = updates_ + rest_;
     if (delay_ == 1 && unrest_.soared()) {
@@ -93,8 +95,13 @@ void TravelPredicted::updated(const Monitor& monitor, const Situation& situation
   const Choice without = apart(monitor, situation.step_s);
   if (!allowed) return adopt(without);
   const Choice with = overlapped(monitor, situation.step_s);
+  adopt(prefers_overlap(situation, without, with) ? with : without);
+}
+
+bool TravelPredicted::prefers_overlap(const Situation& situation, const Choice& without, const Choice& with) const {
+  if (fixed_.delay || (situation.near && situation.at_once)) return true;
   const double margin = delay_ == 1 ? better : 1 / better;  // it must be clearly better to change
-  adopt(!fixed_.delay && without.score > with.score * margin ? without : with);
+  return without.score <= with.score * margin;
 }
 
 TravelPredicted::Choice TravelPredicted::apart(const Monitor& monitor, double step_s) const {

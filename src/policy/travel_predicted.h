@@ -10,8 +10,9 @@
 // Overlap 1, unless the user has decided, is only used in the middle: after the first hundredth of training (at least 20 updates), before
 //   the last 3 %, and not for 100 updates after unrest (policy/unrest.h). Overlap under which the loss has soared does the same again at
 //   such a rate: a rate that falls must be a quarter of that one first, and at one that stays each rest is twice the last.
-// Nor is it used, whatever it would save, where everyone is near and the rate is one that had to be risen to: values that are read where
-//   they lie are mostly hidden under computing already, and a model at the edge of what its rate allows does not bear late gradients.
+// Where everyone is near, values are read where they lie, in full, and what there is to hide is not their travel but the time between two
+//   steps: the devices' that do a step at once (GPUs, which stand still for a twentieth of theirs) is worth hiding, whatever is predicted;
+//   but not where the rate is one that had to be risen to: a model at the edge of what its rate allows does not bear late gradients.
 // Guarantee: staleness at most 1. Cost: O(P) every 10 updates.
 #pragma once
 #include <optional>
@@ -56,6 +57,7 @@ class TravelPredicted : public Travel {
   [[nodiscard]] Choice apart(const Monitor& monitor, double step_s) const;
   [[nodiscard]] Choice overlapped(const Monitor& monitor, double step_s) const;
   [[nodiscard]] bool may_overlap(const Situation& situation) const;
+  [[nodiscard]] bool prefers_overlap(const Situation& situation, const Choice& without, const Choice& with) const;
   void adopt(const Choice& choice);
 
   Fixed fixed_;
@@ -65,6 +67,7 @@ class TravelPredicted : public Travel {
   std::uint32_t delay_ = 0;
   Unrest unrest_;
   std::uint64_t updates_ = 0;
+  bool near_ = false;  // everyone is
   std::optional<std::uint64_t> last_thought_;
   std::uint64_t calm_from_ = 0;  // update from which on overlap is allowed again
   std::uint64_t rest_;           // after the next unrest, in updates

@@ -39,7 +39,7 @@ struct Travelling {
   }
   void update() {
     travel.contributed(contribution(0));
-    travel.updated(monitor, {progress, step_s, ++updates, rate, near});
+    travel.updated(monitor, {progress, step_s, ++updates, rate, near, at_once});
   }
   void pass(int count) {
     for (int i = 0; i < count; ++i) update();
@@ -54,6 +54,7 @@ struct Travelling {
   double norm = 1;
   double rate = 0.1;
   bool near = false;
+  bool at_once = false;
   std::uint64_t updates = 0;
 };
 
@@ -90,6 +91,28 @@ TEST(TravelPredicted, WhoeverWantsItOverlapsEvenWhereEverythingIsNear) {
   world.join({cheap});
   world.pass(30);
   EXPECT_EQ(world.travel.delay(), 1U);
+}
+
+TEST(TravelPredicted, NearDevicesThatStandStillBetweenStepsOverlapUnlessTheRateHadToRise) {
+  for (const bool near : {false, true})
+    for (const bool at_once : {false, true})
+      for (const bool warms_up : {false, true}) {
+        Travelling world({std::nullopt, std::nullopt, warms_up});
+        world.near = near;
+        world.at_once = at_once;
+        world.join({cheap});
+        world.pass(100);
+        EXPECT_EQ(world.travel.delay(), near && at_once && !warms_up ? 1U : 0U) << near << at_once << warms_up;
+      }
+}
+
+TEST(TravelPredicted, WhatIsReadWhereItLiesIsPredictedInAllItsBits) {
+  Travelling world({std::nullopt, std::nullopt});
+  world.near = true;
+  world.join({0.15 * world.step_s});  // a fourth of it would be too little to hide
+  world.pass(100);
+  EXPECT_EQ(world.travel.delay(), 1U);
+  EXPECT_EQ(world.bits(), most);
 }
 
 TEST(TravelPredicted, WithoutOverlapAGoodLinkTakesTheBitsThatNobodyWaitsFor) {

@@ -134,14 +134,13 @@ class DeviceLearner final : public Learner {
     bool settled = false;  // by whoever came to an end
   };
 
-  /// Between two steps, while the host turns: since values stay here from step to step, what this one did to its statistics is undone, and
-  /// the gradient is wiped when it has left.
+  /// Between two steps, while the host turns: since values stay here from step to step, what this one did to its statistics is undone. The
+  /// next gradient comes when this one has left.
   void make_ready() {
     const Lanes& lanes = model_.lanes();
     model_.rewind();
     rewound_.set(lanes, Lane::compute);
     scored_.hold_if_set(lanes, Lane::compute);
-    model_.wipe();
     ready_ = true;
   }
 

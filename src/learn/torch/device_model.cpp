@@ -18,15 +18,10 @@ at::Tensor view(const at::Tensor& flat, const Tensor& of, at::IntArrayRef shape)
 }  // namespace
 
 DeviceModel::DeviceModel(Model model, at::Device device, bool half)
-    : model_(std::move(model)), device_(device), lanes_(device), cuts_(model_.blocks.size()) {
+    : model_(std::move(model)), device_(device), lanes_(device), cuts_(model_.blocks.size()), half_(half) {
   const auto guard = lanes_.on(Lane::compute);
-  const auto floats = at::TensorOptions(at::kFloat).device(device_);
-  values_ = at::zeros({static_cast<std::int64_t>(shape().values())}, floats);
+  values_ = at::zeros({static_cast<std::int64_t>(shape().values())}, at::TensorOptions(at::kFloat).device(device_));
   gradient_ = at::zeros_like(values_);
-  if (half) {
-    half_ = at::zeros({static_cast<std::int64_t>(shape().parameters)}, floats.dtype(at::kBFloat16));
-    half_gradient_ = at::zeros_like(half_);
-  }
   bind();
   lanes_.settle();
 }
@@ -35,31 +30,28 @@ void DeviceModel::bind() {
   for (std::size_t t = 0; t < model_.slots.size(); ++t) {
     Slot& slot = *model_.slots[t];
     const Tensor& tensor = shape().tensors[t];
-    const bool half = half_.defined() && slot.kind == TensorKind::parameter && !slot.exact;
+    const bool statistic = slot.kind != TensorKind::parameter;
     Cut& cut = cuts_[tensor.block];
-    if (slot.kind != TensorKind::parameter) {
-      slot.tensor = view(values_, tensor, slot.shape);
-      if (!aligned(slot.tensor)) {
-        cut.apart.push_back({at::zeros_like(slot.tensor), {}, slot.tensor, {}});
-        slot.tensor = cut.apart.back().values;
-      }
-      continue;
-    }
+    const at::Tensor flat = view(values_, tensor, slot.shape);
+    const at::Tensor place = place_of(slot, flat);
+    const bool apart = !place.is_same(flat);
+    if (apart) cut.apart.push_back({place, flat, statistic});
+    slot.tensor = apart ? place.variable_data() : flat;  // filling the place is no change of a parameter, as far as a graph is concerned
+    if (statistic) continue;
     if (cut.bound.empty()) cut.first = tensor.offset;
     cut.last = tensor.offset + tensor.count;
-    cut.bound.push_back(bind(cut, tensor, slot.shape, half));
-    slot.tensor = cut.bound.back().parameter;
+    slot.tensor.requires_grad_(true);
+    cut.bound.push_back({slot.tensor, view(gradient_, tensor, slot.shape)});
   }
 }
 
-DeviceModel::Bound DeviceModel::bind(Cut& cut, const Tensor& tensor, at::IntArrayRef shape, bool half) {
-  Bound bound{view(half ? half_ : values_, tensor, shape), view(half ? half_gradient_ : gradient_, tensor, shape)};
-  if (!aligned(bound.parameter) || !aligned(bound.gradient)) {
-    cut.apart.push_back({at::zeros_like(bound.parameter), at::zeros_like(bound.gradient), bound.parameter, bound.gradient});
-    bound = {cut.apart.back().values.variable_data(), cut.apart.back().gradient};
-  }
-  bound.parameter.requires_grad_(true);
-  return bound;
+/// Where it is computed with: `flat` itself, or a place of its own.
+at::Tensor DeviceModel::place_of(const Slot& slot, const at::Tensor& flat) const {
+  const bool rounded = half_ && slot.kind == TensorKind::parameter && !slot.exact;
+  const bool channels_last = device_.is_cuda() && slot.kind == TensorKind::parameter && flat.dim() == 4;
+  if (!rounded && !channels_last && aligned(flat)) return flat;
+  const at::Tensor own = rounded ? flat.to(at::kBFloat16) : flat.clone();
+  return channels_last ? own.contiguous(at::MemoryFormat::ChannelsLast) : own;
 }
 
 at::Tensor DeviceModel::forward(const at::Tensor& inputs, Mode mode, const std::function<bool(std::size_t)>& before) {
@@ -67,19 +59,17 @@ at::Tensor DeviceModel::forward(const at::Tensor& inputs, Mode mode, const std::
   if (mode == Mode::training) {
     before_.reset();  // should there be no memory for it
     before_ = part(values_, shape().parameters, shape().values()).clone();
-    if (!wiped_) wipe();
-    wiped_ = false;
   }
   at::Tensor x = inputs;
   for (std::size_t b = 0; b < cuts_.size(); ++b) {
     Cut& cut = cuts_[b];
     if (!before(b)) return {};
-    bring_in(cut, mode);
+    for (Apart& apart : cut.apart) apart.values.copy_(apart.flat);
     // Each block has a graph of its own, so that its gradient is done before that of the block in front of it begins.
     if (mode == Mode::training && b > 0) x = x.detach().requires_grad_(true);
     at::Tensor y = model_.blocks[b]->forward(x, mode);
     for (Apart& apart : cut.apart)
-      if (!apart.gradient.defined()) apart.flat_values.copy_(apart.values);  // statistics have moved
+      if (apart.statistic) apart.flat.copy_(apart.values);  // it has moved
     if (mode == Mode::training) {
       cut.input = x;
       cut.output = y;
@@ -88,15 +78,6 @@ at::Tensor DeviceModel::forward(const at::Tensor& inputs, Mode mode, const std::
     x = device_.is_cuda() && y.dim() == 4 ? y.contiguous(at::MemoryFormat::ChannelsLast) : std::move(y);
   }
   return x.detach();
-}
-
-/// What is computed with elsewhere than in values().
-void DeviceModel::bring_in(Cut& cut, Mode mode) {
-  if (half_.defined() && cut.first < cut.last) part(half_, cut.first, cut.last).copy_(part(values_, cut.first, cut.last));
-  for (Apart& apart : cut.apart) {
-    apart.values.copy_(apart.flat_values);
-    if (mode == Mode::training && apart.gradient.defined()) apart.gradient.zero_();
-  }
 }
 
 at::Tensor DeviceModel::score(const at::Tensor& logits, const at::Tensor& targets, bool wants_gradient) {
@@ -117,15 +98,19 @@ at::Tensor DeviceModel::score(const at::Tensor& logits, const at::Tensor& target
 void DeviceModel::backward(at::Tensor gradient, const std::function<void(std::size_t)>& after) {
   for (std::size_t b = cuts_.size(); b-- > 0;) {
     Cut& cut = cuts_[b];
-    for (Bound& bound : cut.bound) bound.parameter.mutable_grad() = bound.gradient;
-    if (cut.output.requires_grad()) cut.output.backward(gradient);  // adds into what is there
-    for (Bound& bound : cut.bound) bound.parameter.mutable_grad().reset();
+    if (cut.output.requires_grad()) cut.output.backward(gradient);
+    const c10::AutoGradMode graph(false);
+    for (Bound& bound : cut.bound) {
+      at::Tensor& made = bound.parameter.mutable_grad();
+      if (made.defined())
+        bound.gradient.copy_(made);
+      else
+        bound.gradient.zero_();
+      made.reset();
+    }
     if (b > 0) gradient = cut.input.grad();
     cut.input.reset();
     cut.output.reset();
-    for (Apart& apart : cut.apart)
-      if (apart.gradient.defined()) apart.flat_gradient.copy_(apart.gradient);
-    if (half_.defined() && cut.first < cut.last) part(gradient_, cut.first, cut.last).add_(part(half_gradient_, cut.first, cut.last));
     after(b);
   }
   const std::uint64_t parameters = shape().parameters;
@@ -138,16 +123,11 @@ void DeviceModel::rewind() {
   if (before_.defined()) part(values_, shape().parameters, shape().values()).copy_(before_);
 }
 
-void DeviceModel::wipe() {
-  gradient_.zero_();
-  if (half_.defined()) half_gradient_.zero_();
-  wiped_ = true;
-}
-
 void DeviceModel::forget() {
   for (Cut& cut : cuts_) {
     cut.input.reset();
     cut.output.reset();
+    for (Bound& bound : cut.bound) bound.parameter.mutable_grad().reset();
   }
 }
 

@@ -1,6 +1,7 @@
 // A model on a device with memory of its own: its values and gradients in flat buffers there, and forward and backward over them, block by
-// block. In bf16 the weights have a second flat buffer, rounded from the first before a block's forward, and their gradients one more;
-// norms, sums and statistics stay in floats.
+// block. What kernels would read in another way (weights in bf16, those of convolutions channels-last, whatever begins at an odd place) has
+// a place of its own, filled from the flat buffer before the block's forward; gradients go from where backward left them to the flat
+// buffer, in one pass. Norms, sums and statistics stay in floats.
 #pragma once
 #include <ATen/ATen.h>
 
@@ -59,18 +60,17 @@ class DeviceModel {
   void forget();
   /// The statistics are those that the last training forward began with.
   void rewind();
-  /// What the next training forward would otherwise do first: the gradient is zero. The last one must have been read.
-  void wipe();
 
  private:
   struct Bound {
     at::Tensor parameter;
-    at::Tensor gradient;  // of the flat buffer that belongs to it
+    at::Tensor gradient;  // in the flat buffer
   };
-  /// What begins in the flat buffers where the device's kernels cannot read is computed with in a place of its own.
+  /// What is computed with in a place of its own.
   struct Apart {
-    at::Tensor values, gradient;            // where the kernels read and write; statistics have no gradient
-    at::Tensor flat_values, flat_gradient;  // where the others expect it
+    at::Tensor values;  // where the kernels read
+    at::Tensor flat;    // where the others expect them
+    bool statistic = false;
   };
   /// A block's own piece of the work.
   struct Cut {
@@ -82,18 +82,16 @@ class DeviceModel {
     at::Tensor output;
   };
   void bind();
-  Bound bind(Cut& cut, const Tensor& tensor, at::IntArrayRef shape, bool half);
-  void bring_in(Cut& cut, Mode mode);
+  [[nodiscard]] at::Tensor place_of(const Slot& slot, const at::Tensor& flat) const;
 
   Model model_;
   at::Device device_;
   Lanes lanes_;
-  std::vector<Cut> cuts_;            // by block
-  at::Tensor values_, gradient_;     // flat
-  at::Tensor half_, half_gradient_;  // the same in bf16; undefined: not used
-  at::Tensor before_;                // the statistics before this step
+  std::vector<Cut> cuts_;         // by block
+  at::Tensor values_, gradient_;  // flat
+  bool half_;
+  at::Tensor before_;  // the statistics before this step
   at::Tensor sums_;
-  bool wiped_ = false;
 };
 
 }  // namespace motley::learn
