@@ -88,8 +88,9 @@ void TravelPredicted::updated(const Monitor& monitor, const Situation& situation
   }
   if (last_thought_ && updates_ < *last_thought_ + think_every) return;
   if (situation.step_s <= 0 || roster_.workers().empty()) return;
-  for (const WorkerId worker : roster_.workers())
-    if (!monitor.travelled(worker)) return;  // somebody has not been measured yet
+  // Somebody has not been measured yet. What is read where it lies may be there before anybody could tell how long it took.
+  const auto measured = [&](WorkerId worker) { return near_ || monitor.travelled(worker); };
+  if (!std::all_of(roster_.workers().begin(), roster_.workers().end(), measured)) return;
   last_thought_ = updates_;
 
   const Choice without = apart(monitor, situation.step_s);

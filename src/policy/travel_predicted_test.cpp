@@ -106,6 +106,15 @@ TEST(TravelPredicted, NearDevicesThatStandStillBetweenStepsOverlapUnlessTheRateH
       }
 }
 
+TEST(TravelPredicted, NearDevicesNeedNotHaveTravelled) {
+  Travelling world;
+  world.near = world.at_once = true;
+  world.travel.joined({0});
+  world.monitor.joined({0});
+  world.pass(100);
+  EXPECT_EQ(world.travel.delay(), 1U);
+}
+
 TEST(TravelPredicted, WhatIsReadWhereItLiesIsPredictedInAllItsBits) {
   Travelling world({std::nullopt, std::nullopt});
   world.near = true;
