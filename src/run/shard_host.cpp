@@ -11,6 +11,8 @@
 namespace motley::run {
 namespace {
 
+constexpr std::size_t batches_prepared = 2;  // at a time: one by the store thread, one waits for it
+
 /// Of `asked` threads, or as many as help with so many values.
 std::shared_ptr<store::Team> make_team(std::size_t asked, const store::Layout& layout, std::span<const SliceId> slices) {
   std::size_t values = 0;
@@ -180,11 +182,11 @@ void ShardHost::prepare(const wire::Push& push) {
   start_commit();  // what is pushed now is for what comes after it
   if (!foresight_.arrived(push.worker, push.step, push.slice)) return;
   complete_.push_back(push.slice);
-  if (!preparing_) prepare_waiting();
+  if (preparing_ < batches_prepared) prepare_waiting();
 }
 
-/// Slices that become complete while others are being prepared gather, and are then prepared side by side: those that workers need first,
-/// and not so many that the next would wait long.
+/// Slices that become complete while two batches of others are being prepared gather, and are then prepared side by side: those that
+/// workers need first, and not so many that the next would wait long. (Two, so that the store thread never waits for the pump.)
 void ShardHost::prepare_waiting() {
   if (complete_.empty()) return;
   std::vector<SharedBuffer> buffers;
@@ -193,21 +195,21 @@ void ShardHost::prepare_waiting() {
     if (found == contributions_.end()) return complete_.clear();  // it was lost: nothing like this will come
     buffers.push_back(found->second);
   }
-  constexpr std::size_t at_once = std::size_t{1} << 21U;  // values
+  constexpr std::size_t at_once = std::size_t{1} << 19U;  // values
   std::sort(complete_.begin(), complete_.end(), [&](SliceId a, SliceId b) { return layout_[a].priority < layout_[b].priority; });
   std::size_t values = 0;
   auto end = complete_.begin();
   while (end != complete_.end() && values < at_once) values += layout_[*end++].count;
   std::vector<SliceId> slices(complete_.begin(), end);
   complete_.erase(complete_.begin(), end);
-  preparing_ = true;
+  ++preparing_;
   decode_waiting();
   store_thread_.post([this, alive = alive_, store = store_, parts = foresight_.parts(), buffers = std::move(buffers),
                       snapshot = expected_->snapshot, slices = std::move(slices)] {
     store->prepare(weighted(parts, buffers), slices);
     boost::asio::post(pump_, [this, alive] {
       if (!*alive) return;
-      preparing_ = false;
+      --preparing_;
       prepare_waiting();
     });
   });

@@ -162,7 +162,7 @@ class ShardHost {
   };
   std::optional<Committing> committing_;
   std::vector<SliceId> complete_;     // of what is foreseen: here from everybody, the next to be prepared, together
-  bool preparing_ = false;            // the ones before them
+  std::size_t preparing_ = 0;         // batches of the ones before them
   std::optional<Prepared> expected_;  // the snapshot that goes with what is foreseen
   std::optional<Prepared> prepared_;  // the one that went with the last update
   std::vector<Coded> coded_;          // came while others were being decoded: the next to be, together
