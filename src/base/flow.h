@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -32,9 +33,21 @@ struct Arriving {
   std::span<const std::byte> bytes;  // to be read at once
 };
 
+class Flow;
+
+/// The computation that comes after this one, for who can begin with it before this one has ended. All its values are there.
+struct Upcoming {
+  std::uint64_t id = 0;  // as its own flow will say it
+  std::span<const float> values;
+  std::span<const std::uint32_t> samples;
+  Flow* flow = nullptr;  // to need and take its values by
+};
+
 class Flow {
  public:
   virtual ~Flow() = default;
+  /// Which computation this is, no other having the same; 0: one that was never foretold.
+  [[nodiscard]] virtual std::uint64_t id() const { return 0; }
   /// Values [first, last) of the flat buffer are about to be read. Returns when they are there, or false: give this computation up.
   virtual bool need(std::uint64_t first, std::uint64_t last) = 0;
   /// For who keeps the values that it was given, on a device: after need(), what has come of [first, last) since the last computation, as
@@ -49,6 +62,10 @@ class Flow {
   /// What the next computation is likely to be over, for who can make its samples ready meanwhile; empty: nobody knows. Valid until the
   /// computation ends.
   [[nodiscard]] virtual std::span<const std::uint32_t> foreseen() { return {}; }
+
+  /// What comes next, unless something happens; nothing: it is not known yet, or not all there. Its samples are valid until this
+  /// computation ends, its values until that one does, or another in its place.
+  [[nodiscard]] virtual std::optional<Upcoming> upcoming() { return std::nullopt; }
 
   /// How gradients are wanted; null: as floats. Valid until the computation ends. Who cannot code leaves floats, and says made().
   [[nodiscard]] virtual const Coding* coding() { return nullptr; }

@@ -12,6 +12,7 @@ class SizesMet {
  public:
   /// True: for the first time.
   bool meet(std::uint64_t size) { return sizes_.insert(size).second; }
+  [[nodiscard]] bool met(std::uint64_t size) const { return sizes_.contains(size); }
   /// A step of so many samples took this long, and was not the first of its size.
   void took(std::uint64_t samples, Duration time);
 

@@ -89,6 +89,13 @@ void Worker::compute_if_ready(Instant now, WorkerActions& out) {
   state_ = std::move(next);
 }
 
+const wire::Order* Worker::upcoming() const {
+  if (!std::holds_alternative<Computing>(state_) || orders_.empty()) return nullptr;
+  const wire::Order& order = orders_.front().order;
+  const auto pull = pulls_.find({order.worker, order.parameters});
+  return pull != pulls_.end() && pull->second.slices == options_.servers_of_slices.size() ? &order : nullptr;
+}
+
 /// How long the parameters travelled, as far as this worker can tell; 0 when they had come for an earlier step.
 Duration Worker::pull_time(const Computing& computing) const {
   if (computing.order.parameters != computing.order.step) return {};

@@ -81,6 +81,9 @@ class Worker {
   void step(Instant now, const WorkerEvent& event, WorkerActions& out);
 
   [[nodiscard]] std::optional<WorkerId> id() const { return id_; }
+  /// While it computes: what it will compute next, if that was said and all its parameters have come. Null: not yet. Good until the next
+  /// step().
+  [[nodiscard]] const wire::Order* upcoming() const;
 
  private:
   struct Outside {};  // no member: has said Hello, or will

@@ -106,6 +106,23 @@ TEST(Worker, ComputesAgainOnParametersThatItHasWhenToldSo) {
             "push 0 to s0, push 1 to s1, push 2 to s0, contributed 1 base v101 samples 20, compute 2 at v101");
 }
 
+TEST(Worker, KnowsWhatItWillComputeNextWhenAllOfThatHasCome) {
+  Harness h;
+  h.waiting();
+  EXPECT_EQ(h.worker.upcoming(), nullptr);
+  h.hear_order(1), h.hear_slices(1);
+  EXPECT_EQ(h.worker.upcoming(), nullptr) << "that is what it computes now";
+  h.hear_order(2);
+  EXPECT_EQ(h.worker.upcoming(), nullptr);
+  h.hear_slice(2, 0), h.hear_slice(2, 1);
+  EXPECT_EQ(h.worker.upcoming(), nullptr) << "one slice is missing";
+  h.hear_slice(2, 2);
+  ASSERT_NE(h.worker.upcoming(), nullptr);
+  EXPECT_EQ(h.worker.upcoming()->step, Step{2});
+  h.hear(wire::Cancel{me, Step{2}});
+  EXPECT_EQ(h.worker.upcoming(), nullptr) << "no longer wanted";
+}
+
 TEST(Worker, TellsHowLongItsParametersTravelled) {
   Harness h;
   h.waiting();

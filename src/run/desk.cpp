@@ -26,6 +26,31 @@ std::shared_ptr<Arrival> Computation::newer() {
   return newer_;
 }
 
+/// Of a step that is not on the desk yet: its values, for who begins with it. They stay until another such step takes its place.
+class Desk::Ahead final : public Flow {
+ public:
+  Ahead(Desk& desk, Foretold next) : desk_(desk), next_(std::move(next)) { desk_.epochs_.samples_of(next_.order.lease, samples_); }
+  [[nodiscard]] Upcoming told() { return {id_of(next_.order), next_.values->buffer().floats(), samples_, this}; }
+  /// Steps of one worker have numbers of their own, and no two workers the same id.
+  [[nodiscard]] static std::uint64_t id_of(const wire::Order& order) {
+    constexpr int step_bits = 40;
+    return (std::uint64_t{order.worker.value} << step_bits) + order.step.value + 1;
+  }
+
+  [[nodiscard]] std::uint64_t id() const override { return id_of(next_.order); }
+  bool need(std::uint64_t first, std::uint64_t last) override { return next_.values->await(first, last); }
+  bool take(std::uint64_t first, std::uint64_t last, const std::function<void(const Arriving&)>& each) override {
+    desk_.hand_over(*next_.values, first, last, each);
+    return true;
+  }
+  void made(std::uint64_t, std::uint64_t) override { check(false, "what is only begun makes nothing"); }
+
+ private:
+  Desk& desk_;
+  Foretold next_;
+  std::vector<std::uint32_t> samples_;
+};
+
 /// What flows between the mathematics and the pump while one step is computed. An emulated device with a cadence stands still where such a
 /// device would, and what it makes leaves when its time has come.
 class Desk::Stream final : public Flow {
@@ -51,10 +76,12 @@ class Desk::Stream final : public Flow {
 
   bool take(std::uint64_t first, std::uint64_t last, const std::function<void(const Arriving&)>& each) override {
     if (!desk_.keeps_values()) return false;
-    const auto [from, to] = desk_.kit_.layout.touching(first, last);
-    for (std::size_t s = from; s < to; ++s) computation_->values->hand_over(s, each);
+    desk_.hand_over(*computation_->values, first, last, each);
     return true;
   }
+
+  [[nodiscard]] std::uint64_t id() const override { return Ahead::id_of(computation_->order); }
+  [[nodiscard]] std::optional<Upcoming> upcoming() override { return desk_.upcoming(); }
 
   /// For devices that do a step at once.
   [[nodiscard]] std::span<const std::uint32_t> foreseen() override {
@@ -284,6 +311,28 @@ Duration Desk::try_out(std::uint64_t size) {
 /// A batch of this size is next.
 void Desk::meet(std::uint64_t size) { first_of_size_ = kit_.meets_sizes && size > 0 && sizes_.meet(size); }
 
+void Desk::hand_over(Arrival& values, std::uint64_t first, std::uint64_t last, const std::function<void(const Arriving&)>& each) const {
+  const auto [from, to] = kit_.layout.touching(first, last);
+  for (std::size_t s = from; s < to; ++s) values.hand_over(s, each);
+}
+
+void Desk::foretell(const wire::Order& order, const std::shared_ptr<Arrival>& values) {
+  const std::lock_guard lock(mutex_);
+  foretold_ = Foretold{order, values};
+}
+
+/// Not of a size that is new to the device, which is to be known as the first of its size; nor where time may cut it shorter.
+std::optional<Upcoming> Desk::upcoming() {
+  std::optional<Foretold> next;
+  {
+    const std::lock_guard lock(mutex_);
+    next = std::exchange(foretold_, std::nullopt);
+  }
+  if (!next || next->order.limit > Duration{0} || (kit_.meets_sizes && !sizes_.met(next->order.lease.size()))) return std::nullopt;
+  ahead_ = std::make_unique<Ahead>(*this, std::move(*next));
+  return ahead_->told();
+}
+
 void Desk::compute(const std::shared_ptr<Computation>& computation, const Clock& clock) {
   abandon();
   current_ = computation;
@@ -291,9 +340,10 @@ void Desk::compute(const std::shared_ptr<Computation>& computation, const Clock&
 }
 
 void Desk::abandon() {
-  if (!current_) return;
   {
     const std::lock_guard lock(mutex_);
+    foretold_.reset();
+    if (!current_) return;
     current_->cancelled = true;
   }
   cancelled_.notify_all();
@@ -348,7 +398,8 @@ void Desk::work(const std::shared_ptr<Computation>& computation, const Clock& cl
   try {
     worth = contribute(*computation, lease, stream, stint, clock);
     before_ = order.lease;
-  } catch (const std::exception& failure) {  // the border to torch's exceptions in a real cluster
+    if (ahead_ && ahead_->id() == stream.id()) ahead_.reset();  // its values are no longer needed
+  } catch (const std::exception& failure) {                     // the border to torch's exceptions in a real cluster
     boost::asio::post(pump_, [&owner = owner_, alive = alive_, computation, what = std::string(failure.what())] {
       if (*alive && !computation->cancelled) owner.failed(what);
     });

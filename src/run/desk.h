@@ -96,17 +96,23 @@ class Desk {
   /// Contributions are changes of the model, not gradients.
   [[nodiscard]] bool local_steps() const { return kit_.replica.local_steps; }
 
+  /// It can begin a step before the last one has ended.
+  [[nodiscard]] bool begins_ahead() const { return kit_.keeps_values && kit_.grain > 0 && !kit_.emulated && !local_steps(); }
+
   /// Calls `then` on the pump when the device has warmed up, with how long a step takes it; nothing: it did not need to.
   void warm_up(std::function<void(std::optional<cluster::Affine>)> then);
 
   /// Instead of what is on it now. `clock` is that of training, for emulated devices.
   void compute(const std::shared_ptr<Computation>& computation, const Clock& clock);
+  /// What is computed now is followed by this, unless something happens; all its parameters are there.
+  void foretell(const wire::Order& order, const std::shared_ptr<Arrival>& values);
   void abandon();
   /// It works for somebody new from now on: what local steps have led to counts for nothing.
   void start_over();
 
  private:
   class Stream;
+  class Ahead;
   class ByClock;
   class AtOnceInTime;
   class Newer;
@@ -116,6 +122,8 @@ class Desk {
   cluster::Affine measured();
   Duration try_out(std::uint64_t size);
   void meet(std::uint64_t size);
+  void hand_over(Arrival& values, std::uint64_t first, std::uint64_t last, const std::function<void(const Arriving&)>& each) const;
+  std::optional<Upcoming> upcoming();
 
   boost::asio::io_context& pump_;
   DeskKit kit_;
@@ -129,6 +137,12 @@ class Desk {
   bool first_of_size_ = false;            // this step is the first of its size
   bool codes_ = false;                    // the device has coded something, and may have kept some of it back
   double unit_ = 0;                       // samples * rate of the contribution that was coded last; 0: none
+  struct Foretold {
+    wire::Order order;
+    std::shared_ptr<Arrival> values;
+  };
+  std::optional<Foretold> foretold_;      // by the pump, until the desk's thread takes it; guarded by mutex_
+  std::unique_ptr<Ahead> ahead_;          // the desk's: what may have been begun
   std::shared_ptr<Computation> current_;  // the pump's view
   std::mutex mutex_;
   std::condition_variable cancelled_;

@@ -75,8 +75,9 @@ TEST_F(DeskTest, ADeviceThatHadWorkLeftWhileValuesCameHasComputedAllTheTime) {
 
 TEST_F(DeskTest, WhatADeviceWillComputeNextIsForeseenFromItsLastTwoLeases) {
   std::vector<std::vector<std::uint32_t>> computed, foreseen;
-  make({.likely = [&](std::span<const std::uint32_t> now, std::span<const std::uint32_t> next) {
+  make({.turning = [&](std::span<const std::uint32_t> now, Flow& flow) {
     computed.emplace_back(now.begin(), now.end());
+    const auto next = flow.foreseen();
     foreseen.emplace_back(next.begin(), next.end());
   }});
   for (std::uint64_t step = 0; step < 4; ++step) {
@@ -86,6 +87,64 @@ TEST_F(DeskTest, WhatADeviceWillComputeNextIsForeseenFromItsLastTwoLeases) {
   EXPECT_TRUE(foreseen[0].empty()) << "one lease tells nothing";
   EXPECT_EQ(foreseen[1], computed[2]);
   EXPECT_EQ(foreseen[2], computed[3]);
+}
+
+/// A step of a device that is told of the next one in the middle of it; what it then hears.
+struct Foretelling {
+  std::vector<std::uint64_t> ids;          // of the computations
+  std::vector<std::uint64_t> upcoming;     // likewise; 0: nothing
+  std::vector<std::uint32_t> samples;      // of the last that was upcoming
+  std::vector<float> values;               // likewise
+  std::function<void()> foretell = [] {};  // on the thread of the computation
+  LinearTurns turns() {
+    return {.turning = [this](std::span<const std::uint32_t>, Flow& flow) {
+      foretell();
+      ids.push_back(flow.id());
+      const std::optional<Upcoming> next = flow.upcoming();
+      upcoming.push_back(next ? next->id : 0);
+      if (!next) return;
+      samples.assign(next->samples.begin(), next->samples.end());
+      ASSERT_TRUE(next->flow->need(0, linear_values));
+      next->flow->take(0, linear_values, [&](const Arriving& came) {
+        for (std::uint64_t i = 0; i < came.count; ++i) values.push_back(reinterpret_cast<const float*>(came.bytes.data())[i]);
+      });
+    }};
+  }
+};
+
+TEST_F(DeskTest, WhatIsForetoldCanBeBegunAndIsToldApartByItsNumber) {
+  Foretelling device;
+  make(device.turns(), std::nullopt, {}, 4);
+  const auto next = std::make_shared<Arrival>(layout, make_buffer(layout.values));
+  const std::vector<float> start = linear_start();
+  std::copy(start.begin(), start.end(), next->buffer().floats().begin());
+  for (std::uint32_t s = 0; s < layout.slices.size(); ++s) next->arrived(SliceId{s});
+  device.foretell = [&] { desk->foretell(order_of(1), next); };
+  lay_all(*begin(0));
+  ASSERT_TRUE(run_until(io, [&] { return steps.size() == 1; }));
+  device.foretell = [] {};
+  lay_all(*begin(1));
+  ASSERT_TRUE(run_until(io, [&] { return steps.size() == 2; }));
+  EXPECT_EQ(device.upcoming, (std::vector<std::uint64_t>{device.ids[1], 0}));
+  EXPECT_NE(device.ids[0], device.ids[1]);
+  EXPECT_EQ(device.values, start);
+  store::Epochs epochs(epoch_samples, seed);
+  EXPECT_EQ(device.samples, epochs.samples_of(order_of(1).lease));
+}
+
+TEST_F(DeskTest, NothingIsBegunThatTimeMayCutOrWhoseSizeIsNew) {
+  for (const bool limited : {false, true}) {
+    Foretelling device;
+    make(device.turns(), std::nullopt, {}, 4, /*meets_sizes=*/!limited);
+    wire::Order order = order_of(1);
+    if (limited) order.limit = from_seconds(1);
+    if (!limited) order.lease = {{Range{0, 8, 12}}};
+    device.foretell = [&] { desk->foretell(order, std::make_shared<Arrival>(layout, make_buffer(layout.values))); };
+    lay_all(*begin(0));
+    ASSERT_TRUE(run_until(io, [&] { return steps.size() == 1; }));
+    EXPECT_EQ(device.upcoming, std::vector<std::uint64_t>{0}) << limited;
+    steps.clear();
+  }
 }
 
 TEST_F(DeskTest, ADeviceWithAGrainDoesInOnePieceWhatItHasTimeFor) {

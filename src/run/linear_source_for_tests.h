@@ -62,8 +62,8 @@ struct LinearTurns {
   std::function<void(std::uint64_t block, bool there)> needed{};  // after flow.need()
   std::function<void(std::uint64_t block)> made{};                // after flow.made()
   std::function<void()> after{};
-  std::optional<Duration> stood{};  // that it says of itself
-  std::function<void(std::span<const std::uint32_t> samples, std::span<const std::uint32_t> foreseen)> likely{};
+  std::optional<Duration> stood{};                                                    // that it says of itself
+  std::function<void(std::span<const std::uint32_t> samples, Flow& flow)> turning{};  // everything is made
 };
 
 class LinearSource final : public store::GradientSource {
@@ -100,7 +100,7 @@ class LinearSource final : public store::GradientSource {
       if (turns_.made) turns_.made(b);
     }
     if (turns_.stood) flow.stood(*turns_.stood);
-    if (turns_.likely) turns_.likely(samples, flow.foreseen());
+    if (turns_.turning) turns_.turning(samples, flow);
     if (turns_.after) turns_.after();
     return loss;
   }
@@ -119,22 +119,18 @@ class LinearSource final : public store::GradientSource {
   LinearTurns turns_;
 };
 
-/// The same mathematics on a device with memory of its own: it keeps the values that it was given, takes changes as they come, and codes
-/// its gradients itself.
+/// The same mathematics on a device with memory of its own: it keeps the values that it was given, takes changes as they come, codes its
+/// gradients itself, and takes the values of the next step before it says that this one is done.
 class LinearDevice final : public store::GradientSource {
  public:
   void initialize(std::uint64_t seed, std::span<float> values) override { source_.initialize(seed, values); }
   store::Loss gradient(std::span<const float> values, std::span<const std::uint32_t> samples, std::span<float> out, Flow& flow) override {
     kept_.resize(values.size());
-    if (!flow.need(0, values.size())) return {};
-    const auto take = [&](const Arriving& came) {
-      std::vector<float> decoded(came.count);
-      check(codec::make(came.bits).value()->decode(came.bytes, decoded).ok(), "what came is as long as it should be");
-      for (std::uint64_t i = 0; i < came.count; ++i) kept_[came.first + i] = decoded[i] + (came.bits < 32 ? kept_[came.first + i] : 0);
-    };
-    if (!flow.take(0, values.size(), take)) std::copy(values.begin(), values.end(), kept_.begin());
+    if (flow.id() == 0 || std::exchange(begun_, 0) != flow.id())
+      if (!take(values, flow)) return {};
     Still still;
     store::Loss loss = source_.gradient(kept_, samples, out, still);
+    if (const std::optional<Upcoming> next = flow.upcoming()) begun_ = take(next->values, *next->flow) ? next->id : 0;
     if (const Coding* coding = flow.coding(); coding != nullptr) {
       loss.squared_norm = 0;
       for (const float each : out.first(linear_parameters)) loss.squared_norm += static_cast<double>(each) * each;
@@ -149,6 +145,16 @@ class LinearDevice final : public store::GradientSource {
   store::Loss evaluate(std::span<const float>) override { return {}; }
 
  private:
+  bool take(std::span<const float> values, Flow& flow) {
+    if (!flow.need(0, values.size())) return false;
+    const auto take = [&](const Arriving& came) {
+      std::vector<float> decoded(came.count);
+      check(codec::make(came.bits).value()->decode(came.bytes, decoded).ok(), "what came is as long as it should be");
+      for (std::uint64_t i = 0; i < came.count; ++i) kept_[came.first + i] = decoded[i] + (came.bits < 32 ? kept_[came.first + i] : 0);
+    };
+    if (!flow.take(0, values.size(), take)) std::copy(values.begin(), values.end(), kept_.begin());
+    return true;
+  }
   void code(const Coding& coding, std::span<float> out) {
     if (coding.afresh) residual_.clear();
     residual_.resize(out.size());
@@ -161,6 +167,7 @@ class LinearDevice final : public store::GradientSource {
   }
   LinearSource source_;
   std::vector<float> kept_, residual_;
+  std::uint64_t begun_ = 0;  // whose values are taken already
 };
 
 }  // namespace motley::run

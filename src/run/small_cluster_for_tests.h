@@ -232,6 +232,7 @@ class SmallWorker {
       if (job.devices) {
         kit.desk.source = std::make_unique<LinearDevice>();
         kit.desk.keeps_values = true;
+        kit.desk.grain = 1;
       }
       kit.cluster = job.cluster();
       kit.node = NodeId{seat};

@@ -206,6 +206,17 @@ void WorkerProcess::tell(const protocol::WorkerEvent& event) {
     if (life != lives_ || ended_) return;
     carry_out(action);
   }
+  if (life == lives_ && !ended_ && desk_->begins_ahead()) foretell();
+}
+
+/// What is sure to come next can be begun before what is computed now has ended.
+void WorkerProcess::foretell() {
+  const wire::Order* next = life_->machine->upcoming();
+  if (next == nullptr || life_->foretold == next->step) return;
+  const auto values = life_->arrivals.find({next->worker, next->parameters});
+  if (values == life_->arrivals.end()) return;
+  life_->foretold = next->step;
+  desk_->foretell(*next, values->second);
 }
 
 void WorkerProcess::carry_out(const protocol::WorkerAction& action) {

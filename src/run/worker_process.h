@@ -80,6 +80,7 @@ class WorkerProcess final : private transport::Hears, private DeskOwner {
     };
     std::map<const transport::Connection*, Landing> landings;
     std::shared_ptr<Computation> computing;
+    std::optional<Step> foretold;             // to the desk, last
     std::unique_ptr<store::PushStream> push;  // what rounding keeps back
     std::optional<Step> pushing;              // of which it has begun to code slices
   };
@@ -99,6 +100,7 @@ class WorkerProcess final : private transport::Hears, private DeskOwner {
   void carry_out(const protocol::WorkerAction& action);
   void send(const protocol::Send& send);
   void compute(const protocol::Compute& order);
+  void foretell();
   [[nodiscard]] std::shared_ptr<std::vector<std::byte>> coded(const wire::Push& push);
   void forget_arrivals_before(std::map<std::pair<WorkerId, Step>, std::shared_ptr<Arrival>>::iterator arrival);
   [[nodiscard]] Outcome take_in(const wire::Pulled& pulled, std::span<const std::byte> bytes);

@@ -57,6 +57,8 @@ class Replica::Mean final : public Flow {
     told_ = true;
     outer_.made(first, last);
   }
+  [[nodiscard]] std::uint64_t id() const override { return whole_ ? outer_.id() : 0; }
+  [[nodiscard]] std::optional<Upcoming> upcoming() override { return whole_ ? outer_.upcoming() : std::nullopt; }
   /// What comes after a piece is the next piece.
   [[nodiscard]] std::span<const std::uint32_t> foreseen() override { return whole_ ? outer_.foreseen() : std::span<const std::uint32_t>(); }
   /// Only what is whole can be coded.

@@ -22,6 +22,7 @@ namespace {
 
 constexpr std::size_t evaluation_chunk = 1000;
 constexpr std::uint8_t whole_bits = 32;
+constexpr std::size_t blocks_ahead = 2;  // of a next step: some milliseconds of a device, less than one of its host
 
 class DeviceLearner final : public Learner {
  public:
@@ -55,15 +56,15 @@ class DeviceLearner final : public Learner {
   StepResult gradient(std::span<const float> values, std::span<const std::uint32_t> samples, std::span<float> out, Flow& flow) override {
     check(!samples.empty(), "a gradient is taken over a sample or more");
     check(values.size() == shape().values() && out.size() == values.size(), "values and out hold the whole model");
-    Tidy tidy(model_);
-    last_taken_.reset();
-    taking_ = {};
+    Tidy tidy(*this);
     const auto guard = model_.lanes().on(Lane::compute);
-    if (!std::exchange(ready_, false)) make_ready();  // the step before came to no end
-    gathered_.hold_if_set(model_.lanes(), Lane::compute);
-    const auto batch = samples_.gather(Part::training, samples);
-    const at::Tensor logits = forward(values, batch.inputs, Mode::training, flow);
-    if (!logits.defined()) return {};  // given up
+    if (!begun_ || begun_->id != flow.id() || begun_->id == 0) {
+      drop_begun();
+      if (!begin(flow.id(), values, samples, flow)) return {};  // given up
+    }
+    if (!pass(*begun_, model_.blocks(), flow)) return {};
+    const at::Tensor logits = begun_->passing.x.detach();
+    const DeviceSamples::Gathered batch = std::exchange(begun_, std::nullopt)->batch;
     direct_ = is_pinned(std::as_bytes(out));
     const at::Tensor leaves = direct_ ? as_tensor(out) : leaves_;
     coding_ = flow.coding();
@@ -86,8 +87,9 @@ class DeviceLearner final : public Learner {
 
   StepResult evaluate(std::span<const float> values) override {
     check(values.size() == shape().values(), "values holds the whole model");
-    Tidy tidy(model_);
+    Tidy tidy(*this);
     const auto guard = model_.lanes().on(Lane::compute);
+    drop_begun();
     Still still;
     std::vector<std::uint32_t> chunk(shape_.text ? 64 : evaluation_chunk);
     StepResult result;
@@ -97,8 +99,9 @@ class DeviceLearner final : public Learner {
       std::iota(chunk.begin(), chunk.end(), static_cast<std::uint32_t>(first));
       const auto batch = samples_.gather(Part::evaluation, chunk);
       // The values are copied once, with the first chunk.
-      const at::Tensor logits = first == 0 ? forward(values, batch.inputs, Mode::evaluation, still)
-                                           : model_.forward(batch.inputs, Mode::evaluation, [](std::size_t) { return true; });
+      if (first == 0) take(model_.blocks(), values, still);
+      const at::Tensor logits =
+          model_.forward(batch.inputs, Mode::evaluation, [&](std::size_t block) { return first > 0 || take(block, values, still); });
       model_.score(logits, batch.targets, /*wants_gradient=*/false);
       total.add_(model_.sums());
       result.samples += static_cast<std::uint64_t>(batch.targets.numel());
@@ -117,22 +120,70 @@ class DeviceLearner final : public Learner {
   }
 
  private:
-  /// However a step ends: no graph is left, and nothing is under way in the pinned memory that the next one will write.
+  /// A step that is on its way forward.
+  struct Begun {
+    std::uint64_t id = 0;           // its flow's
+    std::span<const float> values;  // of the host
+    DeviceSamples::Gathered batch;
+    DeviceModel::Passing passing;
+  };
+
+  /// A step that comes to no end leaves no graph, and nothing under way in the pinned memory that the next one will write.
   struct Tidy {
-    explicit Tidy(DeviceModel& of) : model(of) {}
+    explicit Tidy(DeviceLearner& of) : learner(of) {}
     Tidy(const Tidy&) = delete;
     Tidy& operator=(const Tidy&) = delete;
     ~Tidy() {
-      model.forget();
       if (settled) return;
       try {
-        model.lanes().settle();
+        learner.begun_.reset();
+        learner.model_.forget();
+        learner.model_.lanes().settle();
       } catch (const std::exception&) {  // a device that has failed says so again to whoever asks it next
       }
     }
-    DeviceModel& model;
+    DeviceLearner& learner;
     bool settled = false;  // by whoever came to an end
   };
+
+  /// The statistics are taken, the samples are there. False: given up.
+  bool begin(std::uint64_t id, std::span<const float> values, std::span<const std::uint32_t> samples, Flow& flow) {
+    if (!std::exchange(ready_, false)) make_ready();  // the step before came to no end
+    last_taken_.reset();
+    taking_ = {};
+    gathered_.hold_if_set(model_.lanes(), Lane::compute);
+    const DeviceSamples::Gathered batch = samples_.gather(Part::training, samples);
+    rewound_.hold_if_set(model_.lanes(), Lane::in);
+    if (!take(model_.blocks(), values, flow)) return false;
+    begun_ = Begun{id, values, batch, model_.begin(batch.inputs, Mode::training)};
+    return true;
+  }
+
+  bool pass(Begun& step, std::size_t until, Flow& flow) {
+    return model_.pass(step.passing, Mode::training, until, [&](std::size_t block) { return take(block, step.values, flow); });
+  }
+
+  /// The device would stand still while the host turns from the last gradient to the next step: its first blocks are asked for before that.
+  void begin_next(Flow& flow) {
+    const std::optional<Upcoming> next = flow.upcoming();
+    if (!next) return;
+    const auto guard = model_.lanes().on(Lane::compute);
+    try {
+      if (!begin(next->id, next->values, next->samples, *next->flow) ||
+          !pass(*begun_, std::min(blocks_ahead, model_.blocks()), *next->flow))
+        drop_begun();
+    } catch (const std::exception&) {  // whatever it was, the step itself will say so
+      drop_begun();
+    }
+  }
+
+  /// What was begun does not come.
+  void drop_begun() {
+    if (!begun_) return;
+    begun_.reset();
+    model_.forget();
+    model_.lanes().settle();  // whose values it took may take them back
+  }
 
   /// Between two steps, while the host turns: since values stay here from step to step, what this one did to its statistics is undone. The
   /// next gradient comes when this one has left.
@@ -180,23 +231,19 @@ class DeviceLearner final : public Learner {
     taking_ = {};
   }
 
-  at::Tensor forward(std::span<const float> values, const at::Tensor& inputs, Mode mode, Flow& flow) {
-    const auto take = [&](std::size_t block) {
-      const auto [first, last] = range(block);
-      if (first == last) return true;
-      asked_[block].set(model_.lanes(), Lane::compute);
-      if (!flow.need(first, last)) return false;
-      if (!flow.take(first, last, [&](const Arriving& came) { take_in(came); })) {
-        taking_from_ = first;
-        taking_ = values.subspan(first, last - first);
-      }
-      take_in_rest();
-      came_[block].set(model_.lanes(), Lane::in);
-      return true;
-    };
-    rewound_.hold_if_set(model_.lanes(), Lane::in);
-    if (!take(model_.blocks())) return {};
-    return model_.forward(inputs, mode, take);
+  /// The values of a block, or behind the last of them the statistics, are on the device before it goes on. False: given up.
+  bool take(std::size_t block, std::span<const float> values, Flow& flow) {
+    const auto [first, last] = range(block);
+    if (first == last) return true;
+    asked_[block].set(model_.lanes(), Lane::compute);
+    if (!flow.need(first, last)) return false;
+    if (!flow.take(first, last, [&](const Arriving& came) { take_in(came); })) {
+      taking_from_ = first;
+      taking_ = values.subspan(first, last - first);
+    }
+    take_in_rest();
+    came_[block].set(model_.lanes(), Lane::in);
+    return true;
   }
 
   /// When forward is done: from when the compute lane was there until the values were.
@@ -265,7 +312,10 @@ class DeviceLearner final : public Learner {
       else
         flow.made(first, last);
     };
-    for (std::size_t b = model_.blocks(); b-- > 0;) hand(b);
+    for (std::size_t b = model_.blocks(); b-- > 0;) {
+      if (b + 1 == std::min(blocks_ahead, model_.blocks())) begin_next(flow);  // while backward is in the last of them
+      hand(b);
+    }
     hand(model_.blocks());
   }
 
@@ -278,9 +328,10 @@ class DeviceLearner final : public Learner {
   std::vector<TimedMark> asked_, came_;  // by block, behind the last the statistics
   std::vector<Mark> made_, out_;         // likewise
   Mark scored_, rewound_, gathered_;
-  at::Tensor leaves_;    // pinned
-  at::Tensor norms_;     // of the gradient, by block
-  at::Tensor score_;     // pinned
+  at::Tensor leaves_;  // pinned
+  at::Tensor norms_;   // of the gradient, by block
+  at::Tensor score_;   // pinned
+  std::optional<Begun> begun_;
   bool ready_ = true;    // for a step
   bool direct_ = false;  // this step's gradient needs no leaves_
   DeviceCodec codec_;

@@ -165,6 +165,60 @@ TEST_P(DeviceTwin, WhatWasForeseenChangesNoGradientRightOrWrong) {
   EXPECT_LT(distance(expected.gradient, step(*device, values, samples_from(8, 8)).gradient), 1e-5);
 }
 
+/// One computation, and perhaps the one after it.
+struct Numbered final : Flow {
+  explicit Numbered(std::uint64_t number_) : number(number_) {}
+  [[nodiscard]] std::uint64_t id() const override { return number; }
+  bool need(std::uint64_t first, std::uint64_t) override { return needed.push_back(first), !gone; }
+  void made(std::uint64_t, std::uint64_t) override {}
+  std::optional<Upcoming> upcoming() override { return std::exchange(next, std::nullopt); }
+  std::uint64_t number;
+  std::optional<Upcoming> next;
+  std::vector<std::uint64_t> needed;  // where they begin
+  bool gone = false;
+};
+
+TEST_P(DeviceTwin, WhatIsBegunAheadGoesOnWhereItWas) {
+  const Values values = initial(*cpu);
+  const Values newer = initial(*cpu, 2);
+  const std::vector<std::uint32_t> samples = samples_from(0, 8);
+  const std::vector<std::uint32_t> later = samples_from(8, 8);
+  const Step first = step(*device, values, samples);
+  const Step second = step(*device, newer, later);
+  Numbered now(1), ahead(2), after(2);
+  now.next = Upcoming{2, newer, later, &ahead};
+  Step one{{}, Values(values.size())};
+  one.result = device->gradient(values, samples, one.gradient, now);
+  Step two{{}, Values(values.size())};
+  two.result = device->gradient(newer, later, two.gradient, after);
+  EXPECT_LT(distance(first.gradient, one.gradient), 1e-5);
+  EXPECT_LT(distance(second.gradient, two.gradient), 1e-5);
+  EXPECT_NEAR(two.result.loss_sum, second.result.loss_sum, 1e-5 * second.result.loss_sum);
+  EXPECT_FALSE(ahead.needed.empty());
+  EXPECT_EQ(ahead.needed.size() + after.needed.size(), now.needed.size()) << "each block's values are taken once";
+}
+
+TEST_P(DeviceTwin, WhatWasBegunAheadAndDoesNotComeLeavesNothing) {
+  const Values values = initial(*cpu);
+  const Values newer = initial(*cpu, 2);
+  const std::vector<std::uint32_t> samples = samples_from(0, 8);
+  const Step expected = step(*device, values, samples);
+  const StepResult judged = device->evaluate(values);
+  for (const bool gone : {false, true}) {
+    Numbered now(1), ahead(2), other(3);
+    ahead.gone = gone;
+    now.next = Upcoming{2, newer, samples, &ahead};
+    Values out(values.size());
+    device->gradient(values, samples, out, now);
+    device->gradient(values, samples, out, other);
+    EXPECT_LT(distance(expected.gradient, out), 1e-5) << "another came";
+    now.next = Upcoming{2, newer, samples, &ahead};
+    device->gradient(values, samples, out, now);
+    EXPECT_NEAR(device->evaluate(values).loss_sum, judged.loss_sum, 1e-5 * judged.loss_sum);
+    EXPECT_LT(distance(expected.gradient, step(*device, values, samples).gradient), 1e-5);
+  }
+}
+
 TEST_P(DeviceTwin, GivenUpItIsAsGoodAsNewForTheNextStep) {
   const Values values = initial(*cpu);
   const Step before = step(*device, values, samples_from(0, 8));

@@ -54,16 +54,26 @@ at::Tensor DeviceModel::place_of(const Slot& slot, const at::Tensor& flat) const
   return channels_last ? own.contiguous(at::MemoryFormat::ChannelsLast) : own;
 }
 
-at::Tensor DeviceModel::forward(const at::Tensor& inputs, Mode mode, const std::function<bool(std::size_t)>& before) {
-  const c10::AutoGradMode graph(mode == Mode::training);
+DeviceModel::Passing DeviceModel::begin(const at::Tensor& inputs, Mode mode) {
   if (mode == Mode::training) {
+    const c10::AutoGradMode graph(false);
     before_.reset();  // should there be no memory for it
     before_ = part(values_, shape().parameters, shape().values()).clone();
   }
-  at::Tensor x = inputs;
-  for (std::size_t b = 0; b < cuts_.size(); ++b) {
+  return {inputs, 0};
+}
+
+at::Tensor DeviceModel::forward(const at::Tensor& inputs, Mode mode, const Before& before) {
+  Passing passing = begin(inputs, mode);
+  return pass(passing, mode, blocks(), before) ? passing.x.detach() : at::Tensor();
+}
+
+bool DeviceModel::pass(Passing& passing, Mode mode, std::size_t until, const Before& before) {
+  const c10::AutoGradMode graph(mode == Mode::training);
+  at::Tensor& x = passing.x;
+  for (std::size_t& b = passing.block; b < until; ++b) {
     Cut& cut = cuts_[b];
-    if (!before(b)) return {};
+    if (!before(b)) return false;
     for (Apart& apart : cut.apart) apart.values.copy_(apart.flat);
     // Each block has a graph of its own, so that its gradient is done before that of the block in front of it begins.
     if (mode == Mode::training && b > 0) x = x.detach().requires_grad_(true);
@@ -77,7 +87,7 @@ at::Tensor DeviceModel::forward(const at::Tensor& inputs, Mode mode, const std::
     // A picture of one channel lies both ways at once, and torch would go on with the slower one.
     x = device_.is_cuda() && y.dim() == 4 ? y.contiguous(at::MemoryFormat::ChannelsLast) : std::move(y);
   }
-  return x.detach();
+  return true;
 }
 
 at::Tensor DeviceModel::score(const at::Tensor& logits, const at::Tensor& targets, bool wants_gradient) {

@@ -43,8 +43,19 @@ class DeviceModel {
   [[nodiscard]] Range range(std::size_t block) const { return {cuts_[block].first, cuts_[block].last}; }
   [[nodiscard]] std::size_t blocks() const { return cuts_.size(); }
 
-  /// Logits. `before(block)` sees to it that the block's values are there; statistics are, already. False: give up, and there are none.
-  at::Tensor forward(const at::Tensor& inputs, Mode mode, const std::function<bool(std::size_t)>& before);
+  /// A forward pass on its way.
+  struct Passing {
+    at::Tensor x;           // what the last block has put out; at first the inputs
+    std::size_t block = 0;  // that is next
+  };
+  using Before = std::function<bool(std::size_t)>;
+  /// The statistics are there: a pass may begin. There is one at a time.
+  Passing begin(const at::Tensor& inputs, Mode mode);
+  /// Up to the block `until`. `before(block)` sees to it that the block's values are there. False: give up; nothing of it is worth
+  /// anything.
+  bool pass(Passing& passing, Mode mode, std::size_t until, const Before& before);
+  /// The same from the beginning to the logits; none: given up.
+  at::Tensor forward(const at::Tensor& inputs, Mode mode, const Before& before);
   /// Loss and hits into sums(); the gradient of the mean loss, in the logits' own type, if it is wanted.
   at::Tensor score(const at::Tensor& logits, const at::Tensor& targets, bool wants_gradient);
   /// Once after a training forward. `after(block)`: its gradient is there; with `after(blocks())` the change of the statistics.
