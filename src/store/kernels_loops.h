@@ -104,6 +104,19 @@ struct Loops {
     });
   }
 
+  static void sgd_onward(const Sum& sum, const SgdConstants& constants, float reach, std::size_t n, const float* w, const float* v,
+                         float* w_after, float* v_after, float* out) {
+    const auto rule = [=, c = constants]<class V>(std::size_t i, V g) {
+      const V before = load<V>(w + i);
+      const V moving = c.mu * load<V>(v + i) + (g + c.decay * before);
+      const V after = before - c.rate * moving;
+      store(v_after + i, moving);
+      store(w_after + i, after);
+      store(out + i, after - reach * moving);
+    };
+    each_of(n, rule, [&](std::size_t i, auto& g) { sum_as_it_is(sum, i, w, g); });
+  }
+
   static void sgd_apart(const Sum& sum, float reach, float decay, std::size_t n, float* w) {
     each(sum, n, w, [=]<class V>(std::size_t i, V g) {
       const V before = load<V>(w + i);
@@ -145,7 +158,7 @@ struct Loops {
     });
   }
 
-  static constexpr Kernels table{add, sgd, sgd_apart, adamw, adam_apart, sgd_ahead, adam_ahead};
+  static constexpr Kernels table{add, sgd, sgd_onward, sgd_apart, adamw, adam_apart, sgd_ahead, adam_ahead};
 };
 
 }  // namespace motley::store

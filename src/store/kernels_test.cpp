@@ -82,6 +82,21 @@ const Loop loops[] = {
        v = sgd.mu * v + (g + sgd.decay * w);
        w -= sgd.rate * v;
      }},
+    {"sgd_onward",
+     [](const Kernels& k, const Sum& g, std::size_t n, State& s) {
+       if (g.compensation > 0) {  // which it does not know
+         k.sgd(g, sgd, n, s.w.data(), s.first.data());
+         return k.sgd_ahead(0.5F, n, s.w.data(), s.first.data(), s.second.data());
+       }
+       State after = s;
+       k.sgd_onward(g, sgd, 0.5F, n, s.w.data(), s.first.data(), after.w.data(), after.first.data(), after.second.data());
+       s = after;
+     },
+     [](float g, float& w, float& v, float& out) {
+       v = sgd.mu * v + (g + sgd.decay * w);
+       w -= sgd.rate * v;
+       out = w - 0.5F * v;
+     }},
     {"sgd_apart", [](const Kernels& k, const Sum& g, std::size_t n, State& s) { k.sgd_apart(g, 0.7F, 0.01F, n, s.w.data()); },
      [](float g, float& w, float&, float&) { w -= 0.7F * g + 0.01F * w; }},
     {"adamw",

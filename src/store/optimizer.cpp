@@ -60,6 +60,23 @@ void Optimizer::update_piece(std::size_t first, std::span<float> weights, const 
   }
 }
 
+void Optimizer::update_piece_of(const Optimizer& other, std::size_t first, std::span<const float> before, std::span<float> weights,
+                                const Sum& gradient, const Onward& how, std::span<float> out) {
+  const std::size_t n = weights.size();
+  check(before.size() == n && out.size() == n, "weights before and after and what lies ahead cover the same values");
+  if (spec_.kind == OptimizerKind::sgd && how.reach != 0 && gradient.compensation == 0) {
+    require_held(first, n);
+    check(updates_ > 0, "begin_update comes before the first piece");
+    return kernels_->sgd_onward(gradient, {to_float(how.rate), to_float(how.momentum), to_float(spec_.weight_decay * how.share)},
+                                to_float(how.reach), n, before.data(), other.first_.data() + first, weights.data(), first_.data() + first,
+                                out.data());
+  }
+  std::copy(before.begin(), before.end(), weights.begin());
+  follow(other, first, n);
+  update_piece(first, weights, gradient, how.rate, how.momentum, how.share);
+  look_ahead(weights, how.reach, 1, out, first);
+}
+
 void Optimizer::update_apart_piece(std::size_t first, std::span<float> weights, std::span<const float> gradient, double rate,
                                    double momentum, double share) const {
   const Addend whole = as_it_is(gradient, weights.size());

@@ -43,6 +43,15 @@ class Optimizer {
                     double share = 1);
   void update_piece(std::size_t first, std::span<float> weights, const Sum& gradient, double rate, double momentum, double share);
 
+  /// follow(), update_piece() and look_ahead() of a piece in one pass: from the weights and the state of `other` to `weights` and this
+  /// state, and to `out`, `reach` terms of the next direction further on. All spans begin with value `first`.
+  struct Onward {
+    double rate = 0, momentum = 0, share = 1;
+    double reach = 0;  // rho * rate
+  };
+  void update_piece_of(const Optimizer& other, std::size_t first, std::span<const float> before, std::span<float> weights,
+                       const Sum& gradient, const Onward& how, std::span<float> out);
+
   /// An update past the momentum, which stays as it is: sgd: w -= rate/(1-mu) * (g + wd*share*w), as much as g would move w in time by way
   /// of v; adamw: w -= rate * (g/(sqrt(u^)+eps) + wd*share*w). There must have been an update before.
   void update_apart_piece(std::size_t first, std::span<float> weights, std::span<const float> gradient, double rate, double momentum,

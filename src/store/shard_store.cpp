@@ -118,16 +118,22 @@ void ShardStore::apply(const Update& wanted, std::span<const WeightedPart> parts
   version_ = version_.next();
 }
 
-void ShardStore::apply(const Update& update, std::span<const WeightedPart> parts, const Run& run, std::span<float> values,
-                       Optimizer& optimizer) const {
+std::vector<Addend> ShardStore::addends_of(const Update& update, std::span<const WeightedPart> parts, const Run& run) const {
   const bool optimized = update.kind != UpdateKind::delta && run.kind == SliceKind::parameter;
-  const std::span<float> held = values.subspan(run.local, run.count);
   std::vector<Addend> addends;
   addends.reserve(parts.size());
   for (const WeightedPart& part : parts) {
     const std::span<const float> base = optimized && update.compensation > 0 ? bases_.find(part.base) : std::span<const float>();
     addends.push_back({part.flat.data() + run.flat, static_cast<float>(part.weight), base.empty() ? nullptr : base.data() + run.local});
   }
+  return addends;
+}
+
+void ShardStore::apply(const Update& update, std::span<const WeightedPart> parts, const Run& run, std::span<float> values,
+                       Optimizer& optimizer) const {
+  const bool optimized = update.kind != UpdateKind::delta && run.kind == SliceKind::parameter;
+  const std::span<float> held = values.subspan(run.local, run.count);
+  const std::vector<Addend> addends = addends_of(update, parts, run);
   const Sum sum{addends.data(), addends.size(), optimized ? static_cast<float>(update.compensation) : 0.0F};
   if (!optimized)
     kernels_->add(sum, held.size(), held.data());
@@ -166,9 +172,16 @@ void ShardStore::prepare(std::span<const WeightedPart> parts, std::span<const Sl
 
 void ShardStore::prepare(std::span<const WeightedPart> parts, const Run& run) {
   Ahead& ahead = *ahead_;
-  const double rate = ahead.update.kind == UpdateKind::gradient ? ahead.update.rate : rate_;
+  const Update& update = ahead.update;
+  const double rate = update.kind == UpdateKind::gradient ? update.rate : rate_;
   const std::span<float> values = std::span(ahead.values).subspan(run.local, run.count);
   const std::span<float> out = ahead.snapshot.subspan(run.flat, run.count);
+  if (update.kind == UpdateKind::gradient && run.kind == SliceKind::parameter) {
+    const std::vector<Addend> addends = addends_of(update, parts, run);
+    return ahead.optimizer.update_piece_of(optimizer_, run.local, std::span(values_).subspan(run.local, run.count), values,
+                                           {addends.data(), addends.size(), 0},
+                                           {update.rate, update.momentum, update.share, ahead.rho * rate}, out);
+  }
   std::copy_n(values_.data() + run.local, run.count, values.data());
   if (run.kind == SliceKind::parameter) ahead.optimizer.follow(optimizer_, run.local, run.count);
   apply(ahead.update, parts, run, ahead.values, ahead.optimizer);

@@ -120,6 +120,7 @@ class ShardStore {
   template <class Work>
   void by_slices(std::span<const std::size_t> slices, Work work, const Told& told) const;
   [[nodiscard]] std::size_t pieces() const { return (values_.size() + piece_values - 1) / piece_values; }
+  [[nodiscard]] std::vector<Addend> addends_of(const Update& update, std::span<const WeightedPart> parts, const Run& run) const;
   void apply(const Update& update, std::span<const WeightedPart> parts, const Run& run, std::span<float> values,
              Optimizer& optimizer) const;
   void prepare(std::span<const WeightedPart> parts, const Run& run);
