@@ -35,12 +35,12 @@ struct Arriving {
 
 class Flow;
 
-/// The computation that comes after this one, for who can begin with it before this one has ended. All its values are there.
+/// The computation that comes after this one, for who can begin with it before this one has ended. Its values have begun to come.
 struct Upcoming {
   std::uint64_t id = 0;  // as its own flow will say it
   std::span<const float> values;
   std::span<const std::uint32_t> samples;
-  Flow* flow = nullptr;  // to need and take its values by
+  Flow* flow = nullptr;  // to take its values by; nobody waits there: need() says whether they have come
 };
 
 class Flow {
@@ -63,8 +63,8 @@ class Flow {
   /// computation ends.
   [[nodiscard]] virtual std::span<const std::uint32_t> foreseen() { return {}; }
 
-  /// What comes next, unless something happens; nothing: it is not known yet, or not all there. Its samples are valid until this
-  /// computation ends, its values until that one does, or another in its place.
+  /// What comes next, unless something happens; nothing: it is not known yet. Its samples are valid until this computation
+  /// ends, its values until that one does, or another in its place.
   [[nodiscard]] virtual std::optional<Upcoming> upcoming() { return std::nullopt; }
 
   /// How gradients are wanted; null: as floats. Valid until the computation ends. Who cannot code leaves floats, and says made().

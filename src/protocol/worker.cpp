@@ -75,10 +75,9 @@ void Worker::pulled(Instant now, const wire::Pulled& slice, WorkerActions& out) 
 void Worker::compute_if_ready(Instant now, WorkerActions& out) {
   if (!std::holds_alternative<Waiting>(state_) || orders_.empty()) return;
   const auto& [order, at] = orders_.front();
+  if (!could_begin(order)) return;
   const PullKey key{order.worker, order.parameters};
   const auto pull = pulls_.find(key);
-  const std::size_t enough = options_.start_early ? 1 : options_.servers_of_slices.size();
-  if (pull == pulls_.end() || pull->second.slices < enough) return;
   pulls_.erase(pulls_.begin(), pull);
   used_ = key;
   Computing next{order, pull->second.base};
@@ -92,8 +91,14 @@ void Worker::compute_if_ready(Instant now, WorkerActions& out) {
 const wire::Order* Worker::upcoming() const {
   if (!std::holds_alternative<Computing>(state_) || orders_.empty()) return nullptr;
   const wire::Order& order = orders_.front().order;
+  return could_begin(order) ? &order : nullptr;
+}
+
+/// All its parameters are here, or the first where others may come while it computes.
+bool Worker::could_begin(const wire::Order& order) const {
   const auto pull = pulls_.find({order.worker, order.parameters});
-  return pull != pulls_.end() && pull->second.slices == options_.servers_of_slices.size() ? &order : nullptr;
+  const std::size_t enough = options_.start_early ? 1 : options_.servers_of_slices.size();
+  return pull != pulls_.end() && pull->second.slices >= enough;
 }
 
 /// How long the parameters travelled, as far as this worker can tell; 0 when they had come for an earlier step.

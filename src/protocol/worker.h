@@ -81,8 +81,7 @@ class Worker {
   void step(Instant now, const WorkerEvent& event, WorkerActions& out);
 
   [[nodiscard]] std::optional<WorkerId> id() const { return id_; }
-  /// While it computes: what it will compute next, if that was said and all its parameters have come. Null: not yet. Good until the next
-  /// step().
+  /// While it computes: what it will compute next, as soon as it could begin. Null: not yet. Good until the next step().
   [[nodiscard]] const wire::Order* upcoming() const;
 
  private:
@@ -113,6 +112,7 @@ class Worker {
   void cancelled(Instant now, Step step, WorkerActions& out);
   void pulled(Instant now, const wire::Pulled& slice, WorkerActions& out);
   void compute_if_ready(Instant now, WorkerActions& out);
+  [[nodiscard]] bool could_begin(const wire::Order& order) const;
   [[nodiscard]] Duration pull_time(const Computing& computing) const;
   void produced(const Produced& slice, WorkerActions& out);
   void computed(Instant now, const Computed& result, WorkerActions& out);

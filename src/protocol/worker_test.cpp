@@ -106,7 +106,7 @@ TEST(Worker, ComputesAgainOnParametersThatItHasWhenToldSo) {
             "push 0 to s0, push 1 to s1, push 2 to s0, contributed 1 base v101 samples 20, compute 2 at v101");
 }
 
-TEST(Worker, KnowsWhatItWillComputeNextWhenAllOfThatHasCome) {
+TEST(Worker, KnowsWhatItWillComputeNextWhenItCouldBegin) {
   Harness h;
   h.waiting();
   EXPECT_EQ(h.worker.upcoming(), nullptr);

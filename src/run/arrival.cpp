@@ -57,6 +57,14 @@ bool Arrival::has(SliceId slice) {
   return here_[slice.value];
 }
 
+bool Arrival::has(std::uint64_t first, std::uint64_t last) {
+  const auto [from, to] = layout_.touching(first, last);
+  const std::lock_guard lock(mutex_);
+  const auto begin = here_.begin();
+  return !cancelled_ &&
+         std::all_of(begin + static_cast<std::ptrdiff_t>(from), begin + static_cast<std::ptrdiff_t>(to), [](bool here) { return here; });
+}
+
 std::chrono::steady_clock::time_point Arrival::when(SliceId slice) {
   const std::lock_guard lock(mutex_);
   return when_[slice.value];

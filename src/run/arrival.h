@@ -28,6 +28,8 @@ class Arrival {
   /// When it did.
   [[nodiscard]] std::chrono::steady_clock::time_point when(SliceId slice);
   [[nodiscard]] bool has(SliceId slice);
+  /// All slices that touch [first, last) are there, and still wanted.
+  [[nodiscard]] bool has(std::uint64_t first, std::uint64_t last);
   /// Every slice is there.
   [[nodiscard]] bool complete();
   /// Returns when all slices that touch [first, last) are there; false: no longer wanted.

@@ -38,7 +38,7 @@ class Desk::Ahead final : public Flow {
   }
 
   [[nodiscard]] std::uint64_t id() const override { return id_of(next_.order); }
-  bool need(std::uint64_t first, std::uint64_t last) override { return next_.values->await(first, last); }
+  bool need(std::uint64_t first, std::uint64_t last) override { return next_.values->has(first, last); }
   bool take(std::uint64_t first, std::uint64_t last, const std::function<void(const Arriving&)>& each) override {
     desk_.hand_over(*next_.values, first, last, each);
     return true;
@@ -328,8 +328,11 @@ std::optional<Upcoming> Desk::upcoming() {
     const std::lock_guard lock(mutex_);
     next = std::exchange(foretold_, std::nullopt);
   }
-  if (!next || next->order.limit > Duration{0} || (kit_.meets_sizes && !sizes_.met(next->order.lease.size()))) return std::nullopt;
-  ahead_ = std::make_unique<Ahead>(*this, std::move(*next));
+  const auto as_usual = [&](const wire::Order& order) {
+    return order.limit <= Duration{0} && (!kit_.meets_sizes || sizes_.met(order.lease.size()));
+  };
+  if (next && as_usual(next->order)) ahead_ = std::make_unique<Ahead>(*this, std::move(*next));
+  if (!ahead_ || ahead_.get() == last_ahead_) return std::nullopt;
   return ahead_->told();
 }
 
@@ -395,11 +398,12 @@ void Desk::work(const std::shared_ptr<Computation>& computation, const Clock& cl
   Stream stream(*this, computation, stint, clock);
   store::Worth worth;
   first_of_size_ = false;
+  last_ahead_ = ahead_.get();
   try {
     worth = contribute(*computation, lease, stream, stint, clock);
     before_ = order.lease;
-    if (ahead_ && ahead_->id() == stream.id()) ahead_.reset();  // its values are no longer needed
-  } catch (const std::exception& failure) {                     // the border to torch's exceptions in a real cluster
+    if (ahead_.get() == last_ahead_) ahead_.reset();  // it was this step, or nothing: its values are no longer needed
+  } catch (const std::exception& failure) {           // the border to torch's exceptions in a real cluster
     boost::asio::post(pump_, [&owner = owner_, alive = alive_, computation, what = std::string(failure.what())] {
       if (*alive && !computation->cancelled) owner.failed(what);
     });

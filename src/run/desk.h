@@ -104,7 +104,7 @@ class Desk {
 
   /// Instead of what is on it now. `clock` is that of training, for emulated devices.
   void compute(const std::shared_ptr<Computation>& computation, const Clock& clock);
-  /// What is computed now is followed by this, unless something happens; all its parameters are there.
+  /// What is computed now is followed by this, unless something happens; its parameters have begun to come.
   void foretell(const wire::Order& order, const std::shared_ptr<Arrival>& values);
   void abandon();
   /// It works for somebody new from now on: what local steps have led to counts for nothing.
@@ -142,7 +142,8 @@ class Desk {
     std::shared_ptr<Arrival> values;
   };
   std::optional<Foretold> foretold_;      // by the pump, until the desk's thread takes it; guarded by mutex_
-  std::unique_ptr<Ahead> ahead_;          // the desk's: what may have been begun
+  std::unique_ptr<Ahead> ahead_;          // the desk's: what may have been begun, in this step or the last
+  const Ahead* last_ahead_ = nullptr;     // in the last; null: nothing
   std::shared_ptr<Computation> current_;  // the pump's view
   std::mutex mutex_;
   std::condition_variable cancelled_;

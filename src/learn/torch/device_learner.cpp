@@ -165,13 +165,16 @@ class DeviceLearner final : public Learner {
 
   /// The device would stand still while the host turns from the last gradient to the next step: its first blocks are asked for before that.
   void begin_next(Flow& flow) {
+    if (begun_) return;
     const std::optional<Upcoming> next = flow.upcoming();
     if (!next) return;
+    const auto there = [&](std::size_t block) { return next->flow->need(range(block).first, range(block).last); };
+    if (!there(model_.blocks()) || !there(0)) return;
+    std::size_t until = 1;
+    while (until < std::min(blocks_ahead, model_.blocks()) && there(until)) ++until;
     const auto guard = model_.lanes().on(Lane::compute);
     try {
-      if (!begin(next->id, next->values, next->samples, *next->flow) ||
-          !pass(*begun_, std::min(blocks_ahead, model_.blocks()), *next->flow))
-        drop_begun();
+      if (!begin(next->id, next->values, next->samples, *next->flow) || !pass(*begun_, until, *next->flow)) drop_begun();
     } catch (const std::exception&) {  // whatever it was, the step itself will say so
       drop_begun();
     }
@@ -313,9 +316,10 @@ class DeviceLearner final : public Learner {
         flow.made(first, last);
     };
     for (std::size_t b = model_.blocks(); b-- > 0;) {
-      if (b + 1 == std::min(blocks_ahead, model_.blocks())) begin_next(flow);  // while backward is in the last of them
+      if (b < blocks_ahead) begin_next(flow);  // while backward is in the last blocks
       hand(b);
     }
+    begin_next(flow);
     hand(model_.blocks());
   }
 

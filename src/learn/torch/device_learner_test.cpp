@@ -169,12 +169,15 @@ TEST_P(DeviceTwin, WhatWasForeseenChangesNoGradientRightOrWrong) {
 struct Numbered final : Flow {
   explicit Numbered(std::uint64_t number_) : number(number_) {}
   [[nodiscard]] std::uint64_t id() const override { return number; }
-  bool need(std::uint64_t first, std::uint64_t) override { return needed.push_back(first), !gone; }
+  bool need(std::uint64_t, std::uint64_t) override { return !gone; }
+  bool take(std::uint64_t first, std::uint64_t, const std::function<void(const Arriving&)>&) override {
+    return taken.push_back(first), false;
+  }
   void made(std::uint64_t, std::uint64_t) override {}
   std::optional<Upcoming> upcoming() override { return std::exchange(next, std::nullopt); }
   std::uint64_t number;
   std::optional<Upcoming> next;
-  std::vector<std::uint64_t> needed;  // where they begin
+  std::vector<std::uint64_t> taken;  // where they begin
   bool gone = false;
 };
 
@@ -194,8 +197,8 @@ TEST_P(DeviceTwin, WhatIsBegunAheadGoesOnWhereItWas) {
   EXPECT_LT(distance(first.gradient, one.gradient), 1e-5);
   EXPECT_LT(distance(second.gradient, two.gradient), 1e-5);
   EXPECT_NEAR(two.result.loss_sum, second.result.loss_sum, 1e-5 * second.result.loss_sum);
-  EXPECT_FALSE(ahead.needed.empty());
-  EXPECT_EQ(ahead.needed.size() + after.needed.size(), now.needed.size()) << "each block's values are taken once";
+  EXPECT_FALSE(ahead.taken.empty());
+  EXPECT_EQ(ahead.taken.size() + after.taken.size(), now.taken.size()) << "each block's values are taken once";
 }
 
 TEST_P(DeviceTwin, WhatWasBegunAheadAndDoesNotComeLeavesNothing) {
