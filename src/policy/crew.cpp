@@ -13,16 +13,17 @@ constexpr std::uint32_t unlimited = std::numeric_limits<std::uint32_t>::max();
 }  // namespace
 
 void Crew::join(std::span<const Newcomer> newcomers) {
-  for (const auto& [worker, most_samples, grain, near, samples_per_second, overhead_s] : newcomers) {
+  for (const Newcomer& newcomer : newcomers) {
+    const WorkerId worker = newcomer.worker;
     roster_.join(worker);
     if (limits_.size() <= worker.value) {
       limits_.resize(worker.value + 1, unlimited);
       grains_.resize(worker.value + 1, 1);
       paces_.resize(worker.value + 1);
     }
-    limits_[worker.value] = most_samples == 0 ? unlimited : most_samples;
-    grains_[worker.value] = grain;
-    paces_[worker.value] = {overhead_s, samples_per_second > 0 ? 1 / samples_per_second : 0};
+    limits_[worker.value] = newcomer.most_samples == 0 ? unlimited : newcomer.most_samples;
+    grains_[worker.value] = newcomer.grain;
+    paces_[worker.value] = newcomer.pace();
   }
 }
 

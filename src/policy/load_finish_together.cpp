@@ -11,6 +11,7 @@ constexpr double dead_band = 0.05;
 constexpr double worth_it = 1.005;         // times sooner, for new sizes, where steps are steady
 constexpr double worth_it_uneven = 1.02;   // where they are not
 constexpr double down_payment = 0.5;       // of their price: what staying has cost when they are bought; training is long
+constexpr double forgiven = 0.9;           // of what staying has cost stays when for once it costs nothing: times are noisy
 constexpr double newest = 0.1;             // of what was later than foretold
 constexpr double most_later = 0.3;         // of a step
 constexpr double most_fixed = 0.5;         // of a step that is done at once is taken for overhead: times of few sizes tell it badly
@@ -173,7 +174,7 @@ bool LoadFinishTogether::worth_its_price(const std::vector<std::uint32_t>& plan,
     then = std::max(then, times[i].at(plan[i]));
   }
   if (now <= (jitter <= steady ? worth_it : worth_it_uneven) * then) {
-    regret_s_ = 0;
+    regret_s_ *= forgiven;
     return false;
   }
   regret_s_ += since_plan_ * (now - then);

@@ -159,7 +159,7 @@ TEST(Overheads, ThatWereToldDecideHowManySamplesATimeIsWorth) {
   Monitor monitor;
   for (Newcomer& newcomer : newcomers) {
     newcomer.overhead_s = overhead;
-    monitor.joined(newcomer.worker, overhead);
+    monitor.joined(newcomer.worker, newcomer.pace());
   }
   load.joined(newcomers);
   const auto step = [&](double beside, std::uint32_t samples) { return beside + overhead + per_sample * samples; };

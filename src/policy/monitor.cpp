@@ -12,6 +12,7 @@ namespace {
 constexpr double forgetting = 0.9;
 // Below this relative spread of the batches seen, noise in the times would be read as overhead.
 constexpr double least_relative_variance = 0.05 * 0.05;
+constexpr double told_evidence = 10.0 / 9;  // number of steps times relative variance: ten of two sizes, one twice the other
 constexpr double travel_forgetting = 0.2;
 constexpr double jump = 1.6;
 constexpr std::uint64_t settled = 6;  // observations, before the fit is good enough to tell jitter from ignorance
@@ -79,9 +80,16 @@ void SpeedFit::refit(double b, double t) {
   const double mean_b = samples_ / weight_;
   const double mean_t = seconds_ / weight_;
   const double variance = squares_ / weight_ - mean_b * mean_b;
-  if (variance > least_relative_variance * mean_b * mean_b) {
+  const double spread = variance / (mean_b * mean_b);
+  const bool tells = spread > least_relative_variance;
+  if (tells) {
     const double slope = (products_ / weight_ - mean_b * mean_t) / variance;
     fit_.fixed = std::clamp(mean_t - slope * mean_b, 0.0, 0.9 * mean_t);
+  }
+  if (told_.per_sample > 0) {
+    const double said = told_.fixed * mean_t / told_.at(mean_b);  // it may be slower or faster now, as a whole
+    const double seen = tells ? weight_ * spread : 0;
+    fit_.fixed = (told_evidence * said + seen * fit_.fixed) / (told_evidence + seen);
   }
   fit_.fixed = std::min(fit_.fixed, 0.9 * mean_t);
   fit_.per_sample = (mean_t - fit_.fixed) / mean_b;
@@ -97,9 +105,9 @@ double Traffic::bytes(std::uint8_t bits) const {
   }
 }
 
-void Monitor::joined(WorkerId worker, double overhead_s) {
+void Monitor::joined(WorkerId worker, const cluster::Affine& told) {
   if (measured_.size() <= worker.value) measured_.resize(worker.value + 1);
-  measured_[worker.value].speed = SpeedFit(overhead_s);
+  measured_[worker.value].speed = SpeedFit(told);
 }
 
 void Monitor::observe(const Contribution& c) {

@@ -14,14 +14,17 @@
 namespace motley::policy {
 
 /// Least squares over (samples, seconds) in which each older observation weighs 0.9 of the next (the batch form of recursive least squares
-/// with forgetting). While the batches seen lie too close together to tell a from beta, a keeps its last known value (at first what the
-/// device says of itself, or 0). A device
+/// with forgetting). While the batches seen lie too close together to tell a from beta, a keeps its last known value (0 at first). A device
 /// that slows down does so as a whole: when a batch like the last one takes over 1.6 times as long as predicted, or as much less (no jitter
 /// does that), everything seen so far is scaled at once, so that what was learned of the proportion of a and beta stays valid. As one more
 /// point of the fit it would be taken for overhead. After a change of batch the fit itself may be what is wrong, so then it learns instead.
+/// A device that has measured itself (a GPU, which meets few sizes) is believed the proportion of a and beta as far as ten steps of each of
+/// two sizes, one twice the other, would tell it: two sizes that lie close together, with a surprise at one of them, must not say
+/// otherwise.
 class SpeedFit {
  public:
-  explicit SpeedFit(double told_fixed_s = 0) : fit_{told_fixed_s, 0} {}
+  /// `told`: what the device says of itself; nothing a sample: nothing.
+  explicit SpeedFit(const cluster::Affine& told = {}) : told_(told) {}
   void observe(std::uint32_t samples, Duration compute);
   /// The same for a step whose time was given and whose samples are what was done by then. Such steps take all the same time, so they say
   /// nothing of the proportion of a and beta: everything seen so far is scaled.
@@ -44,6 +47,7 @@ class SpeedFit {
   void refit(double b, double t);
 
   double weight_ = 0, samples_ = 0, squares_ = 0, seconds_ = 0, products_ = 0;  // forgotten sums of 1, b, b*b, t, b*t
+  cluster::Affine told_;
   cluster::Affine fit_;
   double last_samples_ = 0;
   double jitter_ = 0;
@@ -65,8 +69,8 @@ struct Traffic {
 class Monitor {
  public:
   explicit Monitor(const Traffic& traffic = {}) : traffic_(traffic) {}
-  /// `overhead_s`: of a step, as it has measured; 0: it has not.
-  void joined(WorkerId worker, double overhead_s = 0);
+  /// `told`: as it has measured itself; nothing a sample: it has not.
+  void joined(WorkerId worker, const cluster::Affine& told = {});
   void observe(const Contribution& contribution);
   /// This worker is to compute so many samples now.
   void ordered(WorkerId worker, std::uint32_t samples);

@@ -41,6 +41,29 @@ TEST(SpeedFit, LikeBatchesKeepTheKnownOverheadAndMoveTheSpeed) {
   EXPECT_GT(fit.fit().per_sample, 0);
 }
 
+/// As one was seen: its batch changed once, and the steps before that had taken longer than they should.
+TEST(SpeedFit, ASurpriseAtOneOfTwoSizesDoesNotOutweighWhatADeviceSaysOfItself) {
+  const cluster::Affine device{0.0045, 0.00013};
+  for (const bool told : {false, true}) {
+    SpeedFit fit = told ? SpeedFit(device) : SpeedFit();
+    for (int i = 0; i < 30; ++i) fit.observe(112, from_seconds(1.12 * device.at(112)));
+    for (int i = 0; i < 30; ++i) observe(fit, 84, device);
+    EXPECT_NEAR(fit.fit().at(84), device.at(84), 0.01 * device.at(84));
+    if (told)
+      EXPECT_NEAR(fit.fit().fixed, device.fixed, 0.2 * device.fixed);
+    else
+      EXPECT_LT(fit.fit().fixed, 0.5 * device.fixed);
+  }
+}
+
+TEST(SpeedFit, ManyUnlikeBatchesOutweighWhatADeviceSaysOfItself) {
+  const cluster::Affine device{0.02, 0.004};
+  SpeedFit fit(cluster::Affine{0, 0.005});
+  Rng rng(1, "speed fit");
+  for (int i = 0; i < 60; ++i) observe(fit, 8 + static_cast<std::uint32_t>(rng.below(200)), device);
+  EXPECT_GT(fit.fit().fixed, 0.6 * device.fixed) << "nearer to what is than to what was said";
+}
+
 TEST(SpeedFit, NoiseOnLikeBatchesIsNotReadAsOverhead) {
   SpeedFit fit;
   Rng rng(2, "speed fit");
