@@ -53,7 +53,9 @@ std::vector<std::uint32_t> Crew::whole_grains(std::uint32_t total, std::span<con
   };
   std::int64_t left = total;
   for (const std::size_t i : even) {
-    const std::uint32_t grains = std::max(1U, shares[i] / grain_of(i));
+    // Where others even out what is left, as near as it comes; else what is left goes where it does least, below.
+    const std::uint32_t nearest = odd.empty() ? 0 : grain_of(i) / 2;
+    const std::uint32_t grains = std::max(1U, (shares[i] + nearest) / grain_of(i));
     shares[i] = fits(i, std::uint64_t{grains} * grain_of(i)) ? grains * grain_of(i) : shares[i];
     left -= shares[i];
   }

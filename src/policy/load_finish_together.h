@@ -4,10 +4,9 @@
 //   fits (and, if wanted, what is exposed of each worker's travel), once at first and again every `replan` updates or when somebody comes
 //   or goes; a new plan is adopted when it moves anybody by more than the dead band of 5 %.
 // A device with a grain pays for every size that it has never done. A plan that would end at least half a percent sooner (2 % where steps
-// stray from
-//   the fit), update after update, is adopted when staying has cost half of what the new sizes will. What such a device does beside
-//   computing is not all known (copies, launches, who is served first): where all have a grain and begin their steps together, plans count
-//   with how much later or sooner than foretold each contribution came.
+//   stray from the fit), update after update, is adopted when staying has cost half of what the new sizes will. What such a device does
+//   beside computing is not all known (copies, launches, who is served first): where all have a grain and begin their steps together, plans
+//   count with how much later or sooner than foretold each contribution came.
 // Boxed: each step also ends when the plan says, whether or not it is done. On a steady cluster the limit is a fifth later than planned and
 //   is only met by surprises. Where steps stray from the fit by more than 2 %, everyone gets spare samples and stops at the planned moment:
 //   jitter moves samples, not time. What was not done goes back to the pool and from there to whoever asks next. A device with a grain does

@@ -12,7 +12,7 @@ namespace {
 constexpr double forgetting = 0.9;
 // Below this relative spread of the batches seen, noise in the times would be read as overhead.
 constexpr double least_relative_variance = 0.05 * 0.05;
-constexpr double told_evidence = 10.0 / 9;  // number of steps times relative variance: ten of two sizes, one twice the other
+constexpr double told_evidence = 10.0 / 9;  // steps times relative variance of their sizes: ten, half of them twice the others
 constexpr double travel_forgetting = 0.2;
 constexpr double jump = 1.6;
 constexpr std::uint64_t settled = 6;  // observations, before the fit is good enough to tell jitter from ignorance

@@ -18,9 +18,8 @@ namespace motley::policy {
 /// that slows down does so as a whole: when a batch like the last one takes over 1.6 times as long as predicted, or as much less (no jitter
 /// does that), everything seen so far is scaled at once, so that what was learned of the proportion of a and beta stays valid. As one more
 /// point of the fit it would be taken for overhead. After a change of batch the fit itself may be what is wrong, so then it learns instead.
-/// A device that has measured itself (a GPU, which meets few sizes) is believed the proportion of a and beta as far as ten steps of each of
-/// two sizes, one twice the other, would tell it: two sizes that lie close together, with a surprise at one of them, must not say
-/// otherwise.
+/// A device that has measured itself (a GPU, which meets few sizes) is believed the proportion of a and beta as far as ten steps would tell
+/// it, half of them of twice the size of the others: two sizes that lie close together, with a surprise at one, must not say otherwise.
 class SpeedFit {
  public:
   /// `told`: what the device says of itself; nothing a sample: nothing.

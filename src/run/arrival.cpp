@@ -52,6 +52,11 @@ void Arrival::hand_over(std::size_t slice, const std::function<void(const Arrivi
   if (--left_ == 0) before_.reset();
 }
 
+void Arrival::hand_over(std::uint64_t first, std::uint64_t last, const std::function<void(const Arriving&)>& each) {
+  const auto [from, to] = layout_.touching(first, last);
+  for (std::size_t s = from; s < to; ++s) hand_over(s, each);
+}
+
 bool Arrival::has(SliceId slice) {
   const std::lock_guard lock(mutex_);
   return here_[slice.value];

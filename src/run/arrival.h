@@ -25,6 +25,8 @@ class Arrival {
   void arrived(SliceId slice, std::uint8_t bits = 32, const std::shared_ptr<Arrival>& before = nullptr);
   /// Of a slice that is there: what makes its values of those that were handed over before, each only once. The desk's.
   void hand_over(std::size_t slice, const std::function<void(const Arriving&)>& each);
+  /// The same of all that touch [first, last).
+  void hand_over(std::uint64_t first, std::uint64_t last, const std::function<void(const Arriving&)>& each);
   /// When it did.
   [[nodiscard]] std::chrono::steady_clock::time_point when(SliceId slice);
   [[nodiscard]] bool has(SliceId slice);

@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <boost/asio/post.hpp>
 #include <exception>
-#include <limits>
-#include <numeric>
 #include <utility>
 
 #include "base/check.h"
@@ -25,31 +23,6 @@ std::shared_ptr<Arrival> Computation::newer() {
   const std::lock_guard lock(mutex_);
   return newer_;
 }
-
-/// Of a step that is not on the desk yet: its values, for who begins with it. They stay until another such step takes its place.
-class Desk::Ahead final : public Flow {
- public:
-  Ahead(Desk& desk, Foretold next) : desk_(desk), next_(std::move(next)) { desk_.epochs_.samples_of(next_.order.lease, samples_); }
-  [[nodiscard]] Upcoming told() { return {id_of(next_.order), next_.values->buffer().floats(), samples_, this}; }
-  /// Steps of one worker have numbers of their own, and no two workers the same id.
-  [[nodiscard]] static std::uint64_t id_of(const wire::Order& order) {
-    constexpr int step_bits = 40;
-    return (std::uint64_t{order.worker.value} << step_bits) + order.step.value + 1;
-  }
-
-  [[nodiscard]] std::uint64_t id() const override { return id_of(next_.order); }
-  bool need(std::uint64_t first, std::uint64_t last) override { return next_.values->has(first, last); }
-  bool take(std::uint64_t first, std::uint64_t last, const std::function<void(const Arriving&)>& each) override {
-    desk_.hand_over(*next_.values, first, last, each);
-    return true;
-  }
-  void made(std::uint64_t, std::uint64_t) override { check(false, "what is only begun makes nothing"); }
-
- private:
-  Desk& desk_;
-  Foretold next_;
-  std::vector<std::uint32_t> samples_;
-};
 
 /// What flows between the mathematics and the pump while one step is computed. An emulated device with a cadence stands still where such a
 /// device would, and what it makes leaves when its time has come.
@@ -76,11 +49,11 @@ class Desk::Stream final : public Flow {
 
   bool take(std::uint64_t first, std::uint64_t last, const std::function<void(const Arriving&)>& each) override {
     if (!desk_.keeps_values()) return false;
-    desk_.hand_over(*computation_->values, first, last, each);
+    computation_->values->hand_over(first, last, each);
     return true;
   }
 
-  [[nodiscard]] std::uint64_t id() const override { return Ahead::id_of(computation_->order); }
+  [[nodiscard]] std::uint64_t id() const override { return computation_id(computation_->order); }
   [[nodiscard]] std::optional<Upcoming> upcoming() override { return desk_.upcoming(); }
 
   /// For devices that do a step at once.
@@ -248,73 +221,8 @@ Desk::~Desk() {
   *alive_ = false;
 }
 
-void Desk::warm_up(std::function<void(std::optional<cluster::Affine>)> then) {
-  thread_.post([this, then = std::move(then)] {
-    std::optional<cluster::Affine> pace;
-    try {
-      if (kit_.emulated && kit_.grain > 1) pace = kit_.emulated->pace();
-      if (kit_.usual > 0) pace = measured();
-    } catch (const std::exception&) {  // what cannot be done cold cannot be done warm: the first step will tell
-    }
-    boost::asio::post(pump_, [alive = alive_, then, pace] {
-      if (*alive) then(pace);
-    });
-  });
-}
-
-/// The usual size and half of it tell what a step costs and what a sample. Others warm up beside us: until it gets no faster.
-cluster::Affine Desk::measured() {
-  const auto best_of = [&](std::uint64_t size) {
-    constexpr int most_tries = 20;
-    constexpr int no_faster = 4;  // in a row
-    constexpr double faster = 0.97;
-    try_out(size);  // cold
-    double best = std::numeric_limits<double>::infinity();
-    for (int tries = 0, in_vain = 0; tries < most_tries && in_vain < no_faster; ++tries) {
-      const double took = seconds(try_out(size));
-      in_vain = took < faster * best ? 0 : in_vain + 1;
-      best = std::min(best, took);
-    }
-    meet(size);
-    return best;
-  };
-  const std::uint64_t half = kit_.usual / 2 / std::max(kit_.grain, 1U) * std::max(kit_.grain, 1U);
-  const double whole = best_of(kit_.usual);
-  if (half == 0) return {0, whole / kit_.usual};
-  constexpr double most_fixed = 0.5;  // of a step: two sizes tell it badly
-  const double slope = (whole - best_of(half)) / static_cast<double>(kit_.usual - half);
-  const double fixed = std::clamp(whole - slope * kit_.usual, 0.0, most_fixed * whole);
-  return {fixed, (whole - fixed) / kit_.usual};
-}
-
-/// A step for nothing, from and to the memory that real ones use. How long it took.
-Duration Desk::try_out(std::uint64_t size) {
-  const SharedBuffer values = make_lendable_buffer(kit_.layout.values);
-  const SharedBuffer out = make_lendable_buffer(kit_.layout.values);
-  std::fill(values->floats().begin(), values->floats().end(), 0.0F);
-  std::vector<std::uint32_t> samples(std::min(size, kit_.epoch_samples));
-  std::iota(samples.begin(), samples.end(), 0U);
-  Still still;
-  store::LocalSteps* const steps = kit_.replica.local_steps ? kit_.source->local_steps() : nullptr;
-  const auto since = std::chrono::steady_clock::now();
-  if (steps != nullptr) {
-    steps->begin(values->floats());
-    steps->set_out();
-    steps->step(samples, {});
-    steps->way(out->floats(), nullptr);
-  } else {
-    kit_.source->gradient(values->floats(), samples, out->floats(), still);
-  }
-  return std::chrono::steady_clock::now() - since;
-}
-
 /// A batch of this size is next.
 void Desk::meet(std::uint64_t size) { first_of_size_ = kit_.meets_sizes && size > 0 && sizes_.meet(size); }
-
-void Desk::hand_over(Arrival& values, std::uint64_t first, std::uint64_t last, const std::function<void(const Arriving&)>& each) const {
-  const auto [from, to] = kit_.layout.touching(first, last);
-  for (std::size_t s = from; s < to; ++s) values.hand_over(s, each);
-}
 
 void Desk::foretell(const wire::Order& order, const std::shared_ptr<Arrival>& values) {
   const std::lock_guard lock(mutex_);
@@ -331,7 +239,11 @@ std::optional<Upcoming> Desk::upcoming() {
   const auto as_usual = [&](const wire::Order& order) {
     return order.limit <= Duration{0} && (!kit_.meets_sizes || sizes_.met(order.lease.size()));
   };
-  if (next && as_usual(next->order)) ahead_ = std::make_unique<Ahead>(*this, std::move(*next));
+  if (next && as_usual(next->order)) {
+    std::vector<std::uint32_t> samples;
+    epochs_.samples_of(next->order.lease, samples);
+    ahead_ = std::make_unique<Ahead>(next->order, std::move(next->values), std::move(samples));
+  }
   if (!ahead_ || ahead_.get() == last_ahead_) return std::nullopt;
   return ahead_->told();
 }

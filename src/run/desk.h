@@ -16,6 +16,7 @@
 #include "cluster/cost.h"
 #include "cluster/device.h"
 #include "cluster/sizes.h"
+#include "run/ahead.h"
 #include "run/arrival.h"
 #include "run/buffer.h"
 #include "run/clock.h"
@@ -112,7 +113,6 @@ class Desk {
 
  private:
   class Stream;
-  class Ahead;
   class ByClock;
   class AtOnceInTime;
   class Newer;
@@ -122,10 +122,11 @@ class Desk {
   cluster::Affine measured();
   Duration try_out(std::uint64_t size);
   void meet(std::uint64_t size);
-  void hand_over(Arrival& values, std::uint64_t first, std::uint64_t last, const std::function<void(const Arriving&)>& each) const;
   std::optional<Upcoming> upcoming();
 
   boost::asio::io_context& pump_;
+  std::unique_ptr<Ahead> ahead_;       // the desk's: what may have been begun, in this step or the last; outlives the device that reads it
+  const Ahead* last_ahead_ = nullptr;  // in the last; null: nothing
   DeskKit kit_;
   DeskOwner& owner_;
   store::Replica replica_;
@@ -142,8 +143,6 @@ class Desk {
     std::shared_ptr<Arrival> values;
   };
   std::optional<Foretold> foretold_;      // by the pump, until the desk's thread takes it; guarded by mutex_
-  std::unique_ptr<Ahead> ahead_;          // the desk's: what may have been begun, in this step or the last
-  const Ahead* last_ahead_ = nullptr;     // in the last; null: nothing
   std::shared_ptr<Computation> current_;  // the pump's view
   std::mutex mutex_;
   std::condition_variable cancelled_;

@@ -154,8 +154,8 @@ void ShardHost::slices_done(const SharedSnapshot& snapshot, std::vector<SliceId>
   for (const WorkerId worker : waiting) send_ready(worker);
   if (now == slices.size()) return;
   slices.erase(slices.begin(), slices.begin() + static_cast<std::ptrdiff_t>(now));
-  boost::asio::post(pump_, [this, alive = alive_, snapshot, slices = std::move(slices)] {
-    if (*alive) slices_done(snapshot, slices);
+  boost::asio::post(pump_, [this, alive = alive_, snapshot, slices = std::move(slices)]() mutable {
+    if (*alive) slices_done(snapshot, std::move(slices));
   });
 }
 

@@ -2,6 +2,7 @@
 // goes when one comes. Which lane a connection has is agreed on when it opens (bulk_terms.h); its rules stay the connection's.
 #pragma once
 #include <cstddef>
+#include <cstdint>
 #include <optional>
 #include <span>
 
@@ -9,6 +10,9 @@
 #include "transport/transport.h"
 
 namespace motley::transport {
+
+/// What was lent and is copied all the same has taken no room on the way.
+enum class Travels : std::uint8_t { sent, lent };
 
 /// A lane lives as long as its coroutines, which share it with its connection.
 class BulkLane {
@@ -22,12 +26,14 @@ class BulkLane {
 
     /// What to send now. None: sleep until wake().
     virtual std::optional<Parcel> next_parcel() = 0;
+    /// It does not travel: the peer reads it where it lies, and it counts for no window. written() comes later all the same.
+    virtual void lent(const Parcel& parcel) = 0;
     /// Its memory is free.
     virtual void written(const Parcel& parcel) = 0;
 
     /// Where the announced payload goes: exactly that many bytes; none: stop reading.
-    virtual std::optional<std::span<std::byte>> place(const wire::Message& head, std::size_t payload_bytes) = 0;
-    virtual void placed(const wire::Message& head, std::size_t payload_bytes) = 0;
+    virtual std::optional<std::span<std::byte>> place(const wire::Message& head, std::size_t payload_bytes, Travels how) = 0;
+    virtual void placed(const wire::Message& head, std::size_t payload_bytes, Travels how) = 0;
 
     /// The payload lies in the peer's memory. True: it is used there, until the loan is dropped. False: place() and placed() are to follow,
     /// unless the lane was detached.

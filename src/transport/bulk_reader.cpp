@@ -17,11 +17,11 @@ asio::awaitable<void> BulkReader::read(std::shared_ptr<BulkReader> self) {
   while (self->owner_ != nullptr) {
     const std::optional<Announced> slice = co_await self->next_announcement();
     if (!slice) co_return;
-    const auto place = self->owner_->place(slice->head, slice->payload_bytes);
+    const auto place = self->owner_->place(slice->head, slice->payload_bytes, Travels::sent);
     if (!place) co_return;
     const bool filled = co_await self->fill(*place);
     if (!filled) co_return;
-    self->owner_->placed(slice->head, slice->payload_bytes);
+    self->owner_->placed(slice->head, slice->payload_bytes, Travels::sent);
   }
 }
 

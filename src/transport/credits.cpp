@@ -31,6 +31,11 @@ void SendCredits::spend(std::size_t payload_bytes) {
   under_way_ += payload_bytes;
 }
 
+void SendCredits::take_back(std::size_t payload_bytes) {
+  check(payload_bytes <= under_way_, "only what was spent is taken back");
+  under_way_ -= payload_bytes;
+}
+
 bool ReceiveCredits::announce(std::size_t payload_bytes) {
   if (!fits(window_, taken_, payload_bytes)) return false;
   taken_ += payload_bytes;

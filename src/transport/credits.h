@@ -16,6 +16,8 @@ class SendCredits {
   [[nodiscard]] bool covers(std::size_t payload_bytes) const;
   /// Must be covered.
   void spend(std::size_t payload_bytes);
+  /// What was spent was not needed: the payload does not travel.
+  void take_back(std::size_t payload_bytes);
 
  private:
   std::uint64_t window_ = 0;  // 0: nothing granted yet

@@ -90,7 +90,7 @@ TEST_F(Lending, OnlyWhatMayBeLentIs) {
 
 TEST_F(Lending, MoreThanAWindowPassesWhileAllIsKept) {
   Options small;
-  small.window_bytes = small.lent_window_bytes = 1'000;
+  small.window_bytes = 1'000;
   small.bulk = Bulk::ucx;
   Ear from;
   Borrower to;

@@ -24,10 +24,9 @@ struct Options {
 
   std::size_t slice_bytes = 1 << 20;  // the usual payload: how much may wait unsent inside the operating system
   std::size_t window_bytes =
-      wire::window_bytes;                     // payload that a peer may have under way to us; at least two slices, to overlap the returns
-  std::size_t lent_window_bytes = 256 << 20;  // the same where payloads are lent: they take no room under way, only words do
-  Bulk bulk = Bulk::automatic;                // of which tcp also stands for a unix socket, and ucx fails where there is no shared memory
-  std::size_t ring_bytes = 2 << 20;           // of shared memory for what we send to one peer: some pieces, few enough to stay in a cache
+      wire::window_bytes;            // payload that a peer may have under way to us; at least two slices, to overlap the returns
+  Bulk bulk = Bulk::automatic;       // of which tcp also stands for a unix socket, and ucx fails where there is no shared memory
+  std::size_t ring_bytes = 2 << 20;  // of shared memory for what we send to one peer: some pieces, few enough to stay in a cache
   std::size_t largest_payload_bytes = 256 << 20;  // an announced payload beyond it is a peer's lie
   std::size_t control_queue_bytes = 64 << 20;
   std::size_t parcels = 1 << 16;  // waiting on the bulk lane

@@ -78,7 +78,7 @@ bool SharedBulk::hear_all_read() {
 
 void SharedBulk::hear(Announced slice) {
   if (filling_) return lose(peer_broken("the bulk lane announces a slice in the middle of another"));
-  const auto place = owner_->place(slice.head, slice.payload_bytes);
+  const auto place = owner_->place(slice.head, slice.payload_bytes, Travels::sent);
   if (!place) return detach();
   filling_ = Filling{std::move(slice), *place};
   finish_if_filled();
@@ -119,10 +119,10 @@ void SharedBulk::hear(const Lent& lent) {
   const Loan loan(payload.data(),
                   [returns = returns_, segment = found->second, number = lent.loan](const void*) { returns->drop(number); });
   if (owner_->keep(lent.slice.head, payload, loan) || owner_ == nullptr) return;
-  const auto place = owner_->place(lent.slice.head, bytes);
+  const auto place = owner_->place(lent.slice.head, bytes, Travels::lent);
   if (!place) return detach();
   std::copy(payload.begin(), payload.end(), place->begin());
-  owner_->placed(lent.slice.head, bytes);
+  owner_->placed(lent.slice.head, bytes, Travels::lent);
 }
 
 void SharedBulk::hear(const Returned& returned) {
@@ -135,7 +135,7 @@ void SharedBulk::finish_if_filled() {
   if (!filling_->rest.empty()) return;
   const Announced slice = std::move(filling_->slice);
   filling_.reset();
-  owner_->placed(slice.head, slice.payload_bytes);
+  owner_->placed(slice.head, slice.payload_bytes, Travels::sent);
 }
 
 // writing --------------------------------------------------------------------------------------------------------------------------
@@ -182,7 +182,10 @@ bool SharedBulk::begin_next() {
   while (out_.room() > 0) {
     std::optional<Parcel> parcel = owner_->next_parcel();
     if (!parcel) return false;
-    if (lend(*parcel)) continue;
+    if (lend(*parcel)) {
+      owner_->lent(*parcel);
+      continue;
+    }
     append_slice(*parcel, words_);
     laying_ = Laying{std::move(*parcel)};
     return true;

@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <boost/asio/post.hpp>
 
 #include "base/check.h"
@@ -19,7 +18,7 @@ StreamConnection::StreamConnection(Stream control, std::shared_ptr<BulkLane> bul
       bulk_(std::move(bulk)),
       linger_(executor_),
       outbox_(options.overtakes),
-      receiving_(bulk_->lends() ? std::max(options.window_bytes, options.lent_window_bytes) : options.window_bytes) {
+      receiving_(options.window_bytes) {
   bulk_->serve(*this);
 }
 
@@ -91,8 +90,11 @@ void StreamConnection::said(const Goodbye& goodbye) {
   end(peer_broken(fmt::format("{} closed the connection: {}", peer_, goodbye.reason)));
 }
 
-std::optional<std::span<std::byte>> StreamConnection::place(const wire::Message& head, std::size_t payload_bytes) {
-  if (!receiving_.announce(payload_bytes)) {
+/// It was within the window when it was chosen, and takes no room now.
+void StreamConnection::lent(const Parcel& parcel) { sending_.take_back(parcel.payload.size()); }
+
+std::optional<std::span<std::byte>> StreamConnection::place(const wire::Message& head, std::size_t payload_bytes, Travels how) {
+  if (how == Travels::sent && !receiving_.announce(payload_bytes)) {
     begin_closing(beyond_the_window(payload_bytes));
     return std::nullopt;
   }
@@ -104,24 +106,15 @@ std::optional<std::span<std::byte>> StreamConnection::place(const wire::Message&
   return std::nullopt;
 }
 
-void StreamConnection::placed(const wire::Message& head, std::size_t payload_bytes) {
-  receiving_.arrived(payload_bytes);
+void StreamConnection::placed(const wire::Message& head, std::size_t payload_bytes, Travels how) {
+  if (how == Travels::sent) receiving_.arrived(payload_bytes);
   const auto here = anchor_.watch();
   hears_->received(*this, head);
   if (!here.gone()) grant_what_is_owed();  // after received(), which may have called hold()
 }
 
 bool StreamConnection::keep(const wire::Message& head, std::span<const std::byte> payload, const Loan& loan) {
-  const auto here = anchor_.watch();
-  if (!hears_->keep(*this, head, payload, loan)) return false;
-  if (here.gone() || state_ != State::open) return true;
-  if (receiving_.announce(payload.size())) {
-    receiving_.arrived(payload.size());
-    grant_what_is_owed();
-  } else {
-    begin_closing(beyond_the_window(payload.size()));
-  }
-  return true;
+  return hears_->keep(*this, head, payload, loan);
 }
 
 Error StreamConnection::beyond_the_window(std::size_t payload_bytes) const {

@@ -47,12 +47,13 @@ class StreamConnection final : public Connection, private ControlLane::Owner, pr
   void said(const Credit& credit);
   void said(const Goodbye& goodbye);
 
-  std::optional<std::span<std::byte>> place(const wire::Message& head, std::size_t payload_bytes) override;
-  void placed(const wire::Message& head, std::size_t payload_bytes) override;
+  std::optional<std::span<std::byte>> place(const wire::Message& head, std::size_t payload_bytes, Travels how) override;
+  void placed(const wire::Message& head, std::size_t payload_bytes, Travels how) override;
   bool keep(const wire::Message& head, std::span<const std::byte> payload, const Loan& loan) override;
   void bulk_lost(const Error& why) override;
 
   std::optional<Parcel> next_parcel() override;
+  void lent(const Parcel& parcel) override;
   void written(const Parcel& parcel) override;
 
   void grant_what_is_owed();

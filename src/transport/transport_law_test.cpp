@@ -199,7 +199,7 @@ TEST_P(TransportLaw, APatientSliceIsNotOvertakenForEver) {
 // credits --------------------------------------------------------------------------------------------------------------------------
 
 TEST_P(TransportLaw, AReceiverThatHoldsStopsTheSenderAtTheWindow) {
-  options.window_bytes = options.lent_window_bytes = 3 * slice_bytes;
+  options.window_bytes = 3 * slice_bytes;
   start();
   right_ear.when_received = [](Connection& connection, const wire::Message&) { connection.hold(); };
   send_slices(*pair.left, 10, slice_bytes);
@@ -218,7 +218,7 @@ TEST_P(TransportLaw, AReceiverThatHoldsStopsTheSenderAtTheWindow) {
 }
 
 TEST_P(TransportLaw, WhatWaitsForCreditCanStillBeOvertaken) {
-  options.window_bytes = options.lent_window_bytes = 2 * slice_bytes;
+  options.window_bytes = 2 * slice_bytes;
   start();
   pair.right->hold();
   send_slices(*pair.left, 10, slice_bytes);
@@ -233,7 +233,7 @@ TEST_P(TransportLaw, WhatWaitsForCreditCanStillBeOvertaken) {
 }
 
 TEST_P(TransportLaw, ASliceLargerThanTheWindowStillArrives) {
-  options.window_bytes = options.lent_window_bytes = 1'000;
+  options.window_bytes = 1'000;
   start();
   send_slices(*pair.left, 5, 100'000);
   ASSERT_TRUE(until([&] { return right_ear.arrived.size() == 5; }));

@@ -43,6 +43,16 @@ class DeviceLearner final : public Learner {
         codec_(device),
         coder_(model_.lanes(), model_.shape().values(), device) {}
 
+  DeviceLearner(const DeviceLearner&) = delete;
+  DeviceLearner& operator=(const DeviceLearner&) = delete;
+  /// Whoever lent it values may take them back.
+  ~DeviceLearner() override {
+    try {
+      model_.lanes().settle();
+    } catch (const std::exception&) {  // nothing is under way on a device that has failed
+    }
+  }
+
   const ModelShape& shape() const override { return model_.shape(); }
   std::uint64_t activation_bytes_per_sample() const override { return measured_.activation_bytes; }
   std::vector<BlockProfile> profile() override { return measured_.profile; }
@@ -69,6 +79,7 @@ class DeviceLearner final : public Learner {
     const at::Tensor leaves = direct_ ? as_tensor(out) : leaves_;
     coding_ = flow.coding();
     if (coding_ != nullptr) coder_.begin(*coding_);
+    scored_.hold_if_set(model_.lanes(), Lane::compute);  // the last gradient has left
     model_.backward(model_.score(logits, batch.targets, /*wants_gradient=*/true), [&](std::size_t block) { send(block, leaves); });
     send_score();
     make_ready();
@@ -99,7 +110,10 @@ class DeviceLearner final : public Learner {
       std::iota(chunk.begin(), chunk.end(), static_cast<std::uint32_t>(first));
       const auto batch = samples_.gather(Part::evaluation, chunk);
       // The values are copied once, with the first chunk.
-      if (first == 0) take(model_.blocks(), values, still);
+      if (first == 0) {
+        rewound_.hold_if_set(model_.lanes(), Lane::in);
+        take(model_.blocks(), values, still);
+      }
       const at::Tensor logits =
           model_.forward(batch.inputs, Mode::evaluation, [&](std::size_t block) { return first > 0 || take(block, values, still); });
       model_.score(logits, batch.targets, /*wants_gradient=*/false);
@@ -148,7 +162,7 @@ class DeviceLearner final : public Learner {
 
   /// The statistics are taken, the samples are there. False: given up.
   bool begin(std::uint64_t id, std::span<const float> values, std::span<const std::uint32_t> samples, Flow& flow) {
-    if (!std::exchange(ready_, false)) make_ready();  // the step before came to no end
+    if (!ready_) make_ready();  // the step before came to no end
     last_taken_.reset();
     taking_ = {};
     gathered_.hold_if_set(model_.lanes(), Lane::compute);
@@ -156,6 +170,7 @@ class DeviceLearner final : public Learner {
     rewound_.hold_if_set(model_.lanes(), Lane::in);
     if (!take(model_.blocks(), values, flow)) return false;
     begun_ = Begun{id, values, batch, model_.begin(batch.inputs, Mode::training)};
+    ready_ = false;  // from here on there are statistics to undo
     return true;
   }
 
@@ -167,7 +182,7 @@ class DeviceLearner final : public Learner {
   void begin_next(Flow& flow) {
     if (begun_) return;
     const std::optional<Upcoming> next = flow.upcoming();
-    if (!next) return;
+    if (!next || next->id == failed_ || !samples_.at_hand(next->samples)) return;
     const auto there = [&](std::size_t block) { return next->flow->need(range(block).first, range(block).last); };
     if (!there(model_.blocks()) || !there(0)) return;
     std::size_t until = 1;
@@ -176,25 +191,26 @@ class DeviceLearner final : public Learner {
     try {
       if (!begin(next->id, next->values, next->samples, *next->flow) || !pass(*begun_, until, *next->flow)) drop_begun();
     } catch (const std::exception&) {  // whatever it was, the step itself will say so
-      drop_begun();
+      give_up();
+      failed_ = next->id;
     }
   }
 
   /// What was begun does not come.
   void drop_begun() {
-    if (!begun_) return;
+    if (begun_) give_up();
+  }
+  void give_up() {
     begun_.reset();
     model_.forget();
     model_.lanes().settle();  // whose values it took may take them back
   }
 
-  /// Between two steps, while the host turns: since values stay here from step to step, what this one did to its statistics is undone. The
-  /// next gradient comes when this one has left.
+  /// Between two steps, while the host turns: since values stay here from step to step, what this one did to its statistics is undone.
   void make_ready() {
     const Lanes& lanes = model_.lanes();
     model_.rewind();
     rewound_.set(lanes, Lane::compute);
-    scored_.hold_if_set(lanes, Lane::compute);
     ready_ = true;
   }
 
@@ -336,8 +352,9 @@ class DeviceLearner final : public Learner {
   at::Tensor norms_;   // of the gradient, by block
   at::Tensor score_;   // pinned
   std::optional<Begun> begun_;
-  bool ready_ = true;    // for a step
-  bool direct_ = false;  // this step's gradient needs no leaves_
+  std::uint64_t failed_ = 0;  // could not be begun ahead
+  bool ready_ = true;         // for a step
+  bool direct_ = false;       // this step's gradient needs no leaves_
   DeviceCodec codec_;
   DeviceCoder coder_;
   const Coding* coding_ = nullptr;           // of this step

@@ -57,6 +57,7 @@ at::Tensor DeviceModel::place_of(const Slot& slot, const at::Tensor& flat) const
 DeviceModel::Passing DeviceModel::begin(const at::Tensor& inputs, Mode mode) {
   if (mode == Mode::training) {
     const c10::AutoGradMode graph(false);
+    forget();         // should a pass have come to no end
     before_.reset();  // should there be no memory for it
     before_ = part(values_, shape().parameters, shape().values()).clone();
   }

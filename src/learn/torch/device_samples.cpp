@@ -46,10 +46,17 @@ const std::optional<DeviceSamples::Kept>& DeviceSamples::kept(Part part) {
 }
 
 DeviceSamples::Gathered DeviceSamples::gather(Part part, std::span<const std::uint32_t> samples) {
+  const bool gathered = part == Part::training && is_ahead(samples);
   std::optional<Ahead> ahead = std::exchange(ahead_, std::nullopt);  // used now, or never: the host's batch has room for one
-  if (ahead && part == Part::training && std::equal(samples.begin(), samples.end(), ahead->samples.begin(), ahead->samples.end()))
-    return std::move(ahead->gathered);
-  return gather_now(part, samples);
+  return gathered ? std::move(ahead->gathered) : gather_now(part, samples);
+}
+
+bool DeviceSamples::is_ahead(std::span<const std::uint32_t> samples) const {
+  return ahead_ && std::equal(samples.begin(), samples.end(), ahead_->samples.begin(), ahead_->samples.end());
+}
+
+bool DeviceSamples::at_hand(std::span<const std::uint32_t> samples) {
+  return options_.device.is_cpu() || kept(Part::training) || is_ahead(samples);
 }
 
 void DeviceSamples::gather_ahead(std::span<const std::uint32_t> samples) {

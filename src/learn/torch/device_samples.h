@@ -34,6 +34,8 @@ class DeviceSamples {
   Gathered gather(Part part, std::span<const std::uint32_t> samples);
   /// If these are the training samples that are gathered next, they have been already. What was gathered last must have been used.
   void gather_ahead(std::span<const std::uint32_t> samples);
+  /// Gathering these training samples now would keep the host waiting for nothing.
+  [[nodiscard]] bool at_hand(std::span<const std::uint32_t> samples);
 
  private:
   struct Kept {
@@ -42,6 +44,7 @@ class DeviceSamples {
   };
   [[nodiscard]] at::Tensor to_device(const at::Tensor& inputs) const;
   const std::optional<Kept>& kept(Part part);
+  [[nodiscard]] bool is_ahead(std::span<const std::uint32_t> samples) const;
   Gathered gather_now(Part part, std::span<const std::uint32_t> samples);
 
   std::shared_ptr<const DataSet> data_;
