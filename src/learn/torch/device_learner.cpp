@@ -79,7 +79,6 @@ class DeviceLearner final : public Learner {
     const at::Tensor leaves = direct_ ? as_tensor(out) : leaves_;
     coding_ = flow.coding();
     if (coding_ != nullptr) coder_.begin(*coding_);
-    scored_.hold_if_set(model_.lanes(), Lane::compute);  // the last gradient has left
     model_.backward(model_.score(logits, batch.targets, /*wants_gradient=*/true), [&](std::size_t block) { send(block, leaves); });
     send_score();
     make_ready();
@@ -150,9 +149,7 @@ class DeviceLearner final : public Learner {
     ~Tidy() {
       if (settled) return;
       try {
-        learner.begun_.reset();
-        learner.model_.forget();
-        learner.model_.lanes().settle();
+        learner.give_up();
       } catch (const std::exception&) {  // a device that has failed says so again to whoever asks it next
       }
     }
