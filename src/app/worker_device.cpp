@@ -131,6 +131,7 @@ Result<run::WorkerKit> prepare_worker(const std::string& job_text, const std::st
         1U, static_cast<std::uint32_t>(std::min<std::uint64_t>(most > 0 ? std::min(usual, most) : usual, material->epoch_samples)));
     kit.desk.meets_sizes = true;
     kit.desk.keeps_values = true;
+    kit.desk.halves = job->model.precision == "bf16";
   }
   if (emulated) {
     kit.desk.emulated.emplace(job->cluster, NodeId{index}, job->seed);

@@ -23,6 +23,9 @@ struct Coding {
   std::vector<Slice> slices;  // ascending, all of the flat buffer
   float rescale = 1;          // what was kept back means the same change of the model when it is multiplied by this
   bool afresh = false;        // nothing that was kept back counts
+  /// Only for who makes numbers of 16 bits: those slices of them leave as they are, the others as floats. Nothing is rounded, nothing kept
+  /// back.
+  bool as_made = false;
 };
 
 /// Values that have come in.
@@ -30,7 +33,8 @@ struct Arriving {
   std::uint64_t first = 0;
   std::uint64_t count = 0;
   std::uint8_t bits = 32;            // 32: the values themselves; fewer: a change of what they were before, coded
-  std::span<const std::byte> bytes;  // to be read at once
+  std::span<const std::byte> bytes;  // to be read at once, unless they are the values themselves: then until the computation ends
+  bool rounded = false;              // if fewer than 32: no change, but the values themselves, for who computes with no more bits
 };
 
 class Flow;

@@ -19,6 +19,7 @@ Arrival::Arrival(const store::Layout& layout, SharedBuffer buffer)
       here_(layout.slices.size()),
       when_(layout.slices.size()),
       bits_(layout.slices.size(), plain),
+      change_(layout.slices.size()),
       handed_over_(layout.slices.size()),
       left_(layout.slices.size()) {}
 
@@ -27,7 +28,8 @@ void Arrival::arrived(SliceId slice, std::uint8_t bits, const std::shared_ptr<Ar
     const std::lock_guard lock(mutex_);
     here_[slice.value] = true;
     bits_[slice.value] = bits;
-    if (bits < plain && left_ > 0) before_ = before;
+    change_[slice.value] = bits < plain && before;
+    if (change_[slice.value] && left_ > 0) before_ = before;
     when_[slice.value] = std::chrono::steady_clock::now();
   }
   changed_.notify_one();
@@ -36,17 +38,19 @@ void Arrival::arrived(SliceId slice, std::uint8_t bits, const std::shared_ptr<Ar
 void Arrival::hand_over(std::size_t slice, const std::function<void(const Arriving&)>& each) {
   std::shared_ptr<Arrival> before;
   std::uint8_t bits = plain;
+  bool change = false;
   {
     const std::lock_guard lock(mutex_);
     if (handed_over_[slice]) return;
     check(here_[slice], "only what is here is handed over");
     bits = bits_[slice];
-    if (bits < plain) before = before_;
+    change = change_[slice];
+    if (change) before = before_;
   }
   if (before) before->hand_over(slice, each);
   const store::Slice& place = layout_.slices[slice];
   const std::size_t bytes = codec::encoded_bytes(bits, place.count);
-  each({place.offset, place.count, bits, std::as_const(*buffer_).bytes(place.offset, place.count).first(bytes)});
+  each({place.offset, place.count, bits, std::as_const(*buffer_).bytes(place.offset, place.count).first(bytes), bits < plain && !change});
   const std::lock_guard lock(mutex_);  // now, since who takes it may have failed
   handed_over_[slice] = true;
   if (--left_ == 0) before_.reset();

@@ -20,8 +20,8 @@ class Arrival {
  public:
   Arrival(const store::Layout& layout, SharedBuffer buffer);
   [[nodiscard]] Buffer& buffer() { return *buffer_; }
-  /// Its slice is in the buffer: its values, or with fewer than 32 bits a change of those that came with `before`, coded, from where its
-  /// values would begin.
+  /// Its slice is in the buffer: its values, or coded, from where its values would begin: with fewer than 32 bits a change of those that
+  /// came with `before`, or without one the values rounded to so many.
   void arrived(SliceId slice, std::uint8_t bits = 32, const std::shared_ptr<Arrival>& before = nullptr);
   /// Of a slice that is there: what makes its values of those that were handed over before, each only once. The desk's.
   void hand_over(std::size_t slice, const std::function<void(const Arriving&)>& each);
@@ -48,6 +48,7 @@ class Arrival {
   std::vector<bool> here_;
   std::vector<std::chrono::steady_clock::time_point> when_;
   std::vector<std::uint8_t> bits_;
+  std::vector<bool> change_;         // of what was handed over before
   std::shared_ptr<Arrival> before_;  // null: nothing here is a change, or all was handed over
   std::vector<bool> handed_over_;    // the desk's
   std::size_t left_;                 // slices that were not

@@ -11,6 +11,7 @@ namespace motley::run {
 namespace {
 
 constexpr std::uint8_t plain = 32;  // bits of a float as it lies in memory
+constexpr std::uint8_t half = 16;   // of a number as some devices compute with
 
 }  // namespace
 
@@ -68,10 +69,13 @@ class Desk::Stream final : public Flow {
   /// A device that has once kept something back takes it along however the next one travels.
   [[nodiscard]] const Coding* coding() override {
     const wire::Order& order = computation_->order;
-    if (length_ || (order.push_bits == plain && !desk_.codes_)) return nullptr;
+    const bool whole = order.push_bits == plain && !desk_.codes_;
+    if (length_ || (whole && !desk_.halves())) return nullptr;
     coding_ = Coding{};
-    for (const store::Slice& slice : desk_.kit_.layout.slices)
-      coding_->slices.push_back({slice.offset, slice.count, slice.bits(order.push_bits)});
+    bits_ = whole ? half : order.push_bits;
+    for (const store::Slice& slice : desk_.kit_.layout.slices) coding_->slices.push_back({slice.offset, slice.count, slice.bits(bits_)});
+    coding_->as_made = whole;
+    if (whole) return &*coding_;
     coding_->afresh = !desk_.codes_;
     // What was kept back is in units of the update that it was left by. A delta does not scale with the rate.
     const double unit = desk_.local_steps() ? 0 : static_cast<double>(computation_->samples) * order.rate;
@@ -81,8 +85,8 @@ class Desk::Stream final : public Flow {
   }
 
   void coded(std::uint64_t first, std::uint64_t last) override {
-    desk_.codes_ = true;
-    computation_->coded = true;
+    if (!coding_->as_made) desk_.codes_ = true;
+    computation_->coded = bits_;
     made(first, last);
   }
 
@@ -122,6 +126,7 @@ class Desk::Stream final : public Flow {
   Clock clock_;
   std::vector<std::uint64_t> missing_;  // values, by slice
   std::optional<Coding> coding_;
+  std::uint8_t bits_ = plain;       // of it
   std::optional<Duration> length_;  // of an emulated step that goes by its cadence
   Duration stood_{};                // of it
   std::chrono::steady_clock::duration waited_{};

@@ -37,7 +37,7 @@ struct Computation {
   Instant began{};          // on the clock of training
   std::uint64_t samples{};  // that it will have; known when its first slice is produced
   std::atomic<bool> cancelled = false;
-  std::atomic<bool> coded = false;  // `out` is: the bytes of each slice lie where its floats would begin
+  std::atomic<std::uint8_t> coded = 0;  // `out` is, with so many bits: the bytes of each slice lie where its floats would begin; 0: it is not
 
   /// Parameters of a later pull are coming in: local steps take them in as they are there.
   void comes(const std::shared_ptr<Arrival>& newer);
@@ -61,6 +61,7 @@ struct DeskKit {
   bool meets_sizes = false;   // the first batch of each size takes the device longer
   std::uint32_t usual = 0;    // samples of a step to begin with, for a device that is to warm up
   bool keeps_values = false;  // the device keeps what it was given: it takes changes as they come
+  bool halves = false;        // it computes with weights of 16 bits, and so are their gradients
 };
 
 /// How a step's time was spent.
@@ -94,6 +95,8 @@ class Desk {
   [[nodiscard]] bool streams() const { return !kit_.emulated || !kit_.cadence.empty(); }
   /// Parameters may lie in an arrival as they came, coded.
   [[nodiscard]] bool keeps_values() const { return kit_.keeps_values && !kit_.replica.local_steps; }
+  /// Weights need no more than 16 bits on their way here, and their gradients from here.
+  [[nodiscard]] bool halves() const { return kit_.halves && keeps_values(); }
   /// Contributions are changes of the model, not gradients.
   [[nodiscard]] bool local_steps() const { return kit_.replica.local_steps; }
 

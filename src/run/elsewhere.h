@@ -2,6 +2,7 @@
 #pragma once
 #include <cstdint>
 #include <map>
+#include <set>
 #include <utility>
 
 #include "run/carry.h"
@@ -14,17 +15,20 @@ class Elsewhere {
  public:
   explicit Elsewhere(const store::Layout& layout) : layout_(layout) {}
 
+  /// This worker's device computes with weights of 16 bits.
+  void in_halves(WorkerId worker) { in_halves_.insert(worker); }
   void ordered(const wire::Order& order) {
-    if (layout_.servers > 1) push_bits_[{order.worker, order.step}] = order.push_bits;
+    if (layout_.servers > 1) push_bits_[{order.worker, order.step}] = bits_of(order.worker, order.push_bits);
   }
   void gathered(const wire::Gathered& gathered) {
     const auto bits = push_bits_.find({gathered.worker, gathered.step});
     if (bits != push_bits_.end()) pushed_ += encoded_bytes(layout_, gathered.server, bits->second);
   }
-  void released(ServerId server, const wire::Release& release) { pulled_ += encoded_bytes(layout_, server, release.pull_bits); }
+  void released(ServerId server, const wire::Release& release) { pulled_ += encoded_bytes(layout_, server, bits_of(release.worker, release.pull_bits)); }
   /// Nothing more is gathered of this step.
   void over(WorkerId worker, Step step) { push_bits_.erase({worker, step}); }
   void over(WorkerId worker) {
+    in_halves_.erase(worker);
     push_bits_.erase(push_bits_.lower_bound({worker, Step{}}), push_bits_.lower_bound({WorkerId{worker.value + 1}, Step{}}));
   }
 
@@ -32,7 +36,13 @@ class Elsewhere {
   [[nodiscard]] std::uint64_t pulled() const { return pulled_; }
 
  private:
+  [[nodiscard]] std::uint8_t bits_of(WorkerId worker, std::uint8_t ordered) const {
+    constexpr std::uint8_t plain = 32;
+    constexpr std::uint8_t half = 16;
+    return ordered == plain && in_halves_.contains(worker) ? half : ordered;
+  }
   const store::Layout& layout_;
+  std::set<WorkerId> in_halves_;
   std::map<std::pair<WorkerId, Step>, std::uint8_t> push_bits_;  // of what is under way
   std::uint64_t pushed_ = 0;
   std::uint64_t pulled_ = 0;

@@ -123,13 +123,17 @@ class LinearSource final : public store::GradientSource {
 /// gradients itself, and takes the values of the next step before it says that this one is done.
 class LinearDevice final : public store::GradientSource {
  public:
+  /// `halves`: it computes with weights of 16 bits, and makes gradients of as many.
+  explicit LinearDevice(bool halves = false) : halves_(halves) {}
   void initialize(std::uint64_t seed, std::span<float> values) override { source_.initialize(seed, values); }
   store::Loss gradient(std::span<const float> values, std::span<const std::uint32_t> samples, std::span<float> out, Flow& flow) override {
     kept_.resize(values.size());
     if (flow.id() == 0 || std::exchange(begun_, 0) != flow.id())
       if (!take(values, flow)) return {};
     Still still;
+    if (halves_) round(kept_);
     store::Loss loss = source_.gradient(kept_, samples, out, still);
+    if (halves_) round(out);
     if (const std::optional<Upcoming> next = flow.upcoming()) begun_ = take(next->values, *next->flow) ? next->id : 0;
     if (const Coding* coding = flow.coding(); coding != nullptr) {
       loss.squared_norm = 0;
@@ -150,13 +154,20 @@ class LinearDevice final : public store::GradientSource {
     const auto take = [&](const Arriving& came) {
       std::vector<float> decoded(came.count);
       check(codec::make(came.bits).value()->decode(came.bytes, decoded).ok(), "what came is as long as it should be");
-      for (std::uint64_t i = 0; i < came.count; ++i) kept_[came.first + i] = decoded[i] + (came.bits < 32 ? kept_[came.first + i] : 0);
+      const bool change = came.bits < 32 && !came.rounded;
+      for (std::uint64_t i = 0; i < came.count; ++i) kept_[came.first + i] = decoded[i] + (change ? kept_[came.first + i] : 0);
     };
     if (!flow.take(0, values.size(), take)) std::copy(values.begin(), values.end(), kept_.begin());
     return true;
   }
+  static void round(std::span<float> values) {
+    codec::Bytes bytes;
+    codec::make(16).value()->encode(values, bytes);
+    check(codec::make(16).value()->decode(bytes, values).ok(), "as many as there were");
+  }
   void code(const Coding& coding, std::span<float> out) {
-    if (coding.afresh) residual_.clear();
+    check(halves_ || !coding.as_made, "only who makes numbers of 16 bits is asked for them");
+    if (coding.afresh || coding.as_made) residual_.clear();
     residual_.resize(out.size());
     for (float& each : residual_) each *= coding.rescale;
     for (const auto& [first, count, bits] : coding.slices) {
@@ -166,6 +177,7 @@ class LinearDevice final : public store::GradientSource {
     }
   }
   LinearSource source_;
+  bool halves_;
   std::vector<float> kept_, residual_;
   std::uint64_t begun_ = 0;  // whose values are taken already
 };

@@ -67,6 +67,38 @@ TEST_F(Processes, EndWithTheSameBitsWhoeverCodes) {
     }
 }
 
+/// What a device would round anyway is rounded before it travels, and what it makes so travels so: nothing changes but the bytes.
+TEST_F(Processes, OfDevicesThatComputeWithSixteenBitsNoMoreTravel) {
+  job.strategy = "hps";
+  job.batches = {4, 4, 4};
+  job.knobs.box = false;
+  job.knobs.bits = policy::BitsWish{false, policy::Bits{32, 32}};
+  job.devices = true;
+  job.rounds = true;
+  for (const std::uint32_t delay : {0U, 1U}) {
+    job.checkpoint_every = delay == 0 ? 4 : 0;
+    job.knobs.delay = delay;
+    std::vector<std::vector<float>> ends;
+    std::vector<std::uint64_t> bytes;
+    for (const bool halves : {false, true}) {
+      job.halves = halves;
+      start_all();
+      ASSERT_TRUE(all_are_over());
+      expect_every_sample_once();
+      expect_all_good();
+      ends.push_back(chief->values());
+      bytes.push_back((**chief->over).bytes_pulled);
+      bytes.push_back((**chief->over).bytes_pushed);
+      workers.clear();
+      address = fresh_socket();
+    }
+    EXPECT_EQ(ends[0], ends[1]) << "delay " << delay;
+    const std::uint64_t before_it_was_said = job.quorum * linear_values * sizeof(float);
+    EXPECT_EQ(bytes[0] + before_it_was_said, 2 * bytes[2]) << "delay " << delay;
+    EXPECT_EQ(bytes[1], 2 * bytes[3]) << "delay " << delay;
+  }
+}
+
 class EveryStrategy : public Processes, public testing::WithParamInterface<std::string> {};
 
 TEST_P(EveryStrategy, CountsEverySampleOnce) {

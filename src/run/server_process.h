@@ -90,7 +90,7 @@ class ServerProcess final : private transport::Accepts, private transport::Hears
   std::optional<wire::CarriedAll> all_;
   std::unique_ptr<ShardHost> shard_;
   std::deque<wire::Message> early_;  // from the chief, before all slices were here
-  std::map<const transport::Connection*, WorkerId> attached_early_;
+  std::map<const transport::Connection*, wire::Attach> attached_early_;
   std::unique_ptr<transport::Acceptor> acceptor_;
   std::map<const transport::Connection*, std::unique_ptr<transport::Shaped>> workers_;
   std::vector<std::unique_ptr<transport::Shaped>> old_;

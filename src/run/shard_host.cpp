@@ -24,7 +24,8 @@ std::shared_ptr<store::Team> make_team(std::size_t asked, const store::Layout& l
 
 std::span<const std::byte> ShardHost::Snapshot::payload(const store::Layout& layout, SliceId slice) const {
   if (const auto found = coded.find(slice); found != coded.end()) return found->second;
-  return std::as_const(*flat).bytes(layout[slice].offset, layout[slice].count);
+  const auto bytes = std::as_const(*flat).bytes(layout[slice].offset, layout[slice].count);
+  return halves ? bytes.first(codec::encoded_bytes(layout[slice].bits(half), layout[slice].count)) : bytes;
 }
 
 ShardHost::ShardHost(boost::asio::io_context& pump, ServerId server, const store::Layout& layout, const store::OptimizerSpec& optimizer,
@@ -50,6 +51,7 @@ void ShardHost::hear(const wire::Message& message) {
     gone_.insert(gone->worker);
     pulls_.erase(gone->worker);
     attached_.erase(gone->worker);
+    in_halves_.erase(gone->worker);
   }
   protocol::ShardActions actions;
   machine_.step(message, actions);
@@ -76,12 +78,12 @@ void ShardHost::carry_out(const protocol::ShardAction& action) {
                    [&](const protocol::Free& f) {
                      foresight_.lost(f.worker, f.step);
                      contributions_.erase({f.worker, f.step});
-                     kept_.erase({f.worker, f.step});
                    },
                    [&](const protocol::Snapshot& s) {
                      snapshotting_ = s;
-                     if (s.bits == plain) last_rho_ = s.rho;
-                     if (s.bits == plain && committing_) prepared_ = Prepared{{machine_.version(), s.rho}, begin_snapshot()};
+                     if (s.bits == plain) last_outlook_ = outlook_of(s);
+                     if (s.bits == plain && committing_)
+                       prepared_ = Prepared{{machine_.version(), last_outlook_}, begin_snapshot(last_outlook_)};
                      start_commit();
                      if (s.keep) store_thread_.post([store = store_, s] { store->keep({s.worker, s.step}, s.rho); });
                    },
@@ -98,13 +100,11 @@ void ShardHost::carry_out(const protocol::ShardAction& action) {
 
 void ShardHost::commit(const wire::Apply& update) {
   start_commit();  // the one before it
-  std::vector<SharedBuffer> parts;
+  std::vector<Contribution> parts;
   for (const wire::Part& part : update.parts) {
-    const auto found = contributions_.find({part.worker, part.step});
-    check(found != contributions_.end(), "what is committed is here");
-    parts.push_back(std::move(found->second));
-    kept_.erase(found->first);
-    contributions_.erase(found);
+    auto found = contributions_.extract({part.worker, part.step});
+    check(!found.empty(), "what is committed is here");
+    parts.push_back(std::move(found.mapped()));
   }
   snapshots_.clear();  // of an older version now
   const bool foreseen = foresight_.right(update);
@@ -130,14 +130,15 @@ void ShardHost::start_commit() {
     const std::vector<store::WeightedPart> parts = weighted(now.update.parts, now.parts);
     if (now.foreseen) return store->commit(parts, told);
     store->apply({now.update.kind, now.update.rate, now.update.momentum, now.update.share, now.update.compensation}, parts,
-                 prepared ? prepared->key.rho : 0, prepared ? prepared->snapshot->flat->floats() : std::span<float>(), told);
+                 prepared ? prepared->key.outlook : store::Outlook(), prepared ? prepared->snapshot->flat->floats() : std::span<float>(), told);
   });
   foresee(now.update);
 }
 
 /// One that will be written to, slice by slice.
-ShardHost::SharedSnapshot ShardHost::begin_snapshot() const {
+ShardHost::SharedSnapshot ShardHost::begin_snapshot(const store::Outlook& outlook) const {
   auto snapshot = std::make_shared<Snapshot>();
+  snapshot->halves = outlook.halves;
   snapshot->flat = make_lendable_buffer(layout_.values);
   snapshot->done.resize(layout_.slices.size());
   return snapshot;
@@ -159,10 +160,13 @@ void ShardHost::slices_done(const SharedSnapshot& snapshot, std::vector<SliceId>
   });
 }
 
-std::vector<store::WeightedPart> ShardHost::weighted(const std::vector<wire::Part>& parts, const std::vector<SharedBuffer>& buffers) {
+std::vector<store::WeightedPart> ShardHost::weighted(const std::vector<wire::Part>& parts, const std::vector<Contribution>& contributions) {
   std::vector<store::WeightedPart> weighted;
   for (std::size_t i = 0; i < parts.size(); ++i)
-    weighted.push_back({std::as_const(*buffers[i]).floats(), parts[i].weight, {parts[i].worker, parts[i].parameters}});
+    weighted.push_back({std::as_const(*contributions[i].flat).floats(),
+                        parts[i].weight,
+                        {parts[i].worker, parts[i].parameters},
+                        contributions[i].halves});
   return weighted;
 }
 
@@ -171,9 +175,9 @@ void ShardHost::foresee(const wire::Apply& update) {
   expected_.reset();
   complete_.clear();
   if (!foresight_.made(update)) return;
-  expected_ = Prepared{{update.version.next(), last_rho_}, begin_snapshot()};
-  store_thread_.post([store = store_, update, rho = last_rho_, snapshot = expected_->snapshot] {
-    store->foresee({update.kind, update.next_rate, update.momentum, update.share}, rho, snapshot->flat->floats());
+  expected_ = Prepared{{update.version.next(), last_outlook_}, begin_snapshot(last_outlook_)};
+  store_thread_.post([store = store_, update, outlook = last_outlook_, snapshot = expected_->snapshot] {
+    store->foresee({update.kind, update.next_rate, update.momentum, update.share}, outlook, snapshot->flat->floats());
   });
 }
 
@@ -189,11 +193,11 @@ void ShardHost::prepare(const wire::Push& push) {
 /// workers need first, and not so many that the next would wait long. (Two, so that the store thread never waits for the pump.)
 void ShardHost::prepare_waiting() {
   if (complete_.empty()) return;
-  std::vector<SharedBuffer> buffers;
+  std::vector<Contribution> contributions;
   for (const wire::Part& part : foresight_.parts()) {
     const auto found = contributions_.find({part.worker, part.step});
     if (found == contributions_.end()) return complete_.clear();  // it was lost: nothing like this will come
-    buffers.push_back(found->second);
+    contributions.push_back(found->second);
   }
   constexpr std::size_t at_once = std::size_t{1} << 19U;  // values
   std::sort(complete_.begin(), complete_.end(), [&](SliceId a, SliceId b) { return layout_[a].priority < layout_[b].priority; });
@@ -204,9 +208,9 @@ void ShardHost::prepare_waiting() {
   complete_.erase(complete_.begin(), end);
   ++preparing_;
   decode_waiting();
-  store_thread_.post([this, alive = alive_, store = store_, parts = foresight_.parts(), buffers = std::move(buffers),
-                      snapshot = expected_->snapshot, slices = std::move(slices)] {
-    store->prepare(weighted(parts, buffers), slices);
+  store_thread_.post([this, alive = alive_, store = store_, parts = foresight_.parts(),
+                      contributions = std::move(contributions), snapshot = expected_->snapshot, slices = std::move(slices)] {
+    store->prepare(weighted(parts, contributions), slices);
     boost::asio::post(pump_, [this, alive] {
       if (!*alive) return;
       --preparing_;
@@ -221,15 +225,19 @@ void ShardHost::compare(const protocol::Compare& which) {
   start_commit();
   decode_waiting();
   store_thread_.post([this, alive = alive_, store = store_, which, part = found->second] {
-    const double along = store->along(std::as_const(*part).floats());
+    const double along = store->along({std::as_const(*part.flat).floats(), 1, {}, part.halves});
     boost::asio::post(pump_, [this, alive, which, along] {
       if (*alive) owner_.to_chief(wire::Judged{server_, which.worker, which.step, along});
     });
   });
 }
 
-ShardHost::SnapshotKey ShardHost::key_of(const protocol::Snapshot& wanted, Version version) {
-  if (wanted.bits == plain) return {version, wanted.rho};
+store::Outlook ShardHost::outlook_of(const protocol::Snapshot& wanted) const {
+  return {wanted.rho, wanted.bits == plain && in_halves_.contains(wanted.worker)};
+}
+
+ShardHost::SnapshotKey ShardHost::key_of(const protocol::Snapshot& wanted, Version version) const {
+  if (wanted.bits == plain) return {version, outlook_of(wanted)};
   return {version, wanted.rho, wanted.bits, wanted.pull_class, wanted.whole};
 }
 
@@ -246,7 +254,8 @@ void ShardHost::make_snapshot(const protocol::Snapshot& wanted, const SnapshotKe
         auto snapshot = std::make_shared<Snapshot>();
         auto flat = make_lendable_buffer(layout.values);
         if (wanted.bits == plain) {
-          store->snapshot(wanted.rho, flat->floats());
+          snapshot->halves = key.outlook.halves;
+          store->snapshot(key.outlook, flat->floats());
         } else {
           store::PullShadow& shadow = shadows->try_emplace(wanted.pull_class, layout, server, team).first->second;
           if (wanted.first_of_class) {
@@ -292,9 +301,10 @@ void ShardHost::export_now(const protocol::ExportNow& wanted) {
 
 // Slices out -----------------------------------------------------------------------------------------------------------------------------
 
-void ShardHost::attach(WorkerId worker, transport::Connection& connection) {
+void ShardHost::attach(WorkerId worker, transport::Connection& connection, bool halves) {
   if (gone_.contains(worker)) return;
   attached_[worker] = &connection;
+  if (halves) in_halves_.insert(worker);
   send_ready(worker);
 }
 
@@ -314,7 +324,11 @@ void ShardHost::send_ready(WorkerId worker) {
     std::vector<wire::Pulled>& slices = pulls.front().slices;
     const auto waiting = std::stable_partition(slices.begin(), slices.end(), [&](const wire::Pulled& s) { return snapshot->has(s.slice); });
     for (auto ready = slices.begin(); ready != waiting; ++ready) {
-      const wire::Pulled& slice = *ready;
+      wire::Pulled slice = *ready;
+      if (snapshot->halves) {
+        slice.bits = half;
+        slice.rounded = true;
+      }
       const std::span<const std::byte> payload = snapshot->payload(layout_, slice.slice);
       under_way_[next_ticket_] = {snapshot, connection->second};
       connection->second->send(transport::Parcel{slice, payload, layout_[slice.slice].priority, next_ticket_++, /*lend=*/true});

@@ -60,8 +60,9 @@ class ShardHost {
   /// From the chief, in order.
   void hear(const wire::Message& message);
 
-  /// What is sent to this member goes through that connection; what waited for it goes now.
-  void attach(WorkerId worker, transport::Connection& connection);
+  /// What is sent to this member goes through that connection; what waited for it goes now. `halves`: it computes with weights of 16 bits,
+  /// and is sent no more than that of them.
+  void attach(WorkerId worker, transport::Connection& connection, bool halves = false);
   /// The connection is gone: nothing more goes through it.
   void detach(const transport::Connection& connection);
 
@@ -78,11 +79,13 @@ class ShardHost {
 
  private:
   static constexpr std::uint8_t plain = 32;  // bits of a float as it lies in memory
+  static constexpr std::uint8_t half = 16;   // of one whose lower half is 0: summed as it comes
 
   /// What workers compute on: all slices of this server at one version and one look-ahead, encoded.
   struct Snapshot {
-    SharedBuffer flat;                                // 32 bits: sent as it is
-    std::map<SliceId, std::vector<std::byte>> coded;  // fewer
+    SharedBuffer flat;                                // the values themselves: sent as they are
+    bool halves = false;                              // in `flat`, of slices for which 16 bits a value will do
+    std::map<SliceId, std::vector<std::byte>> coded;  // changes
     std::vector<bool> done;                           // by slice, while it is being written; empty: all are
     [[nodiscard]] bool has(SliceId slice) const { return done.empty() || done[slice.value]; }
     [[nodiscard]] std::span<const std::byte> payload(const store::Layout& layout, SliceId slice) const;
@@ -90,7 +93,7 @@ class ShardHost {
   using SharedSnapshot = std::shared_ptr<Snapshot>;  // the pump's; the store thread writes to what is not done
   struct SnapshotKey {
     Version version;
-    double rho{};
+    store::Outlook outlook{};
     std::uint8_t bits = 32;      // ordered
     std::uint32_t pull_class{};  // when bits are fewer than 32
     bool whole = true;           // the values that the class holds, not the change
@@ -114,25 +117,33 @@ class ShardHost {
     std::uint8_t bits{};
     std::vector<std::byte> bytes;
   };
+  /// What is here of a contribution, at least one slice.
+  struct Contribution {
+    SharedBuffer flat;
+    std::vector<bool> halves;   // by slice: its values are numbers of 16 bits
+    std::vector<SliceId> kept;  // of the slices that are here, while `flat` is borrowed
+  };
   [[nodiscard]] bool may_push(const transport::Connection& from, WorkerId worker) const;
   SharedBuffer own(const std::pair<WorkerId, Step>& contribution);
+  [[nodiscard]] bool as_it_comes(const wire::Push& push) const;
   using LandingKey = std::tuple<WorkerId, Step, SliceId>;
   using ContributionKey = std::pair<WorkerId, Step>;
 
   void carry_out(const protocol::ShardAction& action);
   void commit(const wire::Apply& update);
   void start_commit();
-  [[nodiscard]] SharedSnapshot begin_snapshot() const;
+  [[nodiscard]] SharedSnapshot begin_snapshot(const store::Outlook& outlook) const;
   void slices_done(const SharedSnapshot& snapshot, std::vector<SliceId> slices);
   [[nodiscard]] static std::vector<store::WeightedPart> weighted(const std::vector<wire::Part>& parts,
-                                                                 const std::vector<SharedBuffer>& buffers);
+                                                                 const std::vector<Contribution>& contributions);
   void foresee(const wire::Apply& update);
   void prepare(const wire::Push& push);
   void prepare_waiting();
   void compare(const protocol::Compare& which);
   void decode(Coded coded);
   void decode_waiting();
-  [[nodiscard]] static SnapshotKey key_of(const protocol::Snapshot& wanted, Version version);
+  [[nodiscard]] store::Outlook outlook_of(const protocol::Snapshot& wanted) const;
+  [[nodiscard]] SnapshotKey key_of(const protocol::Snapshot& wanted, Version version) const;
   void make_snapshot(const protocol::Snapshot& wanted, const SnapshotKey& key);
   void snapshot_ready(const SnapshotKey& key, const SharedSnapshot& snapshot);
   void export_now(const protocol::ExportNow& wanted);
@@ -145,11 +156,10 @@ class ShardHost {
   ShardOwner& owner_;
   protocol::Shard machine_;
   std::map<int, std::unique_ptr<codec::Codec>> codecs_;    // of the pump, for sizes and decoding
-  std::map<ContributionKey, SharedBuffer> contributions_;  // of which at least one slice is here
-  std::map<ContributionKey, std::vector<SliceId>> kept_;   // which slices of it are, while it is borrowed
+  std::map<ContributionKey, Contribution> contributions_;
   std::map<LandingKey, Landing> landings_;
   Foresight foresight_;
-  double last_rho_ = 0;  // of the last plain snapshot
+  store::Outlook last_outlook_;  // of the last plain snapshot
   struct Prepared {
     SnapshotKey key;
     SharedSnapshot snapshot;
@@ -157,7 +167,7 @@ class ShardHost {
   /// An update that the store thread does not know of yet: what comes right after it tells which snapshot to make on the way.
   struct Committing {
     wire::Apply update;
-    std::vector<SharedBuffer> parts;
+    std::vector<Contribution> parts;
     bool foreseen = false;
   };
   std::optional<Committing> committing_;
@@ -175,6 +185,7 @@ class ShardHost {
   };
   std::map<SnapshotKey, Made> snapshots_;  // of the newest version
   std::map<WorkerId, transport::Connection*> attached_;
+  std::set<WorkerId> in_halves_;  // who is sent weights so
   struct UnderWay {
     SharedSnapshot snapshot;
     const transport::Connection* through = nullptr;

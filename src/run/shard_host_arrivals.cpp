@@ -34,7 +34,7 @@ std::span<std::byte> ShardHost::room(const transport::Connection& from, const wi
   landing.from = &from;
   if (!gone) {
     landing.flat = own({push.worker, push.step});
-    if (bits == plain) return landing.flat->bytes(slice.offset, slice.count);
+    if (as_it_comes(push)) return landing.flat->bytes(slice.offset, slice.count).first(bytes);
   }
   landing.bytes.resize(bytes);
   return landing.bytes;
@@ -45,33 +45,42 @@ bool ShardHost::may_push(const transport::Connection& from, WorkerId worker) con
   return owner != attached_.end() && owner->second == &from;
 }
 
+/// Its bytes can be summed: floats, or upper halves of floats.
+bool ShardHost::as_it_comes(const wire::Push& push) const {
+  const std::uint8_t bits = layout_[push.slice].bits(push.bits);
+  return bits == plain || bits == half;
+}
+
 /// The buffer of a contribution, to write to. What was borrowed for it so far is copied.
 SharedBuffer ShardHost::own(const ContributionKey& contribution) {
   const auto found = contributions_.find(contribution);
   if (found == contributions_.end()) return make_buffer(layout_.values);
-  if (!found->second->borrowed()) return found->second;
+  Contribution& here = found->second;
+  if (!here.flat->borrowed()) return here.flat;
   SharedBuffer copy = make_buffer(layout_.values);
-  for (const SliceId id : kept_[contribution]) {
-    const auto from = std::as_const(*found->second).bytes(layout_[id].offset, layout_[id].count);
-    std::copy(from.begin(), from.end(), copy->bytes(layout_[id].offset, layout_[id].count).begin());
+  for (const SliceId id : here.kept) {
+    const auto from = std::as_const(*here.flat).bytes(layout_[id].offset, layout_[id].count);
+    std::copy(from.begin(), from.begin() + static_cast<std::ptrdiff_t>(codec::encoded_bytes(here.halves[id.value] ? half : plain, layout_[id].count)),
+              copy->bytes(layout_[id].offset, layout_[id].count).begin());
   }
-  kept_.erase(contribution);
-  return found->second = std::move(copy);
+  here.kept.clear();
+  return here.flat = std::move(copy);
 }
 
 bool ShardHost::keep(const transport::Connection& from, const wire::Push& push, std::span<const std::byte> payload,
                      const transport::Loan& loan) {
   if (push.slice.value >= layout_.slices.size() || layout_[push.slice].server != server_) return false;
   const store::Slice& slice = layout_[push.slice];
-  if (slice.bits(push.bits) != plain || payload.size() != slice.count * sizeof(float)) return false;
+  if (!as_it_comes(push) || payload.size() != codec::encoded_bytes(slice.bits(push.bits), slice.count)) return false;
   if (gone_.contains(push.worker) || !may_push(from, push.worker)) return false;
-  const ContributionKey key{push.worker, push.step};
   const float* flat = Buffer::beginning(payload, slice.offset);
-  const auto [found, fresh] = contributions_.try_emplace(key);
-  if (fresh) found->second = std::make_shared<Buffer>(flat, layout_.values);
-  if (!found->second->borrowed() || found->second->floats().data() != flat) return false;
-  found->second->add(loan);
-  kept_[key].push_back(push.slice);
+  const auto [found, fresh] = contributions_.try_emplace({push.worker, push.step});
+  Contribution& here = found->second;
+  if (fresh) here = {std::make_shared<Buffer>(flat, layout_.values), std::vector<bool>(layout_.slices.size()), {}};
+  if (!here.flat->borrowed() || here.flat->floats().data() != flat) return false;
+  here.flat->add(loan);
+  here.halves[push.slice.value] = slice.bits(push.bits) == half;
+  here.kept.push_back(push.slice);
   bytes_pushed_ += payload.size();
   prepare(push);
   hear(push);
@@ -82,15 +91,14 @@ void ShardHost::received(const wire::Push& push) {
   auto landed = landings_.extract({push.worker, push.step, push.slice});
   if (landed.empty() || gone_.contains(push.worker)) return;
   Landing& landing = landed.mapped();
-  contributions_[{push.worker, push.step}] = landing.flat;
+  Contribution& here = contributions_[{push.worker, push.step}];
+  here.flat = landing.flat;
+  here.halves.resize(layout_.slices.size());
   const store::Slice& slice = layout_[push.slice];
   const std::uint8_t bits = slice.bits(push.bits);
-  if (bits == plain) {
-    bytes_pushed_ += slice.count * sizeof(float);
-  } else {
-    bytes_pushed_ += landing.bytes.size();
-    decode({std::move(landing.flat), slice, bits, std::move(landing.bytes)});
-  }
+  here.halves[push.slice.value] = bits == half;
+  bytes_pushed_ += codec::encoded_bytes(bits, slice.count);
+  if (!as_it_comes(push)) decode({std::move(landing.flat), slice, bits, std::move(landing.bytes)});
   prepare(push);
   hear(push);
 }

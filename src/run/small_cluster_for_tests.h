@@ -40,6 +40,8 @@ struct SmallJob {
   store::OptimizerSpec optimizer{.momentum = small_momentum, .weight_decay = 0.001};
   bool emulated = false;  // devices and links that take their time
   bool devices = false;   // with memory of their own
+  bool rounds = false;    // which compute with weights of 16 bits
+  bool halves = false;    // and say so, so that no more travel
   policy::Knobs knobs{};
   std::vector<std::uint32_t> batches{};
   Duration heartbeat = from_seconds(1);
@@ -230,8 +232,9 @@ class SmallWorker {
       if (gate != nullptr) turns.before = [gate] { gate->pass(); };
       kit.desk = DeskKit{std::make_unique<LinearSource>(turns), job.replica(), linear_layout(), job.epoch_samples, job.seed, std::nullopt};
       if (job.devices) {
-        kit.desk.source = std::make_unique<LinearDevice>();
+        kit.desk.source = std::make_unique<LinearDevice>(job.rounds);
         kit.desk.keeps_values = true;
+        kit.desk.halves = job.halves;
         kit.desk.grain = 1;
       }
       kit.cluster = job.cluster();

@@ -15,6 +15,7 @@ std::span<std::byte> WorkerProcess::room(transport::Connection& from, const wire
   const store::Slice& slice = desk_->layout()[pulled->slice];
   const bool whole = slice.bits(pulled->bits) == plain;
   if (whole && bytes != slice.count * sizeof(float)) return {};
+  if (pulled->rounded && !desk_->halves()) return {};
   Life::Landing& landing = life_->landings[&from] = {};
   if (pulled->worker == life_->attached) {
     auto& arrival = life_->arrivals[{pulled->worker, pulled->step}];
@@ -39,7 +40,9 @@ bool WorkerProcess::keep(transport::Connection&, const wire::Message& head, std:
   if (pulled == nullptr || !life_ || !life_->machine || life_->servers.size() != 1) return false;
   if (pulled->slice.value >= desk_->layout().slices.size() || pulled->worker != life_->attached) return false;
   const store::Slice& slice = desk_->layout()[pulled->slice];
-  if (slice.bits(pulled->bits) != plain || payload.size() != slice.count * sizeof(float)) return false;
+  const std::uint8_t bits = slice.bits(pulled->bits);
+  const bool as_it_lies = bits == plain || (pulled->rounded && bits == half && desk_->halves());
+  if (!as_it_lies || payload.size() != codec::encoded_bytes(bits, slice.count)) return false;
   const float* flat = Buffer::beginning(payload, slice.offset);
   auto& arrival = life_->arrivals[{pulled->worker, pulled->step}];
   if (!arrival) arrival = std::make_shared<Arrival>(desk_->layout(), std::make_shared<Buffer>(flat, desk_->layout().values));
@@ -65,6 +68,8 @@ void WorkerProcess::arrived(const wire::Pulled& pulled, const std::shared_ptr<Ar
   const std::uint8_t bits = desk_->layout()[pulled.slice].bits(pulled.bits);
   if (bits == plain || !desk_->keeps_values()) {
     arrival->arrived(pulled.slice);
+  } else if (pulled.rounded) {
+    arrival->arrived(pulled.slice, bits);
   } else {
     const auto before = last_before({pulled.worker, pulled.step});
     if (!before || !before->has(pulled.slice))

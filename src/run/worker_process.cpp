@@ -238,20 +238,22 @@ transport::Connection* WorkerProcess::to_server(std::uint32_t server) {
 }
 
 void WorkerProcess::send(const protocol::Send& send) {
-  const auto* push = std::get_if<wire::Push>(&send.message);
-  if (push == nullptr) return life_->chief->send(send.message);
+  const auto* ordered = std::get_if<wire::Push>(&send.message);
+  if (ordered == nullptr) return life_->chief->send(send.message);
   check(life_->computing != nullptr, "what is pushed was computed");
-  const store::Slice& slice = desk_->layout()[push->slice];
+  wire::Push push = *ordered;
+  if (const std::uint8_t bits = life_->computing->coded; bits > 0) push.bits = bits;
+  const store::Slice& slice = desk_->layout()[push.slice];
   Leaving leaving{life_->computing->out, nullptr};
   std::span<const std::byte> payload = std::as_const(*leaving.flat).bytes(slice.offset, slice.count);
-  if (life_->computing->coded) {
-    payload = payload.first(codec::encoded_bytes(slice.bits(push->bits), slice.count));
-  } else if (slice.bits(push->bits) != plain || (life_->push && life_->push->owes(push->slice))) {
-    leaving.coded = coded(*push);
+  if (life_->computing->coded > 0) {
+    payload = payload.first(codec::encoded_bytes(slice.bits(push.bits), slice.count));
+  } else if (slice.bits(push.bits) != plain || (life_->push && life_->push->owes(push.slice))) {
+    leaving.coded = coded(push);
     payload = *leaving.coded;
   }
   leaving_slices_[next_ticket_] = std::move(leaving);
-  to_server(send.to.id)->send(transport::Parcel{*push, payload, desk_->layout()[push->slice].priority, next_ticket_++, /*lend=*/true});
+  to_server(send.to.id)->send(transport::Parcel{push, payload, desk_->layout()[push.slice].priority, next_ticket_++, /*lend=*/true});
 }
 
 std::shared_ptr<std::vector<std::byte>> WorkerProcess::coded(const wire::Push& push) {
@@ -311,7 +313,7 @@ void WorkerProcess::heard(transport::Connection&, wire::Message message) {
   // The servers must know who we are before they can send us anything.
   if (life_ && life_->machine && life_->machine->id() && life_->attached != life_->machine->id()) {
     life_->attached = life_->machine->id();
-    for (std::uint32_t s = 0; s < life_->servers.size(); ++s) to_server(s)->send(wire::Attach{*life_->attached});
+    for (std::uint32_t s = 0; s < life_->servers.size(); ++s) to_server(s)->send(wire::Attach{*life_->attached, desk_->halves()});
   }
 }
 

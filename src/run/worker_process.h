@@ -63,6 +63,7 @@ class WorkerProcess final : private transport::Hears, private DeskOwner {
 
  private:
   static constexpr std::uint8_t plain = 32;  // bits of a float as it lies in memory
+  static constexpr std::uint8_t half = 16;   // of one that was rounded for who computes with no more
   using ConnectionPointer = std::unique_ptr<transport::Shaped>;
   /// What stands while the chief of one briefing is reached.
   struct Life {

@@ -3,6 +3,7 @@
 // Each loop exists once (kernels_loops.h) and is compiled for several processors; all of them leave the same bits.
 #pragma once
 #include <cstddef>
+#include <cstdint>
 
 #include "base/processor.h"
 
@@ -12,7 +13,8 @@ namespace motley::store {
 struct Addend {
   const float* values;
   float weight;
-  const float* base;  // the weights it was computed on; null: not known, it counts as it is
+  const float* base;                      // the weights it was computed on; null: not known, it counts as it is
+  const std::uint16_t* halves = nullptr;  // its values as numbers of 16 bits, the upper halves of floats; null: `values` has them
 };
 
 /// Value i is the sum over the addends, in their order, of weight * values[i].

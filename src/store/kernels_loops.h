@@ -7,8 +7,12 @@ namespace motley::store {
 
 template <int lanes>
 struct Loops {
-  typedef float Wide __attribute__((vector_size(lanes * sizeof(float))));  // NOLINT(modernize-use-using): gcc reads it only so
-  static constexpr std::size_t unrolled = 4;                               // vectors at a time: enough to hide the latency of a sum
+  // NOLINTBEGIN(modernize-use-using): gcc reads it only so
+  typedef float Wide __attribute__((vector_size(lanes * sizeof(float))));
+  typedef std::uint16_t Halves __attribute__((vector_size(lanes * sizeof(std::uint16_t))));
+  typedef std::uint32_t Bits __attribute__((vector_size(lanes * sizeof(std::uint32_t))));
+  // NOLINTEND(modernize-use-using)
+  static constexpr std::size_t unrolled = 4;  // vectors at a time: enough to hide the latency of a sum
 
   template <class V>
   static constexpr std::size_t width = sizeof(V) == sizeof(float) ? 1 : lanes;
@@ -17,6 +21,29 @@ struct Loops {
   static V load(const float* from) {
     V value;
     __builtin_memcpy(&value, from, sizeof(V));
+    return value;
+  }
+  /// Each is the upper half of a float.
+  template <class V>
+  static V load(const std::uint16_t* from) {
+    if constexpr (sizeof(V) == sizeof(float))
+      return widened<V, std::uint16_t, std::uint32_t>(from);
+    else
+      return widened<V, Halves, Bits>(from);
+  }
+  /// Types as arguments: gcc takes those above for scalars until they are.
+  template <class V, class From, class To>
+  static V widened(const std::uint16_t* from) {
+    From halves;
+    __builtin_memcpy(&halves, from, sizeof(halves));
+    To bits;
+    if constexpr (sizeof(V) == sizeof(float))
+      bits = halves;
+    else
+      bits = __builtin_convertvector(halves, To);
+    bits <<= 16U;
+    V value;
+    __builtin_memcpy(&value, &bits, sizeof(V));
     return value;
   }
   template <class V>
@@ -38,9 +65,22 @@ struct Loops {
   static void sum_as_it_is(const Sum& sum, std::size_t i, const float*, V (&g)[count]) {
     const Addend* part = sum.addends;
     const Addend* const end = part + sum.count;
-    for (std::size_t k = 0; k < count; ++k) g[k] = part->weight * load<V>(part->values + i + k * width<V>);
+    with(*part, i, [&](const auto* from) {
+      for (std::size_t k = 0; k < count; ++k) g[k] = part->weight * load<V>(from + k * width<V>);
+    });
     while (++part != end)
-      for (std::size_t k = 0; k < count; ++k) g[k] += part->weight * load<V>(part->values + i + k * width<V>);
+      with(*part, i, [&](const auto* from) {
+        for (std::size_t k = 0; k < count; ++k) g[k] += part->weight * load<V>(from + k * width<V>);
+      });
+  }
+
+  /// Calls use() with where values i... of a contribution lie, whatever they are.
+  template <class Use>
+  static void with(const Addend& part, std::size_t i, Use use) {
+    if (part.halves != nullptr)
+      use(part.halves + i);
+    else
+      use(part.values + i);
   }
 
   template <class V, std::size_t count>
@@ -48,7 +88,8 @@ struct Loops {
     for (std::size_t k = 0; k < count; ++k) g[k] = V{};
     for (const Addend* part = sum.addends; part != sum.addends + sum.count; ++part)
       for (std::size_t k = 0; k < count; ++k) {
-        V counted = load<V>(part->values + i + k * width<V>);
+        V counted;
+        with(*part, i + k * width<V>, [&](const auto* from) { counted = load<V>(from); });
         if (part->base != nullptr) {
           const V then = load<V>(part->base + i + k * width<V>);
           const V bound = counted < 0.0F ? -counted : counted;

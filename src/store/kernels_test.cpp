@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
+#include <limits>
 #include <ostream>
 
 #include "base/rng.h"
@@ -129,7 +130,7 @@ class KernelLaw : public testing::TestWithParam<std::tuple<Target, Loop>> {
     if (target > widest_target()) GTEST_SKIP() << "this processor has no " << target;
   }
 
-  /// `parts` parts, every second with a base, over n values that begin anywhere.
+  /// `parts` parts, every second with a base, every third beginning with the second as numbers of 16 bits, over n values that begin anywhere.
   void expect_same_bits(std::size_t n, std::size_t parts, float compensation) {
     const std::size_t skipped = rng.below(20);
     std::vector<Floats> flats, bases;
@@ -140,13 +141,25 @@ class KernelLaw : public testing::TestWithParam<std::tuple<Target, Loop>> {
     }
     for (std::size_t k = 0; k < parts; ++k)
       addends.push_back({flats[k].data() + skipped, static_cast<float>(rng.uniform()), k % 2 == 0 ? bases[k].data() + skipped : nullptr});
+    std::vector<Addend> twins = addends;
+    std::vector<std::vector<std::uint16_t>> upper(parts);
+    const Floats poison(skipped + n, std::numeric_limits<float>::quiet_NaN());
+    for (std::size_t k = 1; k < parts; k += 3) {
+      for (float& each : flats[k]) {
+        upper[k].push_back(static_cast<std::uint16_t>(std::bit_cast<std::uint32_t>(each) >> 16U));
+        each = std::bit_cast<float>(std::uint32_t{upper[k].back()} << 16U);
+      }
+      addends[k].values = poison.data() + skipped;
+      addends[k].halves = upper[k].data() + skipped;
+    }
     const Sum sum{addends.data(), addends.size(), compensation};
+    const Sum twin{twins.data(), twins.size(), compensation};
 
     State fast{normals(rng, n + 1), normals(rng, n + 1), normals(rng, n + 1)};
     for (float& u : fast.second) u = std::abs(u);
     State slow = fast;
     loop.fast(kernels_for(target), sum, n, fast);
-    for (std::size_t i = 0; i < n; ++i) loop.slow(sum_at(sum, i, slow.w[i]), slow.w[i], slow.first[i], slow.second[i]);
+    for (std::size_t i = 0; i < n; ++i) loop.slow(sum_at(twin, i, slow.w[i]), slow.w[i], slow.first[i], slow.second[i]);
     ASSERT_EQ(fast.bits(), slow.bits()) << n << " values, " << parts << " parts, compensation "
                                         << compensation;  // the value behind the last too
   }

@@ -1,5 +1,5 @@
 // The numbers of one server: the values of its slices, their optimizer state, their version, and what it has sent to whom as far as that
-// may still be needed. Knows no message and no codec: who contributes, how heavily and when was decided before it is called.
+// may still be needed. Knows no message: who contributes, how heavily and when was decided before it is called.
 #pragma once
 #include <cstdint>
 #include <functional>
@@ -11,6 +11,7 @@
 #include "base/ids.h"
 #include "base/processor.h"
 #include "base/update_kind.h"
+#include "codec/bf16.h"
 #include "store/bases.h"
 #include "store/layout.h"
 #include "store/optimizer.h"
@@ -34,7 +35,17 @@ struct Update {
 struct WeightedPart {
   std::span<const float> flat;
   double weight{};
-  Sent base{};  // what it was computed on
+  Sent base{};                 // what it was computed on
+  std::vector<bool> halves{};  // by slice: whether its values are numbers of 16 bits, from where its floats would begin; empty: none is
+};
+
+/// How parameters are written for others: looking ahead, w - rho*rate*v with the rate of the last gradient update, and statistics as they
+/// are. With `halves`, slices that may travel in 16 bits a value are rounded to that, and lie from where their floats would begin.
+struct Outlook {
+  Outlook(double rho_ = 0, bool halves_ = false) : rho(rho_), halves(halves_) {}  // NOLINT(google-explicit-constructor): rho says it all
+  double rho;
+  bool halves;
+  auto operator<=>(const Outlook&) const = default;
 };
 
 /// What a server needs beside the values to go on where one has stopped. `first` and `second` cover the whole flat buffer like the values;
@@ -62,16 +73,17 @@ class ShardStore {
   /// Version n becomes n+1. At least one part. Parts are summed in the order given.
   /// Cost: one pass over the parts and the state; the sum stays in registers.
   void apply(const Update& wanted, std::span<const WeightedPart> parts) {
-    apply(wanted, parts, 0, {}, [](std::span<const SliceId>) {});
+    apply(wanted, parts, {}, {}, [](std::span<const SliceId>) {});
   }
   /// Hears of slices that are done while others are not.
   using Told = std::function<void(std::span<const SliceId>)>;
-  /// And what snapshot(rho) would write after it, while each piece is at hand; empty: nothing. What is needed first is done first.
-  void apply(const Update& wanted, std::span<const WeightedPart> parts, double rho, std::span<float> snapshot, const Told& told);
+  /// And what snapshot(outlook) would write after it, while each piece is at hand; empty: nothing. What is needed first is done first.
+  void apply(const Update& wanted, std::span<const WeightedPart> parts, const Outlook& outlook, std::span<float> snapshot,
+             const Told& told);
 
   /// An update is expected, though not certain: whatever was expected before is forgotten. Until commit() nothing that others see changes.
-  /// Not for updates apart or compensated ones. `snapshot` is what snapshot(rho) would write after it; valid until the next foresee().
-  void foresee(const Update& expected, double rho, std::span<float> snapshot);
+  /// Not for updates apart or compensated ones. `snapshot` is what snapshot(outlook) would write after it; valid until the next foresee().
+  void foresee(const Update& expected, const Outlook& outlook, std::span<float> snapshot);
   /// These slices of the expected parts are there: what the update makes of them is made now, beside what counts.
   void prepare(std::span<const WeightedPart> parts, std::span<const SliceId> slices);
   /// What was expected has come: as apply(), for what is left of it.
@@ -80,8 +92,7 @@ class ShardStore {
   }
   void commit(std::span<const WeightedPart> parts, const Told& told);
 
-  /// Parameters looking ahead, w - rho*rate*v with the rate of the last gradient update, and statistics as they are.
-  void snapshot(double rho, std::span<float> flat_out) const;
+  void snapshot(const Outlook& outlook, std::span<float> flat_out) const;
 
   /// Parameters and statistics as they are.
   void values(std::span<float> flat_out) const;
@@ -93,7 +104,8 @@ class ShardStore {
 
   /// Inner product of this server's slices of a contribution with the optimizer's first moment: above 0 it goes the way the model goes.
   /// Summed piece by piece, so that the number of threads changes nothing.
-  [[nodiscard]] double along(std::span<const float> flat) const;
+  [[nodiscard]] double along(const WeightedPart& part) const;
+  [[nodiscard]] double along(std::span<const float> flat) const { return along(WeightedPart{flat, 1}); }
 
   [[nodiscard]] Version version() const { return version_; }
 
@@ -103,17 +115,25 @@ class ShardStore {
   void restore(const Moments& moments, Version version);
 
  private:
-  /// Neighbouring slices of one kind, as one stretch of the flat buffer and of values_.
+  /// A slice of this server or a piece of one: a stretch of the flat buffer and of values_.
   struct Run {
     std::size_t flat{};   // where it begins in the flat buffer
     std::size_t local{};  // where it begins in values_
     std::size_t count{};
     SliceKind kind{};
+    SliceId id;
+    std::size_t within{};        // of its slice: where it begins
+    bool may_be_halves = false;  // its slice may travel in 16 bits a value
+
+    /// Values [first, first + count) of it.
+    [[nodiscard]] Run piece(std::size_t first, std::size_t most) const;
+    /// Where its values begin, as numbers of 16 bits, in a flat buffer.
+    [[nodiscard]] const std::uint16_t* halves(std::span<const float> all) const;
   };
 
-  static std::vector<Run> runs_of(const Layout& layout, ServerId server);
-  static std::size_t parameters_in(std::span<const Run> runs);
-  /// The team calls work(piece, run) for stretches of runs_ that cover every value once, those of one piece in order on one thread.
+  static std::vector<Run> slices_of(const Layout& layout, ServerId server);
+  static std::size_t parameters_in(std::span<const Run> slices);
+  /// The team calls work(piece, run) for stretches of slices_ that cover every value once, those of one piece in order on one thread.
   template <class Work>
   void by_pieces(Work work) const;
   /// work(piece of a slice) for all of these, a few slices after the other, the pieces of each few side by side.
@@ -124,13 +144,19 @@ class ShardStore {
   void apply(const Update& update, std::span<const WeightedPart> parts, const Run& run, std::span<float> values,
              Optimizer& optimizer) const;
   void prepare(std::span<const WeightedPart> parts, const Run& run);
-  void snapshot(const Run& run, double rho, std::span<float> flat_out) const;
+  void prepare(std::span<const WeightedPart> parts, const Run& run, std::span<float> out);
+  void snapshot(const Run& run, const Outlook& outlook, std::span<float> flat_out) const;
+  /// Calls write(run, out) for all of `run`, or for pieces of it, and sees to it that what they write to `out` comes to its place in
+  /// `flat_out`.
+  template <class Write>
+  void write_out(const Run& run, bool halves, std::span<float> flat_out, Write write) const;
   void copy_out(const Run& run, std::span<float> flat_out) const;
 
   Means means_;
   const Kernels* kernels_;
   std::size_t flat_values_;
-  std::vector<Run> runs_;  // parameters first, so that parameter i of values_ is value i of the optimizer
+  std::vector<Run> slices_;  // ascending, so parameters first: parameter i of values_ is value i of the optimizer
+  codec::Bf16 narrow_;
   std::vector<float> values_;
   Optimizer optimizer_;
   OptimizerSpec spec_;
@@ -138,15 +164,13 @@ class ShardStore {
   Bases bases_;
   Version version_{};
 
-  std::vector<Run> slices_;  // each by itself, in the order of the layout
-  std::vector<SliceId> ids_;
   std::vector<std::size_t> by_need_;  // of slices_: what is needed first comes first
   /// The state after the expected update, as far as it is known.
   struct Ahead {
     std::vector<float> values;
     Optimizer optimizer;
     Update update;
-    double rho = 0;
+    Outlook outlook{};
     std::span<float> snapshot{};
     std::vector<bool> prepared{};  // by slice
   };

@@ -181,13 +181,14 @@ struct Forget {
 // server -> worker -----------------------------------------------------------------------------------------------------------------
 
 /// One slice of parameters; its payload goes beside it on the bulk lane, as with Push. A slice that travels with 32 bits a value is the
-/// parameters themselves; with fewer it is what to add to those of the same slice that came before.
+/// parameters themselves; with fewer it is what to add to those of the same slice that came before, unless it is rounded.
 struct Pulled {
   WorkerId worker;
   Step step;
   Version version;
   SliceId slice;
   std::uint8_t bits{};
+  bool rounded{};  // the parameters themselves, in as many bits
 };
 
 // between processes: who is who and where; the drivers' own, machines never see them -------------------------------------------------
@@ -205,6 +206,7 @@ struct Briefing {
 /// A worker to a server: what you send to this member goes here.
 struct Attach {
   WorkerId worker;
+  bool halves{};  // its device computes with weights of 16 bits: parameters may come rounded to that
 };
 /// A server process to the chief, which says the same back at once: how far apart are we?
 struct Echo {
@@ -344,7 +346,7 @@ BOOST_DESCRIBE_STRUCT(StageSlice, (), (generation, stage, mini_batches, holding,
 BOOST_DESCRIBE_STRUCT(Passed, (), (generation, micro, back, offset, shape))
 BOOST_DESCRIBE_STRUCT(Enquire, (), (node))
 BOOST_DESCRIBE_STRUCT(Briefing, (), (job, servers, head_starts))
-BOOST_DESCRIBE_STRUCT(Attach, (), (worker))
+BOOST_DESCRIBE_STRUCT(Attach, (), (worker, halves))
 BOOST_DESCRIBE_STRUCT(Echo, (), (number))
 BOOST_DESCRIBE_STRUCT(Serve, (), (server, address, round_trip))
 BOOST_DESCRIBE_STRUCT(Placed, (), (head_starts))
@@ -374,7 +376,7 @@ BOOST_DESCRIBE_STRUCT(Judged, (), (server, worker, step, along))
 BOOST_DESCRIBE_STRUCT(Cancel, (), (worker, step))
 BOOST_DESCRIBE_STRUCT(Export, (), (version, state))
 BOOST_DESCRIBE_STRUCT(Forget, (), (worker))
-BOOST_DESCRIBE_STRUCT(Pulled, (), (worker, step, version, slice, bits))
+BOOST_DESCRIBE_STRUCT(Pulled, (), (worker, step, version, slice, bits, rounded))
 
 /// The closed set. A message's place in this list is its kind on the wire: append, never reorder.
 using Message = std::variant<Hello, Contributed, Heartbeat, Leaving, Welcome, Order, Fenced, Stop, Push, Gathered, Apply, Discard, Release,

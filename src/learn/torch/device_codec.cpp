@@ -123,6 +123,15 @@ at::Tensor DeviceCodec::encode_with_feedback(const at::Tensor& values, at::Tenso
   return bytes;
 }
 
+std::vector<Coding::Slice> SlicesLeft::take(std::uint64_t first, std::uint64_t last) {
+  const auto inside = [&](const Coding::Slice& slice) { return slice.first >= first && slice.first + slice.count <= last; };
+  const auto begin = std::find_if(left_.begin(), left_.end(), inside);
+  const auto end = std::find_if_not(begin, left_.end(), inside);
+  std::vector<Coding::Slice> taken(begin, end);
+  left_.erase(begin, end);
+  return taken;
+}
+
 DeviceCoder::DeviceCoder(const Lanes& lanes, std::uint64_t values, at::Device device) : lanes_(lanes), codec_(device), values_(values) {
   kept_ = at::zeros({2}, at::TensorOptions(at::kDouble).device(device));
 }
@@ -131,7 +140,7 @@ void DeviceCoder::begin(const Coding& coding) {
   const c10::AutoGradMode graph(false);
   const auto guard = lanes_.on(Lane::compute);
   leaving_.clear();
-  left_ = coding.slices;
+  left_.begin(coding);
   kept_.zero_();
   if (!residual_.defined())
     residual_ = at::zeros({static_cast<std::int64_t>(values_)}, kept_.options().dtype(at::kFloat));
@@ -143,13 +152,12 @@ void DeviceCoder::begin(const Coding& coding) {
 
 void DeviceCoder::code(std::uint64_t first, std::uint64_t last, const at::Tensor& flat, const at::Tensor& out) {
   const c10::AutoGradMode graph(false);
-  const auto inside = [&](const Coding::Slice& slice) { return slice.first >= first && slice.first + slice.count <= last; };
-  const auto begin = std::find_if(left_.begin(), left_.end(), inside);
-  const auto end = std::find_if_not(begin, left_.end(), inside);
+  const std::vector<Coding::Slice> slices = left_.take(first, last);
+  const auto end = slices.end();
   std::vector<std::pair<std::uint64_t, at::Tensor>> coded;  // by where it goes
   {
     const auto guard = lanes_.on(Lane::compute);
-    for (auto from = begin; from != end;) {
+    for (auto from = slices.begin(); from != end;) {
       // Slices of whole blocks are coded as one: many small pieces of work would take a device longer than one large one.
       auto to = from + 1;
       while (to != end && to->bits == from->bits && (to - 1)->count % codec::block_values == 0) ++to;
@@ -166,7 +174,6 @@ void DeviceCoder::code(std::uint64_t first, std::uint64_t last, const at::Tensor
     }
     made_.set(lanes_, Lane::compute);
   }
-  left_.erase(begin, end);
   made_.hold(lanes_, Lane::out);
   const auto guard = lanes_.on(Lane::out);
   for (const auto& [place, bytes] : coded) {

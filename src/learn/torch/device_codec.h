@@ -29,6 +29,17 @@ class DeviceCodec {
   std::map<int, at::Tensor> levels_;  // by bits, then by code: the value, as a part of its block's scale
 };
 
+/// The slices of a contribution that are still to leave.
+class SlicesLeft {
+ public:
+  void begin(const Coding& coding) { left_ = coding.slices; }
+  /// Those that lie within [first, last), ascending: they are left no more.
+  std::vector<Coding::Slice> take(std::uint64_t first, std::uint64_t last);
+
+ private:
+  std::vector<Coding::Slice> left_;  // ascending
+};
+
 /// A contribution on its way to bytes, slice by slice, as Coding wants it. What rounding keeps back stays on the device from one to the
 /// next.
 class DeviceCoder {
@@ -48,7 +59,7 @@ class DeviceCoder {
   std::uint64_t values_;
   at::Tensor residual_;  // flat; undefined: nothing was kept back yet
   at::Tensor kept_;
-  std::vector<Coding::Slice> left_;  // of this contribution, ascending
+  SlicesLeft left_;
   std::vector<at::Tensor> leaving_;  // being copied
   Mark made_;
 };

@@ -197,7 +197,7 @@ class Bringing final : public Flow {
     for (Slice& slice : slices) {
       if (slice.taken || slice.first >= last || slice.first + slice.count <= first) continue;
       slice.taken = true;
-      each({slice.first, slice.count, slice.bits, slice.bytes});
+      each({slice.first, slice.count, slice.bits, slice.bytes, slice.rounded});
     }
     return true;
   }
@@ -206,6 +206,7 @@ class Bringing final : public Flow {
     std::uint64_t count = 0;
     std::uint8_t bits = 32;
     codec::Bytes bytes;
+    bool rounded = false;
     bool taken = false;
   };
   std::vector<Slice> slices;

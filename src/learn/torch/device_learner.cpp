@@ -22,6 +22,7 @@ namespace {
 
 constexpr std::size_t evaluation_chunk = 1000;
 constexpr std::uint8_t whole_bits = 32;
+constexpr std::uint8_t half_bits = 16;
 constexpr std::size_t blocks_ahead = 2;  // of a next step: some milliseconds of a device, less than one of its host
 
 class DeviceLearner final : public Learner {
@@ -78,7 +79,12 @@ class DeviceLearner final : public Learner {
     direct_ = is_pinned(std::as_bytes(out));
     const at::Tensor leaves = direct_ ? as_tensor(out) : leaves_;
     coding_ = flow.coding();
-    if (coding_ != nullptr) coder_.begin(*coding_);
+    as_made_ = coding_ != nullptr && coding_->as_made;
+    model_.round_gradients(as_made_ ? rounded_slices() : std::vector<DeviceModel::Range>());
+    if (as_made_)
+      left_.begin(*coding_);
+    else if (coding_ != nullptr)
+      coder_.begin(*coding_);
     model_.backward(model_.score(logits, batch.targets, /*wants_gradient=*/true), [&](std::size_t block) { send(block, leaves); });
     send_score();
     make_ready();
@@ -89,9 +95,9 @@ class DeviceLearner final : public Learner {
     scored_.wait();
     tidy.settled = true;
     StepResult result = per_sample(score_.data_ptr<double>(), samples.size(), shape_);
-    result.squared_norm = score_.data_ptr<double>()[2];
+    result.squared_norm = score_.data_ptr<double>()[2] + (as_made_ ? unrounded_squares(out) : 0);
     result.coded = coding_ != nullptr;
-    if (result.coded) result.residual = residual_ratio(score_.data_ptr<double>() + 3);
+    if (result.coded && !as_made_) result.residual = residual_ratio(score_.data_ptr<double>() + 3);
     return result;
   }
 
@@ -239,11 +245,15 @@ class DeviceLearner final : public Learner {
     taking_from_ = came.first;
     taking_ = values;
     if (whole) return;
+    model_.expect({came.first, came.first + came.count}, came.rounded);
+    if (came.rounded) return inlet_.take(came.first, came.bytes, model_.rounded());
     part(model_.values(), came.first, came.first + came.count)
         .add_(codec_.decode(inlet_.take_bytes(came.first, came.bytes), came.bits, static_cast<std::int64_t>(came.count)));
   }
   void take_in_rest() {
-    if (!taking_.empty()) inlet_.take(taking_from_, taking_, model_.values());
+    if (taking_.empty()) return;
+    model_.expect({taking_from_, taking_from_ + taking_.size()}, /*rounded=*/false);
+    inlet_.take(taking_from_, std::as_bytes(taking_), model_.values());
     taking_ = {};
   }
 
@@ -258,6 +268,7 @@ class DeviceLearner final : public Learner {
       taking_ = values.subspan(first, last - first);
     }
     take_in_rest();
+    inlet_.join();
     came_[block].set(model_.lanes(), Lane::in);
     return true;
   }
@@ -286,18 +297,48 @@ class DeviceLearner final : public Learner {
     const auto [first, last] = range(block);
     if (first == last) return;
     const Lanes& lanes = model_.lanes();
-    if (coding_ != nullptr) {  // behind a block everything is made, and a slice may lie in several
-      coder_.code(first, block < model_.blocks() ? shape().parameters : last, model_.gradient(), leaves.view(at::kByte));
+    const std::uint64_t made = block < model_.blocks() ? shape().parameters : last;  // behind a block everything is
+    if (coding_ != nullptr && !as_made_) {
+      coder_.code(first, made, model_.gradient(), leaves.view(at::kByte));
     } else {
       made_[block].set(lanes, Lane::compute);
       made_[block].hold(lanes, Lane::out);
     }
     const auto guard = lanes.on(Lane::out);
-    if (coding_ == nullptr) part(leaves, first, last).copy_(part(model_.gradient(), first, last), /*non_blocking=*/true);
+    if (as_made_)
+      for (const Coding::Slice& slice : left_.take(first, made)) send_as_made(slice, leaves);
+    else if (coding_ == nullptr)
+      part(leaves, first, last).copy_(part(model_.gradient(), first, last), /*non_blocking=*/true);
     out_[block].set(lanes, Lane::out);
     if (block == model_.blocks()) return;
     at::Tensor norm = norms_.select(0, static_cast<std::int64_t>(block));
-    at::linalg_vector_norm_out(norm, part(model_.gradient(), first, last), 2);
+    at::linalg_vector_norm_out(norm, part(as_made_ ? model_.rounded_gradient() : model_.gradient(), first, last), 2, /*dim=*/{},
+                               /*keepdim=*/false, at::kFloat);
+  }
+
+  void send_as_made(const Coding::Slice& slice, const at::Tensor& leaves) {
+    const bool rounded = slice.bits == half_bits;
+    const at::Tensor from = part(rounded ? model_.rounded_gradient() : model_.gradient(), slice.first, slice.first + slice.count);
+    const at::Tensor bytes = from.view(at::kByte);
+    leaves.view(at::kByte).narrow(0, static_cast<std::int64_t>(slice.first * sizeof(float)), bytes.numel()).copy_(bytes, /*non_blocking=*/true);
+  }
+
+  /// Of this step's gradient.
+  [[nodiscard]] std::vector<DeviceModel::Range> rounded_slices() const {
+    std::vector<DeviceModel::Range> ranges;
+    for (const Coding::Slice& slice : coding_->slices)
+      if (slice.bits == half_bits) ranges.push_back({slice.first, slice.first + slice.count});
+    return ranges;
+  }
+
+  /// What the length lacks that is taken on the device: that of the few parameters whose gradients leave in floats.
+  [[nodiscard]] double unrounded_squares(std::span<const float> out) const {
+    double sum = 0;
+    for (const Coding::Slice& slice : coding_->slices) {
+      if (slice.bits == half_bits || slice.first >= shape().parameters) continue;
+      for (const float each : out.subspan(slice.first, slice.count)) sum += static_cast<double>(each) * each;
+    }
+    return sum;
   }
 
   /// After every send().
@@ -355,6 +396,8 @@ class DeviceLearner final : public Learner {
   DeviceCodec codec_;
   DeviceCoder coder_;
   const Coding* coding_ = nullptr;           // of this step
+  bool as_made_ = false;                     // so it wants the gradient
+  SlicesLeft left_;                          // if so
   std::optional<std::uint64_t> last_taken_;  // in this step: where it begins
   std::uint64_t taking_from_ = 0;
   std::span<const float> taking_;  // to there: what has come and was not taken in yet

@@ -2,6 +2,10 @@
 
 #include <c10/core/GradMode.h>
 
+#include <algorithm>
+
+#include "base/check.h"
+
 namespace motley::learn {
 
 namespace {
@@ -22,6 +26,8 @@ DeviceModel::DeviceModel(Model model, at::Device device, bool half)
   const auto guard = lanes_.on(Lane::compute);
   values_ = at::zeros({static_cast<std::int64_t>(shape().values())}, at::TensorOptions(at::kFloat).device(device_));
   gradient_ = at::zeros_like(values_);
+  if (half_) rounded_ = at::zeros_like(values_, at::kBFloat16);
+  if (half_) rounded_gradient_ = at::zeros_like(rounded_);
   bind();
   lanes_.settle();
 }
@@ -35,13 +41,15 @@ void DeviceModel::bind() {
     const at::Tensor flat = view(values_, tensor, slot.shape);
     const at::Tensor place = place_of(slot, flat);
     const bool apart = !place.is_same(flat);
-    if (apart) cut.apart.push_back({place, flat, statistic});
+    const Range range{tensor.offset, tensor.offset + tensor.count};
+    const auto in_bf16 = [&](const at::Tensor& all) { return half_ ? view(all, tensor, slot.shape) : at::Tensor(); };
+    if (apart) cut.apart.push_back({place, flat, in_bf16(rounded_), range, statistic});
     slot.tensor = apart ? place.variable_data() : flat;  // filling the place is no change of a parameter, as far as a graph is concerned
     if (statistic) continue;
-    if (cut.bound.empty()) cut.first = tensor.offset;
-    cut.last = tensor.offset + tensor.count;
+    if (cut.bound.empty()) cut.first = range.first;
+    cut.last = range.last;
     slot.tensor.requires_grad_(true);
-    cut.bound.push_back({slot.tensor, view(gradient_, tensor, slot.shape)});
+    cut.bound.push_back({slot.tensor, view(gradient_, tensor, slot.shape), in_bf16(rounded_gradient_), range});
   }
 }
 
@@ -52,6 +60,36 @@ at::Tensor DeviceModel::place_of(const Slot& slot, const at::Tensor& flat) const
   if (!rounded && !channels_last && aligned(flat)) return flat;
   const at::Tensor own = rounded ? flat.to(at::kBFloat16) : flat.clone();
   return channels_last ? own.contiguous(at::MemoryFormat::ChannelsLast) : own;
+}
+
+void DeviceModel::expect(const Range& range, bool rounded) {
+  for (Cut& cut : cuts_) {
+    if (cut.last <= range.first || cut.first >= range.last) continue;
+    for (Apart& apart : cut.apart) {
+      if (apart.came_rounded == rounded || apart.place.last <= range.first || apart.place.first >= range.last) continue;
+      check(apart.values.scalar_type() == at::kBFloat16, "only what is computed with in bf16 comes so");
+      lanes_.settle();
+      if (rounded)
+        apart.rounded.copy_(apart.flat);
+      else
+        apart.flat.copy_(apart.rounded);
+      lanes_.settle();
+      apart.came_rounded = rounded;
+    }
+  }
+}
+
+void DeviceModel::round_gradients(std::span<const Range> ranges) {
+  for (Cut& cut : cuts_) {
+    for (Bound& bound : cut.bound) {
+      const auto behind =
+          std::partition_point(ranges.begin(), ranges.end(), [&](const Range& range) { return range.last <= bound.place.first; });
+      const bool rounds = behind != ranges.end() && behind->first < bound.place.last;
+      check(!rounds || bound.parameter.scalar_type() == at::kBFloat16, "only gradients of what is computed with in bf16 are such numbers");
+      if (bound.rounds && !rounds) bound.rounded.zero_();
+      bound.rounds = rounds;
+    }
+  }
 }
 
 DeviceModel::Passing DeviceModel::begin(const at::Tensor& inputs, Mode mode) {
@@ -75,7 +113,7 @@ bool DeviceModel::pass(Passing& passing, Mode mode, std::size_t until, const Bef
   for (std::size_t& b = passing.block; b < until; ++b) {
     Cut& cut = cuts_[b];
     if (!before(b)) return false;
-    for (Apart& apart : cut.apart) apart.values.copy_(apart.flat);
+    for (Apart& apart : cut.apart) apart.values.copy_(apart.came_rounded ? apart.rounded : apart.flat);
     // Each block has a graph of its own, so that its gradient is done before that of the block in front of it begins.
     if (mode == Mode::training && b > 0) x = x.detach().requires_grad_(true);
     at::Tensor y = model_.blocks[b]->forward(x, mode);
@@ -113,10 +151,11 @@ void DeviceModel::backward(at::Tensor gradient, const std::function<void(std::si
     const c10::AutoGradMode graph(false);
     for (Bound& bound : cut.bound) {
       at::Tensor& made = bound.parameter.mutable_grad();
+      at::Tensor& to = bound.rounds ? bound.rounded : bound.gradient;
       if (made.defined())
-        bound.gradient.copy_(made);
+        to.copy_(made);
       else
-        bound.gradient.zero_();
+        to.zero_();
       made.reset();
     }
     if (b > 0) gradient = cut.input.grad();

@@ -1,12 +1,14 @@
 // A model on a device with memory of its own: its values and gradients in flat buffers there, and forward and backward over them, block by
 // block. What kernels would read in another way (weights in bf16, those of convolutions channels-last, whatever begins at an odd place) has
 // a place of its own, filled from the flat buffer before the block's forward; gradients go from where backward left them to the flat
-// buffer, in one pass. Norms, sums and statistics stay in floats.
+// buffer, in one pass. Norms, sums and statistics stay in floats. Weights in bf16 need not come as floats, nor their gradients leave as such:
+// beside the flat buffers are flat ones of bf16 for both.
 #pragma once
 #include <ATen/ATen.h>
 
 #include <cstdint>
 #include <functional>
+#include <span>
 #include <vector>
 
 #include "learn/torch/lanes.h"
@@ -34,6 +36,9 @@ class DeviceModel {
   [[nodiscard]] const at::Tensor& values() const { return values_; }
   /// Of the mean loss; for statistics their change.
   [[nodiscard]] const at::Tensor& gradient() const { return gradient_; }
+  /// The same in bf16: weights, as far as they come so, and their gradients, as far as they are wanted so; none unless it computes in bf16.
+  [[nodiscard]] const at::Tensor& rounded() const { return rounded_; }
+  [[nodiscard]] const at::Tensor& rounded_gradient() const { return rounded_gradient_; }
 
   /// The parameters of a block, in the flat buffers.
   struct Range {
@@ -42,6 +47,13 @@ class DeviceModel {
   };
   [[nodiscard]] Range range(std::size_t block) const { return {cuts_[block].first, cuts_[block].last}; }
   [[nodiscard]] std::size_t blocks() const { return cuts_.size(); }
+
+  /// Values of this range are about to be written to rounded(), or to values(): from now on those that the tensors there have in it count.
+  /// Going over from one to the other takes along what a tensor has, and waits for the device. Only weights in bf16 may come rounded.
+  void expect(const Range& range, bool rounded);
+  /// Gradients of tensors that lie in these ranges (ascending) are made in rounded_gradient() from now on, those of all others in
+  /// gradient(); what is not made is 0 in the former. Only of weights in bf16.
+  void round_gradients(std::span<const Range> ranges);
 
   /// A forward pass on its way.
   struct Passing {
@@ -76,12 +88,18 @@ class DeviceModel {
   struct Bound {
     at::Tensor parameter;
     at::Tensor gradient;  // in the flat buffer
+    at::Tensor rounded;   // in that of bf16
+    Range place;
+    bool rounds = false;  // its gradient goes there
   };
   /// What is computed with in a place of its own.
   struct Apart {
     at::Tensor values;  // where the kernels read
     at::Tensor flat;    // where the others expect them
+    at::Tensor rounded;  // or here
+    Range place;
     bool statistic = false;
+    bool came_rounded = false;
   };
   /// A block's own piece of the work.
   struct Cut {
@@ -100,6 +118,7 @@ class DeviceModel {
   Lanes lanes_;
   std::vector<Cut> cuts_;         // by block
   at::Tensor values_, gradient_;  // flat
+  at::Tensor rounded_, rounded_gradient_;
   bool half_;
   at::Tensor before_;  // the statistics before this step
   at::Tensor sums_;

@@ -79,6 +79,7 @@ class DeviceWalk final : public Walk {
     if (steps_ >= done_.size()) before_last.wait();
     const auto guard = lanes_.on(Lane::compute);
     const auto batch = samples_.gather(Part::training, samples);
+    model_.expect({0, parameters_}, /*rounded=*/false);
     // Where the momentum would lead by itself.
     at::add_out(part_of(model_.values(), 0, parameters_), part(walker_, 0, parameters_), momentum_, -rule.momentum * rule.rate);
     if (parameters_ < all_) part(model_.values(), parameters_, all_).copy_(part(walker_, parameters_, all_));
@@ -133,7 +134,8 @@ class DeviceWalk final : public Walk {
   void bring(std::uint64_t first, std::span<const float> values) {
     inlet_.wait();  // its room may be in use
     used_.hold_if_set(lanes_, Lane::in);
-    inlet_.take(first, values, newer_);
+    inlet_.take(first, std::as_bytes(values), newer_);
+    inlet_.join();
     if (is_pinned(std::as_bytes(values))) inlet_.wait();  // whose they are may take them back when we return
   }
 

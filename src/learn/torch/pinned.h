@@ -28,20 +28,23 @@ class Inlet {
   Inlet(const Lanes& lanes, std::uint64_t values, at::Device device)
       : lanes_(lanes), device_(device), room_(pinned(values, at::kFloat, device)) {}
 
-  /// `to`[first...] = values, before what the compute lane does next; what it does now must not read them. The same place of the room is
-  /// written again, and values that are pinned may change, only when the copy is done: see wait().
-  void take(std::uint64_t first, std::span<const float> values, const at::Tensor& to) {
-    const std::uint64_t last = first + values.size();
-    const bool direct = is_pinned(std::as_bytes(values));
-    if (!direct) std::copy(values.begin(), values.end(), room_.data_ptr<float>() + first);
-    {
-      const auto guard = lanes_.on(Lane::in);
-      part(to, first, last).copy_(direct ? as_tensor(values) : part(room_, first, last), /*non_blocking=*/true);
-      there_.set(lanes_, Lane::in);
-    }
+  /// `to`[first...] = the values that these bytes are, in the type of `to`; the compute lane reads them after join(), and what it does now
+  /// must not. The same place of the room is written again, and bytes that are pinned may change, only when the copy is done: see wait().
+  void take(std::uint64_t first, std::span<const std::byte> bytes, const at::Tensor& to) {
+    const bool direct = is_pinned(bytes);
+    std::byte* const place = static_cast<std::byte*>(room_.data_ptr()) + first * sizeof(float);
+    if (!direct) std::copy(bytes.begin(), bytes.end(), place);
+    at::Tensor there = part(to, first, first + bytes.size() / to.element_size());
+    void* const from = direct ? const_cast<std::byte*>(bytes.data()) : place;  // NOLINT(cppcoreguidelines-pro-type-const-cast): only read
+    const auto guard = lanes_.on(Lane::in);
+    there.copy_(at::from_blob(from, there.sizes(), there.scalar_type()), /*non_blocking=*/true);
+  }
+  /// Before what the compute lane does next, all that was taken is there.
+  void join() {
+    there_.set(lanes_, Lane::in);
     there_.hold(lanes_, Lane::compute);
   }
-  /// The same for bytes that stand for values from `first` on; where they are then, on the device.
+  /// Bytes that stand for values from `first` on, joined; where they are then, on the device.
   at::Tensor take_bytes(std::uint64_t first, std::span<const std::byte> bytes) {
     if (!coded_.defined()) {
       coded_ = at::empty({room_.numel() * static_cast<std::int64_t>(sizeof(float))}, at::TensorOptions(at::kByte).device(device_));
@@ -54,9 +57,8 @@ class Inlet {
     {
       const auto guard = lanes_.on(Lane::in);
       there.copy_(room_.view(at::kByte).narrow(0, begin, size), /*non_blocking=*/true);
-      there_.set(lanes_, Lane::in);
     }
-    there_.hold(lanes_, Lane::compute);
+    join();
     return there;
   }
   /// All that was taken is there.
