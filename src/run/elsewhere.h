@@ -24,7 +24,9 @@ class Elsewhere {
     const auto bits = push_bits_.find({gathered.worker, gathered.step});
     if (bits != push_bits_.end()) pushed_ += encoded_bytes(layout_, gathered.server, bits->second);
   }
-  void released(ServerId server, const wire::Release& release) { pulled_ += encoded_bytes(layout_, server, bits_of(release.worker, release.pull_bits)); }
+  void released(ServerId server, const wire::Release& release) {
+    pulled_ += encoded_bytes(layout_, server, bits_of(release.worker, release.pull_bits));
+  }
   /// Nothing more is gathered of this step.
   void over(WorkerId worker, Step step) { push_bits_.erase({worker, step}); }
   void over(WorkerId worker) {

@@ -130,7 +130,8 @@ void ShardHost::start_commit() {
     const std::vector<store::WeightedPart> parts = weighted(now.update.parts, now.parts);
     if (now.foreseen) return store->commit(parts, told);
     store->apply({now.update.kind, now.update.rate, now.update.momentum, now.update.share, now.update.compensation}, parts,
-                 prepared ? prepared->key.outlook : store::Outlook(), prepared ? prepared->snapshot->flat->floats() : std::span<float>(), told);
+                 prepared ? prepared->key.outlook : store::Outlook(), prepared ? prepared->snapshot->flat->floats() : std::span<float>(),
+                 told);
   });
   foresee(now.update);
 }
@@ -163,10 +164,8 @@ void ShardHost::slices_done(const SharedSnapshot& snapshot, std::vector<SliceId>
 std::vector<store::WeightedPart> ShardHost::weighted(const std::vector<wire::Part>& parts, const std::vector<Contribution>& contributions) {
   std::vector<store::WeightedPart> weighted;
   for (std::size_t i = 0; i < parts.size(); ++i)
-    weighted.push_back({std::as_const(*contributions[i].flat).floats(),
-                        parts[i].weight,
-                        {parts[i].worker, parts[i].parameters},
-                        contributions[i].halves});
+    weighted.push_back(
+        {std::as_const(*contributions[i].flat).floats(), parts[i].weight, {parts[i].worker, parts[i].parameters}, contributions[i].halves});
   return weighted;
 }
 
@@ -208,8 +207,8 @@ void ShardHost::prepare_waiting() {
   complete_.erase(complete_.begin(), end);
   ++preparing_;
   decode_waiting();
-  store_thread_.post([this, alive = alive_, store = store_, parts = foresight_.parts(),
-                      contributions = std::move(contributions), snapshot = expected_->snapshot, slices = std::move(slices)] {
+  store_thread_.post([this, alive = alive_, store = store_, parts = foresight_.parts(), contributions = std::move(contributions),
+                      snapshot = expected_->snapshot, slices = std::move(slices)] {
     store->prepare(weighted(parts, contributions), slices);
     boost::asio::post(pump_, [this, alive] {
       if (!*alive) return;

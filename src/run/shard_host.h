@@ -155,7 +155,7 @@ class ShardHost {
   std::vector<SliceId> slices_;
   ShardOwner& owner_;
   protocol::Shard machine_;
-  std::map<int, std::unique_ptr<codec::Codec>> codecs_;    // of the pump, for sizes and decoding
+  std::map<int, std::unique_ptr<codec::Codec>> codecs_;  // of the pump, for sizes and decoding
   std::map<ContributionKey, Contribution> contributions_;
   std::map<LandingKey, Landing> landings_;
   Foresight foresight_;

@@ -60,7 +60,8 @@ SharedBuffer ShardHost::own(const ContributionKey& contribution) {
   SharedBuffer copy = make_buffer(layout_.values);
   for (const SliceId id : here.kept) {
     const auto from = std::as_const(*here.flat).bytes(layout_[id].offset, layout_[id].count);
-    std::copy(from.begin(), from.begin() + static_cast<std::ptrdiff_t>(codec::encoded_bytes(here.halves[id.value] ? half : plain, layout_[id].count)),
+    std::copy(from.begin(),
+              from.begin() + static_cast<std::ptrdiff_t>(codec::encoded_bytes(here.halves[id.value] ? half : plain, layout_[id].count)),
               copy->bytes(layout_[id].offset, layout_[id].count).begin());
   }
   here.kept.clear();

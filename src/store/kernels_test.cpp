@@ -130,7 +130,8 @@ class KernelLaw : public testing::TestWithParam<std::tuple<Target, Loop>> {
     if (target > widest_target()) GTEST_SKIP() << "this processor has no " << target;
   }
 
-  /// `parts` parts, every second with a base, every third beginning with the second as numbers of 16 bits, over n values that begin anywhere.
+  /// `parts` parts, every second with a base, every third beginning with the second as numbers of 16 bits, over n values that begin
+  /// anywhere.
   void expect_same_bits(std::size_t n, std::size_t parts, float compensation) {
     const std::size_t skipped = rng.below(20);
     std::vector<Floats> flats, bases;

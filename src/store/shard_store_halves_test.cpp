@@ -17,8 +17,10 @@ namespace {
 using Floats = std::vector<float>;
 
 // A tensor of several slices, one that needs all bits, another that does not, and statistics, which do.
-const std::vector<TensorPlace> tensors{
-    {0, 9001, SliceKind::parameter}, {9001, 77, SliceKind::parameter, 32}, {9078, 500, SliceKind::parameter}, {9578, 21, SliceKind::statistic, 32}};
+const std::vector<TensorPlace> tensors{{0, 9001, SliceKind::parameter},
+                                       {9001, 77, SliceKind::parameter, 32},
+                                       {9078, 500, SliceKind::parameter},
+                                       {9578, 21, SliceKind::statistic, 32}};
 constexpr std::size_t values = 9599;
 constexpr double rho = 0.9;
 constexpr std::uint8_t half = 16;
@@ -82,7 +84,8 @@ class Halves : public testing::TestWithParam<std::tuple<OptimizerKind, std::uint
   Layout layout = cut(tensors, 700, servers);
   Floats initial = normals();
 };
-INSTANTIATE_TEST_SUITE_P(Each, Halves, testing::Combine(testing::Values(OptimizerKind::sgd, OptimizerKind::adamw), testing::Values(1U, 2U)));
+INSTANTIATE_TEST_SUITE_P(Each, Halves,
+                         testing::Combine(testing::Values(OptimizerKind::sgd, OptimizerKind::adamw), testing::Values(1U, 2U)));
 
 TEST_P(Halves, ContributionsInThemCountAsTheFloatsThatTheyAre) {
   for (std::uint32_t which = 0; which < servers; ++which) {

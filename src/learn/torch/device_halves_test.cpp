@@ -128,7 +128,8 @@ class DeviceHalves : public testing::TestWithParam<std::tuple<Example, Where>> {
   bool gpu = false;
   std::unique_ptr<Learner> floats, halves;
 };
-INSTANTIATE_TEST_SUITE_P(Each, DeviceHalves, testing::Combine(testing::ValuesIn(models), testing::Values(Where{"Cpu", false}, Where{"Gpu", true})),
+INSTANTIATE_TEST_SUITE_P(Each, DeviceHalves,
+                         testing::Combine(testing::ValuesIn(models), testing::Values(Where{"Cpu", false}, Where{"Gpu", true})),
                          [](const auto& each) { return std::get<0>(each.param).name + "On" + std::get<1>(each.param).name; });
 
 TEST_P(DeviceHalves, GradientsLeaveAsTheyAreMade) {
@@ -142,7 +143,8 @@ TEST_P(DeviceHalves, WeightsThatComeRoundedAreThoseThatItWouldHaveRounded) {
   const auto some = [](std::size_t slice) { return slice % 2 == 0; };
   const auto others = [](std::size_t slice) { return slice % 2 == 1; };
   std::uint64_t seed = 1;
-  for (const std::function<bool(std::size_t)>& rounded : {std::function<bool(std::size_t)>(all), {all}, {none}, {some}, {others}, {none}, {}, {all}}) {
+  for (const std::function<bool(std::size_t)>& rounded :
+       {std::function<bool(std::size_t)>(all), {all}, {none}, {some}, {others}, {none}, {}, {all}}) {
     const Values values = initial(*floats, seed++);
     expect_the_same(values, 8, rounded);
   }

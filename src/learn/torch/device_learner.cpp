@@ -10,6 +10,7 @@
 #include <optional>
 #include <utility>
 
+#include "learn/torch/as_made.h"
 #include "learn/torch/device_codec.h"
 #include "learn/torch/device_model.h"
 #include "learn/torch/device_samples.h"
@@ -22,7 +23,6 @@ namespace {
 
 constexpr std::size_t evaluation_chunk = 1000;
 constexpr std::uint8_t whole_bits = 32;
-constexpr std::uint8_t half_bits = 16;
 constexpr std::size_t blocks_ahead = 2;  // of a next step: some milliseconds of a device, less than one of its host
 
 class DeviceLearner final : public Learner {
@@ -79,12 +79,8 @@ class DeviceLearner final : public Learner {
     direct_ = is_pinned(std::as_bytes(out));
     const at::Tensor leaves = direct_ ? as_tensor(out) : leaves_;
     coding_ = flow.coding();
-    as_made_ = coding_ != nullptr && coding_->as_made;
-    model_.round_gradients(as_made_ ? rounded_slices() : std::vector<DeviceModel::Range>());
-    if (as_made_)
-      left_.begin(*coding_);
-    else if (coding_ != nullptr)
-      coder_.begin(*coding_);
+    as_made_.begin(model_, coding_);
+    if (coding_ != nullptr && !as_made_) coder_.begin(*coding_);
     model_.backward(model_.score(logits, batch.targets, /*wants_gradient=*/true), [&](std::size_t block) { send(block, leaves); });
     send_score();
     make_ready();
@@ -95,7 +91,7 @@ class DeviceLearner final : public Learner {
     scored_.wait();
     tidy.settled = true;
     StepResult result = per_sample(score_.data_ptr<double>(), samples.size(), shape_);
-    result.squared_norm = score_.data_ptr<double>()[2] + (as_made_ ? unrounded_squares(out) : 0);
+    result.squared_norm = score_.data_ptr<double>()[2] + as_made_.squares_in_floats(out.first(shape().parameters));
     result.coded = coding_ != nullptr;
     if (result.coded && !as_made_) result.residual = residual_ratio(score_.data_ptr<double>() + 3);
     return result;
@@ -306,7 +302,7 @@ class DeviceLearner final : public Learner {
     }
     const auto guard = lanes.on(Lane::out);
     if (as_made_)
-      for (const Coding::Slice& slice : left_.take(first, made)) send_as_made(slice, leaves);
+      as_made_.send(model_, first, made, leaves.view(at::kByte));
     else if (coding_ == nullptr)
       part(leaves, first, last).copy_(part(model_.gradient(), first, last), /*non_blocking=*/true);
     out_[block].set(lanes, Lane::out);
@@ -314,31 +310,6 @@ class DeviceLearner final : public Learner {
     at::Tensor norm = norms_.select(0, static_cast<std::int64_t>(block));
     at::linalg_vector_norm_out(norm, part(as_made_ ? model_.rounded_gradient() : model_.gradient(), first, last), 2, /*dim=*/{},
                                /*keepdim=*/false, at::kFloat);
-  }
-
-  void send_as_made(const Coding::Slice& slice, const at::Tensor& leaves) {
-    const bool rounded = slice.bits == half_bits;
-    const at::Tensor from = part(rounded ? model_.rounded_gradient() : model_.gradient(), slice.first, slice.first + slice.count);
-    const at::Tensor bytes = from.view(at::kByte);
-    leaves.view(at::kByte).narrow(0, static_cast<std::int64_t>(slice.first * sizeof(float)), bytes.numel()).copy_(bytes, /*non_blocking=*/true);
-  }
-
-  /// Of this step's gradient.
-  [[nodiscard]] std::vector<DeviceModel::Range> rounded_slices() const {
-    std::vector<DeviceModel::Range> ranges;
-    for (const Coding::Slice& slice : coding_->slices)
-      if (slice.bits == half_bits) ranges.push_back({slice.first, slice.first + slice.count});
-    return ranges;
-  }
-
-  /// What the length lacks that is taken on the device: that of the few parameters whose gradients leave in floats.
-  [[nodiscard]] double unrounded_squares(std::span<const float> out) const {
-    double sum = 0;
-    for (const Coding::Slice& slice : coding_->slices) {
-      if (slice.bits == half_bits || slice.first >= shape().parameters) continue;
-      for (const float each : out.subspan(slice.first, slice.count)) sum += static_cast<double>(each) * each;
-    }
-    return sum;
   }
 
   /// After every send().
@@ -396,8 +367,7 @@ class DeviceLearner final : public Learner {
   DeviceCodec codec_;
   DeviceCoder coder_;
   const Coding* coding_ = nullptr;           // of this step
-  bool as_made_ = false;                     // so it wants the gradient
-  SlicesLeft left_;                          // if so
+  AsMade as_made_;                           // if it wants the gradient so
   std::optional<std::uint64_t> last_taken_;  // in this step: where it begins
   std::uint64_t taking_from_ = 0;
   std::span<const float> taking_;  // to there: what has come and was not taken in yet

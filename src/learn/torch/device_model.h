@@ -1,8 +1,8 @@
 // A model on a device with memory of its own: its values and gradients in flat buffers there, and forward and backward over them, block by
 // block. What kernels would read in another way (weights in bf16, those of convolutions channels-last, whatever begins at an odd place) has
 // a place of its own, filled from the flat buffer before the block's forward; gradients go from where backward left them to the flat
-// buffer, in one pass. Norms, sums and statistics stay in floats. Weights in bf16 need not come as floats, nor their gradients leave as such:
-// beside the flat buffers are flat ones of bf16 for both.
+// buffer, in one pass. Norms, sums and statistics stay in floats. Weights in bf16 need not come as floats, nor their gradients leave as
+// such: beside the flat buffers are flat ones of bf16 for both.
 #pragma once
 #include <ATen/ATen.h>
 
@@ -94,8 +94,8 @@ class DeviceModel {
   };
   /// What is computed with in a place of its own.
   struct Apart {
-    at::Tensor values;  // where the kernels read
-    at::Tensor flat;    // where the others expect them
+    at::Tensor values;   // where the kernels read
+    at::Tensor flat;     // where the others expect them
     at::Tensor rounded;  // or here
     Range place;
     bool statistic = false;
