@@ -107,9 +107,11 @@ Result<run::WorkerKit> prepare_worker(const std::string& job_text, const std::st
   auto training = make_training(*job, *material, job->strategy);
   if (!training) return training.error();
   if (!training->learning) return bad_input("the chief's job: model.kind: found \"none\", expected a model");
+  bool halves = false;
   if (node.device == cluster::DeviceKind::cuda) {
     auto on_gpu = learn::make_learner(job->model, material->data, {.cuda = true, .index = node.device_index});
     if (!on_gpu) return Error{on_gpu.error()};
+    halves = (*on_gpu)->halves();
     training->learning = std::make_unique<Learning>(std::move(*on_gpu));
     transport::watch_memory({[gpu = node.device_index](std::span<std::byte> memory) { learn::pin(memory, gpu); }, learn::unpin});
   }
@@ -131,7 +133,7 @@ Result<run::WorkerKit> prepare_worker(const std::string& job_text, const std::st
         1U, static_cast<std::uint32_t>(std::min<std::uint64_t>(most > 0 ? std::min(usual, most) : usual, material->epoch_samples)));
     kit.desk.meets_sizes = true;
     kit.desk.keeps_values = true;
-    kit.desk.halves = job->model.precision == "bf16";
+    kit.desk.halves = halves;
   }
   if (emulated) {
     kit.desk.emulated.emplace(job->cluster, NodeId{index}, job->seed);

@@ -5,7 +5,7 @@
 namespace motley::codec {
 
 /// 2n bytes. Error: |x - q| <= |x| * 2^-8 for normal x, 2^-134 below. What would round to infinity becomes the largest bfloat16,
-/// so that finite stays finite; infinities and NaNs stay what they are.
+/// so that finite stays finite; infinities and NaNs stay what they are. It has no state: any number of threads may use one.
 class Bf16 final : public Codec {
  public:
   explicit Bf16(const Kernels& kernels = best_kernels()) : loops_(kernels.bf16) {}

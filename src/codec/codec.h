@@ -19,7 +19,7 @@ using Bytes = std::vector<std::byte>;
 /// Law, for every codec: decode(encode(x)) has the size of x, lies within the error bound that the codec's header states, and is all
 /// finite exactly when x is. Non-finite input is never undefined behaviour, but it may spread within a block: refuse it before
 /// (all_finite). The same input gives the same bytes on every machine, and so do its pieces one after the other, where each but the last
-/// is a multiple of 256 values (block_values of format.h). One owner thread per codec.
+/// is a multiple of 256 values (block_values of format.h). One owner thread per codec, unless it says otherwise.
 class Codec {
  public:
   virtual ~Codec() = default;

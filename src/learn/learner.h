@@ -120,6 +120,10 @@ class Learner {
   /// One entry for each block, in forward order.
   [[nodiscard]] virtual std::vector<BlockProfile> profile() = 0;
 
+  /// It computes with weights (all parameters of two dimensions or more) of 16 bits: they may come so, and their gradients may leave so;
+  /// see Arriving::rounded and Coding::as_made.
+  [[nodiscard]] virtual bool halves() const { return false; }
+
   /// Fills `values` (shape().values() floats) with the initial model of this seed: the same for every version of torch.
   virtual void initialize(std::uint64_t seed, std::span<float> values) = 0;
 

@@ -3,22 +3,18 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/bits.h"
 #include "base/check.h"
 #include "codec/codec.h"
 
 namespace motley::run {
-namespace {
-
-constexpr std::uint8_t plain = 32;  // bits of a float as it lies in memory
-
-}  // namespace
 
 Arrival::Arrival(const store::Layout& layout, SharedBuffer buffer)
     : layout_(layout),
       buffer_(std::move(buffer)),
       here_(layout.slices.size()),
       when_(layout.slices.size()),
-      bits_(layout.slices.size(), plain),
+      bits_(layout.slices.size(), plain_bits),
       change_(layout.slices.size()),
       handed_over_(layout.slices.size()),
       left_(layout.slices.size()) {}
@@ -28,7 +24,7 @@ void Arrival::arrived(SliceId slice, std::uint8_t bits, const std::shared_ptr<Ar
     const std::lock_guard lock(mutex_);
     here_[slice.value] = true;
     bits_[slice.value] = bits;
-    change_[slice.value] = bits < plain && before;
+    change_[slice.value] = bits < plain_bits && before;
     if (change_[slice.value] && left_ > 0) before_ = before;
     when_[slice.value] = std::chrono::steady_clock::now();
   }
@@ -37,7 +33,7 @@ void Arrival::arrived(SliceId slice, std::uint8_t bits, const std::shared_ptr<Ar
 
 void Arrival::hand_over(std::size_t slice, const std::function<void(const Arriving&)>& each) {
   std::shared_ptr<Arrival> before;
-  std::uint8_t bits = plain;
+  std::uint8_t bits = plain_bits;
   bool change = false;
   {
     const std::lock_guard lock(mutex_);
@@ -50,7 +46,8 @@ void Arrival::hand_over(std::size_t slice, const std::function<void(const Arrivi
   if (before) before->hand_over(slice, each);
   const store::Slice& place = layout_.slices[slice];
   const std::size_t bytes = codec::encoded_bytes(bits, place.count);
-  each({place.offset, place.count, bits, std::as_const(*buffer_).bytes(place.offset, place.count).first(bytes), bits < plain && !change});
+  each({place.offset, place.count, bits, std::as_const(*buffer_).bytes(place.offset, place.count).first(bytes),
+        bits < plain_bits && !change});
   const std::lock_guard lock(mutex_);  // now, since who takes it may have failed
   handed_over_[slice] = true;
   if (--left_ == 0) before_.reset();

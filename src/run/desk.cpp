@@ -5,15 +5,10 @@
 #include <exception>
 #include <utility>
 
+#include "base/bits.h"
 #include "base/check.h"
 
 namespace motley::run {
-namespace {
-
-constexpr std::uint8_t plain = 32;  // bits of a float as it lies in memory
-constexpr std::uint8_t half = 16;   // of a number as some devices compute with
-
-}  // namespace
 
 void Computation::comes(const std::shared_ptr<Arrival>& newer) {
   const std::lock_guard lock(mutex_);
@@ -69,10 +64,10 @@ class Desk::Stream final : public Flow {
   /// A device that has once kept something back takes it along however the next one travels.
   [[nodiscard]] const Coding* coding() override {
     const wire::Order& order = computation_->order;
-    const bool whole = order.push_bits == plain && !desk_.codes_;
+    const bool whole = order.push_bits == plain_bits && !desk_.codes_;
     if (length_ || (whole && !desk_.halves())) return nullptr;
     coding_ = Coding{};
-    bits_ = whole ? half : order.push_bits;
+    bits_ = whole ? half_bits : order.push_bits;
     for (const store::Slice& slice : desk_.kit_.layout.slices) coding_->slices.push_back({slice.offset, slice.count, slice.bits(bits_)});
     coding_->as_made = whole;
     if (whole) return &*coding_;
@@ -126,7 +121,7 @@ class Desk::Stream final : public Flow {
   Clock clock_;
   std::vector<std::uint64_t> missing_;  // values, by slice
   std::optional<Coding> coding_;
-  std::uint8_t bits_ = plain;       // of it
+  std::uint8_t bits_ = plain_bits;  // of it
   std::optional<Duration> length_;  // of an emulated step that goes by its cadence
   Duration stood_{};                // of it
   std::chrono::steady_clock::duration waited_{};
@@ -319,8 +314,9 @@ void Desk::work(const std::shared_ptr<Computation>& computation, const Clock& cl
   try {
     worth = contribute(*computation, lease, stream, stint, clock);
     before_ = order.lease;
-    if (ahead_.get() == last_ahead_) ahead_.reset();  // it was this step, or nothing: its values are no longer needed
-  } catch (const std::exception& failure) {           // the border to torch's exceptions in a real cluster
+    if (computation->coded == plain_bits && worth.finite) codes_ = false;  // it took everything along
+    if (ahead_.get() == last_ahead_) ahead_.reset();                       // it was this step, or nothing: its values are no longer needed
+  } catch (const std::exception& failure) {                                // the border to torch's exceptions in a real cluster
     boost::asio::post(pump_, [&owner = owner_, alive = alive_, computation, what = std::string(failure.what())] {
       if (*alive && !computation->cancelled) owner.failed(what);
     });

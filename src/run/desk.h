@@ -37,8 +37,8 @@ struct Computation {
   Instant began{};          // on the clock of training
   std::uint64_t samples{};  // that it will have; known when its first slice is produced
   std::atomic<bool> cancelled = false;
-  std::atomic<std::uint8_t> coded =
-      0;  // `out` is, with so many bits: the bytes of each slice lie where its floats would begin; 0: it is not
+  /// `out` is, with so many bits: the bytes of each slice lie where its floats would begin; 0: it is not.
+  std::atomic<std::uint8_t> coded = 0;
 
   /// Parameters of a later pull are coming in: local steps take them in as they are there.
   void comes(const std::shared_ptr<Arrival>& newer);

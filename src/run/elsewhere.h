@@ -5,6 +5,7 @@
 #include <set>
 #include <utility>
 
+#include "base/bits.h"
 #include "run/carry.h"
 #include "store/layout.h"
 #include "wire/message.h"
@@ -39,9 +40,7 @@ class Elsewhere {
 
  private:
   [[nodiscard]] std::uint8_t bits_of(WorkerId worker, std::uint8_t ordered) const {
-    constexpr std::uint8_t plain = 32;
-    constexpr std::uint8_t half = 16;
-    return ordered == plain && in_halves_.contains(worker) ? half : ordered;
+    return ordered == plain_bits && in_halves_.contains(worker) ? half_bits : ordered;
   }
   const store::Layout& layout_;
   std::set<WorkerId> in_halves_;

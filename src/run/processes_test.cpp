@@ -1,5 +1,7 @@
 // Whole trainings over real sockets, in one process: what the machines promise must hold with threads, connections and their ends between
 // them.
+#include <fmt/format.h>
+
 #include "run/inputs.h"
 #include "run/processes_for_tests.h"
 
@@ -72,31 +74,37 @@ TEST_F(Processes, OfDevicesThatComputeWithSixteenBitsNoMoreTravel) {
   job.strategy = "hps";
   job.batches = {4, 4, 4};
   job.knobs.box = false;
-  job.knobs.bits = policy::BitsWish{false, policy::Bits{32, 32}};
   job.devices = true;
   job.rounds = true;
-  for (const std::uint32_t delay : {0U, 1U}) {
-    job.checkpoint_every = delay == 0 ? 4 : 0;
-    job.knobs.delay = delay;
-    std::vector<std::vector<float>> ends;
-    std::vector<std::uint64_t> bytes;
-    for (const bool halves : {false, true}) {
-      job.halves = halves;
-      start_all();
-      ASSERT_TRUE(all_are_over());
-      expect_every_sample_once();
-      expect_all_good();
-      ends.push_back(chief->values());
-      bytes.push_back((**chief->over).bytes_pulled);
-      bytes.push_back((**chief->over).bytes_pushed);
-      workers.clear();
-      address = fresh_socket();
+  for (const policy::Bits bits : {policy::Bits{32, 32}, policy::Bits{32, 8}, policy::Bits{8, 32}, policy::Bits{4, 8}})
+    for (const std::uint32_t delay : {0U, 1U}) {
+      job.checkpoint_every = delay == 0 ? 4 : 0;  // what goes before one is pushed whole
+      job.knobs.bits = policy::BitsWish{false, bits};
+      job.knobs.delay = delay;
+      std::vector<std::vector<float>> ends;
+      std::vector<std::uint64_t> pushed, pulled;
+      for (const bool halves : {false, true}) {
+        job.halves = halves;
+        start_all();
+        ASSERT_TRUE(all_are_over());
+        expect_every_sample_once();
+        expect_all_good();
+        ends.push_back(chief->values());
+        pushed.push_back((**chief->over).bytes_pushed);
+        pulled.push_back((**chief->over).bytes_pulled);
+        workers.clear();
+        address = fresh_socket();
+      }
+      const std::string which = fmt::format("{}/{} bits, delay {}", bits.push, bits.pull, delay);
+      EXPECT_EQ(ends[0], ends[1]) << which;
+      const std::uint64_t before_it_was_said = job.quorum * linear_values * sizeof(float);
+      if (bits.pull == 32) {
+        EXPECT_EQ(pulled[0] + before_it_was_said, 2 * pulled[1]) << which;
+      }
+      if (bits.push == 32) {
+        EXPECT_EQ(pushed[0], 2 * pushed[1]) << which;
+      }
     }
-    EXPECT_EQ(ends[0], ends[1]) << "delay " << delay;
-    const std::uint64_t before_it_was_said = job.quorum * linear_values * sizeof(float);
-    EXPECT_EQ(bytes[0] + before_it_was_said, 2 * bytes[2]) << "delay " << delay;
-    EXPECT_EQ(bytes[1], 2 * bytes[3]) << "delay " << delay;
-  }
 }
 
 class EveryStrategy : public Processes, public testing::WithParamInterface<std::string> {};

@@ -25,7 +25,7 @@ std::shared_ptr<store::Team> make_team(std::size_t asked, const store::Layout& l
 std::span<const std::byte> ShardHost::Snapshot::payload(const store::Layout& layout, SliceId slice) const {
   if (const auto found = coded.find(slice); found != coded.end()) return found->second;
   const auto bytes = std::as_const(*flat).bytes(layout[slice].offset, layout[slice].count);
-  return halves ? bytes.first(codec::encoded_bytes(layout[slice].bits(half), layout[slice].count)) : bytes;
+  return halves ? bytes.first(codec::encoded_bytes(layout[slice].bits(half_bits), layout[slice].count)) : bytes;
 }
 
 ShardHost::ShardHost(boost::asio::io_context& pump, ServerId server, const store::Layout& layout, const store::OptimizerSpec& optimizer,
@@ -81,9 +81,11 @@ void ShardHost::carry_out(const protocol::ShardAction& action) {
                    },
                    [&](const protocol::Snapshot& s) {
                      snapshotting_ = s;
-                     if (s.bits == plain) last_outlook_ = outlook_of(s);
-                     if (s.bits == plain && committing_)
-                       prepared_ = Prepared{{machine_.version(), last_outlook_}, begin_snapshot(last_outlook_)};
+                     if (s.bits == plain_bits) last_rho_ = s.rho;
+                     if (s.bits == plain_bits && committing_) {
+                       const store::Outlook outlook = awaited_after(committing_->update);
+                       prepared_ = Prepared{{machine_.version(), outlook}, begin_snapshot(outlook)};
+                     }
                      start_commit();
                      if (s.keep) store_thread_.post([store = store_, s] { store->keep({s.worker, s.step}, s.rho); });
                    },
@@ -174,8 +176,9 @@ void ShardHost::foresee(const wire::Apply& update) {
   expected_.reset();
   complete_.clear();
   if (!foresight_.made(update)) return;
-  expected_ = Prepared{{update.version.next(), last_outlook_}, begin_snapshot(last_outlook_)};
-  store_thread_.post([store = store_, update, outlook = last_outlook_, snapshot = expected_->snapshot] {
+  const store::Outlook outlook = awaited_after(update);
+  expected_ = Prepared{{update.version.next(), outlook}, begin_snapshot(outlook)};
+  store_thread_.post([store = store_, update, outlook, snapshot = expected_->snapshot] {
     store->foresee({update.kind, update.next_rate, update.momentum, update.share}, outlook, snapshot->flat->floats());
   });
 }
@@ -231,12 +234,19 @@ void ShardHost::compare(const protocol::Compare& which) {
   });
 }
 
+/// The snapshot that is made on the way: there is one, and where workers want unlike ones, those wait least who compute in few bits, since
+/// they are the fast ones.
+store::Outlook ShardHost::awaited_after(const wire::Apply& update) const {
+  const auto in_halves = [&](const wire::Part& part) { return in_halves_.contains(part.worker); };
+  return {last_rho_, std::any_of(update.parts.begin(), update.parts.end(), in_halves)};
+}
+
 store::Outlook ShardHost::outlook_of(const protocol::Snapshot& wanted) const {
-  return {wanted.rho, wanted.bits == plain && in_halves_.contains(wanted.worker)};
+  return {wanted.rho, wanted.bits == plain_bits && in_halves_.contains(wanted.worker)};
 }
 
 ShardHost::SnapshotKey ShardHost::key_of(const protocol::Snapshot& wanted, Version version) const {
-  if (wanted.bits == plain) return {version, outlook_of(wanted)};
+  if (wanted.bits == plain_bits) return {version, outlook_of(wanted)};
   return {version, wanted.rho, wanted.bits, wanted.pull_class, wanted.whole};
 }
 
@@ -252,7 +262,7 @@ void ShardHost::make_snapshot(const protocol::Snapshot& wanted, const SnapshotKe
       [this, alive = alive_, store = store_, shadows = shadows_, team = team_, wanted, key, server = server_, layout = layout_] {
         auto snapshot = std::make_shared<Snapshot>();
         auto flat = make_lendable_buffer(layout.values);
-        if (wanted.bits == plain) {
+        if (wanted.bits == plain_bits) {
           snapshot->halves = key.outlook.halves;
           store->snapshot(key.outlook, flat->floats());
         } else {
@@ -303,6 +313,7 @@ void ShardHost::export_now(const protocol::ExportNow& wanted) {
 void ShardHost::attach(WorkerId worker, transport::Connection& connection, bool halves) {
   if (gone_.contains(worker)) return;
   attached_[worker] = &connection;
+  in_halves_.erase(worker);
   if (halves) in_halves_.insert(worker);
   send_ready(worker);
 }
@@ -325,7 +336,7 @@ void ShardHost::send_ready(WorkerId worker) {
     for (auto ready = slices.begin(); ready != waiting; ++ready) {
       wire::Pulled slice = *ready;
       if (snapshot->halves) {
-        slice.bits = half;
+        slice.bits = half_bits;
         slice.rounded = true;
       }
       const std::span<const std::byte> payload = snapshot->payload(layout_, slice.slice);

@@ -13,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/bits.h"
 #include "codec/codec.h"
 #include "protocol/shard.h"
 #include "run/buffer.h"
@@ -78,9 +79,6 @@ class ShardHost {
   [[nodiscard]] std::uint64_t bytes_pulled() const { return bytes_pulled_; }
 
  private:
-  static constexpr std::uint8_t plain = 32;  // bits of a float as it lies in memory
-  static constexpr std::uint8_t half = 16;   // of one whose lower half is 0: summed as it comes
-
   /// What workers compute on: all slices of this server at one version and one look-ahead, encoded.
   struct Snapshot {
     SharedBuffer flat;                                // the values themselves: sent as they are
@@ -143,6 +141,7 @@ class ShardHost {
   void decode(Coded coded);
   void decode_waiting();
   [[nodiscard]] store::Outlook outlook_of(const protocol::Snapshot& wanted) const;
+  [[nodiscard]] store::Outlook awaited_after(const wire::Apply& update) const;
   [[nodiscard]] SnapshotKey key_of(const protocol::Snapshot& wanted, Version version) const;
   void make_snapshot(const protocol::Snapshot& wanted, const SnapshotKey& key);
   void snapshot_ready(const SnapshotKey& key, const SharedSnapshot& snapshot);
@@ -159,7 +158,7 @@ class ShardHost {
   std::map<ContributionKey, Contribution> contributions_;
   std::map<LandingKey, Landing> landings_;
   Foresight foresight_;
-  store::Outlook last_outlook_;  // of the last plain snapshot
+  double last_rho_ = 0;  // of the last plain snapshot
   struct Prepared {
     SnapshotKey key;
     SharedSnapshot snapshot;

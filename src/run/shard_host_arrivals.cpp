@@ -48,7 +48,7 @@ bool ShardHost::may_push(const transport::Connection& from, WorkerId worker) con
 /// Its bytes can be summed: floats, or upper halves of floats.
 bool ShardHost::as_it_comes(const wire::Push& push) const {
   const std::uint8_t bits = layout_[push.slice].bits(push.bits);
-  return bits == plain || bits == half;
+  return bits == plain_bits || bits == half_bits;
 }
 
 /// The buffer of a contribution, to write to. What was borrowed for it so far is copied.
@@ -59,10 +59,9 @@ SharedBuffer ShardHost::own(const ContributionKey& contribution) {
   if (!here.flat->borrowed()) return here.flat;
   SharedBuffer copy = make_buffer(layout_.values);
   for (const SliceId id : here.kept) {
-    const auto from = std::as_const(*here.flat).bytes(layout_[id].offset, layout_[id].count);
-    std::copy(from.begin(),
-              from.begin() + static_cast<std::ptrdiff_t>(codec::encoded_bytes(here.halves[id.value] ? half : plain, layout_[id].count)),
-              copy->bytes(layout_[id].offset, layout_[id].count).begin());
+    const std::size_t bytes = codec::encoded_bytes(here.halves[id.value] ? half_bits : plain_bits, layout_[id].count);
+    const auto from = std::as_const(*here.flat).bytes(layout_[id].offset, layout_[id].count).first(bytes);
+    std::copy(from.begin(), from.end(), copy->bytes(layout_[id].offset, layout_[id].count).begin());
   }
   here.kept.clear();
   return here.flat = std::move(copy);
@@ -80,7 +79,7 @@ bool ShardHost::keep(const transport::Connection& from, const wire::Push& push, 
   if (fresh) here = {std::make_shared<Buffer>(flat, layout_.values), std::vector<bool>(layout_.slices.size()), {}};
   if (!here.flat->borrowed() || here.flat->floats().data() != flat) return false;
   here.flat->add(loan);
-  here.halves[push.slice.value] = slice.bits(push.bits) == half;
+  here.halves[push.slice.value] = slice.bits(push.bits) == half_bits;
   here.kept.push_back(push.slice);
   bytes_pushed_ += payload.size();
   prepare(push);
@@ -97,7 +96,7 @@ void ShardHost::received(const wire::Push& push) {
   here.halves.resize(layout_.slices.size());
   const store::Slice& slice = layout_[push.slice];
   const std::uint8_t bits = slice.bits(push.bits);
-  here.halves[push.slice.value] = bits == half;
+  here.halves[push.slice.value] = bits == half_bits;
   bytes_pushed_ += codec::encoded_bytes(bits, slice.count);
   if (!as_it_comes(push)) decode({std::move(landing.flat), slice, bits, std::move(landing.bytes)});
   prepare(push);

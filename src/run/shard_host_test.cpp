@@ -137,6 +137,28 @@ TEST_F(ShardHostTest, SumsNumbersOfSixteenBitsWhereTheyLie) {
   }
 }
 
+TEST_F(ShardHostTest, WhoHasNotSaidYetThatSixteenBitsWillDoIsSentFloats) {
+  make();
+  host->attach({1}, right);
+  release(0, 0);  // before it is known
+  host->attach({0}, left, /*halves=*/true);
+  ASSERT_TRUE(sent(left, own.size()));
+  expect_sent(left, snapshot_by_hand(0));
+  for (std::uint64_t step = 0; step < 6; ++step) {  // the last of them foreseen
+    push_all(left, 0, step);
+    push_all(right, 1, step);
+    apply(step + 1, {{{0}, {step}, 0.5}, {{1}, {step}, 0.5}});
+    apply_by_hand({{contribution(0, step), 0.5}, {contribution(1, step), 0.5}});
+    if (step == 4) host->attach({0}, left, /*halves=*/false);  // it thinks better of it
+    release(1, step + 1, 0.9);
+    release(0, step + 1, 0.9);
+    ASSERT_TRUE(sent(left, (step + 2) * own.size()));
+    ASSERT_TRUE(sent(right, (step + 1) * own.size()));
+    expect_sent(left, snapshot_by_hand(0.9), (step + 1) * own.size(), step < 4 ? 16 : 32);
+    expect_sent(right, snapshot_by_hand(0.9), step * own.size());
+  }
+}
+
 TEST_F(ShardHostTest, DiscardsWhatTheChiefDoesNotWant) {
   make();
   host->attach({0}, left);

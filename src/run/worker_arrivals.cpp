@@ -13,9 +13,9 @@ std::span<std::byte> WorkerProcess::room(transport::Connection& from, const wire
   const auto* pulled = std::get_if<wire::Pulled>(&head);
   if (pulled == nullptr || !life_ || !life_->machine || pulled->slice.value >= desk_->layout().slices.size()) return {};
   const store::Slice& slice = desk_->layout()[pulled->slice];
-  const bool whole = slice.bits(pulled->bits) == plain;
+  const bool whole = slice.bits(pulled->bits) == plain_bits;
   if (whole && bytes != slice.count * sizeof(float)) return {};
-  if (pulled->rounded && !desk_->halves()) return {};
+  if (pulled->rounded && !whole && !in_halves(*pulled)) return {};
   Life::Landing& landing = life_->landings[&from] = {};
   if (pulled->worker == life_->attached) {
     auto& arrival = life_->arrivals[{pulled->worker, pulled->step}];
@@ -41,8 +41,8 @@ bool WorkerProcess::keep(transport::Connection&, const wire::Message& head, std:
   if (pulled->slice.value >= desk_->layout().slices.size() || pulled->worker != life_->attached) return false;
   const store::Slice& slice = desk_->layout()[pulled->slice];
   const std::uint8_t bits = slice.bits(pulled->bits);
-  const bool as_it_lies = bits == plain || (pulled->rounded && bits == half && desk_->halves());
-  if (!as_it_lies || payload.size() != codec::encoded_bytes(bits, slice.count)) return false;
+  if (bits != plain_bits && !in_halves(*pulled)) return false;
+  if (payload.size() != codec::encoded_bytes(bits, slice.count)) return false;
   const float* flat = Buffer::beginning(payload, slice.offset);
   auto& arrival = life_->arrivals[{pulled->worker, pulled->step}];
   if (!arrival) arrival = std::make_shared<Arrival>(desk_->layout(), std::make_shared<Buffer>(flat, desk_->layout().values));
@@ -52,13 +52,18 @@ bool WorkerProcess::keep(transport::Connection&, const wire::Message& head, std:
   return true;
 }
 
+/// Values that were rounded for us as we asked for it.
+bool WorkerProcess::in_halves(const wire::Pulled& pulled) const {
+  return pulled.rounded && desk_->halves() && desk_->layout()[pulled.slice].bits(pulled.bits) == half_bits;
+}
+
 void WorkerProcess::received(transport::Connection& from, const wire::Message& head) {
   const auto& pulled = std::get<wire::Pulled>(head);
   if (!life_ || !life_->machine) return;
   const auto landed = life_->landings.extract(&from);
   if (landed.empty() || !landed.mapped().arrival || pulled.worker != life_->attached) return;
   const std::shared_ptr<Arrival>& arrival = landed.mapped().arrival;
-  if (desk_->layout()[pulled.slice].bits(pulled.bits) != plain && !desk_->keeps_values())
+  if (desk_->layout()[pulled.slice].bits(pulled.bits) != plain_bits && !desk_->keeps_values())
     if (const Outcome taken = take_in(pulled, landed.mapped().bytes); !taken.ok())
       return lose(fmt::format("a slice of {} bits cannot be used: {}", pulled.bits, taken.error().message));
   arrived(pulled, arrival);
@@ -66,7 +71,7 @@ void WorkerProcess::received(transport::Connection& from, const wire::Message& h
 
 void WorkerProcess::arrived(const wire::Pulled& pulled, const std::shared_ptr<Arrival>& arrival) {
   const std::uint8_t bits = desk_->layout()[pulled.slice].bits(pulled.bits);
-  if (bits == plain || !desk_->keeps_values()) {
+  if (bits == plain_bits || !desk_->keeps_values()) {
     arrival->arrived(pulled.slice);
   } else if (pulled.rounded) {
     arrival->arrived(pulled.slice, bits);

@@ -248,7 +248,7 @@ void WorkerProcess::send(const protocol::Send& send) {
   std::span<const std::byte> payload = std::as_const(*leaving.flat).bytes(slice.offset, slice.count);
   if (life_->computing->coded > 0) {
     payload = payload.first(codec::encoded_bytes(slice.bits(push.bits), slice.count));
-  } else if (slice.bits(push.bits) != plain || (life_->push && life_->push->owes(push.slice))) {
+  } else if (slice.bits(push.bits) != plain_bits || (life_->push && life_->push->owes(push.slice))) {
     leaving.coded = coded(push);
     payload = *leaving.coded;
   }

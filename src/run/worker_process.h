@@ -12,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "base/bits.h"
 #include "base/result.h"
 #include "cluster/spec.h"
 #include "protocol/worker.h"
@@ -62,8 +63,6 @@ class WorkerProcess final : private transport::Hears, private DeskOwner {
   void leave();
 
  private:
-  static constexpr std::uint8_t plain = 32;  // bits of a float as it lies in memory
-  static constexpr std::uint8_t half = 16;   // of one that was rounded for who computes with no more
   using ConnectionPointer = std::unique_ptr<transport::Shaped>;
   /// What stands while the chief of one briefing is reached.
   struct Life {
@@ -104,6 +103,7 @@ class WorkerProcess final : private transport::Hears, private DeskOwner {
   void foretell();
   [[nodiscard]] std::shared_ptr<std::vector<std::byte>> coded(const wire::Push& push);
   void forget_arrivals_before(std::map<std::pair<WorkerId, Step>, std::shared_ptr<Arrival>>::iterator arrival);
+  [[nodiscard]] bool in_halves(const wire::Pulled& pulled) const;
   [[nodiscard]] Outcome take_in(const wire::Pulled& pulled, std::span<const std::byte> bytes);
   [[nodiscard]] std::shared_ptr<Arrival> last_before(const std::pair<WorkerId, Step>& step) const;
   void arrived(const wire::Pulled& pulled, const std::shared_ptr<Arrival>& arrival);

@@ -132,8 +132,9 @@ Worth Replica::contribute(GradientSource& source, const Round& round, News& news
 }
 
 void Replica::judge(std::span<const float> out, Worth& worth) const {
-  check(!worth.loss.coded || worth.loss.squared_norm >= 0, "who codes counts what it codes");
-  worth.squared_norm = worth.loss.squared_norm >= 0 ? worth.loss.squared_norm : squared_norm(out.first(options_.parameters));
+  const bool uncounted = worth.loss.squared_norm < 0;  // what is no number was counted
+  check(!uncounted || !worth.loss.coded, "who codes counts what it codes");
+  worth.squared_norm = uncounted ? squared_norm(out.first(options_.parameters)) : worth.loss.squared_norm;
   worth.finite = std::isfinite(worth.squared_norm) && std::isfinite(worth.loss.sum);
 }
 

@@ -7,6 +7,7 @@
 #include <limits>
 #include <optional>
 
+#include "base/check.h"
 #include "base/rng.h"
 
 namespace motley::store {
@@ -262,6 +263,38 @@ TEST(Pieces, WhoIsToldToGiveUpStopsAfterThePieceAtHand) {
   (void)step.run(cuts);
   EXPECT_EQ(step.source.pieces, (std::vector<std::size_t>{4, 4}));
   EXPECT_TRUE(step.listener.told.empty());
+}
+
+/// On a device, which counts its gradient itself and leaves bytes.
+class Coding final : public GradientSource {
+ public:
+  double squared_norm = 1;
+  void initialize(std::uint64_t, std::span<float>) override {}
+  Loss gradient(std::span<const float>, std::span<const std::uint32_t> samples, std::span<float> out, Flow& flow) override {
+    flow.coded(0, out.size());
+    Loss loss;
+    loss.samples = samples.size();
+    loss.squared_norm = squared_norm;
+    loss.coded = true;
+    return loss;
+  }
+  Loss evaluate(std::span<const float>) override { return {}; }
+};
+
+TEST(Replica, AGradientThatIsNoNumberIsRefusedThoughItWasCodedAndIsNobodysBug) {
+  Coding source;
+  Replica replica({.optimizer = {}, .values = values, .parameters = parameters});
+  const Floats at(values);
+  const std::vector<std::uint32_t> samples{1, 2};
+  Floats out(values);  // bytes, that happen to be good floats
+  Still still;
+  EXPECT_TRUE(replica.contribute(source, {at, samples}, out, still).finite);
+  for (const double odd : {std::numeric_limits<double>::quiet_NaN(), std::numeric_limits<double>::infinity()}) {
+    source.squared_norm = odd;
+    EXPECT_FALSE(replica.contribute(source, {at, samples}, out, still).finite) << odd;
+  }
+  source.squared_norm = -1;
+  EXPECT_THROW(replica.contribute(source, {at, samples}, out, still), Bug) << "who codes counts what it codes";
 }
 
 }  // namespace

@@ -5,12 +5,11 @@
 #include <numeric>
 #include <utility>
 
+#include "base/bits.h"
 #include "base/check.h"
 
 namespace motley::store {
 namespace {
-
-constexpr std::uint8_t half_bits = 16;
 
 /// In eight sums, so that no addition waits for the one before it.
 double inner_product(std::span<const float> a, std::span<const float> b) {

@@ -125,7 +125,7 @@ class ShardStore {
     std::size_t within{};        // of its slice: where it begins
     bool may_be_halves = false;  // its slice may travel in 16 bits a value
 
-    /// Values [first, first + count) of it.
+    /// From value `first` of it on, `most` values or as many as there are.
     [[nodiscard]] Run piece(std::size_t first, std::size_t most) const;
     /// Where its values begin, as numbers of 16 bits, in a flat buffer.
     [[nodiscard]] const std::uint16_t* halves(std::span<const float> all) const;

@@ -1,13 +1,12 @@
 #include "learn/torch/as_made.h"
 
+#include "base/bits.h"
+
 namespace motley::learn {
 
 namespace {
 
-bool in_halves(const Coding::Slice& slice) {
-  constexpr std::uint8_t half_bits = 16;
-  return slice.bits == half_bits;
-}
+bool in_halves(const Coding::Slice& slice) { return slice.bits == half_bits; }
 
 }  // namespace
 

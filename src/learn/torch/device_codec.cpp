@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/bits.h"
 #include "base/check.h"
 #include "codec/format.h"
 #include "learn/torch/device_model.h"
@@ -13,8 +14,6 @@ namespace motley::learn {
 
 namespace {
 
-constexpr int half_bits = 16;
-constexpr int plain_bits = 32;
 constexpr int byte_bits = 8;
 constexpr auto block = static_cast<std::int64_t>(codec::block_values);
 constexpr auto scale_bytes = static_cast<std::int64_t>(codec::scale_bytes);

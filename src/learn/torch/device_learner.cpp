@@ -10,6 +10,7 @@
 #include <optional>
 #include <utility>
 
+#include "base/bits.h"
 #include "learn/torch/as_made.h"
 #include "learn/torch/device_codec.h"
 #include "learn/torch/device_model.h"
@@ -22,7 +23,6 @@ namespace motley::learn {
 namespace {
 
 constexpr std::size_t evaluation_chunk = 1000;
-constexpr std::uint8_t whole_bits = 32;
 constexpr std::size_t blocks_ahead = 2;  // of a next step: some milliseconds of a device, less than one of its host
 
 class DeviceLearner final : public Learner {
@@ -57,6 +57,7 @@ class DeviceLearner final : public Learner {
   const ModelShape& shape() const override { return model_.shape(); }
   std::uint64_t activation_bytes_per_sample() const override { return measured_.activation_bytes; }
   std::vector<BlockProfile> profile() override { return measured_.profile; }
+  bool halves() const override { return model_.rounded().defined(); }
 
   void initialize(std::uint64_t seed, std::span<float> values) override {
     check(values.size() == shape().values(), "values has room for the whole model");
@@ -229,7 +230,7 @@ class DeviceLearner final : public Learner {
   void take_in(const Arriving& came) {
     const c10::AutoGradMode graph(false);
     const bool again = std::exchange(last_taken_, came.first) == came.first;  // the same place once more: its room is in use
-    const bool whole = came.bits == whole_bits;
+    const bool whole = came.bits == plain_bits;
     const std::span<const float> values(reinterpret_cast<const float*>(came.bytes.data()), whole ? came.count : 0);
     const bool goes_on = whole && !again && came.first == taking_from_ + taking_.size() && values.data() == taking_.data() + taking_.size();
     if (goes_on) {

@@ -80,6 +80,7 @@ class DeviceWalk final : public Walk {
     const auto guard = lanes_.on(Lane::compute);
     const auto batch = samples_.gather(Part::training, samples);
     model_.expect({0, parameters_}, /*rounded=*/false);
+    model_.round_gradients({});
     // Where the momentum would lead by itself.
     at::add_out(part_of(model_.values(), 0, parameters_), part(walker_, 0, parameters_), momentum_, -rule.momentum * rule.rate);
     if (parameters_ < all_) part(model_.values(), parameters_, all_).copy_(part(walker_, parameters_, all_));
