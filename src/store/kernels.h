@@ -11,9 +11,9 @@ namespace motley::store {
 
 /// One contribution of a weighted sum.
 struct Addend {
-  const float* values;
-  float weight;
-  const float* base;                      // the weights it was computed on; null: not known, it counts as it is
+  const float* values = nullptr;
+  float weight = 0;
+  const float* base = nullptr;            // the weights it was computed on; null: not known, it counts as it is
   const std::uint16_t* halves = nullptr;  // its values as numbers of 16 bits, the upper halves of floats; null: `values` has them
 };
 

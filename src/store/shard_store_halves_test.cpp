@@ -76,7 +76,7 @@ class Halves : public testing::TestWithParam<std::tuple<OptimizerKind, std::uint
     return read;
   }
   [[nodiscard]] Floats rounded(Floats flat) const {
-    InHalves(layout, flat);
+    const InHalves rounds(layout, flat);
     return flat;
   }
 
