@@ -61,26 +61,26 @@ struct Loops {
     }
   }
 
-  template <class V, std::size_t count>
-  static void sum_as_it_is(const Sum& sum, std::size_t i, const float*, V (&g)[count]) {
-    const Addend* part = sum.addends;
-    const Addend* const end = part + sum.count;
-    with(*part, i, [&](const auto* from) {
-      for (std::size_t k = 0; k < count; ++k) g[k] = part->weight * load<V>(from + k * width<V>);
-    });
-    while (++part != end)
-      with(*part, i, [&](const auto* from) {
-        for (std::size_t k = 0; k < count; ++k) g[k] += part->weight * load<V>(from + k * width<V>);
-      });
-  }
-
-  /// Calls use() with where values i... of a contribution lie, whatever they are.
-  template <class Use>
+  /// Calls use() with where values i... of a contribution lie; with `maybe_halves` whatever they are.
+  template <bool maybe_halves, class Use>
   static void with(const Addend& part, std::size_t i, Use use) {
-    if (part.halves != nullptr)
+    if (maybe_halves && part.halves != nullptr)
       use(part.halves + i);
     else
       use(part.values + i);
+  }
+
+  template <bool maybe_halves, class V, std::size_t count>
+  static void sum_as_it_is(const Sum& sum, std::size_t i, V (&g)[count]) {
+    const Addend* part = sum.addends;
+    const Addend* const end = part + sum.count;
+    with<maybe_halves>(*part, i, [&](const auto* from) {
+      for (std::size_t k = 0; k < count; ++k) g[k] = part->weight * load<V>(from + k * width<V>);
+    });
+    while (++part != end)
+      with<maybe_halves>(*part, i, [&](const auto* from) {
+        for (std::size_t k = 0; k < count; ++k) g[k] += part->weight * load<V>(from + k * width<V>);
+      });
   }
 
   template <class V, std::size_t count>
@@ -89,7 +89,7 @@ struct Loops {
     for (const Addend* part = sum.addends; part != sum.addends + sum.count; ++part)
       for (std::size_t k = 0; k < count; ++k) {
         V counted;
-        with(*part, i + k * width<V>, [&](const auto* from) { counted = load<V>(from); });
+        with<true>(*part, i + k * width<V>, [&](const auto* from) { counted = load<V>(from); });
         if (part->base != nullptr) {
           const V then = load<V>(part->base + i + k * width<V>);
           const V bound = counted < 0.0F ? -counted : counted;
@@ -106,7 +106,18 @@ struct Loops {
     if (sum.compensation > 0)
       each_of(n, rule, [&](std::size_t i, auto& g) { sum_compensated(sum, i, w, g); });
     else
-      each_of(n, rule, [&](std::size_t i, auto& g) { sum_as_it_is(sum, i, w, g); });
+      each_as_it_is(sum, n, rule);
+  }
+
+  /// The same without compensation. What the contributions are is asked once, not for every few values.
+  template <class Rule>
+  static void each_as_it_is(const Sum& sum, std::size_t n, Rule rule) {
+    bool halves = false;
+    for (const Addend* part = sum.addends; part != sum.addends + sum.count; ++part) halves = halves || part->halves != nullptr;
+    if (halves)
+      each_of(n, rule, [&](std::size_t i, auto& g) { sum_as_it_is<true>(sum, i, g); });
+    else
+      each_of(n, rule, [&](std::size_t i, auto& g) { sum_as_it_is<false>(sum, i, g); });
   }
 
   template <class Rule, class Gradient>
@@ -155,7 +166,7 @@ struct Loops {
       store(w_after + i, after);
       store(out + i, after - reach * moving);
     };
-    each_of(n, rule, [&](std::size_t i, auto& g) { sum_as_it_is(sum, i, w, g); });
+    each_as_it_is(sum, n, rule);
   }
 
   static void sgd_apart(const Sum& sum, float reach, float decay, std::size_t n, float* w) {
