@@ -96,69 +96,6 @@ TEST_F(ShardHostTest, SumsWhatLiesInThePushersMemoryAndGivesItBack) {
   }
 }
 
-/// Numbers of 16 bits are summed as they lie, beside floats of others, however they came.
-TEST_F(ShardHostTest, SumsNumbersOfSixteenBitsWhereTheyLie) {
-  make();
-  host->attach({0}, left, /*halves=*/true);
-  host->attach({1}, right);
-  auto loans = std::make_shared<int>(0);
-  for (std::uint64_t step = 0; step < 5; ++step) {
-    std::vector<float> flat = contribution(0, step);
-    std::vector<float> as_it_lies(linear_values, 1e30F);  // what is beyond the halves of a slice means nothing
-    for (const SliceId id : own) {
-      const std::vector<std::byte> bytes = encoded(flat, id, 16);
-      const std::span<float> place = std::span(flat).subspan(layout[id].offset, layout[id].count);
-      ASSERT_TRUE(codec::make(16).value()->decode(bytes, place).ok());
-      std::memcpy(as_it_lies.data() + layout[id].offset, bytes.data(), bytes.size());
-      const auto lent = std::as_bytes(std::span(as_it_lies).subspan(layout[id].offset, layout[id].count)).first(bytes.size());
-      // In the first step nothing is lent; in the third the last slice is not: what was borrowed of the contribution is copied.
-      if (step == 0 || (step == 2 && id == own.back()))
-        ASSERT_TRUE(push(left, head(0, step, id, 16), bytes));
-      else
-        ASSERT_TRUE(host->keep(left, head(0, step, id, 16), lent, loans));
-    }
-    EXPECT_FALSE(host->keep(left, head(0, step, own[0], 16), std::as_bytes(std::span(flat).first(layout[own[0]].count)), loans))
-        << "as many bytes as floats have";
-    push_all(right, 1, step);
-    apply(step + 1, {{{0}, {step}, 0.5}, {{1}, {step}, 0.5}});
-    apply_by_hand({{flat, 0.5}, {contribution(1, step), 0.5}});
-    release(0, step + 1, 0.9);
-    release(1, step + 1, 0.9);
-    ASSERT_TRUE(sent(left, (step + 1) * own.size()));
-    ASSERT_TRUE(sent(right, (step + 1) * own.size()));
-    expect_sent(left, snapshot_by_hand(0.9), step * own.size(), 16);
-    expect_sent(right, snapshot_by_hand(0.9), step * own.size(), 32);
-    for (std::size_t s = 0; s < own.size(); ++s) {
-      EXPECT_TRUE(std::get<wire::Pulled>(left.parcels[step * own.size() + s].head).rounded);
-      EXPECT_FALSE(std::get<wire::Pulled>(right.parcels[step * own.size() + s].head).rounded);
-    }
-    expect_same_values(*export_now(step + 1));
-    EXPECT_EQ(loans.use_count(), 1);
-  }
-}
-
-TEST_F(ShardHostTest, WhoHasNotSaidYetThatSixteenBitsWillDoIsSentFloats) {
-  make();
-  host->attach({1}, right);
-  release(0, 0);  // before it is known
-  host->attach({0}, left, /*halves=*/true);
-  ASSERT_TRUE(sent(left, own.size()));
-  expect_sent(left, snapshot_by_hand(0));
-  for (std::uint64_t step = 0; step < 6; ++step) {  // the last of them foreseen
-    push_all(left, 0, step);
-    push_all(right, 1, step);
-    apply(step + 1, {{{0}, {step}, 0.5}, {{1}, {step}, 0.5}});
-    apply_by_hand({{contribution(0, step), 0.5}, {contribution(1, step), 0.5}});
-    if (step == 4) host->attach({0}, left, /*halves=*/false);  // it thinks better of it
-    release(1, step + 1, 0.9);
-    release(0, step + 1, 0.9);
-    ASSERT_TRUE(sent(left, (step + 2) * own.size()));
-    ASSERT_TRUE(sent(right, (step + 1) * own.size()));
-    expect_sent(left, snapshot_by_hand(0.9), (step + 1) * own.size(), step < 4 ? 16 : 32);
-    expect_sent(right, snapshot_by_hand(0.9), step * own.size());
-  }
-}
-
 TEST_F(ShardHostTest, DiscardsWhatTheChiefDoesNotWant) {
   make();
   host->attach({0}, left);
