@@ -1,4 +1,5 @@
-// A shard host whose workers compute in 16 bits, or some of them: what they push is summed where it lies, what they pull is rounded for them.
+// A shard host whose workers compute in 16 bits, or some of them: what they push is summed where it lies, what they pull is rounded for
+// them.
 #include "run/shard_host_for_tests.h"
 
 namespace motley::run {
