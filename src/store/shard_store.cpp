@@ -64,6 +64,7 @@ ShardStore::ShardStore(const Layout& layout, ServerId server, const OptimizerSpe
       optimizer_(spec, parameters_in(slices_), means_.target),
       spec_(spec) {
   check(initial_flat.size() == flat_values_, "the initial values cover the whole flat buffer");
+  if (!slices_.empty()) values_.reserve(slices_.back().local + slices_.back().count);
   for (const Run& slice : slices_)
     values_.insert(values_.end(), initial_flat.begin() + slice.flat, initial_flat.begin() + slice.flat + slice.count);
   by_need_.resize(slices_.size());
