@@ -241,12 +241,8 @@ store::Outlook ShardHost::awaited_after(const wire::Apply& update) const {
   return {last_rho_, std::any_of(update.parts.begin(), update.parts.end(), in_halves)};
 }
 
-store::Outlook ShardHost::outlook_of(const protocol::Snapshot& wanted) const {
-  return {wanted.rho, wanted.bits == plain_bits && in_halves_.contains(wanted.worker)};
-}
-
 ShardHost::SnapshotKey ShardHost::key_of(const protocol::Snapshot& wanted, Version version) const {
-  if (wanted.bits == plain_bits) return {version, outlook_of(wanted)};
+  if (wanted.bits == plain_bits) return {version, {wanted.rho, in_halves_.contains(wanted.worker)}};
   return {version, wanted.rho, wanted.bits, wanted.pull_class, wanted.whole};
 }
 

@@ -140,7 +140,6 @@ class ShardHost {
   void compare(const protocol::Compare& which);
   void decode(Coded coded);
   void decode_waiting();
-  [[nodiscard]] store::Outlook outlook_of(const protocol::Snapshot& wanted) const;
   [[nodiscard]] store::Outlook awaited_after(const wire::Apply& update) const;
   [[nodiscard]] SnapshotKey key_of(const protocol::Snapshot& wanted, Version version) const;
   void make_snapshot(const protocol::Snapshot& wanted, const SnapshotKey& key);
