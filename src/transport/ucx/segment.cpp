@@ -5,11 +5,13 @@
 #include <fmt/format.h>
 #include <sys/stat.h>
 #include <ucs/config/global_opts.h>
+#include <ucs/debug/debug.h>
 #include <uct/api/uct.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
+#include <csignal>
 #include <cstdlib>
 #include <cstring>
 #include <fstream>
@@ -48,11 +50,14 @@ Result<wire::Bytes> this_place() {
   return place;
 }
 
-/// UCX complains on standard output, which is for our own answers; its errors come back as values all the same.
+/// UCX complains on standard output, which is for our own answers; its errors come back as values all the same. When we crash, it tells a
+/// long story instead of letting us, and what was said before that is lost.
 void hush() {
   static std::once_flag once;
   std::call_once(once, [] {
     if (std::getenv("UCX_LOG_LEVEL") == nullptr) static_cast<void>(ucs_global_opts_set_value("LOG_LEVEL", "fatal"));
+    if (std::getenv("UCX_HANDLE_ERRORS") == nullptr)
+      for (const int signal : {SIGILL, SIGSEGV, SIGBUS, SIGFPE}) ucs_debug_disable_signal(signal);
   });
 }
 
