@@ -41,26 +41,30 @@ void time(std::vector<Course>& courses, std::size_t repeats) {
 
 /// What stores are given, and where a triad and snapshots go. Each part lies elsewhere: read twice, one would come from the cache.
 struct Arrays {
-  explicit Arrays(std::size_t values) : out(values, 1.0F), parts(4, std::vector<float>(values, 0.5F)) {}
-  std::vector<float> out;
-  std::vector<std::vector<float>> parts;
+  explicit Arrays(std::size_t values) : out(values, 1.0F), parts(4, store::Floats(values, 0.5F)) {}
+  store::Floats out;
+  std::vector<store::Floats> parts;
 };
 
 /// Stores and the team that works on them.
 class Bench {
  public:
   Bench(Arrays& arrays, std::size_t threads) : arrays_(arrays), values_(arrays.out.size()), team_(std::make_shared<store::Team>(threads)) {
-    for (const std::vector<float>& part : arrays.parts) four_.push_back({part, 0.25});
+    for (const store::Floats& part : arrays.parts) four_.push_back({part, 0.25});
     const store::TensorPlace all{0, values_, store::SliceKind::parameter};
     const store::Layout layout = store::cut({&all, 1}, 1U << 20, 1);
+    slices_ = layout.of(ServerId{0});
+    four_of_16_bits_ = four_;
+    for (store::WeightedPart& part : four_of_16_bits_) part.halves.resize(slices_.size(), true);
     sgd_ = std::make_unique<store::ShardStore>(layout, ServerId{0}, store::OptimizerSpec{}, arrays.out, store::Means{team_});
     adamw_ = std::make_unique<store::ShardStore>(layout, ServerId{0}, store::OptimizerSpec{.kind = store::OptimizerKind::adamw}, arrays.out,
                                                  store::Means{team_});
   }
 
   /// Traffic in arrays: a copy reads one and writes one; a triad reads two and writes one; SGD reads g, w, v and writes w, v; AdamW one
-  /// more of each; a further part is one more to read; a look-ahead reads w, v and writes one. No array is written without the processor's
-  /// reading it first, which is counted for nobody.
+  /// more of each; a further part is one more to read; a look-ahead reads w, v and writes one; a foreseen update reads what SGD reads and
+  /// writes w, v and what lies ahead, elsewhere; numbers of 16 bits are half an array. What the processor reads only to overwrite it is
+  /// counted for nobody.
   void enter(std::vector<Course>& courses) {
     const double array = static_cast<double>(values_) * sizeof(float);
     const std::string by = "_" + std::to_string(team_->threads()) + (team_->threads() == 1 ? "_thread" : "_threads");
@@ -68,6 +72,8 @@ class Bench {
     courses.push_back({"triad" + by, 3 * array, [this] { triad(); }});
     courses.push_back({"apply_sgd" + by, 5 * array, [this] { sgd_->apply(update, std::span(four_).first(1)); }});
     courses.push_back({"apply_sgd_4_parts" + by, 8 * array, [this] { sgd_->apply(update, four_); }});
+    courses.push_back({"foreseen_sgd_4_parts" + by, 9 * array, [this] { foreseen(four_, {0.9}); }});
+    courses.push_back({"foreseen_sgd_4_parts_of_16_bits" + by, 6.5 * array, [this] { foreseen(four_of_16_bits_, {0.9, true}); }});
     courses.push_back({"apply_adamw" + by, 7 * array, [this] { adamw_->apply(update, std::span(four_).first(1)); }});
     courses.push_back({"snapshot" + by, 3 * array, [this] { sgd_->snapshot(0.9, arrays_.out); }});
   }
@@ -85,6 +91,11 @@ class Bench {
       kernels_.sgd_ahead(0.9F, count, &arrays_.parts[0][first], &arrays_.parts[1][first], &arrays_.out[first]);
     });
   }
+  void foreseen(const std::vector<store::WeightedPart>& parts, const store::Outlook& outlook) {
+    sgd_->foresee(update, outlook, arrays_.out);
+    sgd_->prepare(parts, slices_);
+    sgd_->commit(parts);
+  }
   template <class Work>
   void by_pieces(Work work) {
     team_->each((values_ + store::piece_values - 1) / store::piece_values, [&](std::size_t piece) {
@@ -98,7 +109,8 @@ class Bench {
   std::shared_ptr<store::Team> team_;
   const store::Kernels& kernels_ = store::kernels_for(widest_target());
   std::unique_ptr<store::ShardStore> sgd_, adamw_;
-  std::vector<store::WeightedPart> four_;
+  std::vector<store::WeightedPart> four_, four_of_16_bits_;
+  std::vector<SliceId> slices_;
 };
 
 /// With one thread and with two.

@@ -1,22 +1,19 @@
 #include "run/buffer.h"
 
-#include <sys/mman.h>
-
 #include <cstdlib>
 #include <map>
 #include <mutex>
-#include <new>
 #include <vector>
 
+#include "store/floats.h"
 #include "transport/lendable.h"
 
 namespace motley::run {
 namespace {
 
-constexpr std::size_t large = std::size_t{4} << 20;      // bytes; malloc keeps smaller ones by itself
-constexpr std::size_t most_idle = 4;                     // of a size: what a step takes and gives back
-constexpr std::size_t most_idle_lent = 16;               // of what peers have mapped, and pinned for their GPUs: a new one costs them more
-constexpr std::size_t huge_page = std::size_t{2} << 20;  // bytes
+constexpr std::size_t large = std::size_t{4} << 20;  // bytes; malloc keeps smaller ones by itself
+constexpr std::size_t most_idle = 4;                 // of a size: what a step takes and gives back
+constexpr std::size_t most_idle_lent = 16;           // of what peers have mapped, and pinned for their GPUs: a new one costs them more
 
 /// Memory of large buffers that are gone, a few of each size.
 class Pool {
@@ -32,11 +29,7 @@ class Pool {
       }
     }
     if (void* shared = lends ? transport::lendable().take(bytes) : nullptr; shared != nullptr) return shared;
-    const std::size_t whole = (bytes + huge_page - 1) / huge_page * huge_page;
-    void* memory = std::aligned_alloc(huge_page, whole);
-    if (memory == nullptr) throw std::bad_alloc();
-    madvise(memory, whole, MADV_HUGEPAGE);  // fewer faults; where there are no such pages, nothing is lost
-    return memory;
+    return store::take_memory(bytes);
   }
   void give(void* memory, std::size_t bytes, bool lends) {
     {
@@ -79,9 +72,7 @@ bool lends(std::size_t values) { return values * sizeof(float) >= large && trans
 
 Buffer::Buffer(std::size_t values, bool lends) : count_(values), lends_(lends) {
   const std::size_t bytes = values * sizeof(float);
-  void* memory = bytes >= large ? pool().take(bytes, lends) : std::malloc(bytes > 0 ? bytes : 1);
-  if (memory == nullptr) throw std::bad_alloc();
-  floats_ = static_cast<float*>(memory);
+  floats_ = static_cast<float*>(bytes >= large ? pool().take(bytes, lends) : store::take_memory(bytes));
 }
 
 Buffer::~Buffer() {

@@ -12,15 +12,15 @@ bool Bases::keep_again(const Sent& sent, Version version, double rho) {
   return true;
 }
 
-void Bases::keep(const Sent& sent, Version version, double rho, std::vector<float> values) {
-  auto kept = std::make_shared<Values>(std::move(values));
+void Bases::keep(const Sent& sent, Version version, double rho, Floats values) {
+  auto kept = std::make_shared<Floats>(std::move(values));
   ring_.insert_or_assign({version, rho}, kept);
   held_[sent.worker] = {sent.step, std::move(kept)};
   free_unused();
 }
 
-std::vector<float> Bases::room(std::size_t values) {
-  Values room = std::exchange(spare_, {});
+Floats Bases::room(std::size_t values) {
+  Floats room = std::exchange(spare_, {});
   room.resize(values);
   return room;
 }

@@ -9,9 +9,9 @@
 #include <map>
 #include <memory>
 #include <span>
-#include <vector>
 
 #include "base/ids.h"
+#include "store/floats.h"
 
 namespace motley::store {
 
@@ -28,9 +28,9 @@ class Bases {
 
   /// True when these values are here already; then `sent` is noted. Versions only grow.
   [[nodiscard]] bool keep_again(const Sent& sent, Version version, double rho);
-  void keep(const Sent& sent, Version version, double rho, std::vector<float> values);
+  void keep(const Sent& sent, Version version, double rho, Floats values);
   /// Of this size, for keep(): what was freed last if it fits, since fresh memory costs more time than what is written to it.
-  [[nodiscard]] std::vector<float> room(std::size_t values);
+  [[nodiscard]] Floats room(std::size_t values);
   void forget(WorkerId worker);
   /// Empty: not here (any more).
   [[nodiscard]] std::span<const float> find(const Sent& sent) const;
@@ -43,16 +43,15 @@ class Bases {
     double rho{};
     auto operator<=>(const Key&) const = default;
   };
-  using Values = std::vector<float>;
   struct Held {
     Step step;
-    std::shared_ptr<Values> values;
+    std::shared_ptr<Floats> values;
   };
   void free_unused();
 
   std::size_t most_;
-  std::map<Key, std::shared_ptr<Values>> ring_;
-  Values spare_;
+  std::map<Key, std::shared_ptr<Floats>> ring_;
+  Floats spare_;
   std::map<WorkerId, Held> held_;
 };
 

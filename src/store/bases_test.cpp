@@ -8,7 +8,7 @@
 namespace motley::store {
 namespace {
 
-using Values = std::vector<float>;
+using Values = Floats;
 constexpr WorkerId ann{0};
 constexpr WorkerId bob{1};
 constexpr WorkerId cid{2};

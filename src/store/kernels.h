@@ -41,9 +41,10 @@ struct Kernels {
   /// v = mu*v + (g + decay*w);  w -= rate*v
   void (*sgd)(const Sum& g, const SgdConstants& c, std::size_t n, float* w, float* v);
   /// sgd and sgd_ahead in one, from one place to another: v' = mu*v + (g + decay*w);  w' = w - rate*v';  out = w' - reach*v'. No
-  /// compensation.
-  void (*sgd_onward)(const Sum& g, const SgdConstants& c, float reach, std::size_t n, const float* w, const float* v, float* w_after,
-                     float* v_after, float* out);
+  /// compensation. `far`: what is written to w' and v' would be in no cache any more when it is read again, and goes past them where both
+  /// begin alike within a cache line.
+  void (*sgd_onward)(const Sum& g, const SgdConstants& c, float reach, bool far, std::size_t n, const float* w, const float* v,
+                     float* w_after, float* v_after, float* out);
   /// w -= reach*g + decay*w
   void (*sgd_apart)(const Sum& g, float reach, float decay, std::size_t n, float* w);
   /// m = beta1*m + (1-beta1)*g;  u = beta2*u + (1-beta2)*(g*g);  w -= rate*(d + decay*w), d = m*unbias1 / (sqrt(u*unbias2) + epsilon)

@@ -1,6 +1,10 @@
 // The loops of kernels.h, `lanes` values at a time by the compilers' vector extension, and what is left over one by one. Included by one
 // file for each processor, which is compiled for it. Everything lives inside Loops<lanes>, so that no function is shared between them.
 #pragma once
+#if defined(__x86_64__)
+#include <immintrin.h>
+#endif
+
 #include "store/kernels.h"
 
 namespace motley::store {
@@ -49,6 +53,30 @@ struct Loops {
   template <class V>
   static void store(float* to, V value) {
     __builtin_memcpy(to, &value, sizeof(V));
+  }
+
+  /// Past the caches, so that the processor need not read first what it overwrites. `to` is where a whole vector begins. Others may read it
+  /// when it is settled.
+  static void store_past(float* to, Wide value) {
+#if defined(__x86_64__)
+    if constexpr (lanes == 16)
+      _mm512_stream_ps(to, reinterpret_cast<__m512>(value));
+    else if constexpr (lanes == 8)
+      _mm256_stream_ps(to, reinterpret_cast<__m256>(value));
+    else
+      _mm_stream_ps(to, reinterpret_cast<__m128>(value));
+#else
+    store(to, value);
+#endif
+  }
+  static void settle() {
+#if defined(__x86_64__)
+    _mm_sfence();
+#endif
+  }
+  /// How many values lie before the first whole vector.
+  static std::size_t before_whole(const float* from) {
+    return (sizeof(Wide) - reinterpret_cast<std::uintptr_t>(from) % sizeof(Wide)) % sizeof(Wide) / sizeof(float);
   }
 
   template <class V>
@@ -104,35 +132,40 @@ struct Loops {
   template <class Rule>
   static void each(const Sum& sum, std::size_t n, const float* w, Rule rule) {
     if (sum.compensation > 0)
-      each_of(n, rule, [&](std::size_t i, auto& g) { sum_compensated(sum, i, w, g); });
+      each_of(n, 0, rule, [&](std::size_t i, auto& g) { sum_compensated(sum, i, w, g); });
     else
       each_as_it_is(sum, n, rule);
   }
 
-  /// The same without compensation. What the contributions are is asked once, not for every few values.
+  /// The same without compensation. What the contributions are is asked once, not for every few values. The first `alone` values go one by
+  /// one.
   template <class Rule>
-  static void each_as_it_is(const Sum& sum, std::size_t n, Rule rule) {
+  static void each_as_it_is(const Sum& sum, std::size_t n, Rule rule, std::size_t alone = 0) {
     bool halves = false;
     for (const Addend* part = sum.addends; part != sum.addends + sum.count; ++part) halves = halves || part->halves != nullptr;
     if (halves)
-      each_of(n, rule, [&](std::size_t i, auto& g) { sum_as_it_is<true>(sum, i, g); });
+      each_of(n, alone, rule, [&](std::size_t i, auto& g) { sum_as_it_is<true>(sum, i, g); });
     else
-      each_of(n, rule, [&](std::size_t i, auto& g) { sum_as_it_is<false>(sum, i, g); });
+      each_of(n, alone, rule, [&](std::size_t i, auto& g) { sum_as_it_is<false>(sum, i, g); });
   }
 
   template <class Rule, class Gradient>
-  static void each_of(std::size_t n, Rule rule, Gradient gradient) {
+  static void each_of(std::size_t n, std::size_t alone, Rule rule, Gradient gradient) {
     std::size_t i = 0;
+    const auto one_by_one = [&](std::size_t end) {
+      for (; i < end; ++i) {
+        float g[1];
+        gradient(i, g);
+        rule(i, g[0]);
+      }
+    };
+    one_by_one(alone);
     for (; i + unrolled * lanes <= n; i += unrolled * lanes) {
       Wide g[unrolled];
       gradient(i, g);
       for (std::size_t k = 0; k < unrolled; ++k) rule(i + k * lanes, g[k]);
     }
-    for (; i < n; ++i) {
-      float g[1];
-      gradient(i, g);
-      rule(i, g[0]);
-    }
+    one_by_one(n);
   }
 
   /// Calls one(i, V{}) to cover n values; V says how many at a time.
@@ -156,17 +189,32 @@ struct Loops {
     });
   }
 
+  template <bool past>
   static void sgd_onward(const Sum& sum, const SgdConstants& constants, float reach, std::size_t n, const float* w, const float* v,
                          float* w_after, float* v_after, float* out) {
+    const auto keep = []<class V>(float* to, V value) {
+      if constexpr (past && sizeof(V) == sizeof(Wide))
+        store_past(to, value);
+      else
+        store(to, value);
+    };
     const auto rule = [=, c = constants]<class V>(std::size_t i, V g) {
       const V before = load<V>(w + i);
       const V moving = c.mu * load<V>(v + i) + (g + c.decay * before);
       const V after = before - c.rate * moving;
-      store(v_after + i, moving);
-      store(w_after + i, after);
+      keep(v_after + i, moving);
+      keep(w_after + i, after);
       store(out + i, after - reach * moving);
     };
-    each_as_it_is(sum, n, rule);
+    each_as_it_is(sum, n, rule, past ? before_whole(w_after) : 0);
+  }
+  static void sgd_onward(const Sum& sum, const SgdConstants& constants, float reach, bool far, std::size_t n, const float* w,
+                         const float* v, float* w_after, float* v_after, float* out) {
+    const std::size_t alone = before_whole(w_after);
+    if (!far || alone > n || alone != before_whole(v_after))
+      return sgd_onward<false>(sum, constants, reach, n, w, v, w_after, v_after, out);
+    sgd_onward<true>(sum, constants, reach, n, w, v, w_after, v_after, out);
+    settle();
   }
 
   static void sgd_apart(const Sum& sum, float reach, float decay, std::size_t n, float* w) {

@@ -9,6 +9,7 @@
 #include <ostream>
 
 #include "base/rng.h"
+#include "store/floats.h"
 #include "store/kernels.h"
 
 namespace motley {
@@ -21,10 +22,10 @@ std::ostream& operator<<(std::ostream& out, Target target) {
 namespace store {
 namespace {
 
-using Floats = std::vector<float>;
+using Anywhere = std::vector<float>;  // within a cache line
 
-Floats normals(Rng& rng, std::size_t n, double size = 1) {
-  Floats out(n);
+Anywhere normals(Rng& rng, std::size_t n, double size = 1) {
+  Anywhere out(n);
   for (float& x : out) x = static_cast<float>(size * rng.normal());
   return out;
 }
@@ -47,10 +48,10 @@ float direction(const AdamConstants& c, float m, float u) { return m * c.unbias1
 
 /// What the loops change.
 struct State {
-  Floats w, first, second;
+  Anywhere w, first, second;
   [[nodiscard]] std::vector<std::uint32_t> bits() const {
     std::vector<std::uint32_t> all;
-    for (const Floats* floats : {&w, &first, &second})
+    for (const Anywhere* floats : {&w, &first, &second})
       for (const float x : *floats) all.push_back(std::bit_cast<std::uint32_t>(x));
     return all;
   }
@@ -75,6 +76,28 @@ constexpr AdamConstants adam{.beta1 = 0.9F,
                              .epsilon = 1e-8F,
                              .decay = 0.01F};
 
+/// From one place to another. Where it goes begins anywhere within a cache line, w' and v' alike but for `apart` values.
+template <bool far, std::size_t apart>
+void onward(const Kernels& k, const Sum& g, std::size_t n, State& s) {
+  if (g.compensation > 0) {  // which it does not know
+    k.sgd(g, sgd, n, s.w.data(), s.first.data());
+    return k.sgd_ahead(0.5F, n, s.w.data(), s.first.data(), s.second.data());
+  }
+  constexpr float untouched = 17;
+  const std::size_t begins = (n * 5) % 16;
+  Floats w(begins + n + 1, untouched), v(begins + apart + n + 1, untouched);
+  k.sgd_onward(g, sgd, 0.5F, far, n, s.w.data(), s.first.data(), &w[begins], &v[begins + apart], s.second.data());
+  std::copy_n(&w[begins], n, s.w.data());
+  std::copy_n(&v[begins + apart], n, s.first.data());
+  EXPECT_EQ(std::count(w.begin(), w.end(), untouched), begins + 1) << "beside what it was to write";
+  EXPECT_EQ(std::count(v.begin(), v.end(), untouched), begins + apart + 1) << "beside what it was to write";
+}
+void onward_slow(float g, float& w, float& v, float& out) {
+  v = sgd.mu * v + (g + sgd.decay * w);
+  w -= sgd.rate * v;
+  out = w - 0.5F * v;
+}
+
 const Loop loops[] = {
     {"add", [](const Kernels& k, const Sum& g, std::size_t n, State& s) { k.add(g, n, s.w.data()); },
      [](float g, float& w, float&, float&) { w += g; }},
@@ -83,21 +106,9 @@ const Loop loops[] = {
        v = sgd.mu * v + (g + sgd.decay * w);
        w -= sgd.rate * v;
      }},
-    {"sgd_onward",
-     [](const Kernels& k, const Sum& g, std::size_t n, State& s) {
-       if (g.compensation > 0) {  // which it does not know
-         k.sgd(g, sgd, n, s.w.data(), s.first.data());
-         return k.sgd_ahead(0.5F, n, s.w.data(), s.first.data(), s.second.data());
-       }
-       State after = s;
-       k.sgd_onward(g, sgd, 0.5F, n, s.w.data(), s.first.data(), after.w.data(), after.first.data(), after.second.data());
-       s = after;
-     },
-     [](float g, float& w, float& v, float& out) {
-       v = sgd.mu * v + (g + sgd.decay * w);
-       w -= sgd.rate * v;
-       out = w - 0.5F * v;
-     }},
+    {"sgd_onward", onward<false, 0>, onward_slow},
+    {"sgd_onward_far", onward<true, 0>, onward_slow},
+    {"sgd_onward_far_and_apart", onward<true, 3>, onward_slow},
     {"sgd_apart", [](const Kernels& k, const Sum& g, std::size_t n, State& s) { k.sgd_apart(g, 0.7F, 0.01F, n, s.w.data()); },
      [](float g, float& w, float&, float&) { w -= 0.7F * g + 0.01F * w; }},
     {"adamw",
@@ -134,7 +145,7 @@ class KernelLaw : public testing::TestWithParam<std::tuple<Target, Loop>> {
   /// anywhere.
   void expect_same_bits(std::size_t n, std::size_t parts, float compensation) {
     const std::size_t skipped = rng.below(20);
-    std::vector<Floats> flats, bases;
+    std::vector<Anywhere> flats, bases;
     std::vector<Addend> addends;
     for (std::size_t k = 0; k < parts; ++k) {
       flats.push_back(normals(rng, skipped + n, k % 3 == 2 ? 1e-42 : 1));  // some of them denormal
@@ -144,7 +155,7 @@ class KernelLaw : public testing::TestWithParam<std::tuple<Target, Loop>> {
       addends.push_back({flats[k].data() + skipped, static_cast<float>(rng.uniform()), k % 2 == 0 ? bases[k].data() + skipped : nullptr});
     std::vector<Addend> twins = addends;
     std::vector<std::vector<std::uint16_t>> upper(parts);
-    const Floats poison(skipped + n, std::numeric_limits<float>::quiet_NaN());
+    const Anywhere poison(skipped + n, std::numeric_limits<float>::quiet_NaN());
     for (std::size_t k = 1; k < parts; k += 3) {
       for (float& each : flats[k]) {
         upper[k].push_back(static_cast<std::uint16_t>(std::bit_cast<std::uint32_t>(each) >> 16U));
@@ -187,11 +198,11 @@ INSTANTIATE_TEST_SUITE_P(Targets, KernelLaw,
                          testing::Combine(testing::Values(Target::plain, Target::avx2, Target::avx512), testing::ValuesIn(loops)));
 
 TEST(Kernels, ASumOfOneWholePartIsThePartToTheBit) {
-  const Floats g{-0.0F, 0.0F, 1e-45F, -3e38F, 1.0F / 3};
+  const Anywhere g{-0.0F, 0.0F, 1e-45F, -3e38F, 1.0F / 3};
   const Addend whole{g.data(), 1.0F, nullptr};
   for (const Target target : {Target::plain, Target::avx2, Target::avx512}) {
     if (target > widest_target()) continue;
-    Floats w(g.size(), -0.0F);
+    Anywhere w(g.size(), -0.0F);
     kernels_for(target).add({&whole, 1}, w.size(), w.data());
     for (std::size_t i = 0; i < g.size(); ++i)
       EXPECT_EQ(std::bit_cast<std::uint32_t>(w[i]), std::bit_cast<std::uint32_t>(g[i])) << target << ", value " << i;

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "base/ids.h"
+#include "store/floats.h"
 #include "store/gradient_source.h"
 #include "store/optimizer.h"
 
@@ -87,10 +88,10 @@ class LocalModel {
 
   LocalModelOptions options_;
   Optimizer optimizer_;
-  std::vector<float> model_;             // w; empty: not begun
-  std::vector<float> ahead_, gradient_;  // scratch
-  std::vector<float> last_way_;          // of the round before
-  std::vector<float> known_;             // the last global values
+  Floats model_;             // w; empty: not begun
+  Floats ahead_, gradient_;  // scratch
+  Floats last_way_;          // of the round before
+  Floats known_;             // the last global values
   std::optional<Version> known_version_;
   bool follows_ = false;           // this round's values are of the version after those that were watched before it
   bool begun_elsewhere_ = false;   // the model is on a device; of the above only what watching needs is used
@@ -99,12 +100,12 @@ class LocalModel {
   double moved_ = 0;
 
   struct Walked {
-    std::vector<float> way;
+    Floats way;
     double rate = 0;
     std::uint32_t steps = 0;
   };
-  std::vector<Walked> walked_;     // control variate: the last two rounds, newest last
-  std::vector<float> difference_;  // control variate: everyone's mean gradient less this worker's
+  std::vector<Walked> walked_;  // control variate: the last two rounds, newest last
+  Floats difference_;           // control variate: everyone's mean gradient less this worker's
 };
 
 }  // namespace motley::store

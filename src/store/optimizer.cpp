@@ -68,8 +68,8 @@ void Optimizer::update_piece_of(const Optimizer& other, std::size_t first, std::
     require_held(first, n);
     check(updates_ > 0, "begin_update comes before the first piece");
     return kernels_->sgd_onward(gradient, {to_float(how.rate), to_float(how.momentum), to_float(spec_.weight_decay * how.share)},
-                                to_float(how.reach), n, before.data(), other.first_.data() + first, weights.data(), first_.data() + first,
-                                out.data());
+                                to_float(how.reach), how.far, n, before.data(), other.first_.data() + first, weights.data(),
+                                first_.data() + first, out.data());
   }
   std::copy(before.begin(), before.end(), weights.begin());
   follow(other, first, n);

@@ -4,9 +4,9 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
-#include <vector>
 
 #include "base/processor.h"
+#include "store/floats.h"
 #include "store/kernels.h"
 
 namespace motley::store {
@@ -48,6 +48,7 @@ class Optimizer {
   struct Onward {
     double rate = 0, momentum = 0, share = 1;
     double reach = 0;  // rho * rate
+    bool far = false;  // see Kernels::sgd_onward
   };
   void update_piece_of(const Optimizer& other, std::size_t first, std::span<const float> before, std::span<float> weights,
                        const Sum& gradient, const Onward& how, std::span<float> out);
@@ -81,8 +82,8 @@ class Optimizer {
 
   OptimizerSpec spec_;
   const Kernels* kernels_;
-  std::vector<float> first_;
-  std::vector<float> second_;
+  Floats first_;
+  Floats second_;
   std::uint64_t updates_ = 0;
 };
 

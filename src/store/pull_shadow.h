@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "codec/codec.h"
+#include "store/floats.h"
 #include "store/layout.h"
 #include "store/team.h"
 
@@ -35,7 +36,7 @@ class PullShadow {
   Layout layout_;
   std::vector<SliceId> slices_;
   std::shared_ptr<Team> team_;
-  std::vector<float> held_;                  // h
+  Floats held_;                              // h
   std::map<SliceId, codec::Bytes> changes_;  // of all slices
 };
 

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "codec/codec.h"
+#include "store/floats.h"
 #include "store/layout.h"
 
 namespace motley::store {
@@ -34,9 +35,9 @@ class PushStream {
  private:
   Layout layout_;
   std::map<int, std::unique_ptr<codec::Codec>> codecs_;
-  std::vector<float> residual_;  // e; empty: nothing was coded yet
-  std::vector<bool> owes_;       // by slice: e of it is not 0
-  double unit_ = 0;              // samples * rate of the contribution that e was left by
+  Floats residual_;         // e; empty: nothing was coded yet
+  std::vector<bool> owes_;  // by slice: e of it is not 0
+  double unit_ = 0;         // samples * rate of the contribution that e was left by
   double squared_residual_ = 0;
   double squared_wanted_ = 0;
 };

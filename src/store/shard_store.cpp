@@ -11,6 +11,9 @@
 namespace motley::store {
 namespace {
 
+/// As many, with their momentum, before and after an update, are 64 MiB: no cache keeps them from one update to the next.
+constexpr std::size_t far_values = std::size_t{4} << 20;
+
 /// In eight sums, so that no addition waits for the one before it.
 double inner_product(std::span<const float> a, std::span<const float> b) {
   constexpr std::size_t lanes = 8;
@@ -156,7 +159,7 @@ void ShardStore::apply(const Update& update, std::span<const WeightedPart> parts
 void ShardStore::foresee(const Update& expected, const Outlook& outlook, std::span<float> snapshot) {
   check(expected.kind != UpdateKind::apart && expected.compensation == 0, "what is expected depends on its parts alone");
   check(snapshot.size() == flat_values_, "a snapshot is written into a whole flat buffer");
-  if (!ahead_) ahead_ = Ahead{std::vector<float>(values_.size()), Optimizer(spec_, optimizer_.first().size(), means_.target), {}};
+  if (!ahead_) ahead_ = Ahead{Floats(values_.size()), Optimizer(spec_, optimizer_.first().size(), means_.target), {}};
   ahead_->update = expected;
   ahead_->outlook = outlook;
   ahead_->snapshot = snapshot;
@@ -191,9 +194,10 @@ void ShardStore::prepare(std::span<const WeightedPart> parts, const Run& run, st
   const std::span<float> values = std::span(ahead.values).subspan(run.local, run.count);
   if (update.kind == UpdateKind::gradient && run.kind == SliceKind::parameter) {
     const std::vector<Addend> addends = addends_of(update, parts, run);
+    const bool far = values_.size() >= far_values;
     return ahead.optimizer.update_piece_of(optimizer_, run.local, std::span(values_).subspan(run.local, run.count), values,
                                            {addends.data(), addends.size(), 0},
-                                           {update.rate, update.momentum, update.share, ahead.outlook.rho * rate}, out);
+                                           {update.rate, update.momentum, update.share, ahead.outlook.rho * rate, far}, out);
   }
   std::copy_n(values_.data() + run.local, run.count, values.data());
   if (run.kind == SliceKind::parameter) ahead.optimizer.follow(optimizer_, run.local, run.count);
@@ -225,7 +229,7 @@ void ShardStore::commit(std::span<const WeightedPart> parts, const Told& told) {
 
 void ShardStore::keep(const Sent& sent, double rho) {
   if (bases_.keep_again(sent, version_, rho)) return;
-  std::vector<float> values = bases_.room(optimizer_.first().size());
+  Floats values = bases_.room(optimizer_.first().size());
   by_pieces([&](std::size_t, const Run& run) {
     if (run.kind == SliceKind::parameter)
       optimizer_.look_ahead({values_.data() + run.local, run.count}, rho, rate_, std::span(values).subspan(run.local, run.count),

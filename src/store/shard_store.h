@@ -13,6 +13,7 @@
 #include "base/update_kind.h"
 #include "codec/bf16.h"
 #include "store/bases.h"
+#include "store/floats.h"
 #include "store/layout.h"
 #include "store/optimizer.h"
 #include "store/team.h"
@@ -157,7 +158,7 @@ class ShardStore {
   std::size_t flat_values_;
   std::vector<Run> slices_;  // ascending, so parameters first: parameter i of values_ is value i of the optimizer
   codec::Bf16 narrow_;
-  std::vector<float> values_;
+  Floats values_;
   Optimizer optimizer_;
   OptimizerSpec spec_;
   double rate_ = 0;  // of the last gradient update
@@ -167,7 +168,7 @@ class ShardStore {
   std::vector<std::size_t> by_need_;  // of slices_: what is needed first comes first
   /// The state after the expected update, as far as it is known.
   struct Ahead {
-    std::vector<float> values;
+    Floats values;
     Optimizer optimizer;
     Update update;
     Outlook outlook{};

@@ -1,0 +1,23 @@
+#include "store/floats.h"
+
+#include <sys/mman.h>
+
+namespace motley::store {
+namespace {
+
+constexpr std::size_t cache_line = 64;                   // bytes
+constexpr std::size_t huge_page = std::size_t{2} << 20;  // bytes
+constexpr std::size_t large = 2 * huge_page;             // of less, what the last page has to spare would be too much
+
+}  // namespace
+
+void* take_memory(std::size_t bytes) {
+  const std::size_t unit = bytes >= large ? huge_page : cache_line;
+  const std::size_t whole = (bytes + unit - 1) / unit * unit;
+  void* memory = std::aligned_alloc(unit, whole > 0 ? whole : unit);
+  if (memory == nullptr) throw std::bad_alloc();
+  if (unit == huge_page) madvise(memory, whole, MADV_HUGEPAGE);  // where there are no such pages, nothing is lost
+  return memory;
+}
+
+}  // namespace motley::store
