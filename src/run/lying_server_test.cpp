@@ -1,0 +1,95 @@
+// A server that speaks the protocol and sends a worker what it cannot use: the worker says so, goes, and comes again; it never computes on
+// it.
+#include <fmt/format.h>
+
+#include "codec/codec.h"
+#include "run/processes_for_tests.h"
+
+namespace motley::run {
+namespace {
+
+/// Plays a chief until a worker has attached, and sends that one whatever the test says. Who comes again hears that training is over.
+class FalseChief : public transport::Accepts, public transport::Hears {
+ public:
+  using Lie = std::function<transport::Parcel()>;
+  FalseChief(boost::asio::io_context& io, const transport::Address& address, const transport::Options& options, Lie lie)
+      : lie_(std::move(lie)), acceptor_(transport::listen(io, address, options, *this).value()) {}
+
+  std::vector<std::string> ends;  // why connections did
+
+  void accepted(std::unique_ptr<transport::Connection> connection) override {
+    guests_.push_back(std::move(connection));
+    guests_.back()->start(*this);
+  }
+  void refused(const std::string&, const std::string&) override {}
+
+  void heard(transport::Connection& from, wire::Message message) override {
+    if (std::holds_alternative<wire::Enquire>(message)) from.send(wire::Briefing{"the job", {""}, {}});
+    if (const auto* hello = std::get_if<wire::Hello>(&message)) {
+      if (guests_.size() > 1) return from.send(wire::Stop{});
+      from.send(wire::Welcome{WorkerId{0}, hello->attempt});
+    }
+    if (std::holds_alternative<wire::Attach>(message)) from.send(lie_());
+    EXPECT_FALSE(std::holds_alternative<wire::Contributed>(message)) << "it has computed on it";
+  }
+  std::span<std::byte> room(transport::Connection&, const wire::Message&, std::size_t) override { return {}; }
+  void received(transport::Connection&, const wire::Message&) override {}
+  void sent(transport::Connection&, std::uint64_t) override {}
+  void closed(transport::Connection&, const Error& why) override { ends.push_back(why.message); }
+
+ private:
+  Lie lie_;
+  std::unique_ptr<transport::Acceptor> acceptor_;
+  std::vector<std::unique_ptr<transport::Connection>> guests_;
+};
+
+struct Case {
+  std::string name;
+  std::uint8_t bits = plain_bits;
+  bool rounded = false;
+  std::uint32_t slice = 0;
+  std::ptrdiff_t too_many = 0;  // bytes
+  bool device = true;           // it keeps what it was given
+  bool halves = true;           // and computes with 16 bits
+};
+void PrintTo(const Case& lie, std::ostream* out) { *out << lie.name; }
+
+class LyingServer : public Processes, public testing::WithParamInterface<Case> {};
+
+TEST_P(LyingServer, IsLeftAndTriedAgain) {
+  const Case& lie = GetParam();
+  job.devices = lie.device;
+  job.rounds = job.halves = lie.device && lie.halves;
+  const store::Layout layout = linear_layout();
+  const std::uint64_t count = layout.slices[std::min<std::size_t>(lie.slice, layout.slices.size() - 1)].count;
+  const auto codec = codec::make(lie.bits);
+  const std::vector<std::byte> payload(
+      static_cast<std::size_t>(static_cast<std::ptrdiff_t>(codec.ok() ? (*codec)->encoded_bytes(count) : count) + lie.too_many));
+  FalseChief false_chief(io, address, options, [&] {
+    return transport::Parcel{wire::Pulled{WorkerId{0}, Step{0}, Version{0}, SliceId{lie.slice}, lie.bits, lie.rounded}, payload, 0, 0};
+  });
+  SmallWorker& worker = start_worker(0);
+  ASSERT_TRUE(run_until(io, [&] { return worker.over.has_value(); }));
+  EXPECT_TRUE(worker.over->ok()) << worker.over->error().message;
+  EXPECT_GE(false_chief.ends.size(), 1U);
+  const auto says_so = [](const std::string& line) { return line.find("trying again") != std::string::npos; };
+  EXPECT_EQ(std::count_if(worker.log.begin(), worker.log.end(), says_so), 1) << fmt::format("{}", fmt::join(worker.log, "\n"));
+}
+
+INSTANTIATE_TEST_SUITE_P(Kinds, LyingServer,
+                         testing::Values(Case{.name = "RoundedForWhoComputesInFloats", .bits = 16, .rounded = true, .halves = false},
+                                         Case{.name = "RoundedForAProcessor", .bits = 16, .rounded = true, .device = false},
+                                         Case{.name = "RoundedToFewerBitsThanItComputesWith", .bits = 8, .rounded = true},
+                                         Case{.name = "RoundedAndTooLong", .bits = 16, .rounded = true, .too_many = 2},
+                                         Case{.name = "RoundedAndTooShort", .bits = 16, .rounded = true, .too_many = -2},
+                                         Case{.name = "AChangeOfNothing", .bits = 16},
+                                         Case{.name = "AChangeOfNothingForAProcessor", .bits = 16, .device = false},
+                                         Case{.name = "FloatsThatAreTooMany", .too_many = 4},
+                                         Case{.name = "FloatsThatAreTooFew", .too_many = -4},
+                                         Case{.name = "BitsThatThereIsNoCodecFor", .bits = 5},
+                                         Case{.name = "BitsThatThereIsNoCodecForAndAProcessor", .bits = 5, .device = false},
+                                         Case{.name = "ASliceThatThereIsNot", .slice = 99}),
+                         [](const auto& lie) { return lie.param.name; });
+
+}  // namespace
+}  // namespace motley::run
