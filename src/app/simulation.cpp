@@ -31,6 +31,14 @@ void place_by_distance(const cluster::Spec& cluster, store::Layout& layout) {
   store::place(layout, store::head_starts(distances_s, cluster::receiving_line(cluster)));
 }
 
+/// Which nodes are GPUs that compute with weights of 16 bits. What local steps lead to is told in full.
+std::vector<bool> in_halves(const Job& job, bool local_steps) {
+  std::vector<bool> halves;
+  for (const cluster::Node& node : job.cluster.nodes)
+    halves.push_back(!local_steps && node.device == cluster::DeviceKind::cuda && job.model.precision == "bf16");
+  return halves;
+}
+
 Result<RunResult> run_job(const Job& job, const Material& material, const SimulationOptions& options) {
   auto training = make_training(job, material, options.strategy);
   if (!training) return training.error();
@@ -43,6 +51,7 @@ Result<RunResult> run_job(const Job& job, const Material& material, const Simula
   world_options.seed = options.seed;
   world_options.chief = training->chief;
   world_options.most_samples = training->most_samples;
+  world_options.halves = in_halves(job, training->replica.local_steps);
 
   std::unique_ptr<sim::RealNumbers> real;
   sim::NoNumbers none;

@@ -18,6 +18,7 @@ struct Newcomer {
   bool near = false;               // what it pushes and pulls is read where it lies: fewer bits would only cost time
   double samples_per_second = 0;   // as it has just measured, beyond the overhead; 0: it has not
   double overhead_s = 0;           // of a step
+  bool halves = false;             // what travels in full takes 16 bits a value to it and from it: it computes with no more
   /// Nothing a sample: it has not looked.
   [[nodiscard]] cluster::Affine pace() const { return {overhead_s, samples_per_second > 0 ? 1 / samples_per_second : 0}; }
 };

@@ -105,9 +105,10 @@ double Traffic::bytes(std::uint8_t bits) const {
   }
 }
 
-void Monitor::joined(WorkerId worker, const cluster::Affine& told) {
+void Monitor::joined(WorkerId worker, const cluster::Affine& told, bool halves) {
   if (measured_.size() <= worker.value) measured_.resize(worker.value + 1);
   measured_[worker.value].speed = SpeedFit(told);
+  measured_[worker.value].halves = halves;
 }
 
 void Monitor::observe(const Contribution& c) {
@@ -130,7 +131,7 @@ void Monitor::observe(const Contribution& c) {
     if (took <= Duration{0}) return;
     constexpr double least = 0.02;  // of it is the way itself, however long coding may take
     const double way = std::max(seconds(took) - traffic_.coding(bits), least * seconds(took));
-    const double now = way / traffic_.bytes(bits);
+    const double now = way / bytes(measured, bits);
     average = average == 0 ? now : average + travel_forgetting * (now - average);
   };
   move(measured.push, c.push, c.bits.push);

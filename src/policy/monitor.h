@@ -6,6 +6,7 @@
 #include <set>
 #include <vector>
 
+#include "base/bits.h"
 #include "base/ids.h"
 #include "base/time.h"
 #include "cluster/cost.h"
@@ -68,8 +69,9 @@ struct Traffic {
 class Monitor {
  public:
   explicit Monitor(const Traffic& traffic = {}) : traffic_(traffic) {}
-  /// `told`: as it has measured itself; nothing a sample: it has not.
-  void joined(WorkerId worker, const cluster::Affine& told = {});
+  /// `told`: as it has measured itself; nothing a sample: it has not. `halves`: values that are not coded take 16 bits each to it and from
+  /// it, and lose nothing by that.
+  void joined(WorkerId worker, const cluster::Affine& told = {}, bool halves = false);
   void observe(const Contribution& contribution);
   /// This worker is to compute so many samples now.
   void ordered(WorkerId worker, std::uint32_t samples);
@@ -85,15 +87,13 @@ class Monitor {
   [[nodiscard]] bool travelled(WorkerId worker) const { return of(worker).push > 0 && of(worker).pull > 0; }
   /// How long a contribution, or the parameters, would travel with so many bits: from the last ones, by their bytes and what coding them
   /// takes. 0: not known.
-  [[nodiscard]] double push_s(WorkerId worker, std::uint8_t bits) const { return travel(of(worker).push, bits); }
-  [[nodiscard]] double pull_s(WorkerId worker, std::uint8_t bits) const { return travel(of(worker).pull, bits); }
+  [[nodiscard]] double push_s(WorkerId worker, std::uint8_t bits) const { return travel(of(worker), of(worker).push, bits); }
+  [[nodiscard]] double pull_s(WorkerId worker, std::uint8_t bits) const { return travel(of(worker), of(worker).pull, bits); }
 
  private:
-  [[nodiscard]] double travel(double per_byte, std::uint8_t bits) const {
-    return per_byte > 0 ? per_byte * traffic_.bytes(bits) + traffic_.coding(bits) : 0;
-  }
   struct Measured {
     SpeedFit speed;
+    bool halves = false;
     double push = 0;  // seconds per byte, moving
     double pull = 0;
     std::uint32_t ordered = 0;  // samples
@@ -103,6 +103,12 @@ class Monitor {
     std::uint32_t unmeasured_size = 0;  // of a first step, before anything was known to compare it with
     double unmeasured_s = 0;            // that it took
   };
+  [[nodiscard]] double bytes(const Measured& measured, std::uint8_t bits) const {
+    return traffic_.bytes(measured.halves && bits == plain_bits ? half_bits : bits);
+  }
+  [[nodiscard]] double travel(const Measured& measured, double per_byte, std::uint8_t bits) const {
+    return per_byte > 0 ? per_byte * bytes(measured, bits) + traffic_.coding(bits) : 0;
+  }
   static void learn_price(Measured& measured, const Contribution& contribution);
   [[nodiscard]] const Measured& of(WorkerId worker) const;
 

@@ -267,6 +267,18 @@ TEST(Monitor, ScalesTravelByTheBytesThatBitsTake) {
   EXPECT_NEAR(monitor.pull_s({0}, 32), 0.8, 1e-9);
 }
 
+TEST(Monitor, WhoComputesWithSixteenBitsIsSentNoMoreInFull) {
+  Monitor monitor({.bytes_32 = 4000, .bytes_16 = 2000, .bytes_8 = 1000, .bytes_4 = 500, .bytes_2 = 250, .coding_s = 0.01});
+  monitor.joined({0}, {}, /*halves=*/true);
+  monitor.observe(travelled(0.2, 0.4, {32, 32}));
+  EXPECT_NEAR(monitor.push_s({0}, 32), 0.2, 1e-9);
+  EXPECT_NEAR(monitor.push_s({0}, 16), 0.2 + 0.01, 1e-9) << "as many bytes, and they must be coded";
+  EXPECT_NEAR(monitor.push_s({0}, 8), 0.1 + 0.01, 1e-9);
+  EXPECT_NEAR(monitor.pull_s({0}, 8), 0.2 + 0.01, 1e-9);
+  for (int i = 0; i < 50; ++i) monitor.observe(travelled(0.11, 0.21, {8, 8}));
+  EXPECT_NEAR(monitor.push_s({0}, 32), 0.2, 1e-6) << "whatever bits it is measured with";
+}
+
 TEST(Monitor, WhatTookNoTimeSaysNothingOfTheLink) {
   Monitor monitor;
   monitor.joined({0});

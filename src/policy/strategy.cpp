@@ -24,7 +24,7 @@ void Strategy::joined(Instant now, std::span<const Newcomer> newcomers, Decision
   workers.reserve(newcomers.size());
   for (const Newcomer& newcomer : newcomers) {
     workers.push_back(newcomer.worker);
-    monitor_.joined(newcomer.worker, newcomer.pace());
+    monitor_.joined(newcomer.worker, newcomer.pace(), newcomer.halves);
     m_.travel->joined(newcomer.worker);
     if (newcomer.near) near_.insert(newcomer.worker);
     if (newcomer.grain > 1) at_once_.insert(newcomer.worker);

@@ -19,7 +19,7 @@ struct Travelling {
   void links(const std::vector<double>& round_trips) {
     monitor = Monitor();
     for (std::uint32_t id = 0; id < round_trips.size(); ++id) {
-      monitor.joined({id});
+      monitor.joined({id}, {}, halves);
       Contribution made = contribution(id);
       made.bits = {32, 32};
       made.push = made.pull = from_seconds(round_trips[id] / 2);
@@ -55,6 +55,7 @@ struct Travelling {
   double rate = 0.1;
   bool near = false;
   bool at_once = false;
+  bool halves = false;  // everyone computes with 16 bits, and no more travel
   std::uint64_t updates = 0;
 };
 
@@ -62,6 +63,7 @@ constexpr double cheap = 0.001;
 constexpr double heavy = 0.2;    // 8/8 bits hide under a step
 constexpr double heavier = 0.6;  // nothing does
 constexpr Bits most{32, 32};
+constexpr Bits sixteen{16, 16};
 constexpr Bits eight{8, 8};
 constexpr Bits fewest{4, 8};
 
@@ -83,6 +85,20 @@ TEST(TravelPredicted, HeavyLinksTravelUnderComputingInAsManyBitsAsFit) {
   world.pass(20);
   EXPECT_EQ(world.travel.delay(), 1U);
   EXPECT_EQ(world.bits(0), fewest);
+}
+
+TEST(TravelPredicted, SixteenBitsSpareNothingToWhomNoMoreTravelAnyway) {
+  for (const bool halves : {false, true}) {
+    Travelling world;
+    world.halves = halves;
+    world.join({0.12});
+    world.pass(100);
+    EXPECT_EQ(world.travel.delay(), 1U);
+    EXPECT_EQ(world.bits(), halves ? eight : sixteen);
+    world.links({0.06});
+    world.pass(20);
+    EXPECT_EQ(world.bits(), most) << "in full they hide too";
+  }
 }
 
 TEST(TravelPredicted, WhoeverWantsItOverlapsEvenWhereEverythingIsNear) {

@@ -95,7 +95,8 @@ policy::Newcomer Chief::welcome(Instant now, std::uint32_t connection, const wir
   empty_since_.reset();
   out.emplace_back(Send{guest(connection), wire::Welcome{worker, hello.attempt}});
   out.emplace_back(Joined{worker, hello.node});
-  return {worker, hello.most_samples, std::max(hello.grain, 1U), hello.near, sound(hello.samples_per_second), sound(hello.overhead_s)};
+  return {worker,      hello.most_samples, std::max(hello.grain, 1U), hello.near, sound(hello.samples_per_second), sound(hello.overhead_s),
+          hello.halves};
 }
 
 void Chief::start(Instant now, ChiefActions& out) {

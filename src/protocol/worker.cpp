@@ -26,7 +26,7 @@ void Worker::say_hello(Instant now, WorkerActions& out) {
   orders_.clear();
   send_to_chief(now,
                 wire::Hello{options_.node, ++attempt_, options_.most_samples, options_.seat, options_.grain, options_.near,
-                            options_.samples_per_second, options_.overhead_s},
+                            options_.samples_per_second, options_.overhead_s, options_.halves},
                 out);
 }
 

@@ -27,6 +27,7 @@ struct WorkerOptions {
   bool near = false;                    // the same
   double samples_per_second = 0;        // the same
   double overhead_s = 0;                // the same
+  bool halves = false;                  // the same
 };
 
 // What a worker hears --------------------------------------------------------------------------------------------------------------

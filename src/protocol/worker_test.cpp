@@ -297,16 +297,18 @@ TEST(Worker, HeartbeatsOnlyWhenItHadNothingElseToSay) {
   EXPECT_EQ(h.at(2.9, TimePassed{}), "heartbeat w3");
 }
 
-TEST(Worker, HelloTellsTheSeatAndWhatAStepMayHold) {
+TEST(Worker, HelloTellsTheSeatWhatAStepMayHoldAndWhatItComputesWith) {
   WorkerOptions options{"node", {ServerId{0}}};
   options.most_samples = 17;
   options.seat = 3;
+  options.halves = true;
   Worker worker(options);
   WorkerActions out;
   worker.step({}, Started{}, out);
   const auto& hello = std::get<wire::Hello>(std::get<Send>(out.at(0)).message);
   EXPECT_EQ(hello.most_samples, 17U);
   EXPECT_EQ(hello.seat, 3U);
+  EXPECT_TRUE(hello.halves);
 }
 
 }  // namespace

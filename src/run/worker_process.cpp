@@ -172,6 +172,7 @@ void WorkerProcess::begin() {
     worker.samples_per_second = 1 / pace_->per_sample;
     worker.overhead_s = pace_->fixed;
   }
+  worker.halves = desk_->halves();
   worker.near = lends(desk_->layout().values);
   for (std::uint32_t s = 0; s < life_->servers.size(); ++s) worker.near = worker.near && to_server(s)->lends();
   for (const store::Slice& slice : desk_->layout().slices) worker.servers_of_slices.push_back(slice.server);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/bits.h"
 #include "base/check.h"
 #include "base/match.h"
 #include "codec/codec.h"
@@ -27,6 +28,8 @@ World::World(const WorldOptions& options, policy::Strategy strategy, const polic
                                   [this](Instant when, std::uint32_t parcel) { queue_.at(when, ParcelArrives{parcel}); }}),
       chief_(options.chief, std::move(strategy), schedule) {
   const auto count = static_cast<std::uint32_t>(options_.cluster.nodes.size());
+  check(options_.halves.empty() || options_.halves.size() == count, "it is known of each node what it computes with, or of none");
+  options_.halves.resize(count);
   check(options_.most_samples.empty() || options_.most_samples.size() == count, "each node has a limit, or none has");
   nodes_.resize(count);
   if (!options_.cadence.empty()) {
@@ -114,6 +117,7 @@ void World::start_node(std::uint32_t n) {
   protocol::WorkerOptions worker;
   worker.node = options_.cluster.nodes[n].name;
   worker.most_samples = options_.most_samples.empty() ? 0 : options_.most_samples[n];
+  worker.halves = options_.halves[n];
   worker.seat = n;
   worker.grain = options_.cluster.nodes[n].grain;
   if (worker.grain > 1) {  // as one that has measured itself
@@ -310,13 +314,14 @@ void World::send_from_server(std::uint32_t server, const protocol::Send& send) {
     return post({protocol::peer(ServerId{server}), send.to, 0, send.message}, server_port(server), chief_port);
   const wire::Pulled& slice = std::get<wire::Pulled>(send.message);
   const std::uint32_t n = connections_[connection_of_worker_[slice.worker.value]].node;
-  network_.send(now_, {server_port(server), node_port(n), options_.layout[slice.slice].priority, bytes_of(slice.slice, slice.bits), slice});
+  network_.send(now_,
+                {server_port(server), node_port(n), options_.layout[slice.slice].priority, bytes_of(n, slice.slice, slice.bits), slice});
 }
 
 void World::send_from_worker(std::uint32_t n, const protocol::Send& send) {
   if (const auto* push = std::get_if<wire::Push>(&send.message))
     return network_.send(
-        now_, {node_port(n), server_port(send.to.id), options_.layout[push->slice].priority, bytes_of(push->slice, push->bits), *push});
+        now_, {node_port(n), server_port(send.to.id), options_.layout[push->slice].priority, bytes_of(n, push->slice, push->bits), *push});
   const auto id = nodes_[n].machine->id();
   const std::uint32_t connection = nodes_[n].connection;
   post({id ? protocol::peer(*id) : protocol::guest(connection), send.to, connection, send.message}, node_port(n), chief_port);
@@ -335,7 +340,8 @@ void World::post(Letter letter, Port from, Port to) {
   queue_.at(network_.departure(now_, from, to) + network_.latency(from, to), Control{id});
 }
 
-std::uint64_t World::bytes_of(SliceId slice, std::uint8_t bits) {
+std::uint64_t World::bytes_of(std::uint32_t node, SliceId slice, std::uint8_t bits) {
+  if (bits == plain_bits && options_.halves[node]) bits = half_bits;
   auto& bytes = slice_bytes_[bits];
   if (bytes.empty()) {
     for (const store::Slice& s : options_.layout.slices) {

@@ -32,6 +32,7 @@ struct WorldOptions {
   store::Layout layout;
   store::Cadence cadence;                   // empty: devices begin when the last slice is here and push when they are done
   std::vector<std::uint32_t> most_samples;  // of one step, by node, 0 for no limit; empty: nobody has one
+  std::vector<bool> halves;  // by node: it computes with weights of 16 bits, and no more travel to it and from it; empty: nobody
   std::uint64_t seed = 0;
   std::optional<std::uint64_t>
       max_events;  // of the virtual clock; a world that needs more is our bug (nothing in it should go round for ever)
@@ -139,7 +140,7 @@ class World {
   void send_from_chief(const protocol::Send& send);
   void send_from_server(std::uint32_t server, const protocol::Send& send);
   void send_from_worker(std::uint32_t node, const protocol::Send& send);
-  [[nodiscard]] std::uint64_t bytes_of(SliceId slice, std::uint8_t bits);
+  [[nodiscard]] std::uint64_t bytes_of(std::uint32_t node, SliceId slice, std::uint8_t bits);
   void post(Letter letter, Port from, Port to);
   void evaluated(Version version, const Evaluation& evaluation);
   void tell(trace::Event event);

@@ -204,6 +204,20 @@ TEST(World, MemoryLimitsWhatANodeIsOrdered) {
   for (const trace::Event& ordered : run(options).of(Kind::ordered)) EXPECT_EQ(ordered.first, ordered.worker.value == 0 ? 100U : 28U);
 }
 
+TEST(World, ToWhomComputesWithSixteenBitsNoMoreTravel) {
+  WorldOptions options = cluster_of({1, 1}, 4);
+  const Ending full = run(options).ending;
+  options.halves = {true, true};
+  const Ending half = run(options).ending;
+  EXPECT_EQ(2 * half.bytes_pushed, full.bytes_pushed);
+  EXPECT_EQ(2 * half.bytes_pulled, full.bytes_pulled);
+  EXPECT_LT(half.ended, full.ended);
+  options.halves = {true, false};
+  const Ending mixed = run(options).ending;
+  EXPECT_EQ(4 * mixed.bytes_pushed, 3 * full.bytes_pushed);
+  EXPECT_EQ(4 * mixed.bytes_pulled, 3 * full.bytes_pulled);
+}
+
 TEST(World, TheTraceTellsTheMeanLossOfEveryContribution) {
   struct SameLoss : NoNumbers {
     Contributed compute(const wire::Order& order, std::span<const Landed>) override {

@@ -34,6 +34,7 @@ struct Hello {
   bool near{};                   // what it pushes and pulls is read where it lies
   double samples_per_second{};   // as its device has just done, beyond the overhead; 0: nobody has looked
   double overhead_s{};           // the same: of a step, whatever its size
+  bool halves{};                 // what an order sends in full is numbers of 16 bits to it and from it: it computes with no more
 };
 /// It begins to compute this step. For whoever watches: nothing is decided by it.
 struct Began {
@@ -352,7 +353,7 @@ BOOST_DESCRIBE_STRUCT(Serve, (), (server, address, round_trip))
 BOOST_DESCRIBE_STRUCT(Placed, (), (head_starts))
 BOOST_DESCRIBE_STRUCT(Carried, (), (server, version, slice, holding))
 BOOST_DESCRIBE_STRUCT(CarriedAll, (), (version, pieces, optimizer_updates, rate))
-BOOST_DESCRIBE_STRUCT(Hello, (), (node, attempt, most_samples, seat, grain, near, samples_per_second, overhead_s))
+BOOST_DESCRIBE_STRUCT(Hello, (), (node, attempt, most_samples, seat, grain, near, samples_per_second, overhead_s, halves))
 BOOST_DESCRIBE_STRUCT(Contributed, (),
                       (worker, step, base, samples, local_steps, loss_sum, squared_norm, finite, compute, pull, residual, most_samples,
                        moved, stood, first_of_size))
