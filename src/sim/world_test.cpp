@@ -218,6 +218,19 @@ TEST(World, ToWhomComputesWithSixteenBitsNoMoreTravel) {
   EXPECT_EQ(4 * mixed.bytes_pulled, 3 * full.bytes_pulled);
 }
 
+TEST(World, BitsAreChosenByTheBytesThatTravel) {
+  WorldOptions options = cluster_of({1, 1}, 100);
+  const double floats_s = 0.6 * (batch / 2 / 250.0 + 0.002);  // one way: more than hides under computing
+  for (cluster::Node& node : options.cluster.nodes) node.link.up_bytes_per_second = node.link.down_bytes_per_second = 4000 / floats_s;
+  const auto bits_in_the_middle = [&] {
+    const std::vector<trace::Event> released = run(options, "hps").of(Kind::released);
+    return released[released.size() / 2].value;
+  };
+  EXPECT_EQ(bits_in_the_middle(), 16);
+  options.halves = {true, true};
+  EXPECT_EQ(bits_in_the_middle(), 32) << "in full they are no more, and lose nothing";
+}
+
 TEST(World, TheTraceTellsTheMeanLossOfEveryContribution) {
   struct SameLoss : NoNumbers {
     Contributed compute(const wire::Order& order, std::span<const Landed>) override {
