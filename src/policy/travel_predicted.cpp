@@ -105,6 +105,15 @@ bool TravelPredicted::prefers_overlap(const Situation& situation, const Choice& 
   return without.score <= with.score * margin;
 }
 
+/// With the most bits that take no longer than this, or with the fewest that it may have. Fewer bits that spare no time would only round.
+TravelPredicted::Level TravelPredicted::within(const Monitor& monitor, WorkerId worker, double longest_s) const {
+  const auto takes_s = [&](Level level) { return travel_s(monitor, worker, levels_[level]); };
+  Level level = 0;
+  while (level < lowest(worker) && takes_s(level) > longest_s) ++level;
+  while (level > 0 && takes_s(level) >= takes_s(level - 1)) --level;
+  return level;
+}
+
 TravelPredicted::Choice TravelPredicted::apart(const Monitor& monitor, double step_s) const {
   const auto& workers = roster_.workers();
   Choice best;
@@ -117,11 +126,7 @@ TravelPredicted::Choice TravelPredicted::apart(const Monitor& monitor, double st
     best.score = score;
     slowest_best = slowest;
   }
-  for (const WorkerId worker : workers) {
-    Level level = 0;
-    while (level < lowest(worker) && travel_s(monitor, worker, levels_[level]) > slowest_best) ++level;
-    best.levels.push_back(level);
-  }
+  for (const WorkerId worker : workers) best.levels.push_back(within(monitor, worker, slowest_best));
   return best;
 }
 
@@ -131,8 +136,7 @@ TravelPredicted::Choice TravelPredicted::overlapped(const Monitor& monitor, doub
   double slowest = step_s;
   double least_worth = 1;
   for (const WorkerId worker : roster_.workers()) {
-    Level level = 0;
-    while (level < lowest(worker) && travel_s(monitor, worker, levels_[level]) > hidden * step_s) ++level;
+    const Level level = within(monitor, worker, hidden * step_s);
     choice.levels.push_back(level);
     slowest = std::max(slowest, travel_s(monitor, worker, levels_[level]));
     least_worth = std::min(least_worth, worth(levels_[level]));

@@ -54,6 +54,7 @@ class TravelPredicted : public Travel {
     std::uint64_t least_until{};  // update
   };
   [[nodiscard]] Level lowest(WorkerId worker) const;
+  [[nodiscard]] Level within(const Monitor& monitor, WorkerId worker, double longest_s) const;
   [[nodiscard]] Choice apart(const Monitor& monitor, double step_s) const;
   [[nodiscard]] Choice overlapped(const Monitor& monitor, double step_s) const;
   [[nodiscard]] bool may_overlap(const Situation& situation) const;

@@ -249,6 +249,19 @@ TEST(TravelPredicted, ALargeResidualRaisesTheBitsForAHundredUpdates) {
   EXPECT_EQ(world.bits(0), fewest) << "then it is tried again";
 }
 
+TEST(TravelPredicted, ALargeResidualIsNoReasonToRoundForNothing) {
+  Travelling world;
+  world.halves = true;
+  world.join({0.12});
+  world.pass(100);
+  ASSERT_EQ(world.bits(), eight);
+  Contribution behind = world.contribution(0);
+  behind.residual = 0.51;
+  world.travel.contributed(behind);
+  world.pass(20);
+  EXPECT_EQ(world.bits(), most) << "16 would take as long";
+}
+
 TEST(TravelPredicted, UnrestEndsTheOverlapForAHundredUpdates) {
   struct Case {
     double loss;

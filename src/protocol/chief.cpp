@@ -92,6 +92,7 @@ policy::Newcomer Chief::welcome(Instant now, std::uint32_t connection, const wir
   const WorkerId worker = membership_.join(now, hello.node);
   by_connection_[connection] = worker;
   duties_[worker].shard = hello.seat == wire::no_seat ? worker.value : hello.seat;
+  duties_[worker].halves = hello.halves;
   empty_since_.reset();
   out.emplace_back(Send{guest(connection), wire::Welcome{worker, hello.attempt}});
   out.emplace_back(Joined{worker, hello.node});

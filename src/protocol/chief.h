@@ -203,6 +203,7 @@ class Chief {
     std::uint32_t shard = 0;
     Step next;
     std::uint32_t refusals = 0;  // in a row
+    bool halves = false;         // see wire::Hello
     /// The last parameters released to it.
     struct Pull {
       Step step;

@@ -55,7 +55,9 @@ void Chief::order_next(Instant now, policy::Release release, ChiefActions& out) 
   out.emplace_back(Released{worker, step, version_, release.why, plan.bits});
   if (!serves_again(worker, duty)) {
     duty.pull = {step, version_, strategy_.rho(worker)};
-    tell_servers(wire::Release{worker, step, duty.pull->rho, plan.bits.pull, strategy_.pull_class(worker), strategy_.compensates()}, out);
+    tell_servers(
+        wire::Release{worker, step, duty.pull->rho, plan.bits.pull, strategy_.pull_class(worker), strategy_.compensates(), duty.halves},
+        out);
   }
   const bool limited = plan.box.limit > Duration{0} && plan.local_steps == 1;
   out.emplace_back(Send{

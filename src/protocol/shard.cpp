@@ -8,6 +8,7 @@ namespace motley::protocol {
 namespace {
 
 constexpr std::uint8_t whole_bits = 32;
+constexpr std::uint8_t rounded_bits = 16;
 
 }  // namespace
 
@@ -73,10 +74,10 @@ void Shard::discard(WorkerId worker, Step step, ShardActions& out) {
 
 void Shard::release(const wire::Release& release, ShardActions& out) {
   const Snapshot snapshot = snapshot_for(release);
-  const std::uint8_t bits = snapshot.whole ? whole_bits : release.pull_bits;
+  const std::uint8_t bits = snapshot.halves ? rounded_bits : snapshot.whole ? whole_bits : release.pull_bits;
   out.emplace_back(snapshot);
   for (const SliceId slice : slices_)
-    out.emplace_back(Send{peer(release.worker), wire::Pulled{release.worker, release.step, version_, slice, bits}});
+    out.emplace_back(Send{peer(release.worker), wire::Pulled{release.worker, release.step, version_, slice, bits, snapshot.halves}});
 }
 
 /// A class moves on once per version. Who held its last state is sent the change; who comes from elsewhere the values themselves.
@@ -84,6 +85,7 @@ Snapshot Shard::snapshot_for(const wire::Release& release) {
   Snapshot snapshot{release.worker, release.step, release.rho, release.pull_bits, release.pull_class, true, true, release.keep};
   if (release.pull_bits >= whole_bits) {
     holds_.erase(release.worker);
+    snapshot.halves = release.halves;
     return snapshot;
   }
   Class& one = classes_[release.pull_class];

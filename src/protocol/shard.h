@@ -31,6 +31,7 @@ struct Snapshot {
   bool first_of_class = true;  // nobody of the class has had this state yet: it moves on now
   bool whole = true;           // this worker gets the values as its class holds them, not the change
   bool keep = false;           // what it gets is to be remembered
+  bool halves = false;         // bits are 32: it gets the values rounded to 16, where those will do
 };
 /// Work out how far this contribution, which is here whole, goes the way of the momentum; tell the chief by Judged.
 struct Compare {

@@ -54,6 +54,20 @@ struct ShardTest : testing::Test {
   }
 };
 
+TEST_F(ShardTest, WhoComputesWithSixteenBitsIsSentNoMoreUnlessItIsSentFewer) {
+  for (const bool halves : {false, true})
+    for (const std::uint8_t bits : {32, 16, 4}) {
+      ShardActions actions;
+      for (const std::uint64_t at : {1U, 2U})  // the first of a class is whole
+        shard.step(wire::Release{ann, Step{at}, 0, bits, bits, false, halves}, actions);
+      const auto& snapshot = std::get<Snapshot>(actions[actions.size() - 4]);
+      const auto& slice = std::get<wire::Pulled>(std::get<Send>(actions.back()).message);
+      EXPECT_EQ(snapshot.halves, halves && bits == 32);
+      EXPECT_EQ(slice.rounded, halves && bits == 32);
+      EXPECT_EQ(slice.bits, halves && bits == 32 ? 16 : snapshot.whole ? 32 : bits);
+    }
+}
+
 TEST_F(ShardTest, ASliceSaidTwiceOrFromElsewhereDoesNotCount) {
   EXPECT_EQ(push(ann, 1, 7), "");
   EXPECT_EQ(push(ann, 1, 7), "");

@@ -3,6 +3,7 @@
 #include <cstdlib>
 #include <map>
 #include <mutex>
+#include <new>
 #include <vector>
 
 #include "store/floats.h"
@@ -72,7 +73,9 @@ bool lends(std::size_t values) { return values * sizeof(float) >= large && trans
 
 Buffer::Buffer(std::size_t values, bool lends) : count_(values), lends_(lends) {
   const std::size_t bytes = values * sizeof(float);
-  floats_ = static_cast<float*>(bytes >= large ? pool().take(bytes, lends) : store::take_memory(bytes));
+  void* memory = bytes >= large ? pool().take(bytes, lends) : std::malloc(bytes > 0 ? bytes : 1);
+  if (memory == nullptr) throw std::bad_alloc();
+  floats_ = static_cast<float*>(memory);
 }
 
 Buffer::~Buffer() {

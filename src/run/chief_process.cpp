@@ -102,8 +102,7 @@ void ChiefProcess::heard(transport::Connection& from, wire::Message message) {
   if (const auto* enquire = std::get_if<wire::Enquire>(&message)) return enquired(*link, *enquire);
   if (const auto* attach = std::get_if<wire::Attach>(&message)) {
     if (!link->workers.contains(attach->worker)) return expel(*link, "it attaches as a worker that it is not");
-    if (attach->halves) elsewhere_.in_halves(attach->worker);
-    return shard_->attach(attach->worker, *link->connection, attach->halves);
+    return shard_->attach(attach->worker, *link->connection);
   }
   if (std::holds_alternative<wire::Hello>(message)) return tell(protocol::Received{protocol::guest(link->id), std::move(message)});
   if (const auto worker = speaker(message)) return said_by_worker(*link, *worker, message);

@@ -16,8 +16,6 @@ class Elsewhere {
  public:
   explicit Elsewhere(const store::Layout& layout) : layout_(layout) {}
 
-  /// This worker's device computes with weights of 16 bits.
-  void in_halves(WorkerId worker) { in_halves_.insert(worker); }
   void ordered(const wire::Order& order) {
     if (layout_.servers > 1) push_bits_[{order.worker, order.step}] = bits_of(order.worker, order.push_bits);
   }
@@ -26,6 +24,7 @@ class Elsewhere {
     if (bits != push_bits_.end()) pushed_ += encoded_bytes(layout_, gathered.server, bits->second);
   }
   void released(ServerId server, const wire::Release& release) {
+    if (release.halves) in_halves_.insert(release.worker);
     pulled_ += encoded_bytes(layout_, server, bits_of(release.worker, release.pull_bits));
   }
   /// Nothing more is gathered of this step.
@@ -43,7 +42,7 @@ class Elsewhere {
     return ordered == plain_bits && in_halves_.contains(worker) ? half_bits : ordered;
   }
   const store::Layout& layout_;
-  std::set<WorkerId> in_halves_;
+  std::set<WorkerId> in_halves_;                                 // who computes with weights of 16 bits
   std::map<std::pair<WorkerId, Step>, std::uint8_t> push_bits_;  // of what is under way
   std::uint64_t pushed_ = 0;
   std::uint64_t pulled_ = 0;

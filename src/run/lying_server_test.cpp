@@ -11,11 +11,12 @@ namespace {
 /// Plays a chief until a worker has attached, and sends that one whatever the test says. Who comes again hears that training is over.
 class FalseChief : public transport::Accepts, public transport::Hears {
  public:
-  using Lie = std::function<transport::Parcel()>;
-  FalseChief(boost::asio::io_context& io, const transport::Address& address, const transport::Options& options, Lie lie)
-      : lie_(std::move(lie)), acceptor_(transport::listen(io, address, options, *this).value()) {}
+  using Says = std::function<std::vector<transport::Parcel>()>;
+  FalseChief(boost::asio::io_context& io, const transport::Address& address, const transport::Options& options, Says says)
+      : says_(std::move(says)), acceptor_(transport::listen(io, address, options, *this).value()) {}
 
   std::vector<std::string> ends;  // why connections did
+  bool computed = false;          // the worker has, on what it was sent
 
   void accepted(std::unique_ptr<transport::Connection> connection) override {
     guests_.push_back(std::move(connection));
@@ -29,16 +30,31 @@ class FalseChief : public transport::Accepts, public transport::Hears {
       if (guests_.size() > 1) return from.send(wire::Stop{});
       from.send(wire::Welcome{WorkerId{0}, hello->attempt});
     }
-    if (std::holds_alternative<wire::Attach>(message)) from.send(lie_());
-    EXPECT_FALSE(std::holds_alternative<wire::Contributed>(message)) << "it has computed on it";
+    if (std::holds_alternative<wire::Attach>(message)) {
+      wire::Order order{};  // step 0 of worker 0
+      order.local_steps = 1;
+      order.rate = 0.1;
+      order.push_bits = plain_bits;
+      order.lease.ranges = {{0, 0, 4}};
+      from.send(order);
+      for (const transport::Parcel& parcel : says_()) from.send(parcel);
+    }
+    if (std::holds_alternative<wire::Contributed>(message)) {
+      computed = true;
+      from.send(wire::Stop{});
+    }
   }
-  std::span<std::byte> room(transport::Connection&, const wire::Message&, std::size_t) override { return {}; }
+  std::span<std::byte> room(transport::Connection&, const wire::Message&, std::size_t bytes) override {
+    pushed_.resize(bytes);
+    return pushed_;
+  }
   void received(transport::Connection&, const wire::Message&) override {}
   void sent(transport::Connection&, std::uint64_t) override {}
   void closed(transport::Connection&, const Error& why) override { ends.push_back(why.message); }
 
  private:
-  Lie lie_;
+  Says says_;
+  std::vector<std::byte> pushed_;  // one slice after the other
   std::unique_ptr<transport::Acceptor> acceptor_;
   std::vector<std::unique_ptr<transport::Connection>> guests_;
 };
@@ -63,15 +79,17 @@ TEST_P(LyingServer, IsLeftAndTriedAgain) {
   const store::Layout layout = linear_layout();
   const std::uint64_t count = layout.slices[std::min<std::size_t>(lie.slice, layout.slices.size() - 1)].count;
   const auto codec = codec::make(lie.bits);
-  const std::vector<std::byte> payload(
-      static_cast<std::size_t>(static_cast<std::ptrdiff_t>(codec.ok() ? (*codec)->encoded_bytes(count) : count) + lie.too_many));
-  FalseChief false_chief(io, address, options, [&] {
-    return transport::Parcel{wire::Pulled{WorkerId{0}, Step{0}, Version{0}, SliceId{lie.slice}, lie.bits, lie.rounded}, payload, 0, 0};
+  const std::size_t bytes = codec.ok() ? (*codec)->encoded_bytes(count) : count;
+  const std::vector<std::byte> payload(bytes + static_cast<std::size_t>(lie.too_many));
+  FalseChief server(io, address, options, [&] {
+    const wire::Pulled head{WorkerId{0}, Step{0}, Version{0}, SliceId{lie.slice}, lie.bits, lie.rounded};
+    return std::vector{transport::Parcel{head, payload, 0, 0}};
   });
   SmallWorker& worker = start_worker(0);
   ASSERT_TRUE(run_until(io, [&] { return worker.over.has_value(); }));
   EXPECT_TRUE(worker.over->ok()) << worker.over->error().message;
-  EXPECT_GE(false_chief.ends.size(), 1U);
+  EXPECT_FALSE(server.computed);
+  EXPECT_GE(server.ends.size(), 1U);
   const auto says_so = [](const std::string& line) { return line.find("trying again") != std::string::npos; };
   EXPECT_EQ(std::count_if(worker.log.begin(), worker.log.end(), says_so), 1) << fmt::format("{}", fmt::join(worker.log, "\n"));
 }
@@ -90,6 +108,31 @@ INSTANTIATE_TEST_SUITE_P(Kinds, LyingServer,
                                          Case{.name = "BitsThatThereIsNoCodecForAndAProcessor", .bits = 5, .device = false},
                                          Case{.name = "ASliceThatThereIsNot", .slice = 99}),
                          [](const auto& lie) { return lie.param.name; });
+
+/// What is computed on is what was asked for: the same server, when it does not lie.
+TEST_F(Processes, AnHonestServerIsComputedFor) {
+  for (const bool halves : {false, true}) {
+    job.devices = true;
+    job.rounds = job.halves = halves;
+    const store::Layout layout = linear_layout();
+    const std::vector<std::byte> payload(linear_values * sizeof(float));
+    FalseChief server(io, address, options, [&] {
+      std::vector<transport::Parcel> all;
+      for (std::uint32_t s = 0; s < layout.slices.size(); ++s) {
+        const wire::Pulled head{WorkerId{0}, Step{0}, Version{0}, SliceId{s}, halves ? half_bits : plain_bits, halves};
+        all.push_back(
+            {head, std::span(payload).first(codec::encoded_bytes(layout.slices[s].bits(head.bits), layout.slices[s].count)), 0, s});
+      }
+      return all;
+    });
+    SmallWorker& worker = start_worker(0);
+    ASSERT_TRUE(run_until(io, [&] { return worker.over.has_value(); }));
+    EXPECT_TRUE(worker.over->ok()) << worker.over->error().message;
+    EXPECT_TRUE(server.computed);
+    workers.clear();
+    address = fresh_socket();
+  }
+}
 
 }  // namespace
 }  // namespace motley::run

@@ -83,7 +83,7 @@ void ServerProcess::begin_when_all_is_here() {
   beginning_ = {};
   log_(fmt::format("server {} holds {} of {} slices, listening on {}", options_.server.value, kit_->layout.of(options_.server).size(),
                    kit_->layout.slices.size(), to_text(acceptor_->address())));
-  for (const auto& [connection, attach] : attached_early_) shard_->attach(attach.worker, *workers_.at(connection), attach.halves);
+  for (const auto& [connection, attach] : attached_early_) shard_->attach(attach.worker, *workers_.at(connection));
   attached_early_.clear();
   for (; !early_.empty(); early_.pop_front()) shard_->hear(early_.front());
 }
@@ -128,7 +128,7 @@ void ServerProcess::heard(transport::Connection& from, wire::Message message) {
       worker->second->reshape(std::move(*shape));
   } else if (const auto* attach = std::get_if<wire::Attach>(&message)) {
     if (shard_)
-      shard_->attach(attach->worker, *worker->second, attach->halves);
+      shard_->attach(attach->worker, *worker->second);
     else
       attached_early_[worker->second.get()] = *attach;
   } else {

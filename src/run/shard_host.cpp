@@ -81,7 +81,7 @@ void ShardHost::carry_out(const protocol::ShardAction& action) {
                    },
                    [&](const protocol::Snapshot& s) {
                      snapshotting_ = s;
-                     if (s.bits == plain_bits) last_rho_ = s.rho;
+                     if (s.bits == plain_bits) remember(s);
                      if (s.bits == plain_bits && committing_) {
                        const store::Outlook outlook = awaited_after(committing_->update);
                        prepared_ = Prepared{{machine_.version(), outlook}, begin_snapshot(outlook)};
@@ -234,6 +234,14 @@ void ShardHost::compare(const protocol::Compare& which) {
   });
 }
 
+void ShardHost::remember(const protocol::Snapshot& plain) {
+  last_rho_ = plain.rho;
+  if (plain.halves)
+    in_halves_.insert(plain.worker);
+  else
+    in_halves_.erase(plain.worker);
+}
+
 /// The snapshot that is made on the way: there is one, and where workers want unlike ones, those wait least who compute in few bits, since
 /// they are the fast ones.
 store::Outlook ShardHost::awaited_after(const wire::Apply& update) const {
@@ -242,7 +250,7 @@ store::Outlook ShardHost::awaited_after(const wire::Apply& update) const {
 }
 
 ShardHost::SnapshotKey ShardHost::key_of(const protocol::Snapshot& wanted, Version version) const {
-  if (wanted.bits == plain_bits) return {version, {wanted.rho, in_halves_.contains(wanted.worker)}};
+  if (wanted.bits == plain_bits) return {version, {wanted.rho, wanted.halves}};
   return {version, wanted.rho, wanted.bits, wanted.pull_class, wanted.whole};
 }
 
@@ -306,11 +314,9 @@ void ShardHost::export_now(const protocol::ExportNow& wanted) {
 
 // Slices out -----------------------------------------------------------------------------------------------------------------------------
 
-void ShardHost::attach(WorkerId worker, transport::Connection& connection, bool halves) {
+void ShardHost::attach(WorkerId worker, transport::Connection& connection) {
   if (gone_.contains(worker)) return;
   attached_[worker] = &connection;
-  in_halves_.erase(worker);
-  if (halves) in_halves_.insert(worker);
   send_ready(worker);
 }
 
@@ -330,11 +336,7 @@ void ShardHost::send_ready(WorkerId worker) {
     std::vector<wire::Pulled>& slices = pulls.front().slices;
     const auto waiting = std::stable_partition(slices.begin(), slices.end(), [&](const wire::Pulled& s) { return snapshot->has(s.slice); });
     for (auto ready = slices.begin(); ready != waiting; ++ready) {
-      wire::Pulled slice = *ready;
-      if (snapshot->halves) {
-        slice.bits = half_bits;
-        slice.rounded = true;
-      }
+      const wire::Pulled& slice = *ready;
       const std::span<const std::byte> payload = snapshot->payload(layout_, slice.slice);
       under_way_[next_ticket_] = {snapshot, connection->second};
       connection->second->send(transport::Parcel{slice, payload, layout_[slice.slice].priority, next_ticket_++, /*lend=*/true});

@@ -61,9 +61,8 @@ class ShardHost {
   /// From the chief, in order.
   void hear(const wire::Message& message);
 
-  /// What is sent to this member goes through that connection; what waited for it goes now. `halves`: it computes with weights of 16 bits,
-  /// and is sent no more than that of them.
-  void attach(WorkerId worker, transport::Connection& connection, bool halves = false);
+  /// What is sent to this member goes through that connection; what waited for it goes now.
+  void attach(WorkerId worker, transport::Connection& connection);
   /// The connection is gone: nothing more goes through it.
   void detach(const transport::Connection& connection);
 
@@ -140,6 +139,7 @@ class ShardHost {
   void compare(const protocol::Compare& which);
   void decode(Coded coded);
   void decode_waiting();
+  void remember(const protocol::Snapshot& plain);
   [[nodiscard]] store::Outlook awaited_after(const wire::Apply& update) const;
   [[nodiscard]] SnapshotKey key_of(const protocol::Snapshot& wanted, Version version) const;
   void make_snapshot(const protocol::Snapshot& wanted, const SnapshotKey& key);
@@ -183,7 +183,7 @@ class ShardHost {
   };
   std::map<SnapshotKey, Made> snapshots_;  // of the newest version
   std::map<WorkerId, transport::Connection*> attached_;
-  std::set<WorkerId> in_halves_;  // who is sent weights so
+  std::set<WorkerId> in_halves_;  // who was sent weights so when it was sent all of them last
   struct UnderWay {
     SharedSnapshot snapshot;
     const transport::Connection* through = nullptr;

@@ -75,8 +75,8 @@ class ShardHostTest : public testing::Test, private ShardOwner {
   // What the chief says ------------------------------------------------------------------------------------------------------------------
 
   void apply(std::uint64_t version, std::vector<wire::Part> parts) { host->hear(update_of(version, std::move(parts))); }
-  void release(std::uint32_t worker, std::uint64_t step, double rho = 0, int bits = 32) {
-    host->hear(wire::Release{{worker}, {step}, rho, static_cast<std::uint8_t>(bits)});
+  void release(std::uint32_t worker, std::uint64_t step, double rho = 0, int bits = 32, bool halves = false) {
+    host->hear(wire::Release{{worker}, {step}, rho, static_cast<std::uint8_t>(bits), 0, false, halves});
   }
   std::shared_ptr<const Exported> export_now(std::uint64_t version, bool state = false) {
     exports.clear();

@@ -8,7 +8,7 @@ namespace {
 /// Numbers of 16 bits are summed as they lie, beside floats of others, however they came.
 TEST_F(ShardHostTest, SumsNumbersOfSixteenBitsWhereTheyLie) {
   make();
-  host->attach({0}, left, /*halves=*/true);
+  host->attach({0}, left);
   host->attach({1}, right);
   auto loans = std::make_shared<int>(0);
   for (std::uint64_t step = 0; step < 5; ++step) {
@@ -31,7 +31,7 @@ TEST_F(ShardHostTest, SumsNumbersOfSixteenBitsWhereTheyLie) {
     push_all(right, 1, step);
     apply(step + 1, {{{0}, {step}, 0.5}, {{1}, {step}, 0.5}});
     apply_by_hand({{flat, 0.5}, {contribution(1, step), 0.5}});
-    release(0, step + 1, 0.9);
+    release(0, step + 1, 0.9, 32, /*halves=*/true);
     release(1, step + 1, 0.9);
     ASSERT_TRUE(sent(left, (step + 1) * own.size()));
     ASSERT_TRUE(sent(right, (step + 1) * own.size()));
@@ -46,24 +46,25 @@ TEST_F(ShardHostTest, SumsNumbersOfSixteenBitsWhereTheyLie) {
   }
 }
 
-TEST_F(ShardHostTest, WhoHasNotSaidYetThatSixteenBitsWillDoIsSentFloats) {
+/// Each as the chief says, from the first time on, whoever else is sent what; the fifth and the sixth update are foreseen.
+TEST_F(ShardHostTest, WhoIsSentFloatsAndWhoNumbersOfSixteenBitsMayChange) {
   make();
+  host->attach({0}, left);
   host->attach({1}, right);
-  release(0, 0);  // before it is known
-  host->attach({0}, left, /*halves=*/true);
+  const auto in_halves = [](std::uint64_t step) { return step != 5; };
+  release(0, 0, 0, 32, in_halves(0));
   ASSERT_TRUE(sent(left, own.size()));
-  expect_sent(left, snapshot_by_hand(0));
-  for (std::uint64_t step = 0; step < 6; ++step) {  // the last of them foreseen
+  expect_sent(left, snapshot_by_hand(0), 0, 16);
+  for (std::uint64_t step = 0; step < 7; ++step) {
     push_all(left, 0, step);
     push_all(right, 1, step);
     apply(step + 1, {{{0}, {step}, 0.5}, {{1}, {step}, 0.5}});
     apply_by_hand({{contribution(0, step), 0.5}, {contribution(1, step), 0.5}});
-    if (step == 4) host->attach({0}, left, /*halves=*/false);  // it thinks better of it
     release(1, step + 1, 0.9);
-    release(0, step + 1, 0.9);
+    release(0, step + 1, 0.9, 32, in_halves(step + 1));
     ASSERT_TRUE(sent(left, (step + 2) * own.size()));
     ASSERT_TRUE(sent(right, (step + 1) * own.size()));
-    expect_sent(left, snapshot_by_hand(0.9), (step + 1) * own.size(), step < 4 ? 16 : 32);
+    expect_sent(left, snapshot_by_hand(0.9), (step + 1) * own.size(), in_halves(step + 1) ? 16 : 32);
     expect_sent(right, snapshot_by_hand(0.9), step * own.size());
   }
 }

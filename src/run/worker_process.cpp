@@ -314,7 +314,7 @@ void WorkerProcess::heard(transport::Connection&, wire::Message message) {
   // The servers must know who we are before they can send us anything.
   if (life_ && life_->machine && life_->machine->id() && life_->attached != life_->machine->id()) {
     life_->attached = life_->machine->id();
-    for (std::uint32_t s = 0; s < life_->servers.size(); ++s) to_server(s)->send(wire::Attach{*life_->attached, desk_->halves()});
+    for (std::uint32_t s = 0; s < life_->servers.size(); ++s) to_server(s)->send(wire::Attach{*life_->attached});
   }
 }
 

@@ -314,14 +314,15 @@ void World::send_from_server(std::uint32_t server, const protocol::Send& send) {
     return post({protocol::peer(ServerId{server}), send.to, 0, send.message}, server_port(server), chief_port);
   const wire::Pulled& slice = std::get<wire::Pulled>(send.message);
   const std::uint32_t n = connections_[connection_of_worker_[slice.worker.value]].node;
-  network_.send(now_,
-                {server_port(server), node_port(n), options_.layout[slice.slice].priority, bytes_of(n, slice.slice, slice.bits), slice});
+  network_.send(now_, {server_port(server), node_port(n), options_.layout[slice.slice].priority, bytes_of(slice.slice, slice.bits), slice});
 }
 
 void World::send_from_worker(std::uint32_t n, const protocol::Send& send) {
-  if (const auto* push = std::get_if<wire::Push>(&send.message))
+  if (const auto* push = std::get_if<wire::Push>(&send.message)) {
+    const std::uint8_t bits = push->bits == plain_bits && options_.halves[n] ? half_bits : push->bits;  // gradients are what it computes in
     return network_.send(
-        now_, {node_port(n), server_port(send.to.id), options_.layout[push->slice].priority, bytes_of(n, push->slice, push->bits), *push});
+        now_, {node_port(n), server_port(send.to.id), options_.layout[push->slice].priority, bytes_of(push->slice, bits), *push});
+  }
   const auto id = nodes_[n].machine->id();
   const std::uint32_t connection = nodes_[n].connection;
   post({id ? protocol::peer(*id) : protocol::guest(connection), send.to, connection, send.message}, node_port(n), chief_port);
@@ -340,8 +341,7 @@ void World::post(Letter letter, Port from, Port to) {
   queue_.at(network_.departure(now_, from, to) + network_.latency(from, to), Control{id});
 }
 
-std::uint64_t World::bytes_of(std::uint32_t node, SliceId slice, std::uint8_t bits) {
-  if (bits == plain_bits && options_.halves[node]) bits = half_bits;
+std::uint64_t World::bytes_of(SliceId slice, std::uint8_t bits) {
   auto& bytes = slice_bytes_[bits];
   if (bytes.empty()) {
     for (const store::Slice& s : options_.layout.slices) {

@@ -140,7 +140,7 @@ class World {
   void send_from_chief(const protocol::Send& send);
   void send_from_server(std::uint32_t server, const protocol::Send& send);
   void send_from_worker(std::uint32_t node, const protocol::Send& send);
-  [[nodiscard]] std::uint64_t bytes_of(std::uint32_t node, SliceId slice, std::uint8_t bits);
+  [[nodiscard]] std::uint64_t bytes_of(SliceId slice, std::uint8_t bits);
   void post(Letter letter, Port from, Port to);
   void evaluated(Version version, const Evaluation& evaluation);
   void tell(trace::Event event);

@@ -14,6 +14,9 @@ TEST(Floats, BeginWithACacheLineWhateverTheirSize) {
     EXPECT_EQ(reinterpret_cast<std::uintptr_t>(floats.data()) % 64, 0U) << count;
     EXPECT_EQ(floats.front(), 1.5F);
     EXPECT_EQ(floats.back(), 1.5F);
+    if (count * sizeof(float) >= std::size_t{4} << 20U) {
+      EXPECT_EQ(reinterpret_cast<std::uintptr_t>(floats.data()) % (std::size_t{2} << 20U), 0U) << "a huge page";
+    }
   }
 }
 
@@ -26,7 +29,7 @@ TEST(Floats, MayBeEmptyGrowAndBeMoved) {
 }
 
 TEST(Floats, MemoryThatThereIsNotIsSaidToBeMissing) {
-  EXPECT_THROW(static_cast<void>(take_memory(std::numeric_limits<std::size_t>::max() / 4)), std::bad_alloc);
+  EXPECT_THROW(static_cast<void>(take_memory(std::numeric_limits<std::size_t>::max() - 1)), std::bad_alloc);
 }
 
 }  // namespace

@@ -42,7 +42,7 @@ struct Kernels {
   void (*sgd)(const Sum& g, const SgdConstants& c, std::size_t n, float* w, float* v);
   /// sgd and sgd_ahead in one, from one place to another: v' = mu*v + (g + decay*w);  w' = w - rate*v';  out = w' - reach*v'. No
   /// compensation. `far`: what is written to w' and v' would be in no cache any more when it is read again, and goes past them where both
-  /// begin alike within a cache line.
+  /// begin at the same place within a vector, as in two arrays that begin with a cache line.
   void (*sgd_onward)(const Sum& g, const SgdConstants& c, float reach, bool far, std::size_t n, const float* w, const float* v,
                      float* w_after, float* v_after, float* out);
   /// w -= reach*g + decay*w

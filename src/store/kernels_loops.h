@@ -1,7 +1,7 @@
 // The loops of kernels.h, `lanes` values at a time by the compilers' vector extension, and what is left over one by one. Included by one
 // file for each processor, which is compiled for it. Everything lives inside Loops<lanes>, so that no function is shared between them.
 #pragma once
-#if defined(__x86_64__)
+#if defined(__SSE__)
 #include <immintrin.h>
 #endif
 
@@ -58,19 +58,19 @@ struct Loops {
   /// Past the caches, so that the processor need not read first what it overwrites. `to` is where a whole vector begins. Others may read it
   /// when it is settled.
   static void store_past(float* to, Wide value) {
-#if defined(__x86_64__)
-    if constexpr (lanes == 16)
-      _mm512_stream_ps(to, reinterpret_cast<__m512>(value));
-    else if constexpr (lanes == 8)
-      _mm256_stream_ps(to, reinterpret_cast<__m256>(value));
-    else
-      _mm_stream_ps(to, reinterpret_cast<__m128>(value));
-#else
-    store(to, value);
+#if defined(__AVX512F__)
+    if constexpr (lanes == 16) return _mm512_stream_ps(to, reinterpret_cast<__m512>(value));
 #endif
+#if defined(__AVX__)
+    if constexpr (lanes == 8) return _mm256_stream_ps(to, reinterpret_cast<__m256>(value));
+#endif
+#if defined(__SSE__)
+    if constexpr (lanes == 4) return _mm_stream_ps(to, reinterpret_cast<__m128>(value));
+#endif
+    store(to, value);
   }
   static void settle() {
-#if defined(__x86_64__)
+#if defined(__SSE__)
     _mm_sfence();
 #endif
   }

@@ -11,7 +11,7 @@
 namespace motley::store {
 namespace {
 
-/// As many, with their momentum, before and after an update, are 64 MiB: no cache keeps them from one update to the next.
+/// As many, with their momentum, before and after an update, are 64 MiB: few caches keep them, and all that is summed, until the next.
 constexpr std::size_t far_values = std::size_t{4} << 20;
 
 /// In eight sums, so that no addition waits for the one before it.

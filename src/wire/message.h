@@ -167,6 +167,7 @@ struct Release {
   std::uint8_t pull_bits{};    // fewer than 32: only what has changed since the last time is sent
   std::uint32_t pull_class{};  // workers of one class get the same bits
   bool keep = false;           // remember what this worker gets: what it computes on it may be compensated
+  bool halves = false;         // it computes with weights of 16 bits: what is not coded comes rounded to that
 };
 /// Hand this version's parameters out for evaluation, or with the optimizer's state for a checkpoint. It is the newest when this arrives.
 struct Export {
@@ -207,7 +208,6 @@ struct Briefing {
 /// A worker to a server: what you send to this member goes here.
 struct Attach {
   WorkerId worker;
-  bool halves{};  // its device computes with weights of 16 bits: parameters may come rounded to that
 };
 /// A server process to the chief, which says the same back at once: how far apart are we?
 struct Echo {
@@ -347,7 +347,7 @@ BOOST_DESCRIBE_STRUCT(StageSlice, (), (generation, stage, mini_batches, holding,
 BOOST_DESCRIBE_STRUCT(Passed, (), (generation, micro, back, offset, shape))
 BOOST_DESCRIBE_STRUCT(Enquire, (), (node))
 BOOST_DESCRIBE_STRUCT(Briefing, (), (job, servers, head_starts))
-BOOST_DESCRIBE_STRUCT(Attach, (), (worker, halves))
+BOOST_DESCRIBE_STRUCT(Attach, (), (worker))
 BOOST_DESCRIBE_STRUCT(Echo, (), (number))
 BOOST_DESCRIBE_STRUCT(Serve, (), (server, address, round_trip))
 BOOST_DESCRIBE_STRUCT(Placed, (), (head_starts))
@@ -371,7 +371,7 @@ BOOST_DESCRIBE_STRUCT(Gathered, (), (server, worker, step))
 BOOST_DESCRIBE_STRUCT(Part, (), (worker, step, weight, parameters))
 BOOST_DESCRIBE_STRUCT(Apply, (), (version, kind, rate, momentum, share, parts, compensation, next_rate))
 BOOST_DESCRIBE_STRUCT(Discard, (), (worker, step))
-BOOST_DESCRIBE_STRUCT(Release, (), (worker, step, rho, pull_bits, pull_class, keep))
+BOOST_DESCRIBE_STRUCT(Release, (), (worker, step, rho, pull_bits, pull_class, keep, halves))
 BOOST_DESCRIBE_STRUCT(Judge, (), (worker, step))
 BOOST_DESCRIBE_STRUCT(Judged, (), (server, worker, step, along))
 BOOST_DESCRIBE_STRUCT(Cancel, (), (worker, step))
