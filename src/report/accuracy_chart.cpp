@@ -154,7 +154,8 @@ class Painter {
     if (!comparison_.target_accuracy || !std::isfinite(*comparison_.target_accuracy)) return;
     const double y = y_(*comparison_.target_accuracy);
     canvas.line({plot_.x, y}, {plot_.right(), y}, "target");
-    canvas.text({plot_.x + 6, y - 6}, "target " + target_text(comparison_), "ink small");
+    const bool below = y < plot_.y + 16;  // above the line the axis has its name
+    canvas.text({plot_.x + 6, below ? y + 14 : y - 6}, "target " + target_text(comparison_), "ink small");
     for (std::size_t i = 0; i < comparison_.rows.size(); ++i)
       if (const auto time = reached(comparison_.rows[i].time_to_target_s))
         canvas.strategy(i, "fades", [&] {

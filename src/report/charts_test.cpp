@@ -115,6 +115,17 @@ TEST(AccuracyChart, DrawsOneMeanPerStrategyAndOneFaintLinePerSeed) {
   EXPECT_TRUE(has(chart, "target 86.0 %"));
 }
 
+TEST(AccuracyChart, ATargetThatNobodyCameNearDoesNotCoverTheNameOfTheAxis) {
+  Comparison compared = sample(1, 1);
+  compared.target_accuracy = 0.9999;
+  const std::string chart = accuracy_chart(compared);
+  const auto height_of = [&](const std::string& label) {
+    const std::size_t text = chart.rfind("<text", chart.find(label));
+    return std::stod(chart.substr(chart.find("y=\"", text) + 3));
+  };
+  EXPECT_GT(height_of(">target "), height_of(">accuracy") + 10);
+}
+
 TEST(AccuracyChart, BreaksTheLineWhereAnEvaluationIsMissing) {
   Comparison compared = sample(1, 1);
   compared.rows[0].curves.clear();

@@ -39,19 +39,23 @@ std::string against_baselines(const Comparison& comparison, const Row& first) {
 }
 
 std::string nobody_reached(const Comparison& comparison, const Row& best) {
+  if (comparison.rows.size() == 1)
+    return fmt::format("{} did not reach {}: {} at the end.", best.strategy, target_text(comparison),
+                       show_percent(best.final_accuracy_mean, best.final_accuracy_std, 1));
   return fmt::format("No strategy reached {}; {} came nearest with {} at the end.", target_text(comparison), best.strategy,
                      show_percent(best.final_accuracy_mean, best.final_accuracy_std, 1));
 }
 
 /// Without a target there is nothing to be first at: what was learned counts or, where nothing was, how fast.
 std::string without_target(const Comparison& comparison, const Row& best) {
+  const bool alone = comparison.rows.size() == 1;
   if (std::isfinite(best.final_accuracy_mean))
-    return fmt::format("No target was set; {} ends highest with {}.", best.strategy,
+    return fmt::format("No target was set; {} ends {}with {}.", best.strategy, alone ? "" : "highest ",
                        show_percent(best.final_accuracy_mean, best.final_accuracy_std, 1));
   const Row& quickest = *std::max_element(comparison.rows.begin(), comparison.rows.end(),
                                           [](const Row& a, const Row& b) { return a.samples_per_second < b.samples_per_second; });
-  return fmt::format("No target was set; {} gets through the most samples, {} a second.", quickest.strategy,
-                     show_fixed(quickest.samples_per_second, 0));
+  return fmt::format("No target was set; {} gets through {} a second.", quickest.strategy,
+                     (alone ? "" : "the most samples, ") + show_fixed(quickest.samples_per_second, 0) + (alone ? " samples" : ""));
 }
 
 std::string runner_up(const Row& first, const Row& second) {

@@ -4,7 +4,6 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-
 #include <limits>
 
 #include "report/ranking.h"
@@ -81,6 +80,16 @@ TEST(Headline, SaysThatNobodyArrived) {
   EXPECT_EQ(headline(comparison({row("bsp", {}, 0.81), row("asp", {}, 0.84)})).result,
             "No strategy reached 86.0 %; asp came nearest with 84.0 ± 0.2 % at the end.");
   EXPECT_EQ(headline(comparison({})).result, "No strategy was compared.");
+}
+
+TEST(Headline, OfOneAloneNothingIsSaidAsOfTheBestOfMany) {
+  EXPECT_EQ(headline(comparison({row("bsp", {}, 0.81)})).result, "bsp did not reach 86.0 %: 81.0 ± 0.2 % at the end.");
+  Comparison aimless = comparison({row("bsp", {}, 0.81)});
+  aimless.target_accuracy.reset();
+  EXPECT_EQ(headline(aimless).result, "No target was set; bsp ends with 81.0 ± 0.2 %.");
+  aimless.rows[0].final_accuracy_mean = std::numeric_limits<double>::quiet_NaN();
+  aimless.rows[0].samples_per_second = 700;
+  EXPECT_EQ(headline(aimless).result, "No target was set; bsp gets through 700 samples a second.");
 }
 
 TEST(Headline, CallsOverlappingSeedsCloseToATie) {

@@ -49,12 +49,17 @@ std::string tiles(const Comparison& comparison) {
   return "<dl class=\"tiles\">\n" + out + "</dl>\n";
 }
 
+/// What is told: one run, or several side by side.
+std::string subject(const Comparison& comparison) {
+  return comparison.rows.size() == 1 ? comparison.rows[0].strategy : "comparison of strategies";
+}
+
 std::string header(const Comparison& comparison) {
   const Headline said = headline(comparison);
   std::string remarks;
   for (const std::string& remark : said.remarks) remarks += (remarks.empty() ? "" : " ") + escape_xml(remark);
-  return fmt::format("<header>\n<p class=\"eyebrow\">Motley, comparison of strategies on <b>{}</b></p>\n<h1>{}</h1>\n{}{}</header>\n",
-                     escape_xml(comparison.job), escape_xml(said.result),
+  return fmt::format("<header>\n<p class=\"eyebrow\">Motley, {} on <b>{}</b></p>\n<h1>{}</h1>\n{}{}</header>\n",
+                     escape_xml(subject(comparison)), escape_xml(comparison.job), escape_xml(said.result),
                      remarks.empty() ? "" : fmt::format("<p class=\"remarks\">{}</p>\n", remarks), tiles(comparison));
 }
 
@@ -227,9 +232,9 @@ std::string page(const Comparison& comparison) {
   return fmt::format(
              "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n<meta name=\"viewport\" content=\"width=device-width, "
              "initial-scale=1\">\n"
-             "<meta name=\"color-scheme\" content=\"light dark\">\n<title>{}: comparison of "
-             "strategies</title>\n<style>{}{}</style>\n</head>\n<body>\n<main>\n",
-             escape_xml(comparison.job), page_style, chart_style()) +
+             "<meta name=\"color-scheme\" content=\"light dark\">\n<title>{}: {}</title>\n"
+             "<style>{}{}</style>\n</head>\n<body>\n<main>\n",
+             escape_xml(comparison.job), escape_xml(subject(comparison)), page_style, chart_style()) +
          header(comparison) + table_section(comparison) + accuracy_section(comparison) +
          (comparison.target_accuracy ? target_section(comparison) : "") + charts_of_rows(comparison) + cluster_section(comparison) +
          fmt::format("</main>\n<script>{}</script>\n</body>\n</html>\n", page_script);
