@@ -141,7 +141,7 @@ TEST_P(FrameLaw, ABodyDamagedBelowTheChecksumNeverCrashes) {
 INSTANTIATE_TEST_SUITE_P(Kinds, FrameLaw, testing::Range(std::size_t{0}, kinds));
 
 TEST(Frame, TheBytesAreThoseOfTheDrawing) {
-  const Bytes drawn = bytes_of({'M', 'T', 'L', 'Y', 1, 0, 10,   0,    81, 0, 0, 0,  // header: version 1, kind 10, 81 bytes
+  const Bytes drawn = bytes_of({'M', 'T', 'L', 'Y', 2, 0, 10,   0,    81, 0, 0, 0,  // header: version 2, kind 10, 81 bytes
                                 5,   0,   0,   0,   0, 0, 0,    0,                  // version
                                 1,                                                  // kind: delta
                                 0,   0,   0,   0,   0, 0, 0xe0, 0x3f,               // rate 0.5
@@ -229,7 +229,7 @@ TEST(Frame, SaysWhatIsWrong) {
     return changed;
   };
   expect_refused(with(0, 'X'), "does not speak Motley");
-  expect_refused(with(4, 2), "wire version 2");
+  expect_refused(with(4, 1), "wire version 1");
   expect_refused(with(11, 1), "at most 1048576 are allowed");
   expect_refused(with(17, '?'), "damaged");
   expect_refused(resealed(with(6, 200)), "unknown kind 200");
