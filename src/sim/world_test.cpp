@@ -220,7 +220,7 @@ TEST(World, ToWhomComputesWithSixteenBitsNoMoreTravel) {
 
 TEST(World, BitsAreChosenByTheBytesThatTravel) {
   WorldOptions options = cluster_of({1, 1}, 100);
-  const double floats_s = 0.6 * (batch / 2 / 250.0 + 0.002);  // one way: more than hides under computing
+  const double floats_s = 0.6 * (batch / (2 * 250.0) + 0.002);  // one way: more than hides under computing
   for (cluster::Node& node : options.cluster.nodes) node.link.up_bytes_per_second = node.link.down_bytes_per_second = 4000 / floats_s;
   const auto bits_in_the_middle = [&] {
     const std::vector<trace::Event> released = run(options, "hps").of(Kind::released);
