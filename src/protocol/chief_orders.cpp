@@ -2,15 +2,10 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/bits.h"
 #include "protocol/chief.h"
 
 namespace motley::protocol {
-
-namespace {
-
-constexpr std::uint8_t whole_bits = 32;
-
-}  // namespace
 
 /// The newest parameters went to this worker already, unchanged since.
 bool Chief::serves_again(WorkerId worker, const Duty& duty) const {
@@ -45,7 +40,7 @@ void Chief::order_next(Instant now, policy::Release release, ChiefActions& out) 
     strategy_.rested(now, worker, decisions_);
     return;
   }
-  if (saves_next()) plan.bits.push = whole_bits;
+  if (saves_next()) plan.bits.push = plain_bits;
   const Step step = duty.next;
   duty.next = step.next();
   const auto ordered = static_cast<std::uint32_t>(lease.size());

@@ -2,15 +2,10 @@
 
 #include <algorithm>
 
+#include "base/bits.h"
 #include "base/check.h"
 
 namespace motley::protocol {
-namespace {
-
-constexpr std::uint8_t whole_bits = 32;
-constexpr std::uint8_t rounded_bits = 16;
-
-}  // namespace
 
 Shard::Shard(ServerId server, std::vector<SliceId> slices, Version version)
     : server_(server), slices_(std::move(slices)), version_(version) {
@@ -74,7 +69,7 @@ void Shard::discard(WorkerId worker, Step step, ShardActions& out) {
 
 void Shard::release(const wire::Release& release, ShardActions& out) {
   const Snapshot snapshot = snapshot_for(release);
-  const std::uint8_t bits = snapshot.halves ? rounded_bits : snapshot.whole ? whole_bits : release.pull_bits;
+  const std::uint8_t bits = snapshot.halves ? half_bits : snapshot.whole ? plain_bits : release.pull_bits;
   out.emplace_back(snapshot);
   for (const SliceId slice : slices_)
     out.emplace_back(Send{peer(release.worker), wire::Pulled{release.worker, release.step, version_, slice, bits, snapshot.halves}});
@@ -83,7 +78,7 @@ void Shard::release(const wire::Release& release, ShardActions& out) {
 /// A class moves on once per version. Who held its last state is sent the change; who comes from elsewhere the values themselves.
 Snapshot Shard::snapshot_for(const wire::Release& release) {
   Snapshot snapshot{release.worker, release.step, release.rho, release.pull_bits, release.pull_class, true, true, release.keep};
-  if (release.pull_bits >= whole_bits) {
+  if (release.pull_bits >= plain_bits) {
     holds_.erase(release.worker);
     snapshot.halves = release.halves;
     return snapshot;

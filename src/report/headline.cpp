@@ -50,12 +50,14 @@ std::string nobody_reached(const Comparison& comparison, const Row& best) {
 std::string without_target(const Comparison& comparison, const Row& best) {
   const bool alone = comparison.rows.size() == 1;
   if (std::isfinite(best.final_accuracy_mean))
-    return fmt::format("No target was set; {} ends {}with {}.", best.strategy, alone ? "" : "highest ",
+    return fmt::format("No target was set; {} {} {}.", best.strategy, alone ? "ends with" : "ends highest with",
                        show_percent(best.final_accuracy_mean, best.final_accuracy_std, 1));
+  if (alone)
+    return fmt::format("No target was set; {} gets through {} samples a second.", best.strategy, show_fixed(best.samples_per_second, 0));
   const Row& quickest = *std::max_element(comparison.rows.begin(), comparison.rows.end(),
                                           [](const Row& a, const Row& b) { return a.samples_per_second < b.samples_per_second; });
-  return fmt::format("No target was set; {} gets through {} a second.", quickest.strategy,
-                     (alone ? "" : "the most samples, ") + show_fixed(quickest.samples_per_second, 0) + (alone ? " samples" : ""));
+  return fmt::format("No target was set; {} gets through the most samples, {} a second.", quickest.strategy,
+                     show_fixed(quickest.samples_per_second, 0));
 }
 
 std::string runner_up(const Row& first, const Row& second) {
