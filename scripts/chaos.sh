@@ -1,84 +1,106 @@
-#!/bin/sh
-# Trains examples/4421-cheap.toml for real while a random worker is killed every few seconds, and requires that training ends well, reaches
-# its target and counts every sample of every epoch exactly once (by the checker of tests/real_trace.h, which shares no code with src/).
+#!/usr/bin/env bash
+# Trains for real while random processes are killed every few seconds: workers and stages, and every fifth time the chief. Requires of every
+# strategy and pipeline schedule that training ends well and that every sample of every epoch was counted exactly once. The checker is the
+# one of tests/real_trace.h, which shares no code with src/.
 #
-#   scripts/chaos.sh [STRATEGIES [SECONDS]]      strategies with commas between them; for how long to kill (default 120)
+#   scripts/chaos.sh [STRATEGIES [SECONDS]]      strategies with commas between them; how long to kill during each run (default 120)
 #
-# BUILD=folder of the build (default build), PAUSE=seconds between two kills (5), SEED=who is killed when (printed; another each time).
-set -eu
-cd "$(dirname "$0")/.."
+# BUILD=folder of the build (default build), PAUSE=seconds between two kills (5), JOBS=runs side by side (1), SEED=which process is killed
+# when (printed; another each time).
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
-strategies=${1:-bsp,lb-bsp,asp,asp-look,ssp,dssp,local-sgd,hps,adaptive,grouped,multistep}
+data_parallel=bsp,lb-bsp,asp,asp-look,ssp,dssp,local-sgd,hps,adaptive,grouped,multistep
+schedules=naive-mp,gpipe,1f1b,2bw,pipedream,adapipe
+strategies=${1:-$data_parallel,$schedules}
 seconds=${2:-120}
 build=${BUILD:-build}
 pause=${PAUSE:-5}
+jobs=${JOBS:-1}
 seed=${SEED:-$$}
 motley=$build/motley
 checker=$build/tests/real_trace_test
-samples=60000  # of an epoch of Fashion-MNIST
+epoch=60000 # samples of Fashion-MNIST
 
 for program in "$motley" "$checker"; do
-  [ -x "$program" ] || { echo "$program: found no such program, expected a build (make build)" >&2; exit 2; }
+  [[ -x $program ]] || { echo "$program: found no such program, expected a build (make build)" >&2; exit 2; }
 done
 
-# Long enough to be disturbed for so many seconds at the pace of asp, the fastest; what can be learned in fewer than three epochs is less.
-epochs=$(awk -v s="$seconds" 'BEGIN { e = int(s * 2000 / 60000 + 0.5); print e < 1 ? 1 : e }')
-target=$([ "$epochs" -ge 3 ] && echo 0.86 || echo 0.75)
-
 folder=$(mktemp -d)
-launcher=
 clean_up() {
-  code=$?
+  local code=$?
   trap - EXIT INT TERM
-  [ -z "$launcher" ] || kill -9 "$launcher" 2> /dev/null || true
-  [ $code -ne 0 ] && echo "runs are kept in $folder" || rm -rf "$folder"
-  exit $code
+  local children
+  children=$(jobs -p)
+  [[ -z $children ]] || kill $children 2>/dev/null || true
+  if ((code != 0)); then echo "runs are kept in $folder"; else rm -rf "$folder"; fi
+  exit "$code"
 }
 trap clean_up EXIT
 trap 'exit 130' INT
 trap 'exit 143' TERM
 
-# The workers that live now: children of the launcher, but for the chief.
-workers() {
-  for child in $(cat "/proc/$launcher/task/$launcher/children" 2> /dev/null); do
-    tr '\0' ' ' 2> /dev/null < "/proc/$child/cmdline" | grep -q ' work ' && echo "$child" || true
+# children_of LAUNCHER COMMAND: the processes `motley COMMAND` that it has started and that live
+children_of() {
+  local child
+  for child in $(cat "/proc/$1/task/$1/children" 2>/dev/null); do
+    if tr '\0' ' ' 2>/dev/null <"/proc/$child/cmdline" | grep -q "^[^ ]* $2 "; then echo "$child"; fi
   done
 }
-# one_of SEED WORDS...
-one_of() { echo "$@" | awk '{ srand($1); for (i = 0; i < 3; i++) r = rand(); print $(2 + int(r * (NF - 1))) }'; }
 # number KEY FILE
 number() { grep -o "\"$1\":[-0-9.eE+]*" "$2" | head -n 1 | cut -d: -f2; }
+# How long the run must be to be disturbed for so many seconds, at the speed that the simulator predicts: epochs, in hundredths.
+epochs_for() {
+  "$motley" simulate "$1" --strategy "$2" --set job.max_epochs=0.2 --json |
+    grep -o '"samples_per_second":[-0-9.eE+]*' | head -n 1 | cut -d: -f2 | awk -v s="$seconds" -v e=$epoch '{ printf "%.2f", 0.02 + $1 * s / e }'
+}
 
-echo "a random worker is killed every $pause s for $seconds s; $epochs epochs, target $target, seed $seed"
-printf '%-12s %8s %6s %9s %10s %7s  %s\n' strategy seconds kills samples accuracy target ledger
-bad=0
-for strategy in $(echo "$strategies" | tr ',' ' '); do
-  run=$folder/$(echo "$strategy" | tr ':=' '--')
-  "$motley" train examples/4421-cheap.toml --strategy "$strategy" --respawn --require-target --json --out "$run" \
-    --set job.max_epochs="$epochs" --set job.target_accuracy=$target > "$run.json" 2> "$run.log" &
+# one STRATEGY SEED: a line of the table on stdout; status 0 if everything is as it must be
+one() {
+  local strategy=$1 job=examples/4421-cheap.toml members=work
+  RANDOM=$2
+  if [[ ,$schedules, == *,"${strategy%%:*}",* ]]; then job=examples/pipe4-4421-heavy.toml members=stage; fi
+  local run="$folder/${strategy//[:=]/-}" epochs kills=0 chief_kills=0 passed=0 code=0 ledger=exact launcher victims victim
+  epochs=$(epochs_for "$job" "$strategy")
+  "$motley" train "$job" --strategy "$strategy" --respawn --json --out "$run" --checkpoint-every 50 --set job.max_epochs="$epochs" \
+    >"$run.json" 2>"$run.log" &
   launcher=$!
-  until grep -qs '"evaluated"' "$run/metrics.jsonl" || ! kill -0 $launcher 2> /dev/null; do sleep 0.2; done
-  kills=0 passed=0
-  while [ "$passed" -lt "$seconds" ] && kill -0 $launcher 2> /dev/null; do
-    seed=$((seed + 1))
-    victims=$(workers)
-    # Whoever is alone is spared: without it there would be nobody to survive.
-    if [ "$(echo "$victims" | wc -w)" -ge 2 ]; then
-      kill -9 "$(one_of $seed $victims)" && kills=$((kills + 1))
+  trap 'kill -9 $launcher 2>/dev/null || true' EXIT
+  until grep -qs '"evaluated"' "$run/metrics.jsonl" || ! kill -0 $launcher 2>/dev/null; do sleep 0.2; done
+  while ((passed < seconds)) && kill -0 $launcher 2>/dev/null; do
+    mapfile -t victims < <(children_of $launcher $members)
+    victim=
+    if (((kills + chief_kills) % 5 == 4)); then
+      victim=$(children_of $launcher serve | head -n 1)
+      [[ -z $victim ]] || { kill -9 "$victim" 2>/dev/null && chief_kills=$((chief_kills + 1)); } || true
+    elif ((${#victims[@]} >= 2)); then # the last one is spared: without it there would be nobody to survive
+      victim=${victims[RANDOM % ${#victims[@]}]}
+      if kill -9 "$victim" 2>/dev/null; then kills=$((kills + 1)); fi
     fi
     sleep "$pause"
     passed=$((passed + pause))
   done
-  code=0
   wait $launcher || code=$?
-  launcher=
-  case $code in 0) target_seen=reached ;; 4) target_seen=missed ;; *) target_seen="exit $code" ;; esac
-  ledger=exact
-  MOTLEY_RUN=$run MOTLEY_RUN_EPOCH=$samples MOTLEY_RUN_TOTAL=$((epochs * samples)) \
-    "$checker" --gtest_filter='*MotleyRun*' > "$run.ledger" 2>&1 || ledger="WRONG: $(grep -m 1 'faults, the first' "$run.ledger")"
-  grep -q SKIPPED "$run.ledger" && ledger="not checked"
-  printf '%-12s %8.1f %6d %9d %9.2f%% %7s  %s\n' "$strategy" "$(number seconds "$run.json")" $kills "$(number samples "$run.json")" \
-    "$(number final_accuracy "$run.json" | awk '{ print 100 * $1 }')" "$target_seen" "$ledger"
-  [ $code -eq 0 ] && [ "$ledger" = exact ] && [ $kills -gt 0 ] || { bad=$((bad + 1)); tail -n 5 "$run.log"; }
-done
-[ $bad -eq 0 ] || { echo "$bad of the runs above were not as they should be"; exit 1; }
+  trap - EXIT
+  local check=(MOTLEY_RUN_EPOCH=$epoch MOTLEY_RUN_TOTAL="$(awk -v e="$epochs" -v s=$epoch 'BEGIN { printf "%.0f", e * s }')")
+  env MOTLEY_RUN="$run" "${check[@]}" "$checker" --gtest_filter="*MotleyRun*" >"$run.ledger" 2>&1 ||
+    ledger="WRONG: $(grep -m 1 'faults, the first' "$run.ledger" || tail -n 1 "$run.ledger")"
+  if grep -q SKIPPED "$run.ledger"; then ledger="not checked"; fi
+  printf '%-12s %8.1f %6d %6d %9d %9.2f%% %5d  %s\n' "$strategy" "$(number seconds "$run.json" || echo 0)" $kills $chief_kills \
+    "$(number samples "$run.json" || echo 0)" "$(number final_accuracy "$run.json" | awk '{ print 100 * $1 }')" $code "$ledger"
+  if ((code != 0)) || [[ $ledger != exact ]] || ((kills == 0)); then
+    tail -n 5 "$run.log"
+    return 1
+  fi
+}
+
+echo "a random process is killed every $pause s for $seconds s, every fifth time the chief; $jobs at once, seed $seed"
+printf '%-12s %8s %6s %6s %9s %10s %5s  %s\n' strategy seconds kills chief samples accuracy exit ledger
+bad=0
+while read -r strategy; do
+  while (($(jobs -rp | wc -l) >= jobs)); do wait -n || bad=$((bad + 1)); done
+  seed=$((seed + 1))
+  one "$strategy" $seed &
+done < <(tr ',' '\n' <<<"$strategies")
+while [[ -n $(jobs -p) ]]; do wait -n || { (($? == 127)) && break; bad=$((bad + 1)); }; done
+((bad == 0)) || { echo "$bad of the runs above were not as they should be"; exit 1; }
