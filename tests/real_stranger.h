@@ -7,6 +7,7 @@
 #include <arpa/inet.h>
 #include <netinet/in.h>
 #include <sys/socket.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -30,6 +31,13 @@ class Stranger {
     connected_ = connect(socket_, reinterpret_cast<const sockaddr*>(&there), sizeof there) == 0;
     const timeval patience{10, 0};
     setsockopt(socket_, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
+  }
+  /// At a unix socket.
+  explicit Stranger(const std::string& path) : socket_(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
+    sockaddr_un there{};
+    there.sun_family = AF_UNIX;
+    path.copy(there.sun_path, sizeof there.sun_path - 1);
+    connected_ = connect(socket_, reinterpret_cast<const sockaddr*>(&there), sizeof there) == 0;
   }
   ~Stranger() {
     if (socket_ >= 0) close(socket_);
@@ -67,6 +75,10 @@ class Stranger {
 
   /// Does the opening as it should be, on control (0) or bulk (1). False: it was refused.
   [[nodiscard]] bool introduce(int lane, const motley::transport::Session& session, const std::string& token) const {
+    return prove(lane, session, token) && (lane == 0 || agree_on_the_stream());
+  }
+  /// The same up to where the bulk lanes are agreed on.
+  [[nodiscard]] bool prove(int lane, const motley::transport::Session& session, const std::string& token) const {
     namespace t = motley::transport;
     const std::string challenge = hear(38);
     if (challenge.size() != 38) return false;
@@ -80,9 +92,9 @@ class Stranger {
     put(answer, t::prove(token, t::Role::client, exchange));
     say(answer);
     const std::string verdict = hear(33);
-    const bool welcome = verdict.size() == 33 && verdict[0] == 0;
-    return welcome && (exchange.lane == t::Lane::control || agree_on_the_stream());
+    return verdict.size() == 33 && verdict[0] == 0;
   }
+  [[nodiscard]] int descriptor() const { return socket_; }
 
  private:
   /// Offers no shared memory, whatever the other side offers (transport/bulk_terms.h).
@@ -90,9 +102,8 @@ class Stranger {
     say(std::string(2, '\0'));
     const std::string length = hear(2);
     if (length.size() != 2) return false;
-    const std::size_t key = static_cast<unsigned char>(length[0]) + (static_cast<std::size_t>(static_cast<unsigned char>(length[1])) << 8U);
-    constexpr std::size_t ring_and_mark = 4 + 16;
-    return key == 0 || hear(ring_and_mark + key).size() == ring_and_mark + key;
+    const bool offers = length != std::string(2, '\0');
+    return !offers || hear(8).size() == 8;
   }
 
   int socket_;

@@ -117,7 +117,8 @@ asio::awaitable<Result<TheirOffer>> read_offer(Stream& stream, bool with_file) {
 /// The peer's memory, when it is really the peer's and safe to read.
 Result<std::unique_ptr<Segment>> take(const TheirOffer& theirs, const OurOffer& ours) {
   if (theirs.process != ours.peer)
-    return peer_broken(fmt::format("the offered memory is said to be of process {}, and process {} is connected", theirs.process, ours.peer));
+    return peer_broken(
+        fmt::format("the offered memory is said to be of process {}, and process {} is connected", theirs.process, ours.peer));
   if (theirs.file.number() < 0) return peer_broken("the other side offers memory and does not send it");
   Result<std::unique_ptr<Segment>> found = map_segment(theirs.file, theirs.ring_bytes);
   if (found.ok() && id_of(theirs.file) == id_of(*ours.segment->file)) return peer_broken("the other side offers our own memory");

@@ -3,10 +3,10 @@
 //   word := 0:u8 announcement (bulk_frame.h)                             a slice comes
 //         | 1:u8 bytes:u32                                               so many of its bytes are laid
 //         | 2:u8 bytes:u32                                               so many of yours are taken
-//         | 3:u8 segment:u32 bytes:u64                                   memory of ours that you may map: with its first byte goes its descriptor
-//         | 4:u8 segment:u32 offset:u64 loan:u32 announcement            a slice lies there, and is lent
-//         | 5:u8 loan:u32                                                no longer needed
-//         | 6:u8 segment:u32                                             nothing more will lie there        numbers little-endian
+//         | 3:u8 segment:u32 bytes:u64                                   memory of ours that you may map: with its first byte goes its
+//         descriptor | 4:u8 segment:u32 offset:u64 loan:u32 announcement            a slice lies there, and is lent | 5:u8 loan:u32 no
+//         longer needed | 6:u8 segment:u32                                             nothing more will lie there        numbers
+//         little-endian
 //
 // A slice's bytes are laid after its announcement and before the next one. No checksum: a count that does not add up is refused.
 #pragma once

@@ -53,7 +53,7 @@ inline std::vector<Dubious> dubious_memory(std::size_t bytes) {
 }
 
 /// The descriptor goes with the first byte.
-inline void write_raw_with_file(Stream& stream, wire::Bytes bytes, int file) {
+inline void write_raw_with_file(int socket, wire::Bytes bytes, int file) {
   iovec part{bytes.data(), bytes.size()};
   alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int))] = {};
   msghdr message{};
@@ -66,7 +66,11 @@ inline void write_raw_with_file(Stream& stream, wire::Bytes bytes, int file) {
   head->cmsg_type = SCM_RIGHTS;
   head->cmsg_len = CMSG_LEN(sizeof(int));
   *reinterpret_cast<int*>(CMSG_DATA(head)) = file;
-  EXPECT_EQ(::sendmsg(stream.native_handle(), &message, MSG_NOSIGNAL), static_cast<ssize_t>(bytes.size()));
+  EXPECT_EQ(::sendmsg(socket, &message, MSG_NOSIGNAL), static_cast<ssize_t>(bytes.size()));
+}
+
+inline void write_raw_with_file(Stream& stream, const wire::Bytes& bytes, int file) {
+  write_raw_with_file(stream.native_handle(), bytes, file);
 }
 
 /// What came with the next bytes, which must be there.

@@ -119,7 +119,8 @@ Result<std::unique_ptr<Segment>> SharedBulk::take_shown(const Shown& shown) {
   Result<std::unique_ptr<Segment>> found = map_segment(file, shown.bytes);
   if (!found.ok()) return found;
   const SegmentId id = id_of(file);
-  const bool is_ours = id == rings_.our_id || std::any_of(shown_.begin(), shown_.end(), [&](const auto& ours) { return ours.second == id; });
+  const bool is_ours =
+      id == rings_.our_id || std::any_of(shown_.begin(), shown_.end(), [&](const auto& ours) { return ours.second == id; });
   if (is_ours) return peer_broken("the peer lends our own memory");
   return found;
 }

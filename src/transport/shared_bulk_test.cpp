@@ -174,7 +174,8 @@ TEST_F(SharedBulkLane, DropsAPeerThatShowsMemoryAndDoesNotSendIt) {
 TEST_F(SharedBulkLane, DropsAPeerThatSendsDescriptorsThatNoWordNames) {
   wire::Bytes words = slice_of_bytes(10);
   words.resize(1);
-  for (int i = 0; i < 2; ++i) write_raw_with_file(their_bulk, {i == 0 ? words[0] : std::byte{0}}, memory_sealed_by(F_SEAL_SHRINK, 1).number());
+  for (int i = 0; i < 2; ++i)
+    write_raw_with_file(their_bulk, {i == 0 ? words[0] : std::byte{0}}, memory_sealed_by(F_SEAL_SHRINK, 1).number());
   expect_dropped("a descriptor that no word names");
 }
 
