@@ -110,7 +110,7 @@ TEST_F(RealDoors, AChiefWithoutATokenMakesOneForItsUserAlone) {
   chief.signal(SIGKILL);
   chief.wait();
 
-  Program again = serve("run", {"--resume"});
+  Program again = motley({"serve", "two.toml", "--listen", "127.0.0.1:0", "--out", "run", "--resume"}, "again");
   const std::uint16_t next = port_of(again);
   EXPECT_EQ(text_of(file), secret);
   Program a = work("a", next, {"--token-file", file.string()}), b = work("b", next, {"--token-file", file.string()});
@@ -163,7 +163,7 @@ TEST_F(RealDoors, MemoryOfAHostilePeerChangesNoBit) {
     write_raw_with_file(taken.descriptor(), shown, dubious.file.number());
   }
   EXPECT_FALSE(offer(bulk_lane(), chief.pid(), ring_bytes, memory_sealed_by(F_SEAL_SHRINK, ring_bytes).number()));
-  lanes.back().say("x");
+  lanes.back().say(std::string(1'000, 'x'));
   for (const Stranger& lane : lanes) EXPECT_TRUE(lane.is_shown_the_door());
 
   const auto join = [&](const std::string& node) { return motley({"work", "--join", "unix:" + door, "--node", node}, node); };

@@ -29,8 +29,7 @@ class Stranger {
     there.sin_port = htons(port);
     there.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
     connected_ = connect(socket_, reinterpret_cast<const sockaddr*>(&there), sizeof there) == 0;
-    const timeval patience{10, 0};
-    setsockopt(socket_, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
+    be_patient();
   }
   /// At a unix socket.
   explicit Stranger(const std::string& path) : socket_(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
@@ -38,6 +37,7 @@ class Stranger {
     there.sun_family = AF_UNIX;
     path.copy(there.sun_path, sizeof there.sun_path - 1);
     connected_ = connect(socket_, reinterpret_cast<const sockaddr*>(&there), sizeof there) == 0;
+    be_patient();
   }
   ~Stranger() {
     if (socket_ >= 0) close(socket_);
@@ -59,8 +59,13 @@ class Stranger {
   /// Exactly so many; fewer when the other side closes or says nothing for long.
   [[nodiscard]] std::string hear(std::size_t bytes) const {
     std::string heard(bytes, '\0');
-    const ssize_t n = recv(socket_, heard.data(), bytes, MSG_WAITALL);
-    heard.resize(n < 0 ? 0 : static_cast<std::size_t>(n));
+    std::size_t there = 0;
+    while (there < bytes) {  // a descriptor in between ends a recv(), whatever it is to wait for
+      const ssize_t n = recv(socket_, heard.data() + there, bytes - there, 0);
+      if (n <= 0) break;
+      there += static_cast<std::size_t>(n);
+    }
+    heard.resize(there);
     return heard;
   }
   /// True: the other side has closed, whatever it said before.
@@ -104,6 +109,11 @@ class Stranger {
     if (length.size() != 2) return false;
     const bool offers = length != std::string(2, '\0');
     return !offers || hear(8).size() == 8;
+  }
+
+  void be_patient() const {
+    const timeval patience{10, 0};
+    setsockopt(socket_, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
   }
 
   int socket_;

@@ -33,12 +33,12 @@ inline Descriptor memory_sealed_by(int seals, std::size_t bytes, unsigned more_f
 /// Each claims to be `bytes` of shared memory, a multiple of 2 MiB, unless its name says otherwise.
 inline std::vector<Dubious> dubious_memory(std::size_t bytes) {
   std::vector<Dubious> all;
-  char name[] = "/tmp/motley-test-XXXXXX";
-  Descriptor file(::mkstemp(name));
-  ::unlink(name);
+  std::string name = testing::TempDir() + "motley-test-XXXXXX";
+  Descriptor file(::mkstemp(name.data()));
+  ::unlink(name.c_str());
   EXPECT_EQ(::ftruncate(file.number(), static_cast<off_t>(bytes)), 0);
   all.push_back({"a file", std::move(file), bytes});
-  all.push_back({"a folder", Descriptor(::open("/tmp", O_RDONLY | O_CLOEXEC)), bytes});
+  all.push_back({"a folder", Descriptor(::open(testing::TempDir().c_str(), O_RDONLY | O_CLOEXEC)), bytes});
   all.push_back({"a device", Descriptor(::open("/dev/zero", O_RDWR | O_CLOEXEC)), bytes});
   all.push_back({"a socket", Descriptor(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0)), bytes});
   all.push_back({"unsealed memory", memory_sealed_by(0, bytes), bytes});
