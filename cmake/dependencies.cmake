@@ -22,23 +22,6 @@ motley_headers(CLI11::CLI11 CLI11 2.1 CLI/CLI.hpp)
 motley_headers(tomlplusplus::tomlplusplus tomlplusplus 3.3 toml++/toml.h)
 motley_headers(fmt::fmt fmt 9 fmt/format.h FMT_HEADER_ONLY)
 
-# UCX's own CMake package names its targets without a namespace that says what is missing; the two libraries and a header are enough.
-set(MOTLEY_UCX_FOUND FALSE)
-if(MOTLEY_UCX)
-  find_path(UCX_INCLUDE uct/api/uct.h)
-  find_library(UCX_UCT uct)
-  find_library(UCX_UCS ucs)
-  if(UCX_INCLUDE AND UCX_UCT AND UCX_UCS)
-    set(MOTLEY_UCX_FOUND TRUE)
-    add_library(motley_ucx INTERFACE)
-    target_include_directories(motley_ucx SYSTEM INTERFACE ${UCX_INCLUDE})
-    target_link_libraries(motley_ucx INTERFACE ${UCX_UCT} ${UCX_UCS})
-  elseif(NOT MOTLEY_UCX STREQUAL "AUTO")
-    message(FATAL_ERROR "Motley was asked for UCX and found none (uct/api/uct.h, libuct, libucs); on Debian 12 scripts/setup.sh installs it, "
-                        "elsewhere give -DCMAKE_PREFIX_PATH=FOLDER, or build without it: -DMOTLEY_UCX=OFF")
-  endif()
-endif()
-
 # Torch's own CMake files report every library they pull in and warn of those they never need: heard only when they fail.
 # Without a packaged libtorch, python's torch serves as well; its folder is asked for without importing it.
 if(MOTLEY_TORCH)

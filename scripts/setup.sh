@@ -12,7 +12,6 @@ groups=(
   "fast matrix products: the reference BLAS is 40x slower|libopenblas0-pthread|OpenBLAS >= 0.3.21, unless libtorch carries its own BLAS"
   "event loop, JSON, described structs|libboost1.81-dev|Boost headers >= 1.81"
   "TLS and checksums|libssl-dev|OpenSSL >= 3.0"
-  "slices between processes of one host by shared memory|libucx-dev|UCX >= 1.12 (without it slices go by TCP)"
   "compressed data sets|zlib1g-dev|zlib >= 1.2"
   "formatting, command line, job files|libfmt-dev libcli11-dev libtomlplusplus-dev|fmt >= 9, CLI11 >= 2.1, toml++ >= 3.3"
   "tests|libgtest-dev|GoogleTest >= 1.12 (without it: cmake -DMOTLEY_TESTS=OFF)"

@@ -174,7 +174,11 @@ TEST_F(RealDeaths, WorkersOfAChiefStartedByHandComeBackToItByThemselves) {
   std::string address = first.err();
   address.erase(0, address.find(listening) + listening.size());
   address.erase(address.find(','));
-  Program a = motley({"work", "--join", address, "--node", "a"}, "a"), b = motley({"work", "--join", address, "--node", "b"}, "b");
+  const auto work = [&](const std::string& node) {
+    return motley({"work", "--join", address, "--node", node, "--token-file", "run/token"}, node);
+  };
+  ASSERT_TRUE(first.says("run/token")) << first.err();
+  Program a = work("a"), b = work("b");
   if (!await(first, [&] { return fs::exists(folder_ / "run/checkpoints/latest") && members().evaluations >= 2; })) return;
   first.signal(SIGKILL);
   EXPECT_EQ(first.wait().signal, SIGKILL);

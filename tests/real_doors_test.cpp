@@ -4,6 +4,9 @@
 
 #include "real_cluster.h"
 #include "real_stranger.h"
+#include "transport/bulk_word.h"
+#include "transport/dubious_memory_for_tests.h"
+#include "wire/encode.h"
 
 namespace real {
 namespace {
@@ -22,7 +25,7 @@ class RealDoors : public RealCluster {
     write("empty-token", "\n");
   }
 
-  Program serve(const std::string& out, const Words& more = {}) {
+  Program serve(const std::string& out, const Words& more = {"--no-token"}) {
     Words words{"serve", "two.toml", "--listen", "127.0.0.1:0", "--out", out, "--json"};
     words.insert(words.end(), more.begin(), more.end());
     return motley(words, out);
@@ -64,9 +67,12 @@ class RealDoors : public RealCluster {
 };
 
 TEST_F(RealDoors, ADoorToOtherMachinesStaysShutWithoutAToken) {
-  for (const char* address : {"0.0.0.0:0", "[::]:0"}) expect_refused({"serve", "two.toml", "--listen", address, "--out", "x"}, {"token"});
+  for (const char* address : {"0.0.0.0:0", "[::]:0"})
+    expect_refused({"serve", "two.toml", "--listen", address, "--no-token", "--out", "x"}, {"token"});
   expect_refused({"serve", "two.toml", "--token-file", "no-such-file", "--out", "x"}, {"no-such-file", "found", "expected"});
   expect_refused({"serve", "two.toml", "--token-file", "empty-token", "--out", "x"}, {"empty-token", "found", "expected"});
+  expect_refused({"hold", "--join", "unix:chief", "--server", "1"}, {"127.0.0.1:0", "token"});
+  expect_refused({"stage", "--join", "unix:chief", "--node", "a"}, {"127.0.0.1:0", "token"});
 }
 
 TEST_F(RealDoors, AWorkerWithTheWrongTokenIsSentAwayAndTheRunIsUnharmed) {
@@ -90,6 +96,84 @@ TEST_F(RealDoors, AWorkerWithTheWrongTokenIsSentAwayAndTheRunIsUnharmed) {
   EXPECT_EQ(members_of(folder_ / "run").left.size(), 0U);
 }
 
+TEST_F(RealDoors, AChiefWithoutATokenMakesOneForItsUserAlone) {
+  Program chief = serve("run", {});
+  const std::uint16_t port = port_of(chief);
+  const fs::path file = folder_ / "run" / "token";
+  ASSERT_TRUE(chief.says("--token-file " + file.string())) << chief.err();
+  EXPECT_EQ(fs::status(file).permissions(), fs::perms::owner_read | fs::perms::owner_write);
+  const std::string secret = text_of(file);
+  EXPECT_GE(secret.size(), 64U);
+  Program none = work("a", port);
+  EXPECT_EQ(none.wait().code, 2) << none.err();
+  EXPECT_NE(none.err().find("wrong token"), std::string::npos) << none.err();
+  chief.signal(SIGKILL);
+  chief.wait();
+
+  Program again = motley({"serve", "two.toml", "--listen", "127.0.0.1:0", "--out", "run", "--resume"}, "again");
+  const std::uint16_t next = port_of(again);
+  EXPECT_EQ(text_of(file), secret);
+  Program a = work("a", next, {"--token-file", file.string()}), b = work("b", next, {"--token-file", file.string()});
+  expect_good_end(again);
+  expect_good_end(a);
+  expect_good_end(b);
+  fs::permissions(file, fs::perms::others_read, fs::perm_options::add);
+  expect_refused({"serve", "two.toml", "--out", "run", "--resume"}, {"token", "mode 604", "expected"});
+}
+
+TEST_F(RealDoors, MemoryOfAHostilePeerChangesNoBit) {
+  using namespace motley::transport;
+  if (!has_segments()) GTEST_SKIP() << "this kernel has no sealed memory";
+  const std::string quiet = quiet_model();
+  const std::string door = (folder_ / "door").string();
+  Program chief = motley({"serve", "two.toml", "--listen", "unix:" + door, "--out", "run", "--json"}, "run");
+  ASSERT_TRUE(chief.says("listening on unix:")) << chief.err();
+
+  constexpr std::size_t ring_bytes = 4 << 20;
+  const auto offer = [](const Stranger& bulk, pid_t process, std::size_t bytes, int file) {
+    motley::wire::Bytes words;
+    motley::wire::Appender to{words};
+    to.put(8, 2);
+    to.put(static_cast<std::uint64_t>(process), 4);
+    to.put(bytes, 4);
+    words.push_back(std::byte{1});
+    write_raw_with_file(bulk.descriptor(), words, file);
+    const std::string heard = bulk.hear(11);
+    return heard.size() == 11 && heard[10] == 1;  // taken
+  };
+  std::vector<Stranger> lanes;  // all to the end: each takes its time to be sent away
+  const auto bulk_lane = [&]() -> const Stranger& {
+    const auto session = random_bytes<16>();
+    for (const int lane : {0, 1}) EXPECT_TRUE(lanes.emplace_back(door).prove(lane, session, ""));
+    return lanes.back();
+  };
+  lanes.reserve(100);
+  for (const Dubious& dubious : dubious_memory(ring_bytes)) {
+    SCOPED_TRACE(dubious.what);
+    const Stranger& left_to_the_stream = bulk_lane();
+    EXPECT_FALSE(offer(left_to_the_stream, getpid(), dubious.claimed_bytes, dubious.file.number()));
+    EXPECT_TRUE(dubious.what != "a file" || ftruncate(dubious.file.number(), 0) == 0);
+    left_to_the_stream.say(std::string(1'000, 'x'));  // the stream carries what comes, and that is no slice
+
+    const Stranger& taken = bulk_lane();
+    const Descriptor ring = memory_sealed_by(F_SEAL_SHRINK, ring_bytes);
+    EXPECT_TRUE(offer(taken, getpid(), ring_bytes, ring.number()));
+    motley::wire::Bytes shown;
+    append_shown(1, dubious.claimed_bytes, shown);
+    write_raw_with_file(taken.descriptor(), shown, dubious.file.number());
+  }
+  EXPECT_FALSE(offer(bulk_lane(), chief.pid(), ring_bytes, memory_sealed_by(F_SEAL_SHRINK, ring_bytes).number()));
+  lanes.back().say(std::string(1'000, 'x'));
+  for (const Stranger& lane : lanes) EXPECT_TRUE(lane.is_shown_the_door());
+
+  const auto join = [&](const std::string& node) { return motley({"work", "--join", "unix:" + door, "--node", node}, node); };
+  Program a = join("a"), b = join("b");
+  expect_good_end(chief);
+  expect_good_end(a);
+  expect_good_end(b);
+  EXPECT_TRUE(model("run") == quiet);
+}
+
 TEST_F(RealDoors, StrangersWhoHammerAtTheDoorChangeNoBit) {
   const std::string quiet = quiet_model();
   const std::uint32_t seed = std::random_device{}();
@@ -101,7 +185,8 @@ TEST_F(RealDoors, StrangersWhoHammerAtTheDoorChangeNoBit) {
     return bytes;
   };
 
-  Program chief = serve("run", {"--set", "cluster.node.a.samples_per_second=600", "--set", "cluster.node.b.samples_per_second=600"});
+  Program chief =
+      serve("run", {"--no-token", "--set", "cluster.node.a.samples_per_second=600", "--set", "cluster.node.b.samples_per_second=600"});
   const std::uint16_t port = port_of(chief);
   Program a = work("a", port), b = work("b", port);
   await_evaluations(chief, "run", 1);

@@ -117,7 +117,9 @@ TEST_F(RealPipeline, AnInterruptedRunGoesOnWithAnotherNumberOfStages) {
 TEST_F(RealPipeline, StrangersAreToldWhatANodeIs) {
   Program conductor = motley({"serve", "job.toml", "--listen", "unix:" + (folder_ / "door").string(), "--out", "run"}, "conductor");
   ASSERT_TRUE(wait_until([&] { return fs::exists(folder_ / "door"); }));
-  const Ran stranger = run({"stage", "--join", "unix:" + (folder_ / "door").string(), "--node", "nobody"}, "stranger");
+  const Ran stranger = run(
+      {"stage", "--join", "unix:" + (folder_ / "door").string(), "--node", "nobody", "--listen", "unix:" + (folder_ / "own-door").string()},
+      "stranger");
   EXPECT_EQ(stranger.code, 2);
   EXPECT_NE(stranger.err.find("--node nobody: found no such node"), std::string::npos) << stranger.err;
   const Ran worker = run({"work", "--join", "unix:" + (folder_ / "door").string(), "--node", "a"}, "worker");

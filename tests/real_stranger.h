@@ -7,6 +7,7 @@
 #include <arpa/inet.h>
 #include <netinet/in.h>
 #include <sys/socket.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -28,8 +29,15 @@ class Stranger {
     there.sin_port = htons(port);
     there.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
     connected_ = connect(socket_, reinterpret_cast<const sockaddr*>(&there), sizeof there) == 0;
-    const timeval patience{10, 0};
-    setsockopt(socket_, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
+    be_patient();
+  }
+  /// At a unix socket.
+  explicit Stranger(const std::string& path) : socket_(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
+    sockaddr_un there{};
+    there.sun_family = AF_UNIX;
+    path.copy(there.sun_path, sizeof there.sun_path - 1);
+    connected_ = connect(socket_, reinterpret_cast<const sockaddr*>(&there), sizeof there) == 0;
+    be_patient();
   }
   ~Stranger() {
     if (socket_ >= 0) close(socket_);
@@ -51,8 +59,13 @@ class Stranger {
   /// Exactly so many; fewer when the other side closes or says nothing for long.
   [[nodiscard]] std::string hear(std::size_t bytes) const {
     std::string heard(bytes, '\0');
-    const ssize_t n = recv(socket_, heard.data(), bytes, MSG_WAITALL);
-    heard.resize(n < 0 ? 0 : static_cast<std::size_t>(n));
+    std::size_t there = 0;
+    while (there < bytes) {  // a descriptor in between ends a recv(), whatever it is to wait for
+      const ssize_t n = recv(socket_, heard.data() + there, bytes - there, 0);
+      if (n <= 0) break;
+      there += static_cast<std::size_t>(n);
+    }
+    heard.resize(there);
     return heard;
   }
   /// True: the other side has closed, whatever it said before.
@@ -67,6 +80,10 @@ class Stranger {
 
   /// Does the opening as it should be, on control (0) or bulk (1). False: it was refused.
   [[nodiscard]] bool introduce(int lane, const motley::transport::Session& session, const std::string& token) const {
+    return prove(lane, session, token) && (lane == 0 || agree_on_the_stream());
+  }
+  /// The same up to where the bulk lanes are agreed on.
+  [[nodiscard]] bool prove(int lane, const motley::transport::Session& session, const std::string& token) const {
     namespace t = motley::transport;
     const std::string challenge = hear(38);
     if (challenge.size() != 38) return false;
@@ -80,9 +97,9 @@ class Stranger {
     put(answer, t::prove(token, t::Role::client, exchange));
     say(answer);
     const std::string verdict = hear(33);
-    const bool welcome = verdict.size() == 33 && verdict[0] == 0;
-    return welcome && (exchange.lane == t::Lane::control || agree_on_the_stream());
+    return verdict.size() == 33 && verdict[0] == 0;
   }
+  [[nodiscard]] int descriptor() const { return socket_; }
 
  private:
   /// Offers no shared memory, whatever the other side offers (transport/bulk_terms.h).
@@ -90,9 +107,13 @@ class Stranger {
     say(std::string(2, '\0'));
     const std::string length = hear(2);
     if (length.size() != 2) return false;
-    const std::size_t key = static_cast<unsigned char>(length[0]) + (static_cast<std::size_t>(static_cast<unsigned char>(length[1])) << 8U);
-    constexpr std::size_t ring_and_mark = 4 + 16;
-    return key == 0 || hear(ring_and_mark + key).size() == ring_and_mark + key;
+    const bool offers = length != std::string(2, '\0');
+    return !offers || hear(8).size() == 8;
+  }
+
+  void be_patient() const {
+    const timeval patience{10, 0};
+    setsockopt(socket_, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
   }
 
   int socket_;

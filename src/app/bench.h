@@ -14,7 +14,7 @@ boost::json::object bench_store();
 /// Encoding, decoding, and encoding slice by slice with error feedback, in 2, 4, 8 and 16 bits on one core, beside memcpy in the same run;
 /// first with the target that is used, then with the others. All speeds, memcpy's too, are bytes of floats (64 MiB, once) per second.
 boost::json::object bench_codec();
-/// Bytes per second of pushing, applying and pulling 128 MiB between processes, over TCP and, where the build has UCX, through shared
+/// Bytes per second of pushing, applying and pulling 128 MiB between processes, over TCP and, where the kernel has it, through shared
 /// memory, beside bare TCP and memcpy in the same run; place of an urgent slice.
 boost::json::object bench_transport();
 /// The same without shared memory.

@@ -16,6 +16,7 @@
 #include "app/bench_transport_child.h"
 #include "app/bench_transport_raw.h"
 #include "app/stopwatch.h"
+#include "app/temporary_folder.h"
 #include "transport/acceptor.h"
 #include "transport/connect.h"
 #include "transport/lendable.h"
@@ -35,9 +36,10 @@ class Server final : private transport::Accepts, private transport::Hears {
   explicit Server(std::size_t workers)
       : arrived_(slices), applier_(workers, [this](SliceId slice) { boost::asio::post(io_, [this, slice] { send(slice); }); }) {}
 
-  void serve(const transport::Options& options, const Line& parent) {
-    const auto acceptor = transport::listen(io_, transport::TcpAddress{"127.0.0.1", 0}, options, *this);
-    parent.say(std::get<transport::TcpAddress>((*acceptor)->address()).port);
+  void serve(const transport::Address& address, const transport::Options& options, const Line& parent) {
+    const auto acceptor = transport::listen(io_, address, options, *this);
+    const auto* tcp = std::get_if<transport::TcpAddress>(&(*acceptor)->address());
+    parent.say(tcp != nullptr ? tcp->port : 0);
     io_.run();
   }
 
@@ -97,8 +99,8 @@ class Server final : private transport::Accepts, private transport::Hears {
 /// Pushes every slice and waits for every new one.
 class Worker final : private transport::Hears {
  public:
-  Worker(WorkerId id, std::uint16_t port, const transport::Options& options, bool lends = false) : id_(id), lends_(lends) {
-    transport::connect(io_, transport::TcpAddress{"127.0.0.1", port}, options, [this](auto connected) {
+  Worker(WorkerId id, const transport::Address& address, const transport::Options& options, bool lends = false) : id_(id), lends_(lends) {
+    transport::connect(io_, address, options, [this](auto connected) {
       server_ = std::move(connected).value();
       server_->start(*this);
     });
@@ -201,18 +203,41 @@ transport::Options carried_by(transport::Bulk bulk) {
   return options;
 }
 
+/// Where a server of the benchmark listens: memory is shared over a unix socket only.
+class Meeting {
+ public:
+  explicit Meeting(transport::Bulk bulk) {
+    if (bulk != transport::Bulk::shared) return;
+    auto folder = TemporaryFolder::make("motley", "a socket");
+    if (!folder.ok()) throw std::runtime_error(folder.error().message);
+    folder_ = std::move(*folder);
+    address_ = transport::UnixAddress{(folder_.path() / "server").string()};
+  }
+  [[nodiscard]] const transport::Address& address() const { return address_; }
+  /// The server says at which port it listens, if it is one.
+  void opened(const Child& server) {
+    const std::uint64_t port = server.hear();
+    if (auto* tcp = std::get_if<transport::TcpAddress>(&address_)) tcp->port = static_cast<std::uint16_t>(port);
+  }
+
+ private:
+  TemporaryFolder folder_;
+  transport::Address address_ = transport::TcpAddress{"127.0.0.1", 0};
+};
+
 Party ours(std::size_t workers, transport::Bulk bulk, bool lends = false) {
   const transport::Options options = carried_by(bulk);
+  Meeting meeting(bulk);
   Party party;
   party.others.push_back(std::make_unique<Child>([&](const Line& parent) {
     if (lends) transport::lendable().want();
-    Server(workers).serve(options, parent);
+    Server(workers).serve(meeting.address(), options, parent);
   }));
-  const auto port = static_cast<std::uint16_t>(party.others[0]->hear());
+  meeting.opened(*party.others[0]);
   for (std::uint32_t i = 0; i < workers; ++i) {
     party.starters.push_back(std::make_unique<Child>([&](const Line& parent) {
       if (lends) transport::lendable().want();
-      Worker worker({i}, port, options, lends);
+      Worker worker({i}, meeting.address(), options, lends);
       parent.say(0);
       for (;;) {
         static_cast<void>(parent.hear());
@@ -243,9 +268,10 @@ Party copying() {
 
 std::uint64_t urgent_slice_position(transport::Bulk bulk) {
   const transport::Options options = carried_by(bulk);
-  const Child server([&](const Line& parent) { Server(1).serve(options, parent); });
-  const auto port = static_cast<std::uint16_t>(server.hear());
-  const Child worker([&](const Line& parent) { parent.say(Worker({0}, port, options).overtaken_by()); });
+  Meeting meeting(bulk);
+  const Child server([&](const Line& parent) { Server(1).serve(meeting.address(), options, parent); });
+  meeting.opened(server);
+  const Child worker([&](const Line& parent) { parent.say(Worker({0}, meeting.address(), options).overtaken_by()); });
   return worker.hear();
 }
 
@@ -263,20 +289,20 @@ struct Compared {
   Trip raw;
   Trip copied;
   Trip tcp;
-  std::optional<Trip> ucx;            // every slice read where it lies
-  std::optional<Trip> copied_by_ucx;  // every slice copied through a ring
+  std::optional<Trip> shared;                 // every slice read where it lies
+  std::optional<Trip> copied_through_memory;  // every slice copied through a ring
 };
 
 /// Turn by turn, so that whatever else the machine does meets all. Bare TCP is given the better of its two ways to make the trip.
-Compared compare(std::size_t workers, bool with_ucx) {
+Compared compare(std::size_t workers, bool with_memory) {
   std::vector<Party> parties;
   parties.push_back(raw(workers, false));
   parties.push_back(raw(workers, true));
   parties.push_back(copying());
   parties.push_back(ours(workers, transport::Bulk::tcp));
-  if (with_ucx) {
-    parties.push_back(ours(workers, transport::Bulk::ucx, /*lends=*/true));
-    parties.push_back(ours(workers, transport::Bulk::ucx));
+  if (with_memory) {
+    parties.push_back(ours(workers, transport::Bulk::shared, /*lends=*/true));
+    parties.push_back(ours(workers, transport::Bulk::shared));
   }
   std::vector<std::vector<Trip>> trips(parties.size());
   for (const Party& party : parties) static_cast<void>(party.trip());  // memory and windows are warm from here on
@@ -284,16 +310,16 @@ Compared compare(std::size_t workers, bool with_ucx) {
     for (std::size_t p = 0; p < parties.size(); ++p) trips[p].push_back(parties[p].trip());
   const Trip there_then_back = median(trips[0]), at_once = median(trips[1]);
   Compared all{there_then_back.seconds < at_once.seconds ? there_then_back : at_once, median(trips[2]), median(trips[3]), {}, {}};
-  if (with_ucx) {
-    all.ucx = median(trips[4]);
-    all.copied_by_ucx = median(trips[5]);
+  if (with_memory) {
+    all.shared = median(trips[4]);
+    all.copied_through_memory = median(trips[5]);
   }
   return all;
 }
 
-boost::json::object figures(bool with_ucx) {
+boost::json::object figures(bool with_memory) {
   const double bytes = 2.0 * values * sizeof(float);
-  const Compared one = compare(1, with_ucx), four = compare(4, with_ucx);
+  const Compared one = compare(1, with_memory), four = compare(4, with_memory);
   boost::json::object all{
       {"round_trip_bytes_per_second", bytes / one.tcp.seconds},
       {"raw_tcp_bytes_per_second", bytes / one.raw.seconds},
@@ -306,17 +332,17 @@ boost::json::object figures(bool with_ucx) {
       {"processor_ratio_to_raw_tcp_4_workers", four.raw.processor_seconds / four.tcp.processor_seconds},
       {"urgent_slice_position", urgent_slice_position(transport::Bulk::tcp)},
       {"memcpy_bytes_per_second", bytes / one.copied.seconds}};
-  if (!with_ucx) return all;
-  all["ucx_round_trip_bytes_per_second"] = bytes / one.ucx->seconds;
-  all["ucx_ratio_to_raw_tcp"] = one.raw.seconds / one.ucx->seconds;
-  all["ucx_ratio_to_memcpy"] = one.copied.seconds / one.ucx->seconds;
-  all["ucx_copied_ratio_to_raw_tcp"] = one.raw.seconds / one.copied_by_ucx->seconds;
-  all["ucx_copied_ratio_to_memcpy"] = one.copied.seconds / one.copied_by_ucx->seconds;
-  all["ucx_round_trip_bytes_per_second_4_workers"] = 4 * bytes / four.ucx->seconds;
-  all["ucx_ratio_to_raw_tcp_4_workers"] = four.raw.seconds / four.ucx->seconds;
-  all["ucx_processor_ratio_to_raw_tcp"] = one.raw.processor_seconds / one.ucx->processor_seconds;
-  all["ucx_processor_ratio_to_raw_tcp_4_workers"] = four.raw.processor_seconds / four.ucx->processor_seconds;
-  all["ucx_urgent_slice_position"] = urgent_slice_position(transport::Bulk::ucx);
+  if (!with_memory) return all;
+  all["shared_round_trip_bytes_per_second"] = bytes / one.shared->seconds;
+  all["shared_ratio_to_raw_tcp"] = one.raw.seconds / one.shared->seconds;
+  all["shared_ratio_to_memcpy"] = one.copied.seconds / one.shared->seconds;
+  all["shared_copied_ratio_to_raw_tcp"] = one.raw.seconds / one.copied_through_memory->seconds;
+  all["shared_copied_ratio_to_memcpy"] = one.copied.seconds / one.copied_through_memory->seconds;
+  all["shared_round_trip_bytes_per_second_4_workers"] = 4 * bytes / four.shared->seconds;
+  all["shared_ratio_to_raw_tcp_4_workers"] = four.raw.seconds / four.shared->seconds;
+  all["shared_processor_ratio_to_raw_tcp"] = one.raw.processor_seconds / one.shared->processor_seconds;
+  all["shared_processor_ratio_to_raw_tcp_4_workers"] = four.raw.processor_seconds / four.shared->processor_seconds;
+  all["shared_urgent_slice_position"] = urgent_slice_position(transport::Bulk::shared);
   return all;
 }
 

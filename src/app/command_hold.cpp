@@ -31,6 +31,7 @@ int hold(const Arguments& arguments) {
   if (!chief) return fail(chief.error());
   const auto listen = transport::parse_address(arguments.listen);
   if (!listen) return fail(listen.error());
+  if (const Outcome may = arguments.door.may_listen(*listen, *allowed); !may) return fail(may.error());
   boost::asio::io_context pump;
   run::ServerProcessOptions options;
   options.server = ServerId{arguments.server};
@@ -66,6 +67,7 @@ void add_hold(CLI::App& app, int& exit_code) {
       ->check(CLI::Range(0, 256))
       ->capture_default_str();
   arguments->door.add_to(*command);
+  arguments->door.add_no_token_to(*command);
   command->callback([arguments, &exit_code] { exit_code = hold(*arguments); });
 }
 

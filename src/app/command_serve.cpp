@@ -46,6 +46,7 @@ class Serving {
   std::optional<Training> training_;
   std::optional<Restored> restored_;
   std::filesystem::path path_;
+  std::optional<RunToken> token_;  // that nobody gave us
   std::unique_ptr<RunFolder> folder_;
   std::optional<Screen> screen_;
   std::unique_ptr<Learning> judge_;  // evaluates; none: training_->learning does
@@ -127,14 +128,13 @@ Result<run::Judgement> Serving::evaluate(std::span<const float> values) {
 }
 
 Outcome Serving::open_door() {
-  const auto allowed = arguments_.door.transport(job_.slice_bytes);
-  if (!allowed) return allowed.error();
-  const auto address = transport::parse_address(arguments_.listen);
-  if (!address) return address.error();
+  auto door = chief_door(arguments_, path_, job_.slice_bytes);
+  if (!door) return door.error();
+  token_ = std::move(door->made);
 
   run::ChiefProcessOptions options;
-  options.listen = *address;
-  options.transport = *allowed;
+  options.listen = door->address;
+  options.transport = door->allowed;
   options.transport.job = sha256(job_text_);
   options.job = job_text_;
   options.cluster = job_.cluster;
@@ -196,6 +196,8 @@ Outcome Serving::open_folder() {
                       {arguments_.checkpoint_every, restored_ ? std::optional(restored_->chief) : std::nullopt}, arguments_.resume);
   if (!folder) return folder.error();
   folder_ = std::move(*folder);
+  if (token_)
+    if (const Outcome kept = token_->keep(); !kept) return kept.error();
   folder_->call_nodes(&chief_->node_names());
   return Done{};
 }
@@ -212,6 +214,7 @@ int Serving::run() {
   if (const Outcome open = open_folder(); !open) return fail(open.error());
   arguments_.tell_launcher(fmt::format("listening {}", to_text(chief_->address())));
   log(fmt::format("{}: listening on {}, run folder {}", job_.name, to_text(chief_->address()), folder_->path().string()));
+  if (token_) log(how_to_join("work", chief_->address(), *token_));
   const auto on_signal = [this](const auto& self) -> void {
     signals_.async_wait([this, self](const boost::system::error_code& cancelled, int) {
       if (cancelled) return;
@@ -249,7 +252,10 @@ void add_serve(CLI::App& app, int& exit_code) {
   CLI::App* command = app.add_subcommand("serve", "be the chief of a cluster: hold the model, tell the workers what to do");
   arguments->job.add_to(*command, true);
   arguments->door.add_to(*command);
-  command->add_option("--listen", arguments->listen, "HOST:PORT or unix:PATH; other machines may come only with a token")
+  arguments->door.add_no_token_to(*command);
+  command
+      ->add_option("--listen", arguments->listen,
+                   "HOST:PORT or unix:PATH; by TCP workers come with a token, which is made when there is none")
       ->capture_default_str();
   command->add_option("--out", arguments->out, "folder of the run (default: runs/JOB-TIME)");
   command->add_option("--checkpoint-every", arguments->checkpoint_every, "updates between two checkpoints; 0: only when interrupted")

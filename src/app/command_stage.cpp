@@ -33,6 +33,7 @@ int be_a_stage(const Arguments& arguments) {
   if (!chief) return fail(chief.error());
   const auto listen = transport::parse_address(arguments.listen);
   if (!listen) return fail(listen.error());
+  if (const Outcome may = arguments.door.may_listen(*listen, *allowed); !may) return fail(may.error());
 
   boost::asio::io_context pump;
   run::StageProcessOptions options;
@@ -74,6 +75,7 @@ void add_stage(CLI::App& app, int& exit_code) {
   command->add_option("--reach", arguments->reach, "what it is told instead, when the address is another from where it is");
   command->add_option("--patience", arguments->patience_s, "seconds without a conductor after which to give up")->capture_default_str();
   arguments->door.add_to(*command);
+  arguments->door.add_no_token_to(*command);
   command->callback([arguments, &exit_code] { exit_code = be_a_stage(*arguments); });
 }
 

@@ -50,6 +50,7 @@ class Conducting {
   std::unique_ptr<learn::Learner> whole_;
   std::optional<Restored> restored_;
   std::filesystem::path path_;
+  std::optional<RunToken> token_;  // that nobody gave us
   std::unique_ptr<RunFolder> folder_;
   std::optional<trace::Pipeline> seen_;
   std::optional<Screen> screen_;
@@ -111,14 +112,13 @@ Outcome Conducting::save(const run::KeptModel& kept) {
 }
 
 Outcome Conducting::open_door() {
-  const auto allowed = arguments_.door.transport(job_.slice_bytes);
-  if (!allowed) return allowed.error();
-  const auto address = transport::parse_address(arguments_.listen);
-  if (!address) return address.error();
+  auto door = chief_door(arguments_, path_, job_.slice_bytes);
+  if (!door) return door.error();
+  token_ = std::move(door->made);
 
   run::ConductorProcessOptions options;
-  options.listen = *address;
-  options.transport = *allowed;
+  options.listen = door->address;
+  options.transport = door->allowed;
   options.transport.job = sha256(job_text_);
   options.job = job_text_;
   options.cluster = job_.cluster;
@@ -175,6 +175,8 @@ Outcome Conducting::open_folder() {
                       {arguments_.checkpoint_every, restored_ ? std::optional(restored_->chief) : std::nullopt}, arguments_.resume);
   if (!folder) return folder.error();
   folder_ = std::move(*folder);
+  if (token_)
+    if (const Outcome kept = token_->keep(); !kept) return kept.error();
   folder_->call_nodes(&names_);
   return Done{};
 }
@@ -194,6 +196,7 @@ int Conducting::run() {
   if (const Outcome open = open_folder(); !open) return fail(open.error());
   arguments_.tell_launcher(fmt::format("listening {}", to_text(conductor_->address())));
   log(fmt::format("{}: listening on {}, run folder {}", job_.name, to_text(conductor_->address()), folder_->path().string()));
+  if (token_) log(how_to_join("stage --node NAME", conductor_->address(), *token_));
   const auto on_signal = [this](const auto& self) -> void {
     signals_.async_wait([this, self](const boost::system::error_code& cancelled, int) {
       if (cancelled) return;

@@ -12,17 +12,18 @@ namespace motley::app {
 
 void BulkArgument::add_to(CLI::App& command) {
   command
-      .add_option("--bulk", name, "what carries slices: tcp, ucx (shared memory, on one host), or auto: ucx where both sides can, else tcp")
-      ->check(CLI::IsMember({"auto", "tcp", "ucx"}))
+      .add_option("--bulk", name,
+                  "what carries slices: tcp, shared (memory, between processes of one user over a unix socket; also called ucx), or auto: "
+                  "shared where both sides can, else tcp")
+      ->check(CLI::IsMember({"auto", "tcp", "shared", "ucx"}))
       ->capture_default_str();
 }
 
 Result<transport::Bulk> BulkArgument::choice() const {
   if (name == "tcp") return transport::Bulk::tcp;
-  if (name != "ucx") return transport::Bulk::automatic;
-  if (transport::has_segments()) return transport::Bulk::ucx;
-  return bad_input(
-      "--bulk ucx: this build of Motley has no UCX, expected tcp or auto; with libucx-dev installed, cmake -DMOTLEY_UCX=ON has it");
+  if (name == "auto") return transport::Bulk::automatic;
+  if (transport::has_segments()) return transport::Bulk::shared;
+  return bad_input(fmt::format("--bulk {}: this kernel makes no sealed memory (memfd), expected tcp or auto", name));
 }
 
 void DoorArguments::add_to(CLI::App& command) {
@@ -30,8 +31,13 @@ void DoorArguments::add_to(CLI::App& command) {
   command.add_option("--token-file", token_file, "file with the secret that all processes of the cluster share (or set MOTLEY_TOKEN)");
 }
 
+void DoorArguments::add_no_token_to(CLI::App& command) {
+  command.add_flag("--no-token", no_token, "let every user of this machine in by TCP; for 127.0.0.1 only")->excludes("--token-file");
+}
+
 Result<std::string> DoorArguments::token() const {
   std::string token;
+  if (no_token) return token;
   if (!token_file.empty()) {
     std::ifstream file(token_file);
     if (!file || !std::getline(file, token))
@@ -59,6 +65,18 @@ Result<transport::Options> DoorArguments::transport(std::uint64_t slice_bytes) c
   options.slice_bytes = slice_bytes;
   options.window_bytes = std::max<std::size_t>(options.window_bytes, 4 * slice_bytes);
   return options;
+}
+
+bool DoorArguments::lacks_token(const transport::Address& listen, const transport::Options& allowed) const {
+  return std::holds_alternative<transport::TcpAddress>(listen) && allowed.token.empty() && !no_token;
+}
+
+Outcome DoorArguments::may_listen(const transport::Address& listen, const transport::Options& allowed) const {
+  if (!lacks_token(listen, allowed)) return Done{};
+  return bad_input(
+      fmt::format("--listen {}: found no token, and other users of this machine reach a TCP port; expected --token-file or MOTLEY_TOKEN "
+                  "with the chief's, or --listen unix:PATH, or --no-token",
+                  to_text(listen)));
 }
 
 }  // namespace motley::app

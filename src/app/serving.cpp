@@ -20,6 +20,25 @@ void ServeArguments::tell_launcher(const std::string& line) const {
   std::fflush(stdout);
 }
 
+Result<ChiefDoor> chief_door(const ServeArguments& arguments, const std::filesystem::path& run, std::uint64_t slice_bytes) {
+  auto allowed = arguments.door.transport(slice_bytes);
+  if (!allowed) return allowed.error();
+  auto address = transport::parse_address(arguments.listen);
+  if (!address) return address.error();
+  ChiefDoor door{std::move(*address), std::move(*allowed), std::nullopt};
+  if (!arguments.door.lacks_token(door.address, door.allowed)) return door;
+  auto made = RunToken::of(run);
+  if (!made) return made.error();
+  door.allowed.token = made->secret();
+  door.made = std::move(*made);
+  return door;
+}
+
+std::string how_to_join(const std::string& command, const transport::Address& listening, const RunToken& token) {
+  return fmt::format("join with: motley {} --join {} --token-file {} (others need a copy of that file)", command, to_text(listening),
+                     token.file().string());
+}
+
 int conclude(const ServeArguments& arguments, const Conclusion& run) {
   const Job& job = run.job;
   const std::string command = fmt::format("motley train {}", (run.folder.path() / "job.toml").string());

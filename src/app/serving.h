@@ -1,6 +1,7 @@
 // What chief and conductor have in common: what the user said to `motley serve`, and how a run is brought to its end.
 #pragma once
 #include <cstdint>
+#include <filesystem>
 #include <optional>
 #include <span>
 #include <string>
@@ -11,6 +12,7 @@
 #include "app/job_arguments.h"
 #include "app/run_folder.h"
 #include "app/run_result.h"
+#include "app/run_token.h"
 #include "learn/learner.h"
 
 namespace motley::app {
@@ -28,6 +30,16 @@ struct ServeArguments {
   /// A line for the launcher, if there is one.
   void tell_launcher(const std::string& line) const;
 };
+
+/// Where a chief listens, and who may come.
+struct ChiefDoor {
+  transport::Address address;
+  transport::Options allowed;
+  std::optional<RunToken> made;  // nobody gave a token
+};
+Result<ChiefDoor> chief_door(const ServeArguments& arguments, const std::filesystem::path& run, std::uint64_t slice_bytes);
+/// What the user is to call on other terminals and machines, with the token that was made.
+std::string how_to_join(const std::string& command, const transport::Address& listening, const RunToken& token);
 
 /// A run that has ended, and what is to be left of it.
 struct Conclusion {

@@ -1,16 +1,18 @@
 #include "transport/bulk_terms.h"
 
 #include <fmt/format.h>
+#include <sys/types.h>
+#include <unistd.h>
 
-#include <algorithm>
 #include <array>
 #include <boost/asio/buffer.hpp>
 #include <boost/asio/read.hpp>
 #include <boost/asio/write.hpp>
 #include <optional>
+#include <vector>
 
+#include "transport/descriptor_passing.h"
 #include "transport/lendable.h"
-#include "transport/proof.h"
 #include "transport/segment.h"
 #include "transport/shared_bulk.h"
 #include "transport/stream_bulk.h"
@@ -19,45 +21,53 @@
 namespace motley::transport {
 namespace {
 
-using Mark = std::array<std::byte, 16>;
-constexpr std::size_t length_bytes = 2, ring_width = 4;
+constexpr std::size_t length_bytes = 2, number_bytes = 4, body_bytes = 2 * number_bytes;
 constexpr std::size_t smallest_ring_bytes = 4 << 10, largest_ring_bytes = 1 << 30;
 
 /// What we offer: nothing without memory.
 struct OurOffer {
   std::optional<SharedSegment> segment;
+  pid_t peer{};         // with one: whose offer is taken
   std::string why_not;  // without one
-  wire::Bytes bytes;
 };
 
 struct TheirOffer {
-  std::size_t ring_bytes{};
-  Mark mark{};
-  wire::Bytes key;  // empty: nothing is offered
+  pid_t process{};
+  std::size_t ring_bytes{};  // 0: nothing is offered
+  Descriptor file;
 };
 
-OurOffer make_offer(const Options& options) {
+OurOffer make_offer(Stream& stream, const Options& options) {
   OurOffer offer;
-  if (options.bulk != Bulk::tcp) {
-    Result<SharedSegment> made = make_segment(options.ring_bytes);
-    if (made.ok())
-      offer.segment = std::move(*made);
-    else
-      offer.why_not = made.error().message;
+  if (options.bulk == Bulk::tcp) return offer;
+  const Result<pid_t> peer = process_of_our_user(stream);
+  Result<SharedSegment> made = peer.ok() ? make_segment(options.ring_bytes) : peer.error();
+  if (made.ok()) {
+    offer.segment = std::move(*made);
+    offer.peer = *peer;
+  } else {
+    offer.why_not = made.error().message;
   }
-  wire::Appender to{offer.bytes};
-  to.put(offer.segment ? offer.segment->key.size() : 0, length_bytes);
-  if (!offer.segment) return offer;
-  const auto mark = random_bytes<sizeof(Mark)>();
-  std::copy(mark.begin(), mark.end(), offer.segment->memory->bytes().begin());
-  to.put(options.ring_bytes, ring_width);
-  offer.bytes.insert(offer.bytes.end(), mark.begin(), mark.end());
-  offer.bytes.insert(offer.bytes.end(), offer.segment->key.begin(), offer.segment->key.end());
   return offer;
 }
 
 Error broken_off(const boost::system::error_code& failed) {
   return peer_broken(fmt::format("the agreement on the bulk lane broke off: {}", failed.message()));
+}
+
+asio::awaitable<Outcome> send_offer(Stream& stream, const OurOffer& ours, const Options& options) {
+  wire::Bytes bytes;
+  std::vector<AttachedFile> files;
+  wire::Appender to{bytes};
+  to.put(ours.segment ? body_bytes : 0, length_bytes);
+  if (ours.segment) {
+    to.put(static_cast<std::uint64_t>(::getpid()), number_bytes);
+    to.put(options.ring_bytes, number_bytes);
+    files.push_back({0, ours.segment->file});
+  }
+  const auto failed = co_await write_with_files(stream, bytes, files);
+  if (failed) co_return broken_off(failed);
+  co_return Done{};
 }
 
 std::uint64_t number(std::span<const std::byte> bytes) {
@@ -66,72 +76,91 @@ std::uint64_t number(std::span<const std::byte> bytes) {
   return value;
 }
 
-asio::awaitable<Result<TheirOffer>> read_offer(Stream& stream) {
-  std::array<std::byte, length_bytes> length{};
-  const auto [failed, count] = co_await asio::async_read(stream, asio::buffer(length), as_values);
+asio::awaitable<Outcome> fill(Stream& stream, std::span<std::byte> bytes) {
+  const auto [failed, count] = co_await asio::async_read(stream, asio::buffer(bytes.data(), bytes.size()), as_values);
   if (failed) co_return broken_off(failed);
-  const std::size_t key_bytes = number(length);
-  if (key_bytes == 0) co_return TheirOffer{};
-  if (key_bytes > longest_segment_key)
-    co_return peer_broken(
-        fmt::format("the key of the peer's shared memory has {} bytes, at most {} are allowed", key_bytes, longest_segment_key));
+  co_return Done{};
+}
 
-  wire::Bytes bytes(ring_width + sizeof(Mark) + key_bytes);
-  const auto [broke, read] = co_await asio::async_read(stream, asio::buffer(bytes), as_values);
-  if (broke) co_return broken_off(broke);
-  TheirOffer offer{.ring_bytes = number(std::span(bytes).first(ring_width)), .key = {}};
-  std::copy_n(bytes.begin() + ring_width, sizeof(Mark), offer.mark.begin());
-  offer.key.assign(bytes.begin() + ring_width + sizeof(Mark), bytes.end());
+/// Takes the file that comes with the first byte, from a peer whose files may be taken.
+asio::awaitable<Outcome> fill(Stream& stream, std::span<std::byte> bytes, Descriptor& file) {
+  ReadWithFile read = co_await read_some_with_file(stream, bytes);
+  if (read.failed) co_return broken_off(read.failed);
+  file = std::move(read.file);
+  co_return co_await fill(stream, bytes.subspan(read.bytes));
+}
+
+asio::awaitable<Result<TheirOffer>> read_offer(Stream& stream, bool with_file) {
+  TheirOffer offer;
+  std::array<std::byte, length_bytes> length{};
+  Outcome begun = Done{};
+  if (with_file)
+    begun = co_await fill(stream, length, offer.file);
+  else
+    begun = co_await fill(stream, length);
+  if (!begun.ok()) co_return begun.error();
+  if (number(length) == 0) co_return TheirOffer{};
+  if (number(length) != body_bytes)
+    co_return peer_broken(fmt::format("the peer's offer of memory has {} bytes, expected {}", number(length), body_bytes));
+
+  std::array<std::byte, body_bytes> body{};
+  const Outcome read = co_await fill(stream, body);
+  if (!read.ok()) co_return read.error();
+  offer.process = static_cast<pid_t>(number(std::span(body).first(number_bytes)));
+  offer.ring_bytes = number(std::span(body).subspan(number_bytes));
   if (offer.ring_bytes < smallest_ring_bytes || offer.ring_bytes > largest_ring_bytes)
     co_return peer_broken(
         fmt::format("the peer shares {} bytes, expected {} to {}", offer.ring_bytes, smallest_ring_bytes, largest_ring_bytes));
   co_return offer;
 }
 
-/// The peer's memory, when it is really the peer's: what bears its mark.
-Result<std::unique_ptr<Segment>> find(const TheirOffer& offer) {
-  Result<std::unique_ptr<Segment>> found = find_segment(offer.key, offer.ring_bytes);
-  if (found.ok() && !std::equal(offer.mark.begin(), offer.mark.end(), (*found)->bytes().begin()))
-    return peer_broken("what the peer calls its shared memory does not bear its mark");
+/// The peer's memory, when it is really the peer's and safe to read.
+Result<std::unique_ptr<Segment>> take(const TheirOffer& theirs, const OurOffer& ours) {
+  if (theirs.process != ours.peer)
+    return peer_broken(
+        fmt::format("the offered memory is said to be of process {}, and process {} is connected", theirs.process, ours.peer));
+  if (theirs.file.number() < 0) return peer_broken("the other side offers memory and does not send it");
+  Result<std::unique_ptr<Segment>> found = map_segment(theirs.file, theirs.ring_bytes);
+  if (found.ok() && id_of(theirs.file) == id_of(*ours.segment->file)) return peer_broken("the other side offers our own memory");
   return found;
 }
 
-/// Whether both have found the other's.
-asio::awaitable<Result<bool>> compare_notes(Stream& stream, bool we_found) {
-  const std::array<std::byte, 1> ours{we_found ? std::byte{1} : std::byte{0}};
+/// Whether both have taken the other's.
+asio::awaitable<Result<bool>> compare_notes(Stream& stream, bool we_took) {
+  const std::array<std::byte, 1> ours{we_took ? std::byte{1} : std::byte{0}};
   std::array<std::byte, 1> theirs{};
   const auto [failed, written] = co_await asio::async_write(stream, asio::buffer(ours), as_values);
   if (failed) co_return broken_off(failed);
-  const auto [broke, read] = co_await asio::async_read(stream, asio::buffer(theirs), as_values);
-  if (broke) co_return broken_off(broke);
-  co_return we_found&& theirs[0] == std::byte{1};
+  const Outcome read = co_await fill(stream, theirs);
+  if (!read.ok()) co_return read.error();
+  co_return we_took&& theirs[0] == std::byte{1};
 }
 
 Result<std::shared_ptr<BulkLane>> on_the_stream(Stream& stream, const Options& options, const std::string& why) {
-  if (options.bulk == Bulk::ucx)
+  if (options.bulk == Bulk::shared)
     return bad_input(
-        fmt::format("--bulk ucx: {}; processes of one host and one user can share memory, others need --bulk tcp or auto", why));
+        fmt::format("--bulk shared: {}; processes of one user share memory over a unix socket, others need --bulk tcp or auto", why));
   return std::shared_ptr<BulkLane>(std::make_shared<StreamBulk>(std::move(stream), options.largest_payload_bytes));
 }
 
 }  // namespace
 
 asio::awaitable<Result<std::shared_ptr<BulkLane>>> agree_on_bulk(Stream& stream, const Options& options) {
-  OurOffer ours = make_offer(options);
-  const auto [failed, written] = co_await asio::async_write(stream, asio::buffer(ours.bytes), as_values);
-  if (failed) co_return broken_off(failed);
-  Result<TheirOffer> theirs = co_await read_offer(stream);
+  OurOffer ours = make_offer(stream, options);
+  const Outcome sent = co_await send_offer(stream, ours, options);
+  if (!sent.ok()) co_return sent.error();
+  const Result<TheirOffer> theirs = co_await read_offer(stream, ours.segment.has_value());
   if (!theirs.ok()) co_return theirs.error();
   if (!ours.segment) co_return on_the_stream(stream, options, ours.why_not);
-  if (theirs->key.empty()) co_return on_the_stream(stream, options, "the other side offers no shared memory");
+  if (theirs->ring_bytes == 0) co_return on_the_stream(stream, options, "the other side offers no shared memory");
 
-  Result<std::unique_ptr<Segment>> found = find(*theirs);
-  const Result<bool> both = co_await compare_notes(stream, found.ok());
+  Result<std::unique_ptr<Segment>> taken = take(*theirs, ours);
+  const Result<bool> both = co_await compare_notes(stream, taken.ok());
   if (!both.ok()) co_return both.error();
-  if (!found.ok()) co_return on_the_stream(stream, options, found.error().message);
-  if (!*both) co_return on_the_stream(stream, options, "the other side cannot map our memory");
+  if (!taken.ok()) co_return on_the_stream(stream, options, taken.error().message);
+  if (!*both) co_return on_the_stream(stream, options, "the other side cannot take our memory");
   lendable().want();
-  Rings rings{std::move(ours.segment->memory), std::move(*found)};
+  Rings rings{std::move(ours.segment->memory), std::move(*taken), id_of(*ours.segment->file)};
   co_return std::make_shared<SharedBulk>(std::move(stream), std::move(rings), options.largest_payload_bytes);
 }
 

@@ -1,10 +1,11 @@
-// Which bulk lane two peers use, agreed on over its stream as soon as both have proven the token: shared memory where both can map the
-// other's, the stream itself everywhere else. Symmetric: both ends say the same things.
+// Which bulk lane two peers use, agreed on over its stream as soon as both have proven the token: shared memory between processes of one
+// user over a unix socket, the stream itself everywhere else. Symmetric: both ends say the same things.
 //
-//   offer := 0:u16 | length:u16 ring_bytes:u32 mark:16 key: length bytes        an empty one has no more to say
-//   met   := 0:u8 | 1:u8        after two offers that are not empty: whether the other's memory was found, with its mark in it
+//   offer := 0:u16 | 8:u16 process:u32 ring_bytes:u32        with its first byte goes the descriptor of the ring (segment.h)
+//   met   := 0:u8 | 1:u8        after two offers that are not empty: whether the other's memory was taken
 //
-// Shared memory never leaves the host, so there is nothing to encrypt.
+// The peer is not believed: the kernel says whose process is connected (SO_PEERCRED), and what the descriptor is. Who fails is left to the
+// stream. Over TCP nothing is offered and no descriptor can come. Shared memory never leaves the host, so there is nothing to encrypt.
 #pragma once
 #include <memory>
 

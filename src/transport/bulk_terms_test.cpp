@@ -2,11 +2,14 @@
 #include "transport/bulk_terms.h"
 
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 
 #include <boost/asio/local/connect_pair.hpp>
 #include <csignal>
 
+#include "transport/descriptor_passing.h"
+#include "transport/dubious_memory_for_tests.h"
 #include "transport/segment.h"
 #include "transport/shared_bulk.h"
 #include "transport/stranger_for_tests.h"
@@ -36,18 +39,28 @@ class BulkTerms : public testing::Test {
     agree(there, wish_there, theirs);
     ASSERT_TRUE(run_until(io, [&] { return ours && theirs; }));
   }
-  /// One that offers what it likes, to one that takes what it can.
-  void offer(std::size_t ring_bytes, const wire::Bytes& key) {
+  [[nodiscard]] static wire::Bytes offer_of(pid_t process, std::size_t ring_bytes) {
     wire::Bytes bytes;
     wire::Appender to{bytes};
-    to.put(key.size(), 2);
+    to.put(8, 2);
+    to.put(static_cast<std::uint64_t>(process), 4);
     to.put(ring_bytes, 4);
-    bytes.resize(bytes.size() + 16);
-    bytes.insert(bytes.end(), key.begin(), key.end());
-    bytes.push_back(std::byte{1});  // it has found ours, or so it says
+    bytes.push_back(std::byte{1});  // it has taken ours, or so it says
+    return bytes;
+  }
+  /// One that offers what it likes, to one that takes what it can.
+  void offer(const wire::Bytes& bytes, int file) {
     agree(here, Bulk::automatic, ours);
-    write_raw(there, bytes);
+    if (file < 0)
+      write_raw(there, bytes);
+    else
+      write_raw_with_file(there, bytes, file);
     ASSERT_TRUE(run_until(io, [&] { return ours.has_value(); }));
+  }
+  void once_more() {
+    SetUp();
+    ours.reset();
+    theirs.reset();
   }
   static bool shared(const Lanes& lane) { return lane.ok() && std::dynamic_pointer_cast<SharedBulk>(*lane) != nullptr; }
   static bool on_the_stream(const Lanes& lane) { return lane.ok() && std::dynamic_pointer_cast<StreamBulk>(*lane) != nullptr; }
@@ -58,7 +71,7 @@ class BulkTerms : public testing::Test {
   std::optional<Lanes> ours, theirs;
 };
 
-TEST_F(BulkTerms, MemoryIsSharedByItselfWhereTheBuildCan) {
+TEST_F(BulkTerms, MemoryIsSharedByItselfWhereTheKernelCan) {
   agree(Bulk::automatic, Bulk::automatic);
   EXPECT_EQ(shared(*ours), has_segments());
   EXPECT_EQ(shared(*theirs), has_segments());
@@ -72,55 +85,114 @@ TEST_F(BulkTerms, OneSideThatWantsNoneIsEnoughForTheStream) {
 }
 
 TEST_F(BulkTerms, WhatIsForcedAndCannotBeHadIsRefusedByName) {
-  agree(Bulk::ucx, Bulk::tcp);
+  if (!has_segments()) GTEST_SKIP() << "this kernel has no sealed memory";
+  agree(Bulk::shared, Bulk::tcp);
   EXPECT_TRUE(on_the_stream(*theirs));
   ASSERT_FALSE(ours->ok());
   EXPECT_EQ(ours->error().next, Next::tell_user);
-  const std::string because = has_segments() ? "the other side offers no shared memory" : "this build of Motley has no UCX";
-  EXPECT_NE(ours->error().message.find(because), std::string::npos) << ours->error().message;
+  EXPECT_NE(ours->error().message.find("the other side offers no shared memory"), std::string::npos) << ours->error().message;
 }
 
-TEST_F(BulkTerms, AKeyThatNamesNothingLeadsBackToTheStream) {
-  if (!has_segments()) GTEST_SKIP() << "this build has no shared memory";
-  for (const std::size_t key_bytes : {1U, 8U, 16U, 24U, 32U, 40U, 256U}) {
-    SCOPED_TRACE(key_bytes);
-    SetUp();
-    ours.reset();
-    offer(1 << 20, noise(key_bytes, key_bytes));
+TEST_F(BulkTerms, OverLoopbackTcpNoMemoryIsOffered) {
+  const auto connected = [this] {
+    asio::ip::tcp::acceptor listener(io, {asio::ip::make_address("127.0.0.1"), 0});
+    asio::ip::tcp::socket a(io);
+    a.connect(listener.local_endpoint());
+    here = Stream(std::move(a));
+    there = Stream(listener.accept());
+  };
+  connected();
+  agree(here, Bulk::automatic, ours);
+  EXPECT_EQ(read_raw(io, there, 2), wire::Bytes(2));
+  write_raw(there, offer_of(::getpid(), 1 << 20));
+  ASSERT_TRUE(run_until(io, [&] { return ours.has_value(); }));
+  EXPECT_TRUE(on_the_stream(*ours)) << "whatever the other side offers";
+
+  connected();
+  ours.reset();
+  agree(Bulk::shared, Bulk::automatic);
+  EXPECT_TRUE(on_the_stream(*theirs));
+  ASSERT_FALSE(ours->ok());
+  EXPECT_NE(ours->error().message.find("unix"), std::string::npos) << ours->error().message;
+}
+
+TEST_F(BulkTerms, DubiousMemoryLeadsBackToTheStream) {
+  if (!has_segments()) GTEST_SKIP() << "this kernel has no sealed memory";
+  constexpr std::size_t ring_bytes = 4 << 20;
+  for (const Dubious& dubious : dubious_memory(ring_bytes)) {
+    SCOPED_TRACE(dubious.what);
+    once_more();
+    offer(offer_of(::getpid(), dubious.claimed_bytes), dubious.file.number());
     EXPECT_TRUE(on_the_stream(*ours));
   }
+  once_more();
+  offer(offer_of(::getpid(), ring_bytes), -1);
+  EXPECT_TRUE(on_the_stream(*ours)) << "memory that was offered and not sent";
+  once_more();
+  offer(offer_of(::getpid(), ring_bytes), memory_sealed_by(F_SEAL_SHRINK, ring_bytes).number());
+  EXPECT_TRUE(shared(*ours)) << "the same with good memory";
 }
 
-TEST_F(BulkTerms, MemoryOfAnotherPlaceIsNotLookedFor) {
-  if (!has_segments()) GTEST_SKIP() << "this build has no shared memory";
-  auto made = make_segment(1 << 20);
-  ASSERT_TRUE(made.ok()) << made.error().message;
-  ASSERT_TRUE(find_segment(made->key, 1 << 20).ok());
-  for (const std::size_t wrong : {0U, 36U, 44U}) {  // the machine, the namespace of processes, the user
-    made->key[wrong] ^= std::byte{1};
-    const auto found = find_segment(made->key, 1 << 20);
-    ASSERT_FALSE(found.ok());
-    EXPECT_NE(found.error().message.find("another machine"), std::string::npos) << found.error().message;
-    made->key[wrong] ^= std::byte{1};
-  }
-}
-
-TEST_F(BulkTerms, MemoryWithoutItsMarkIsNotThePeers) {
-  if (!has_segments()) GTEST_SKIP() << "this build has no shared memory";
-  auto elsewhere = make_segment(1 << 20);
-  ASSERT_TRUE(elsewhere.ok()) << elsewhere.error().message;
-  elsewhere->memory->bytes()[0] = std::byte{1};
-  offer(1 << 20, elsewhere->key);
+TEST_F(BulkTerms, MemoryOfAnotherProcessThanTheConnectedIsNotTaken) {
+  if (!has_segments()) GTEST_SKIP() << "this kernel has no sealed memory";
+  const auto memory = make_segment(1 << 20);
+  ASSERT_TRUE(memory.ok()) << memory.error().message;
+  offer(offer_of(::getppid(), 1 << 20), memory->file->number());
   EXPECT_TRUE(on_the_stream(*ours));
 }
 
+TEST_F(BulkTerms, OurOwnMemoryIsNotTaken) {
+  if (!has_segments()) GTEST_SKIP() << "this kernel has no sealed memory";
+  agree(here, Bulk::automatic, ours);
+  ASSERT_TRUE(run_until(io, [&] { return there.available() >= 10; }));
+  wire::Bytes first(1);
+  const Descriptor echoed = read_raw_with_file(there, first);
+  ASSERT_GE(echoed.number(), 0);
+  write_raw_with_file(there, offer_of(::getpid(), with({}, Bulk::automatic).ring_bytes), echoed.number());
+  ASSERT_TRUE(run_until(io, [&] { return ours.has_value(); }));
+  EXPECT_TRUE(on_the_stream(*ours));
+}
+
+TEST_F(BulkTerms, AProcessOfAnotherUserIsOfferedNothing) {
+  if (::geteuid() != 0) GTEST_SKIP() << "only root can be another user";
+  asio::local::stream_protocol::acceptor listener(io, asio::local::stream_protocol::endpoint(fresh_socket().path));
+  const std::string path = listener.local_endpoint().path();
+  ASSERT_EQ(::chmod(path.c_str(), 0666), 0);
+  std::array<int, 2> done{};
+  ASSERT_EQ(::pipe(done.data()), 0);
+  const pid_t child = ::fork();
+  if (child == 0) {
+    constexpr uid_t nobody = 65534;
+    asio::io_context other(1);
+    asio::local::stream_protocol::socket socket(other);
+    boost::system::error_code failed;
+    if (::setresuid(nobody, nobody, nobody) == 0) socket.connect(asio::local::stream_protocol::endpoint(path), failed);
+    ::close(done[1]);
+    char end = 0;
+    ::_exit(failed || ::read(done[0], &end, 1) != 0 ? 1 : 0);
+  }
+  Stream stream(listener.accept());
+  const auto process = process_of_our_user(stream);
+  ASSERT_FALSE(process.ok());
+  EXPECT_NE(process.error().message.find("user 65534"), std::string::npos) << process.error().message;
+  ::close(done[0]);
+  ::close(done[1]);
+  int status = 0;
+  ::waitpid(child, &status, 0);
+  EXPECT_EQ(status, 0);
+  ::unlink(path.c_str());
+}
+
 TEST_F(BulkTerms, AnOfferBeyondMeasureIsRefused) {
-  offer(1 << 20, wire::Bytes(longest_segment_key + 1));
+  wire::Bytes long_one = offer_of(::getpid(), 1 << 20);
+  long_one[0] = std::byte{9};
+  offer(long_one, -1);
   EXPECT_EQ(ours->error().next, Next::drop_peer);
-  SetUp();
-  ours.reset();
-  offer(std::size_t{1} << 31, wire::Bytes(24));
-  EXPECT_EQ(ours->error().next, Next::drop_peer);
+  for (const std::size_t ring_bytes : {std::size_t{1}, std::size_t{1} << 31}) {
+    once_more();
+    offer(offer_of(::getpid(), ring_bytes), -1);
+    EXPECT_EQ(ours->error().next, Next::drop_peer);
+  }
 }
 
 TEST_F(BulkTerms, APeerThatBreaksOffIsAnError) {
@@ -135,7 +207,7 @@ TEST_F(BulkTerms, APeerThatBreaksOffIsAnError) {
   asio::io_context io(1);
   Ear ear;
   const Memory memory = pattern(1 << 20, 0);
-  auto connection = connect_now(io, address, with({}, Bulk::ucx));
+  auto connection = connect_now(io, address, with({}, Bulk::shared));
   if (!connection.ok()) ::_exit(1);
   (*connection)->start(ear);
   ear.when_sent = [&] { (*connection)->send(Parcel{push_of(0), memory, 0, 0}); };
@@ -145,7 +217,7 @@ TEST_F(BulkTerms, APeerThatBreaksOffIsAnError) {
 }
 
 TEST(ADeadProcess, IsMissedInMidSlice) {
-  if (!has_segments()) GTEST_SKIP() << "this build has no shared memory";
+  if (!has_segments()) GTEST_SKIP() << "this kernel has no sealed memory";
   const UnixAddress address = fresh_socket();
   std::array<int, 2> ready{};
   ASSERT_EQ(::pipe(ready.data()), 0);
@@ -158,7 +230,7 @@ TEST(ADeadProcess, IsMissedInMidSlice) {
   asio::io_context io(1);
   Door door;
   Ear ear;
-  auto acceptor = listen(io, address, with({}, Bulk::ucx), door);
+  auto acceptor = listen(io, address, with({}, Bulk::shared), door);
   ASSERT_TRUE(acceptor.ok()) << acceptor.error().message;
   ASSERT_EQ(::write(ready[1], "!", 1), 1);
   ASSERT_TRUE(run_until(io, [&] { return door.guests.size() == 1; }));

@@ -11,7 +11,7 @@ using Parsed = Result<std::variant<wire::Incomplete, BulkSaid>>;
 using Span = std::span<const std::byte>;
 
 enum Tag : std::uint8_t { slice_tag, laid_tag, taken_tag, shown_tag, lent_tag, returned_tag, withdrawn_tag };
-constexpr std::size_t tag_bytes = 1, count_bytes = 4, large_bytes = 8, length_bytes = 2;
+constexpr std::size_t tag_bytes = 1, count_bytes = 4, large_bytes = 8;
 
 Parsed incomplete(std::size_t more) { return {wire::Incomplete{more}}; }
 
@@ -34,16 +34,12 @@ Parsed parse_count(Span body) {
 }
 
 Parsed parse_shown(Span body) {
-  constexpr std::size_t fixed = count_bytes + large_bytes + length_bytes;
+  constexpr std::size_t fixed = count_bytes + large_bytes;
   if (body.size() < fixed) return incomplete(fixed - body.size());
   wire::Reader in(body);
-  std::uint64_t segment = 0, bytes = 0, length = 0;
-  if (!in.take(segment, count_bytes) || !in.take(bytes, large_bytes) || !in.take(length, length_bytes)) return peer_broken(in.problem());
-  if (length > longest_segment_key)
-    return peer_broken(fmt::format("the key of the peer's memory has {} bytes, at most {} are allowed", length, longest_segment_key));
-  if (body.size() < fixed + length) return incomplete(fixed + length - body.size());
-  const Span key = body.subspan(fixed, length);
-  return {BulkSaid{Shown{static_cast<std::uint32_t>(segment), bytes, wire::Bytes(key.begin(), key.end())}, tag_bytes + fixed + length}};
+  std::uint64_t segment = 0, bytes = 0;
+  if (!in.take(segment, count_bytes) || !in.take(bytes, large_bytes)) return peer_broken(in.problem());
+  return {BulkSaid{Shown{static_cast<std::uint32_t>(segment), bytes}, tag_bytes + fixed}};
 }
 
 Parsed parse_lent(Span body, std::size_t largest_payload_bytes) {
@@ -75,12 +71,9 @@ void append_slice(const Parcel& parcel, wire::Bytes& out) {
 void append_laid(std::size_t bytes, wire::Bytes& out) { append_count(laid_tag, bytes, out); }
 void append_taken(std::size_t bytes, wire::Bytes& out) { append_count(taken_tag, bytes, out); }
 
-void append_shown(std::uint32_t segment, std::uint64_t bytes, Span key, wire::Bytes& out) {
+void append_shown(std::uint32_t segment, std::uint64_t bytes, wire::Bytes& out) {
   append_count(shown_tag, segment, out);
-  wire::Appender to{out};
-  to.put(bytes, large_bytes);
-  to.put(key.size(), length_bytes);
-  out.insert(out.end(), key.begin(), key.end());
+  wire::Appender{out}.put(bytes, large_bytes);
 }
 void append_lent(std::uint32_t segment, std::uint64_t offset, std::uint32_t loan, const Parcel& parcel, wire::Bytes& out) {
   append_count(lent_tag, segment, out);

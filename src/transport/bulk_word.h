@@ -3,10 +3,10 @@
 //   word := 0:u8 announcement (bulk_frame.h)                             a slice comes
 //         | 1:u8 bytes:u32                                               so many of its bytes are laid
 //         | 2:u8 bytes:u32                                               so many of yours are taken
-//         | 3:u8 segment:u32 bytes:u64 length:u16 key                    memory of ours that you may map
-//         | 4:u8 segment:u32 offset:u64 loan:u32 announcement            a slice lies there, and is lent
-//         | 5:u8 loan:u32                                                no longer needed
-//         | 6:u8 segment:u32                                             nothing more will lie there        numbers little-endian
+//         | 3:u8 segment:u32 bytes:u64                                   memory of ours that you may map: with its first byte goes its
+//         descriptor | 4:u8 segment:u32 offset:u64 loan:u32 announcement            a slice lies there, and is lent | 5:u8 loan:u32 no
+//         longer needed | 6:u8 segment:u32                                             nothing more will lie there        numbers
+//         little-endian
 //
 // A slice's bytes are laid after its announcement and before the next one. No checksum: a count that does not add up is refused.
 #pragma once
@@ -17,7 +17,6 @@
 
 #include "base/result.h"
 #include "transport/bulk_frame.h"
-#include "transport/segment.h"
 #include "wire/frame.h"
 
 namespace motley::transport {
@@ -31,7 +30,6 @@ struct Taken {
 struct Shown {
   std::uint32_t segment{};
   std::uint64_t bytes{};
-  wire::Bytes key;
 };
 struct Lent {
   std::uint32_t segment{};
@@ -54,12 +52,11 @@ struct BulkSaid {
 
 /// No word is longer.
 inline constexpr std::size_t longest_word = 1 + 4 + 8 + 4 + longest_announcement;
-static_assert(longest_word >= 1 + 4 + 8 + 2 + longest_segment_key);
 
 void append_slice(const Parcel& parcel, wire::Bytes& out);
 void append_laid(std::size_t bytes, wire::Bytes& out);
 void append_taken(std::size_t bytes, wire::Bytes& out);
-void append_shown(std::uint32_t segment, std::uint64_t bytes, std::span<const std::byte> key, wire::Bytes& out);
+void append_shown(std::uint32_t segment, std::uint64_t bytes, wire::Bytes& out);
 void append_lent(std::uint32_t segment, std::uint64_t offset, std::uint32_t loan, const Parcel& parcel, wire::Bytes& out);
 void append_returned(std::uint32_t loan, wire::Bytes& out);
 void append_withdrawn(std::uint32_t segment, wire::Bytes& out);

@@ -83,7 +83,7 @@ TEST_P(FaultyLink, DelaysKeepTheOrder) {
 
 std::vector<Below> every_below() {
   std::vector<Below> all{{"loopback", loopback_pair}, {"tcp", tcp_pair}};
-  if (has_segments()) all.push_back({"ucx", ucx_pair});
+  if (has_segments()) all.push_back({"shared", shared_pair});
   return all;
 }
 

@@ -17,7 +17,7 @@ void* Lendable::take(std::size_t bytes) {
   std::unique_ptr<Segment> memory = watched(std::move(made->memory));
   std::byte* first = memory->bytes().data();
   const std::lock_guard lock(mutex_);
-  blocks_[first] = {next_segment_++, std::move(memory), std::move(made->key)};
+  blocks_[first] = {next_segment_++, std::move(memory), std::move(made->file)};
   return first;
 }
 
@@ -52,7 +52,7 @@ std::optional<Lendable::Key> Lendable::key(std::uint32_t segment) const {
   const std::lock_guard lock(mutex_);
   const auto found = block_of(segment);
   if (found == blocks_.end()) return std::nullopt;
-  return Key{found->second.key, found->second.memory->bytes().size()};
+  return Key{found->second.file, found->second.memory->bytes().size()};
 }
 
 void Lendable::spoil(std::uint32_t segment) {

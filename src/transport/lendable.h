@@ -12,7 +12,6 @@
 #include <span>
 
 #include "transport/segment.h"
-#include "wire/frame.h"
 
 namespace motley::transport {
 
@@ -23,7 +22,7 @@ class Lendable {
     std::uint64_t offset{};
   };
   struct Key {
-    wire::Bytes bytes;
+    std::shared_ptr<const Descriptor> file;
     std::uint64_t size{};  // of the segment
   };
 
@@ -52,7 +51,7 @@ class Lendable {
   struct Block {
     std::uint32_t segment{};
     std::unique_ptr<Segment> memory;
-    wire::Bytes key;
+    std::shared_ptr<const Descriptor> file;
     bool spoiled = false;
   };
   using Blocks = std::map<const std::byte*, Block>;  // by where they begin

@@ -32,8 +32,8 @@ class Lending : public testing::Test {
   static constexpr std::size_t bytes = 100'000;
 
   void SetUp() override {
-    if (!has_segments()) GTEST_SKIP() << "this build has no UCX";
-    pair = socket_pair(io, fresh_socket(), with({}, Bulk::ucx));
+    if (!has_segments()) GTEST_SKIP() << "this kernel has no sealed memory";
+    pair = socket_pair(io, fresh_socket(), with({}, Bulk::shared));
     pair.left->start(lender);
     pair.right->start(borrower);
     memory = static_cast<std::byte*>(lendable().take(bytes));
@@ -91,7 +91,7 @@ TEST_F(Lending, OnlyWhatMayBeLentIs) {
 TEST_F(Lending, AllIsToldAtOnceHoweverNarrowTheWindowOfWhatIsSent) {
   Options small;
   small.window_bytes = 1'000;
-  small.bulk = Bulk::ucx;
+  small.bulk = Bulk::shared;
   Ear from;
   Borrower to;
   Pair narrow = socket_pair(io, fresh_socket(), small);
@@ -140,7 +140,7 @@ TEST_F(Lending, AnotherSegmentIsShownWhenOneIsGone) {
 }
 
 TEST(Lendable, FindsWhatLiesInABlockAndNothingElse) {
-  if (!has_segments()) GTEST_SKIP() << "this build has no UCX";
+  if (!has_segments()) GTEST_SKIP() << "this kernel has no sealed memory";
   Lendable memory;
   EXPECT_EQ(memory.take(5'000), nullptr) << "nobody has wanted it";
   memory.want();

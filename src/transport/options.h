@@ -15,8 +15,8 @@ using JobHash = std::array<std::byte, 32>;
 /// Of a newcomer that connects: whatever the listener works on. Its token is asked for all the same.
 inline constexpr JobHash any_job{};
 
-/// What carries slices. By itself: shared memory between processes of one host where both builds have UCX, TCP everywhere else.
-enum class Bulk : std::uint8_t { automatic, tcp, ucx };
+/// What carries slices. By itself: shared memory between processes of one user over a unix socket, the stream everywhere else.
+enum class Bulk : std::uint8_t { automatic, tcp, shared };
 
 struct Options {
   std::string token{};  // the job's shared secret; without one only this machine may connect
@@ -25,7 +25,7 @@ struct Options {
   std::size_t slice_bytes = 1 << 20;  // the usual payload: how much may wait unsent inside the operating system
   std::size_t window_bytes =
       wire::window_bytes;            // payload that a peer may have under way to us; at least two slices, to overlap the returns
-  Bulk bulk = Bulk::automatic;       // of which tcp also stands for a unix socket, and ucx fails where there is no shared memory
+  Bulk bulk = Bulk::automatic;       // tcp also stands for a unix socket, and shared fails where there is no shared memory
   std::size_t ring_bytes = 2 << 20;  // of shared memory for what we send to one peer: some pieces, few enough to stay in a cache
   std::size_t largest_payload_bytes = 256 << 20;  // an announced payload beyond it is a peer's lie
   std::size_t control_queue_bytes = 64 << 20;

@@ -63,8 +63,8 @@ inline Pair unix_pair(boost::asio::io_context& io, const Options& options) {
   return socket_pair(io, fresh_socket(), with(options, Bulk::tcp));
 }
 /// Where has_segments().
-inline Pair ucx_pair(boost::asio::io_context& io, const Options& options) {
-  return socket_pair(io, TcpAddress{"127.0.0.1", 0}, with(options, Bulk::ucx));
+inline Pair shared_pair(boost::asio::io_context& io, const Options& options) {
+  return socket_pair(io, fresh_socket(), with(options, Bulk::shared));
 }
 inline Pair loopback_pair(boost::asio::io_context& io, const Options& options) {
   auto [left, right] = loopback(io, options);

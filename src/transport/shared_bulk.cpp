@@ -3,9 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <boost/asio/buffer.hpp>
+#include <boost/asio/error.hpp>
 #include <boost/asio/post.hpp>
-#include <boost/asio/write.hpp>
 
 #include "transport/lendable.h"
 #include "transport/memory_watch.h"
@@ -47,13 +46,14 @@ asio::awaitable<void> SharedBulk::read(std::shared_ptr<SharedBulk> self) {
 }
 
 asio::awaitable<bool> SharedBulk::read_more() {
-  const auto [failed, bytes] = co_await stream_.async_read_some(asio::buffer(input_) + input_used_, as_values);
+  ReadWithFile read = co_await read_some_with_file(stream_, std::span(input_).subspan(input_used_));
   if (owner_ == nullptr) co_return false;
-  if (failed) {
-    lose(peer_broken(fmt::format("the bulk lane ended: {}", failed.message())));
+  if (read.failed) {
+    lose(peer_broken(fmt::format("the bulk lane ended: {}", read.failed.message())));
     co_return false;
   }
-  input_used_ += bytes;
+  input_used_ += read.bytes;
+  if (read.file.number() >= 0) files_.push_back(std::move(read.file));
   co_return true;
 }
 
@@ -73,6 +73,7 @@ bool SharedBulk::hear_all_read() {
   }
   std::copy(input_.begin() + static_cast<std::ptrdiff_t>(used), input_.begin() + static_cast<std::ptrdiff_t>(input_used_), input_.begin());
   input_used_ -= used;
+  if (owner_ != nullptr && files_.size() > 1) lose(peer_broken("the bulk lane carries a descriptor that no word names"));
   return owner_ != nullptr;
 }
 
@@ -100,10 +101,28 @@ void SharedBulk::hear(const Taken& taken) {
 }
 
 void SharedBulk::hear(const Shown& shown) {
-  if (mapped_.size() >= most_mapped) return lose(peer_broken(fmt::format("the peer lends from more than {} segments", most_mapped)));
-  auto found = find_segment(shown.key, shown.bytes);
-  if (!found.ok()) return lose(found.error());
-  mapped_[shown.segment] = watched(std::move(*found));
+  Result<std::unique_ptr<Segment>> taken = take_shown(shown);
+  if (!taken.ok()) return lose(taken.error());
+  mapped_[shown.segment] = watched(std::move(*taken));
+}
+
+Result<std::unique_ptr<Segment>> SharedBulk::take_shown(const Shown& shown) {
+  if (files_.empty()) return peer_broken("the peer shows memory and does not send it");
+  const Descriptor file = std::move(files_.front());
+  files_.pop_front();
+  if (mapped_.contains(shown.segment)) return peer_broken(fmt::format("the peer shows its segment {} twice", shown.segment));
+  if (mapped_.size() >= most_mapped) return peer_broken(fmt::format("the peer lends from more than {} segments", most_mapped));
+  std::size_t mapped_bytes = 0;
+  for (const auto& [number, segment] : mapped_) mapped_bytes += segment->bytes().size();
+  if (shown.bytes > memory_of_this_machine() - std::min(mapped_bytes, memory_of_this_machine()))
+    return peer_broken(fmt::format("the peer lends {} bytes beside {}, more than this machine has", shown.bytes, mapped_bytes));
+  Result<std::unique_ptr<Segment>> found = map_segment(file, shown.bytes);
+  if (!found.ok()) return found;
+  const SegmentId id = id_of(file);
+  const bool is_ours =
+      id == rings_.our_id || std::any_of(shown_.begin(), shown_.end(), [&](const auto& ours) { return ours.second == id; });
+  if (is_ours) return peer_broken("the peer lends our own memory");
+  return found;
 }
 
 void SharedBulk::hear(const Lent& lent) {
@@ -161,6 +180,7 @@ asio::awaitable<void> SharedBulk::write(std::shared_ptr<SharedBulk> self) {
 /// Lays the next piece and gathers what is to be said. False when there is nothing to say.
 bool SharedBulk::gather_words() {
   words_.clear();
+  words_files_.clear();
   if (owed_bytes_ > 0) append_taken(std::exchange(owed_bytes_, 0), words_);
   for (const std::uint32_t loan : returns_->collect()) append_returned(loan, words_);
   withdraw_what_is_gone();
@@ -201,8 +221,9 @@ bool SharedBulk::lend(const Parcel& parcel) {
   if (!shown_.contains(place->segment)) {
     const auto key = lendable().key(place->segment);
     if (!key) return false;
-    append_shown(place->segment, key->size, key->bytes, words_);
-    shown_.insert(place->segment);
+    words_files_.push_back({words_.size(), key->file});
+    append_shown(place->segment, key->size, words_);
+    shown_.emplace(place->segment, id_of(*key->file));
   }
   append_lent(place->segment, place->offset, next_loan_, parcel, words_);
   on_loan_.emplace(next_loan_++, OnLoan{parcel, place->segment});
@@ -212,15 +233,18 @@ bool SharedBulk::lend(const Parcel& parcel) {
 void SharedBulk::withdraw_what_is_gone() {
   const std::uint64_t gone = lendable().gone();
   if (std::exchange(gone_, gone) == gone) return;
-  std::erase_if(shown_, [this](std::uint32_t segment) {
-    if (lendable().key(segment)) return false;
-    append_withdrawn(segment, words_);
+  std::erase_if(shown_, [this](const auto& shown) {
+    if (lendable().key(shown.first)) return false;
+    append_withdrawn(shown.first, words_);
     return true;
   });
 }
 
 asio::awaitable<bool> SharedBulk::write_words() {
-  const auto [failed, bytes] = co_await asio::async_write(stream_, asio::buffer(words_), as_values);
+  const auto failed = co_await write_with_files(stream_, words_, words_files_);
+  // The reading half hears of a broken stream, with the peer's last words, but not of a descriptor that the kernel did not pass on.
+  const bool broken = failed == asio::error::broken_pipe || failed == asio::error::connection_reset;
+  if (failed && !broken && owner_ != nullptr) lose(world_failed(fmt::format("the bulk lane cannot be written: {}", failed.message())));
   co_return owner_ != nullptr && !failed;
 }
 

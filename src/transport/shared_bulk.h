@@ -6,15 +6,16 @@
 #pragma once
 #include <array>
 #include <cstddef>
+#include <deque>
 #include <map>
 #include <memory>
 #include <optional>
-#include <set>
 #include <span>
 #include <vector>
 
 #include "transport/bulk_lane.h"
 #include "transport/bulk_word.h"
+#include "transport/descriptor_passing.h"
 #include "transport/returns.h"
 #include "transport/segment.h"
 #include "transport/shared_ring.h"
@@ -26,6 +27,7 @@ namespace motley::transport {
 struct Rings {
   std::unique_ptr<Segment> ours;
   std::unique_ptr<Segment> theirs;
+  SegmentId our_id{};
 };
 
 class SharedBulk final : public BulkLane, public std::enable_shared_from_this<SharedBulk> {
@@ -60,6 +62,7 @@ class SharedBulk final : public BulkLane, public std::enable_shared_from_this<Sh
   void hear(const Laid& laid);
   void hear(const Taken& taken);
   void hear(const Shown& shown);
+  Result<std::unique_ptr<Segment>> take_shown(const Shown& shown);
   void hear(const Lent& lent);
   void hear(const Returned& returned);
   void hear(const Withdrawn& withdrawn) { mapped_.erase(withdrawn.segment); }
@@ -89,6 +92,7 @@ class SharedBulk final : public BulkLane, public std::enable_shared_from_this<Sh
   std::optional<Filling> filling_;
   std::size_t owed_bytes_ = 0;                                // taken and not yet told
   std::map<std::uint32_t, std::shared_ptr<Segment>> mapped_;  // memory of the peer, by its number
+  std::deque<Descriptor> files_;                              // came, and the word that they go with is not whole yet
   std::shared_ptr<Returns> returns_;
 
   // writing
@@ -96,14 +100,15 @@ class SharedBulk final : public BulkLane, public std::enable_shared_from_this<Sh
   std::optional<Laying> laying_;
   std::vector<Parcel> done_;  // laid whole, to be reported once the words are out
   wire::Bytes words_;
+  std::vector<AttachedFile> words_files_;
   struct OnLoan {
     Parcel parcel;
     std::uint32_t segment{};
   };
   std::map<std::uint32_t, OnLoan> on_loan_;  // by loan
   std::uint32_t next_loan_ = 0;
-  std::set<std::uint32_t> shown_;  // segments of ours that the peer knows
-  std::uint64_t gone_ = 0;         // of them, as of the last look
+  std::map<std::uint32_t, SegmentId> shown_;  // segments of ours that the peer knows
+  std::uint64_t gone_ = 0;                    // of them, as of the last look
 };
 
 }  // namespace motley::transport

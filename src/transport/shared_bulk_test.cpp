@@ -5,6 +5,8 @@
 
 #include <boost/asio/local/connect_pair.hpp>
 
+#include "transport/dubious_memory_for_tests.h"
+#include "transport/lendable.h"
 #include "transport/stranger_for_tests.h"
 #include "transport/stream_connection.h"
 
@@ -41,6 +43,16 @@ class SharedBulkLane : public testing::Test {
     run_ready(io);
     EXPECT_EQ(ear.ends.size(), 1U);
     EXPECT_FALSE(ear.spoken_to_after_the_end);
+  }
+  void once_more() {
+    ours.reset();
+    ear.ends.clear();
+    SetUp();
+  }
+  void show(std::uint32_t segment, std::size_t bytes, int file) {
+    wire::Bytes words;
+    append_shown(segment, bytes, words);
+    write_raw_with_file(their_bulk, words, file);
   }
   [[nodiscard]] static wire::Bytes slice_of_bytes(std::size_t bytes) {
     const Memory payload(bytes);
@@ -142,11 +154,60 @@ TEST_F(SharedBulkLane, DropsAPeerThatLendsWhatItDoesNotShow) {
   expect_dropped("10 bytes at 0 of segment 3, which is not there");
 }
 
-TEST_F(SharedBulkLane, DropsAPeerThatShowsWhatCannotBeFound) {
+TEST_F(SharedBulkLane, DropsAPeerThatShowsDubiousMemory) {
+  constexpr std::size_t bytes = 4 << 20;
+  for (const Dubious& dubious : dubious_memory(bytes)) {
+    SCOPED_TRACE(dubious.what);
+    once_more();
+    show(3, dubious.claimed_bytes, dubious.file.number());
+    ASSERT_TRUE(run_until(io, [&] { return ear.ended(); }));
+  }
+}
+
+TEST_F(SharedBulkLane, DropsAPeerThatShowsMemoryAndDoesNotSendIt) {
   wire::Bytes words;
-  append_shown(3, 1'000, pattern(20, 1), words);
+  append_shown(3, 1'000, words);
   write_raw(their_bulk, words);
-  ASSERT_TRUE(run_until(io, [&] { return ear.ended(); }));
+  expect_dropped("shows memory and does not send it");
+}
+
+TEST_F(SharedBulkLane, DropsAPeerThatSendsDescriptorsThatNoWordNames) {
+  wire::Bytes words = slice_of_bytes(10);
+  words.resize(1);
+  for (int i = 0; i < 2; ++i)
+    write_raw_with_file(their_bulk, {i == 0 ? words[0] : std::byte{0}}, memory_sealed_by(F_SEAL_SHRINK, 1).number());
+  expect_dropped("a descriptor that no word names");
+}
+
+TEST_F(SharedBulkLane, DropsAPeerThatShowsASegmentTwice) {
+  for (int i = 0; i < 2; ++i) show(3, 1'000, memory_sealed_by(F_SEAL_SHRINK, 1'000).number());
+  expect_dropped("shows its segment 3 twice");
+}
+
+TEST_F(SharedBulkLane, DropsAPeerThatShowsMoreThanTheMachineHas) {
+  const std::size_t most = memory_of_this_machine();  // none of it is ever touched
+  show(3, most, memory_sealed_by(F_SEAL_SHRINK, most).number());
+  run_ready(io);
+  EXPECT_FALSE(ear.ended());
+  show(4, 4096, memory_sealed_by(F_SEAL_SHRINK, 4096).number());
+  expect_dropped("more than this machine has");
+}
+
+TEST_F(SharedBulkLane, DropsAPeerThatLendsOurOwnMemory) {
+  lendable().want();
+  auto* memory = static_cast<std::byte*>(lendable().take(1'000));
+  ASSERT_NE(memory, nullptr);
+  wire::Bytes credit;
+  append_credit(1 << 20, credit);
+  write_raw(their_control, credit);
+  ours->send(Parcel{push_of(7), {memory, 1'000}, 0, 77, /*lend=*/true});
+  ASSERT_TRUE(run_until(io, [&] { return their_bulk.available() > 13; }));
+  wire::Bytes shown(13);
+  const Descriptor echoed = read_raw_with_file(their_bulk, shown);
+  ASSERT_GE(echoed.number(), 0);
+  show(3, 1'000, echoed.number());
+  expect_dropped("lends our own memory");
+  lendable().give(memory);
 }
 
 TEST_F(SharedBulkLane, DropsAPeerThatReturnsWhatItWasNotLent) {

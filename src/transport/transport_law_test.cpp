@@ -383,10 +383,10 @@ std::vector<Kind> every_kind() {
       {"faultless_loopback", [](io_context& io, const Options& o) { return faultless(io, loopback_pair(io, o)); }},
       {"faultless_tcp", [](io_context& io, const Options& o) { return faultless(io, tcp_pair(io, o)); }}};
   if (!has_segments()) return kinds;
-  kinds.push_back({"ucx", ucx_pair});
-  kinds.push_back({"shaped_ucx", [](io_context& io, const Options& o) { return shaped(io, ucx_pair(io, o), o); }});
-  kinds.push_back({"passages_ucx", [](io_context& io, const Options& o) { return through_passages(io, ucx_pair(io, o), o); }});
-  kinds.push_back({"faultless_ucx", [](io_context& io, const Options& o) { return faultless(io, ucx_pair(io, o)); }});
+  kinds.push_back({"shared", shared_pair});
+  kinds.push_back({"shaped_shared", [](io_context& io, const Options& o) { return shaped(io, shared_pair(io, o), o); }});
+  kinds.push_back({"passages_shared", [](io_context& io, const Options& o) { return through_passages(io, shared_pair(io, o), o); }});
+  kinds.push_back({"faultless_shared", [](io_context& io, const Options& o) { return faultless(io, shared_pair(io, o)); }});
   return kinds;
 }
 
