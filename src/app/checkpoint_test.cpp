@@ -198,7 +198,7 @@ TEST_F(Checkpoints, NothingIsBelievedThatCannotBe) {
   refused("tensor 'optimizer.second.bias': found the value -1", [](run::Saved& s) { s.moments.second[14] = -1; });
   refused("version: found 2000", [](run::Saved& s) { s.chief.version = Version{2000}; });
   refused("version: found 18446744073709551615", [](run::Saved& s) { s.chief.version = Version{most}; });
-  refused("counted: found more", [](run::Saved& s) { s.chief.counted = {{0, most}}; });
+  refused("counted: found more", [](run::Saved& s) { s.chief.counted = {{0, std::numeric_limits<std::uint64_t>::max()}}; });
   refused("counted: found more", [](run::Saved& s) { s.chief.counted = {{0, samples + 1}}; });
   refused("version: found 100, expected 1 to 0", [](run::Saved& s) { s.chief.counted = {{9, 2}}; });
   refused("counted: found ranges that overlap", [](run::Saved& s) { s.chief.counted = {{0, 600}, {500, 900}}; });
@@ -210,10 +210,10 @@ TEST_F(Checkpoints, NothingIsBelievedThatCannotBe) {
   refused("next_worker: found 4294967295", [](run::Saved& s) { s.chief.next_worker = WorkerId{0xFFFFFFFF}; });
   refused("trained_ns: found -1", [](run::Saved& s) { s.chief.trained = Duration{-1}; });
   refused("trained_ns: found 9223372036854775807", [](run::Saved& s) { s.chief.trained = Duration::max(); });
-  refused("strategy: found 12 numbers", [](run::Saved& s) { s.chief.strategy.push_back(1); });
+  refused("strategy: found 13 numbers", [](run::Saved& s) { s.chief.strategy.push_back(1); });
   refused("strategy: found 0 numbers", [](run::Saved& s) { s.chief.strategy.clear(); });
-  refused("strategy: found 11 numbers", [](run::Saved& s) { s.chief.strategy[0] = 1e300; });
-  refused("strategy: found 11 numbers", [](run::Saved& s) { s.chief.strategy.back() = -1; });
+  refused("strategy: found 12 numbers", [](run::Saved& s) { s.chief.strategy[1] = 0.5; });
+  refused("strategy: found 12 numbers", [](run::Saved& s) { s.chief.strategy.back() = -1; });
 }
 
 TEST_F(Checkpoints, MembersThatAreMissingOrUnknownAreRefused) {

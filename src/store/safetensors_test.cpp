@@ -68,7 +68,7 @@ TEST_F(Safetensors, PiecesAreWrittenAsIfTheyLayInOne) {
 TEST_F(Safetensors, TheBytesAreThoseOfTheFormat) {
   ASSERT_TRUE(write_safetensors(path, std::vector<NamedTensor>{{"w", {1}, 0}}, std::vector<float>{1.0F}, {}).ok());
   const std::string header = R"({"__metadata__":{"sha256":")" + std::string(64, '0') +
-                             R"("},"w":{"dtype":"F32","shape":[1],"data_offsets":[0,4]}})" + std::string(3, ' ');
+                             R"("},"w":{"dtype":"F32","shape":[1],"data_offsets":[0,4]}})" + std::string(5, ' ');
   ASSERT_EQ(header.size() % 8, 0U);
   const std::string length{static_cast<char>(header.size()), 0, 0, 0, 0, 0, 0, 0}, one{0, 0, '\x80', '\x3f'};
   std::string found = bytes();
