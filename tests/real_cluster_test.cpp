@@ -105,7 +105,9 @@ TEST_F(RealCluster, ReplayFindsTheDecisionThatWasTamperedWith) {
   Program program = train("run", {"--set", "job.max_epochs=1"});
   expect_good_end(program);
   std::string inputs = text_of(folder_ / "run" / "inputs.0.bin");
-  inputs.back() = static_cast<char>(inputs.back() ^ 1);  // the last record's answers
+  constexpr std::size_t closed = 9;                    // the record that ends a recording
+  char& answers = inputs[inputs.size() - closed - 1];  // of the one before
+  answers = static_cast<char>(answers ^ 1);
   write("run/inputs.0.bin", inputs);
   const Ran replayed = run({"replay", "run"});
   EXPECT_EQ(replayed.code, 3) << replayed.out;
@@ -163,7 +165,7 @@ TEST_F(RealCluster, AnInterruptedRunThatIsResumedLeavesTheSameBits) {
   Program stopped = train("parts", slow_devices());
   await_evaluations(stopped, "parts", 2);
   stopped.signal(SIGINT);
-  expect_good_end(stopped);
+  EXPECT_EQ(stopped.wait().code, 5) << stopped.err();
   EXPECT_EQ(json::parse(stopped.out()).at("ended").as_string(), "interrupted");
   const auto first_part = json::parse(stopped.out()).at("updates").to_number<std::uint64_t>();
   EXPECT_LT(first_part, 128U);

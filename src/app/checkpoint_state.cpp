@@ -2,8 +2,10 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <boost/json/parse.hpp>
 #include <boost/json/serialize.hpp>
+#include <cmath>
 
 namespace motley::app {
 
@@ -11,6 +13,7 @@ namespace json = boost::json;
 
 namespace {
 
+constexpr std::size_t members = 8;
 constexpr std::uint64_t format = 2;  // of what a strategy keeps: other numbers in another order are another one
 
 }  // namespace
@@ -39,13 +42,19 @@ Result<protocol::ChiefState> read_chief_state(const std::string& text) {
           "found a state that another version of Motley has saved; expected one of this version: resume with the one it was made by");
     protocol::ChiefState state;
     state.version = Version{number("version")};
-    for (const json::value& range : held.at("counted").as_array())
-      state.counted.emplace(range.as_array().at(0).to_number<std::uint64_t>(), range.as_array().at(1).to_number<std::uint64_t>());
+    for (const json::value& range : held.at("counted").as_array()) {
+      const json::array& ends = range.as_array();
+      const auto [at, added] = state.counted.emplace(ends.at(0).to_number<std::uint64_t>(), ends.at(1).to_number<std::uint64_t>());
+      if (!added || ends.size() != 2) return bad_input(fmt::format("counted: found no pair, or twice the same, at {}", at->first));
+    }
     state.next_evaluation = number("next_evaluation");
     state.evaluated = Version{number("evaluated")};
     state.next_worker = WorkerId{held.at("next_worker").to_number<std::uint32_t>()};
     state.trained = Duration{held.at("trained_ns").to_number<std::int64_t>()};
     for (const json::value& x : held.at("strategy").as_array()) state.strategy.push_back(x.to_number<double>());
+    if (!std::all_of(state.strategy.begin(), state.strategy.end(), [](double x) { return std::isfinite(x); }))
+      return bad_input("strategy: found a number that is not finite");
+    if (held.size() != members) return bad_input(fmt::format("found {} members, expected {}", held.size(), members));
     return state;
   } catch (const std::exception& wrong) {  // boost::json's way to say so
     return bad_input(fmt::format("found what is no state of a chief ({}); expected what a checkpoint holds", wrong.what()));

@@ -31,8 +31,9 @@ Result<run::Replayed> replay_life(const Job& job, const Material& material, cons
   training->chief.checkpoint_every = began->checkpoint_every;
   training->chief.start_deadline = start_patience;
   protocol::Chief chief(training->chief, std::move(training->strategy), training->schedule);
-  if (began->state && !chief.resume(*began->state))
-    return bad_input(fmt::format("{}: life {} began where no such training can be", folder.string(), life));
+  if (began->state)
+    if (const Outcome fits = chief.resume(*began->state); !fits)
+      return bad_input(fmt::format("{}: life {} began where no such training can be: {}", folder.string(), life, fits.error().message));
   std::ifstream file(inputs_of_life(folder, life), std::ios::binary);
   const std::string bytes((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
   return run::replay(std::as_bytes(std::span(bytes)), chief);
@@ -62,8 +63,10 @@ int replay(const Arguments& arguments) {
                  *replayed->first_difference);
       return ExitCode::cluster_failed;
     }
-    if (replayed->cut_short)
-      fmt::print(stderr, "{}: life {} ends within a record, as when its process was killed\n", folder.string(), lives);
+    if (!replayed->torn.empty())
+      fmt::print(stderr, "{}: life {}: replayed {} inputs, the recording is torn after that because: {}\n", folder.string(), lives,
+                 replayed->inputs, replayed->torn);
+    if (replayed->damaged) return ExitCode::bad_input;
   }
   if (arguments.json)
     fmt::print("{}\n", boost::json::serialize(boost::json::object{{"lives", lives}, {"inputs", inputs}, {"identical", true}}));

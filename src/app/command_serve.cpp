@@ -8,8 +8,9 @@
 #include <csignal>
 #include <cstdio>
 #include <memory>
+#include <utility>
+#include <vector>
 
-#include "app/checkpoint.h"
 #include "app/commands.h"
 #include "app/pipeline_training.h"
 #include "app/screen.h"
@@ -25,7 +26,7 @@ namespace {
 class Serving {
  public:
   Serving(const ServeArguments& arguments, std::string job_text, Job job)
-      : arguments_(arguments), job_text_(std::move(job_text)), job_(std::move(job)) {}
+      : arguments_(arguments), job_text_(std::move(job_text)), job_(std::move(job)), place_(arguments, job_.name) {}
 
   int run();
 
@@ -44,9 +45,9 @@ class Serving {
   Job job_;
   boost::asio::io_context pump_;
   std::optional<Training> training_;
-  std::optional<Restored> restored_;
-  std::filesystem::path path_;
+  RunPlace place_;
   std::optional<RunToken> token_;  // that nobody gave us
+  std::optional<protocol::Chief> machine_;
   std::unique_ptr<RunFolder> folder_;
   std::optional<Screen> screen_;
   std::unique_ptr<Learning> judge_;  // evaluates; none: training_->learning does
@@ -70,24 +71,18 @@ Outcome Serving::prepare() {
   training_->chief.checkpoint_every = arguments_.checkpoint_every;
   training_->chief.start_deadline = start_patience;
 
-  path_ = arguments_.out.empty() ? new_run_folder(job_.name) : std::filesystem::path(arguments_.out);
-  if (arguments_.resume) {
-    auto restored = load_checkpoint(path_ / "checkpoints", training_->learning->shape(), sha256_hex(job_text_));
-    if (!restored) return restored.error();
-    restored_ = std::move(*restored);
-    if (restored_)
-      log(fmt::format(
-          "going on from {}: version {}, {} of {} samples; updates since then are made again", restored_->file.string(),
-          restored_->chief.version.value,
-          [&] {
-            std::uint64_t sum = 0;
-            for (const auto& [first, last] : restored_->chief.counted) sum += last - first;
-            return sum;
-          }(),
-          training_->chief.total_samples));
-    else
-      log(fmt::format("no checkpoint in {}: starting from the beginning", (path_ / "checkpoints").string()));
-  }
+  machine_.emplace(training_->chief, std::move(training_->strategy), training_->schedule);
+  if (!arguments_.resume) return Done{};
+  std::vector<std::string> words;
+  const Outcome found =
+      place_.find({training_->learning->shape(), sha256_hex(job_text_), job_.optimizer.kind == store::OptimizerKind::adamw,
+                   training_->schedule.most(), [this](const protocol::ChiefState& state) { return machine_->resume(state); }},
+                  words);
+  if (!found) return found.error();
+  for (const std::string& word : words) log(word);
+  if (place_.restored())
+    log(fmt::format("going on from {}: version {}, {} of {} samples; updates since then are made again", place_.restored()->file.string(),
+                    machine_->version().value, machine_->ledger().counted(), training_->chief.total_samples));
   return Done{};
 }
 
@@ -128,7 +123,7 @@ Result<run::Judgement> Serving::evaluate(std::span<const float> values) {
 }
 
 Outcome Serving::open_door() {
-  auto door = chief_door(arguments_, path_, job_.slice_bytes);
+  auto door = chief_door(arguments_, place_.path(), job_.slice_bytes);
   if (!door) return door.error();
   token_ = std::move(door->made);
 
@@ -142,23 +137,22 @@ Outcome Serving::open_door() {
   options.optimizer = job_.optimizer;
   options.store_threads = arguments_.store_threads;
   run::Beginning beginning;
-  if (restored_) {
-    options.trained_before = restored_->chief.trained;
-    beginning = std::move(restored_->beginning);
+  if (auto& restored = place_.restored()) {
+    options.trained_before = restored->chief.trained;
+    beginning = std::move(restored->beginning);
   } else {
     beginning.values.resize(training_->layout.values);
     training_->learning->initialize(job_.seed, beginning.values);
   }
   options.chief = training_->chief;
-  protocol::Chief chief(training_->chief, std::move(training_->strategy), training_->schedule);
-  if (restored_ && !chief.resume(restored_->chief))
-    return bad_input(fmt::format("{}: found samples beyond the end of this training", restored_->file.string()));
 
   run::ChiefHooks hooks;
   hooks.evaluate = [this](std::span<const float> values) { return evaluate(values); };
   hooks.save = [this, hash = sha256_hex(job_text_)](const run::Saved& saved) {
-    return save_checkpoint(folder_->checkpoints(), training_->learning->shape(), saved, hash);
+    if (const Outcome synced = folder_->sync(); !synced) return synced;
+    return save_checkpoint(place_.checkpoints(), training_->learning->shape(), saved, hash);
   };
+  hooks.saved = [this](const Outcome& how) { folder_->saved(how); };
   hooks.saving = [this] { folder_->flush(); };
   hooks.log = [this](const std::string& sentence) { log(sentence); };
   hooks.told = [this](const trace::Event& event) {
@@ -170,7 +164,7 @@ Outcome Serving::open_door() {
     screen_->told(event);
   };
   hooks.inputs = [this](std::span<const std::byte> input) { folder_->heard(input); };
-  chief_ = std::make_unique<run::ChiefProcess>(pump_, std::move(options), std::move(chief), std::move(beginning), std::move(hooks));
+  chief_ = std::make_unique<run::ChiefProcess>(pump_, std::move(options), std::move(*machine_), std::move(beginning), std::move(hooks));
   screen_.emplace(ScreenOptions{fmt::format("{} {}", job_.name, job_.strategy.kind), training_->chief.total_samples,
                                 training_->sum_of_parts, isatty(STDERR_FILENO) == 1},
                   chief_->node_names());
@@ -191,9 +185,11 @@ void Serving::repaint() {
 
 /// After the door: who could not open it leaves no folder behind.
 Outcome Serving::open_folder() {
-  auto folder =
-      RunFolder::open(path_, job_, job_text_, training_->chief.total_samples,
-                      {arguments_.checkpoint_every, restored_ ? std::optional(restored_->chief) : std::nullopt}, arguments_.resume);
+  if (const Outcome open = place_.open(); !open) return open.error();
+  const auto& restored = place_.restored();
+  auto folder = RunFolder::open(place_.path(), job_, job_text_, training_->chief.total_samples,
+                                {arguments_.checkpoint_every, restored ? std::optional(restored->chief) : std::nullopt}, arguments_.resume,
+                                [this](const std::string& sentence) { log(sentence); });
   if (!folder) return folder.error();
   folder_ = std::move(*folder);
   if (token_)
@@ -218,7 +214,7 @@ int Serving::run() {
   const auto on_signal = [this](const auto& self) -> void {
     signals_.async_wait([this, self](const boost::system::error_code& cancelled, int) {
       if (cancelled) return;
-      if (interrupted_) _exit(ExitCode::cluster_failed);
+      if (interrupted_) _exit(ExitCode::stopped);
       interrupted_ = true;
       log("interrupted: saving where we are (once more: stop at once)");
       chief_->interrupt();
@@ -237,6 +233,7 @@ int Serving::run() {
 }
 
 int serve(const ServeArguments& arguments) {
+  if (arguments.launched) std::signal(SIGPIPE, SIG_IGN);  // a launcher that was killed is no reason not to save
   const auto text = arguments.job.resolve();
   if (!text) return fail(text.error());
   auto job = parse_job(*text, arguments.job.file);
@@ -263,7 +260,9 @@ void add_serve(CLI::App& app, int& exit_code) {
   command->add_option("--store-threads", arguments->store_threads, "threads that update the model here; 0: as many as help")
       ->check(CLI::Range(0, 256))
       ->capture_default_str();
-  command->add_flag("--resume", arguments->resume, "go on from the newest checkpoint in --out")->needs("--out");
+  CLI::Option* resume = command->add_flag("--resume", arguments->resume, "go on from the newest whole checkpoint in --out")->needs("--out");
+  command->add_flag("--from-scratch", arguments->from_scratch, "start that run again from the beginning; its checkpoints are set aside")
+      ->needs(resume);
   command->add_flag("--require-target", arguments->require_target, "exit with 4 when the target accuracy is not reached");
   command->add_flag("--launched", arguments->launched)->group("");
   command->callback([arguments, &exit_code] { exit_code = serve(*arguments); });

@@ -51,8 +51,11 @@ int be_a_stage(const Arguments& arguments) {
         std::fflush(stderr);
       });
   boost::asio::signal_set signals(pump, SIGINT, SIGTERM);
+  bool asked = false;
   signals.async_wait([&](const boost::system::error_code& cancelled, int) {
-    if (!cancelled) stage.leave();
+    if (cancelled) return;
+    asked = true;
+    stage.leave();
   });
   std::optional<Outcome> how;
   stage.start([&](Outcome outcome) {
@@ -61,7 +64,7 @@ int be_a_stage(const Arguments& arguments) {
   });
   pump.run();
   if (how && !*how) return fail(how->error());
-  return ExitCode::done;
+  return asked ? ExitCode::stopped : ExitCode::done;
 }
 
 }  // namespace

@@ -10,6 +10,7 @@
 
 #include "app/commands.h"
 #include "app/doors.h"
+#include "app/folder_lock.h"
 #include "app/job_arguments.h"
 #include "app/launch.h"
 #include "app/pipeline_training.h"
@@ -24,6 +25,7 @@ struct Arguments {
   std::uint64_t checkpoint_every = 500;
   BulkArgument bulk;
   bool resume = false;
+  bool from_scratch = false;
   bool respawn = false;
   bool require_target = false;
 };
@@ -39,8 +41,10 @@ int print_result(const std::filesystem::path& folder, const Launched& launched, 
   std::ifstream file(folder / "result.json");
   const std::string text((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
   if (launched.said.empty()) return launched.chief_code;  // it never got to its end, and what lies there is older
-  if (json && !text.empty()) {
-    boost::json::object result = boost::json::parse(text).as_object();
+  boost::system::error_code torn;
+  const boost::json::value parsed = boost::json::parse(text, torn);
+  if (json && !torn && parsed.is_object()) {
+    boost::json::object result = parsed.get_object();
     boost::json::object peaks;
     for (const auto& [name, bytes] : launched.peak_rss_bytes) peaks[name] = bytes;
     result["peak_rss_bytes"] = std::move(peaks);
@@ -71,6 +75,8 @@ int train(Arguments arguments) {
         bad_input(fmt::format("{}: job.target_accuracy: found none, expected a target because of --require-target", job->file.string())));
   const auto folder = folder_of(arguments, *job);
   if (!folder) return fail(folder.error());
+  const auto locked = FolderLock::take(*folder, run_lock);
+  if (!locked) return fail(locked.error());
   if (arguments.resume) {
     const auto began_with = resolve_job(*folder / "job.toml", {}, std::nullopt, std::nullopt);
     if (!began_with) return fail(began_with.error());
@@ -88,6 +94,7 @@ int train(Arguments arguments) {
   options.checkpoint_every = arguments.checkpoint_every;
   options.bulk = arguments.bulk.name;
   options.resume = arguments.resume;
+  options.from_scratch = arguments.from_scratch;
   options.respawn = arguments.respawn;
   options.require_target = arguments.require_target;
   Launch launch(*job, options);
@@ -106,7 +113,10 @@ void add_train(CLI::App& app, int& exit_code) {
   command->add_option("--checkpoint-every", arguments->checkpoint_every, "updates between two checkpoints; 0: only when interrupted")
       ->capture_default_str();
   arguments->bulk.add_to(*command);
-  command->add_flag("--resume", arguments->resume, "go on from the newest checkpoint; JOB may be the folder of the run");
+  CLI::Option* resume =
+      command->add_flag("--resume", arguments->resume, "go on from the newest whole checkpoint; JOB may be the folder of the run");
+  command->add_flag("--from-scratch", arguments->from_scratch, "start that run again from the beginning; its checkpoints are set aside")
+      ->needs(resume);
   command->add_flag("--respawn", arguments->respawn, "start processes that died again");
   command->add_flag("--require-target", arguments->require_target, "exit with 4 when the target accuracy is not reached");
   command->callback([arguments, &exit_code] { exit_code = train(*arguments); });

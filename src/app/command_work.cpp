@@ -66,7 +66,7 @@ int work(const Arguments& arguments) {
   const auto on_signal = [&](const auto& self) -> void {
     signals.async_wait([&, self](const boost::system::error_code& cancelled, int) {
       if (cancelled) return;
-      if (asked) _exit(ExitCode::cluster_failed);
+      if (asked) _exit(ExitCode::stopped);
       asked = true;
       log("asked to leave: returning the lease");
       worker.leave();
@@ -81,7 +81,7 @@ int work(const Arguments& arguments) {
   });
   pump.run();
   if (how && !*how) return fail(how->error());
-  return ExitCode::done;
+  return asked ? ExitCode::stopped : ExitCode::done;
 }
 
 }  // namespace

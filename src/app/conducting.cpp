@@ -8,7 +8,7 @@
 #include <csignal>
 #include <memory>
 
-#include "app/checkpoint.h"
+#include "app/checkpoint_state.h"
 #include "app/commands.h"
 #include "app/learning.h"
 #include "app/pipeline_training.h"
@@ -24,7 +24,7 @@ namespace {
 class Conducting {
  public:
   Conducting(const ServeArguments& arguments, const std::string& job_text, const Job& job)
-      : arguments_(arguments), job_text_(job_text), job_(job) {
+      : arguments_(arguments), job_text_(job_text), job_(job), place_(arguments, job.name) {
     for (const cluster::Node& node : job_.cluster.nodes) names_.push_back(node.name);
   }
 
@@ -36,6 +36,8 @@ class Conducting {
   Outcome open_folder();
   void repaint();
   Result<run::Judgement> evaluate(std::span<const float> values);
+  [[nodiscard]] protocol::ChiefState state_after(std::uint64_t mini_batches, Duration trained) const;
+  [[nodiscard]] Outcome fits(const protocol::ChiefState& found) const;
   Outcome save(const run::KeptModel& kept);
   void log(const std::string& sentence) { screen_ ? screen_->say(sentence) : fmt::print(stderr, "{}\n", sentence); }
   [[nodiscard]] std::uint64_t total_samples() const { return training_->batches.count * training_->batches.samples; }
@@ -48,8 +50,7 @@ class Conducting {
   Material material_;
   std::optional<PipelineTraining> training_;
   std::unique_ptr<learn::Learner> whole_;
-  std::optional<Restored> restored_;
-  std::filesystem::path path_;
+  RunPlace place_;
   std::optional<RunToken> token_;  // that nobody gave us
   std::unique_ptr<RunFolder> folder_;
   std::optional<trace::Pipeline> seen_;
@@ -75,16 +76,36 @@ Outcome Conducting::prepare() {
   if (!whole) return whole.error();
   whole_ = std::move(*whole);
   seen_.emplace(training_->lens());
-  path_ = arguments_.out.empty() ? new_run_folder(job_.name) : std::filesystem::path(arguments_.out);
   if (!arguments_.resume) return Done{};
-  auto restored = load_checkpoint(path_ / "checkpoints", whole_->shape(), learning_sha256(job_text_));
-  if (!restored) return restored.error();
-  restored_ = std::move(*restored);
-  if (restored_)
-    log(fmt::format("going on from {}: {} of {} mini-batches; those since then are done again", restored_->file.string(),
-                    restored_->chief.version.value, training_->batches.count));
-  else
-    log(fmt::format("no checkpoint in {}: starting from the beginning", (path_ / "checkpoints").string()));
+  std::vector<std::string> words;
+  const Outcome found = place_.find({whole_->shape(), learning_sha256(job_text_), job_.optimizer.kind == store::OptimizerKind::adamw, 0,
+                                     [this](const protocol::ChiefState& state) { return fits(state); }},
+                                    words);
+  if (!found) return found.error();
+  for (const std::string& word : words) log(word);
+  if (const auto& restored = place_.restored())
+    log(fmt::format("going on from {}: {} of {} mini-batches; those since then are done again", restored->file.string(),
+                    restored->chief.version.value, training_->batches.count));
+  return Done{};
+}
+
+/// As save() makes it.
+protocol::ChiefState Conducting::state_after(std::uint64_t mini_batches, Duration trained) const {
+  protocol::ChiefState state;
+  state.version = Version{mini_batches};
+  state.counted.emplace(0, mini_batches * training_->batches.samples);
+  state.trained = trained;
+  return state;
+}
+
+Outcome Conducting::fits(const protocol::ChiefState& found) const {
+  const std::uint64_t done = found.version.value;
+  if (done == 0 || done > training_->batches.count)
+    return bad_input(fmt::format("version: found {}, expected 1 to {} mini-batches", done, training_->batches.count));
+  if (found.trained < Duration{0} || found.trained > protocol::longest_training)
+    return bad_input(fmt::format("trained_ns: found {}, expected 0 to {}", found.trained.count(), protocol::longest_training.count()));
+  if (chief_state_json(found) != chief_state_json(state_after(done, found.trained)))
+    return bad_input(fmt::format("found another state than a pipeline has after {} mini-batches", done));
   return Done{};
 }
 
@@ -100,19 +121,18 @@ Result<run::Judgement> Conducting::evaluate(std::span<const float> values) {
 
 Outcome Conducting::save(const run::KeptModel& kept) {
   run::Saved saved;
-  saved.chief.version = Version{kept.mini_batches};
-  saved.chief.counted.emplace(0, kept.mini_batches * training_->batches.samples);
-  saved.chief.trained = kept.trained;
+  saved.chief = state_after(kept.mini_batches, kept.trained);
   saved.values = run::make_buffer(kept.model.values.size());
   std::copy(kept.model.values.begin(), kept.model.values.end(), saved.values->floats().begin());
   saved.moments.first = kept.model.first;
   saved.moments.second = kept.model.second;
   saved.moments.updates = kept.model.updates;
-  return save_checkpoint(folder_->checkpoints(), whole_->shape(), saved, learning_sha256(job_text_));
+  if (const Outcome synced = folder_->sync(); !synced) return synced;
+  return save_checkpoint(place_.checkpoints(), whole_->shape(), saved, learning_sha256(job_text_));
 }
 
 Outcome Conducting::open_door() {
-  auto door = chief_door(arguments_, path_, job_.slice_bytes);
+  auto door = chief_door(arguments_, place_.path(), job_.slice_bytes);
   if (!door) return door.error();
   token_ = std::move(door->made);
 
@@ -127,13 +147,13 @@ Outcome Conducting::open_door() {
   options.conductor.reschedule = training_->reschedule;
   options.conductor.recut = training_->recut;
   options.conductor.mini_batches = training_->batches.count;
-  if (restored_) {
-    options.conductor.first_mini = restored_->chief.version.value;
-    options.trained_before = restored_->chief.trained;
-    options.model.values = std::move(restored_->beginning.values);
-    options.model.first = std::move(restored_->beginning.moments->first);
-    options.model.second = std::move(restored_->beginning.moments->second);
-    options.model.updates = restored_->chief.version.value;
+  if (auto& restored = place_.restored()) {
+    options.conductor.first_mini = restored->chief.version.value;
+    options.trained_before = restored->chief.trained;
+    options.model.values = std::move(restored->beginning.values);
+    options.model.first = std::move(restored->beginning.moments->first);
+    options.model.second = std::move(restored->beginning.moments->second);
+    options.model.updates = restored->chief.version.value;
   } else {
     options.model.values.resize(whole_->shape().values());
     whole_->initialize(job_.seed, options.model.values);
@@ -149,6 +169,7 @@ Outcome Conducting::open_door() {
   hooks.evaluate = [this](std::span<const float> values) { return evaluate(values); };
   hooks.save = [this](const run::KeptModel& kept) { return save(kept); };
   hooks.saving = [this] { folder_->flush(); };
+  hooks.saved = [this](const Outcome& how) { folder_->saved(how); };
   hooks.log = [this](const std::string& sentence) { log(sentence); };
   hooks.told = [this](const trace::Event& event) {
     if (!started_ && event.kind == trace::Kind::part_began) {
@@ -170,9 +191,11 @@ Outcome Conducting::open_door() {
 }
 
 Outcome Conducting::open_folder() {
-  auto folder =
-      RunFolder::open(path_, job_, job_text_, total_samples(),
-                      {arguments_.checkpoint_every, restored_ ? std::optional(restored_->chief) : std::nullopt}, arguments_.resume);
+  if (const Outcome open = place_.open(); !open) return open.error();
+  const auto& restored = place_.restored();
+  auto folder = RunFolder::open(place_.path(), job_, job_text_, total_samples(),
+                                {arguments_.checkpoint_every, restored ? std::optional(restored->chief) : std::nullopt}, arguments_.resume,
+                                [this](const std::string& sentence) { log(sentence); });
   if (!folder) return folder.error();
   folder_ = std::move(*folder);
   if (token_)
@@ -200,7 +223,7 @@ int Conducting::run() {
   const auto on_signal = [this](const auto& self) -> void {
     signals_.async_wait([this, self](const boost::system::error_code& cancelled, int) {
       if (cancelled) return;
-      if (interrupted_) _exit(ExitCode::cluster_failed);
+      if (interrupted_) _exit(ExitCode::stopped);
       interrupted_ = true;
       log("interrupted: saving the last whole model (once more: stop at once)");
       conductor_->interrupt();

@@ -44,7 +44,7 @@ Launch::Launch(const Job& job, LaunchOptions options) : job_(job), options_(std:
 Launch::~Launch() = default;
 
 Result<Launched> Launch::run() {
-  auto folder = TemporaryFolder::make("motley", "sockets");
+  auto folder = TemporaryFolder::make("motley-run", "sockets");
   if (!folder) return folder.error();
   socket_folder_ = std::move(*folder);
   address_ = fmt::format("unix:{}/chief", socket_folder_.path().string());
@@ -98,6 +98,7 @@ Outcome Launch::start_chief(bool resume) {
                    "--checkpoint-every",
                    std::to_string(options_.checkpoint_every)};
   if (resume) child.command.emplace_back("--resume");
+  if (options_.from_scratch && chief_.lives == 0) child.command.emplace_back("--from-scratch");
   if (options_.require_target) child.command.emplace_back("--require-target");
   child.inherit_errors = true;
   if (gpu_shares_) child.environment = gpu_shares_->environment(judges_percent);
@@ -137,7 +138,10 @@ void Launch::chief_ended(const run::ChildEnd& end) {
   }
   if (!end.exited)
     say(fmt::format("the chief died: {}; go on with: motley train {} --resume", run::describe(end), options_.folder.string()));
-  result_.chief_code = end.exited && !nobody_left_ ? end.code : ExitCode::cluster_failed;
+  result_.chief_code = nobody_left_   ? ExitCode::cluster_failed
+                       : end.exited   ? end.code
+                       : interrupted_ ? ExitCode::stopped
+                                      : ExitCode::cluster_failed;
   over_ = true;
   end_workers();
   finish_if_all_ended();
@@ -205,7 +209,8 @@ void Launch::worker_ended(std::uint32_t n, const run::ChildEnd& end) {
   Process& worker = workers_[n];
   auto& peak = result_.peak_rss_bytes[worker.name];
   peak = std::max(peak, end.peak_rss_bytes);
-  if (!end.good() && worker.wanted && !over_) {
+  const bool asked_to_go = end.exited && end.code == ExitCode::stopped;  // by somebody else's SIGTERM
+  if (!end.good() && !asked_to_go && worker.wanted && !over_) {
     ++result_.deaths;
     mourn(worker.name, end, *worker.child, options_.folder / "logs" / (worker.name + ".log"));
     const bool hopeless = end.exited && end.code == ExitCode::bad_input;  // the same again

@@ -28,7 +28,8 @@ struct LaunchOptions {
   std::uint64_t checkpoint_every = 500;
   std::string bulk = "auto";  // for every process, as --bulk
   bool resume = false;
-  bool respawn = false;  // whoever dies is started again
+  bool from_scratch = false;  // though there are checkpoints; the first life only
+  bool respawn = false;       // whoever dies is started again
   bool require_target = false;
 };
 

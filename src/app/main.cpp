@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <csignal>
 #include <cstdio>
 #include <exception>
 
@@ -10,6 +11,7 @@
 
 int main(int argc, char** argv) {
   using motley::app::ExitCode;
+  std::signal(SIGXFSZ, SIG_IGN);  // a file at its limit is a write that fails, and is told as one
   try {
     CLI::App app("Motley trains one neural network on a motley cluster as fast as the sum of its parts.", "motley");
     app.require_subcommand(1);

@@ -18,6 +18,7 @@
 #include "cluster/spec.h"
 #include "policy/decisions.h"
 #include "report/page.h"
+#include "store/whole_file.h"
 
 namespace motley::app {
 namespace {
@@ -41,60 +42,55 @@ report::EventNames::Name names_of() {
   };
 }
 
-Outcome write_text(const fs::path& path, const std::string& text) {
-  std::ofstream file(path, std::ios::binary | std::ios::trunc);
-  file << text;
-  file.close();
-  if (!file.good()) return world_failed(fmt::format("{}: cannot be written; is the disk full?", path.string()));
-  return Done{};
-}
-
 /// Two lines: updates between checkpoints; the chief's state as JSON, or "-" for the beginning.
 fs::path life_file(const fs::path& folder, std::uint32_t number) { return folder / fmt::format("inputs.{}.began", number); }
 
-/// What a run has told up to `version`, which it goes on from. What came after is lived again; evaluations of what came before are kept.
-/// The members of then are gone: they leave at the end of it.
-std::vector<trace::Event> events_until(const fs::path& path, Version version) {
+/// What a run has told up to the version that it goes on from.
+struct Told {
+  std::vector<trace::Event> events;
+  bool whole = true;  // every update up to that version is in it
+};
+
+/// What came after `version` is lived again; evaluations of what came before are kept. The members of then are gone: they leave at the end.
+/// A trace that lacks updates is kept as far as it goes.
+Told told_until(const fs::path& path, Version version) {
   std::ifstream file(path, std::ios::binary);
   const std::string bytes((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
-  std::vector<trace::Event> events;
+  Told told;
   std::vector<trace::Event> late;
   std::set<WorkerId> here;
-  bool reached = version == Version{};
+  Version newest;
   for (std::size_t at = 0; at + trace::record_bytes <= bytes.size(); at += trace::record_bytes) {
     const auto record = std::as_bytes(std::span(bytes)).subspan(at).first<trace::record_bytes>();
     const auto event = trace::read_record(record);
     if (!event) break;
-    if (reached) {
+    if (newest == version) {
       if (event->kind == trace::Kind::evaluated && event->version <= version) late.push_back(*event);
       continue;
     }
-    events.push_back(*event);
+    if (event->kind == trace::Kind::applied && event->version > version) break;  // told after something was lost
+    told.events.push_back(*event);
     if (event->kind == trace::Kind::joined) here.insert(event->worker);
     if (event->kind == trace::Kind::left) here.erase(event->worker);
-    reached = event->kind == trace::Kind::applied && event->version == version;
+    if (event->kind != trace::Kind::applied) continue;
+    if (event->version > newest.next()) told.whole = false;
+    newest = event->version;
   }
-  if (!reached) return {};
-  const Instant end = events.empty() ? Instant{} : events.back().at;
-  events.insert(events.end(), late.begin(), late.end());
+  if (newest != version) told.whole = false;
+  const Instant end = told.events.empty() ? Instant{} : told.events.back().at;
+  told.events.insert(told.events.end(), late.begin(), late.end());
   for (const WorkerId worker : here)
-    events.push_back(
+    told.events.push_back(
         {.at = end, .kind = trace::Kind::left, .why = static_cast<std::uint8_t>(protocol::Gone::connection_lost), .worker = worker});
-  return events;
+  return told;
 }
 
-/// Whoever is killed meanwhile leaves the old file or the new one.
 Outcome write_trace(const fs::path& path, const std::vector<trace::Event>& events) {
   std::string bytes(events.size() * trace::record_bytes, '\0');
   const auto out = std::as_writable_bytes(std::span(bytes));
   for (std::size_t i = 0; i < events.size(); ++i)
     trace::write_record(events[i], out.subspan(i * trace::record_bytes).first<trace::record_bytes>());
-  const fs::path beside = path.string() + ".new";
-  if (const Outcome written = write_text(beside, bytes); !written) return written;
-  std::error_code failed;
-  fs::rename(beside, path, failed);
-  if (failed) return world_failed(fmt::format("{}: {}", path.string(), failed.message()));
-  return Done{};
+  return store::write_whole(path, bytes);
 }
 
 }  // namespace
@@ -114,13 +110,13 @@ Outcome write_run_job(const fs::path& folder, const std::string& job_text) {
                     folder.string()));
   std::error_code failed;
   fs::create_directories(folder, failed);
-  if (failed || !write_text(folder / "job.toml", job_text))
+  if (failed || !store::write_whole(folder / "job.toml", job_text))
     return bad_input(
         fmt::format("the run's folder {} cannot be written; expected a writable place (choose one with --out)", folder.string()));
   return Done{};
 }
 
-Outcome rewrite_run_job(const fs::path& folder, const std::string& job_text) { return write_text(folder / "job.toml", job_text); }
+Outcome rewrite_run_job(const fs::path& folder, const std::string& job_text) { return store::write_whole(folder / "job.toml", job_text); }
 
 fs::path inputs_of_life(const fs::path& folder, std::uint32_t number) { return folder / fmt::format("inputs.{}.bin", number); }
 
@@ -140,7 +136,8 @@ Result<LifeBegan> beginning_of_life(const fs::path& folder, std::uint32_t number
 }
 
 Result<std::unique_ptr<RunFolder>> RunFolder::open(const fs::path& folder, const Job& job, const std::string& job_text,
-                                                   std::uint64_t total_samples, const LifeBegan& began, bool resumes) {
+                                                   std::uint64_t total_samples, const LifeBegan& began, bool resumes,
+                                                   std::function<void(const std::string&)> tell) {
   if (!resumes)
     if (const Outcome written = write_run_job(folder, job_text); !written) return written.error();
   auto events = report::EventFile::open(folder, wall_now_s(), host_name());
@@ -148,11 +145,19 @@ Result<std::unique_ptr<RunFolder>> RunFolder::open(const fs::path& folder, const
   std::uint32_t life = 0;
   while (fs::exists(inputs_of_life(folder, life))) ++life;
   const std::string beginning = fmt::format("{}\n{}\n", began.checkpoint_every, began.state ? chief_state_json(*began.state) : "-");
-  if (const Outcome written = write_text(life_file(folder, life), beginning); !written) return written.error();
-  const auto lived = began.state ? events_until(folder / "trace.bin", began.state->version) : std::vector<trace::Event>{};
-  if (const Outcome written = write_trace(folder / "trace.bin", lived); !written) return written.error();
-  std::unique_ptr<RunFolder> made(new RunFolder(folder, job, total_samples, std::move(*events), life));
-  made->relive(lived);
+  if (const Outcome written = store::write_whole(life_file(folder, life), beginning); !written) return written.error();
+  const Told lived = began.state ? told_until(folder / "trace.bin", began.state->version) : Told{};
+  if (const Outcome written = write_trace(folder / "trace.bin", lived.events); !written) return written.error();
+  for (const char* older : {"result.json", "report.html"}) {  // of a life before this one, should this one fail to write its own
+    std::error_code ignored;
+    fs::remove(folder / older, ignored);
+  }
+  std::unique_ptr<RunFolder> made(new RunFolder(folder, job, total_samples, std::move(*events), life, std::move(tell)));
+  if (!lived.whole)
+    made->errors_.lacks("trace.bin", fmt::format("lacks updates before version {}, where this run goes on; the trace, the report and "
+                                                 "sums over them lack them, too",
+                                                 began.state->version.value));
+  made->relive(lived.events);
   return made;
 }
 
@@ -177,18 +182,25 @@ void RunFolder::flush() {
   inputs_file_.flush();
 }
 
-RunFolder::RunFolder(fs::path path, const Job& job, std::uint64_t total_samples, report::EventFile events, std::uint32_t life)
+RunFolder::RunFolder(fs::path path, const Job& job, std::uint64_t total_samples, report::EventFile events, std::uint32_t life,
+                     std::function<void(const std::string&)> tell)
     : path_(std::move(path)),
-      metrics_file_(path_ / "metrics.jsonl", std::ios::app),
-      trace_file_(path_ / "trace.bin", std::ios::binary | std::ios::app),
-      chrome_file_(path_ / "trace.json", std::ios::trunc),
-      inputs_file_(inputs_of_life(path_, life), std::ios::binary | std::ios::trunc),
+      errors_(std::move(tell)),
+      metrics_file_(path_ / "metrics.jsonl", AppendFile::Begin::at_end, errors_),
+      trace_file_(path_ / "trace.bin", AppendFile::Begin::at_end, errors_),
+      chrome_file_(path_ / "trace.json", AppendFile::Begin::anew, errors_),
+      inputs_file_(inputs_of_life(path_, life), AppendFile::Begin::anew, errors_),
       writer_([this](std::span<const std::byte> block) {
-        if (!reliving_) trace_file_.write(reinterpret_cast<const char*>(block.data()), static_cast<std::streamsize>(block.size()));
+        if (!reliving_) trace_file_.write(block);
       }),
       timeline_(timeline_window(job, total_samples)),
-      metrics_([this](std::string_view line) { metrics_file_ << line << std::flush; }, names(), workers_every),
-      chrome_([this](std::string_view text) { chrome_file_ << text; }, names()),
+      metrics_(
+          [this](std::string_view line) {
+            metrics_file_.write(line);
+            metrics_file_.flush();
+          },
+          names(), workers_every),
+      chrome_([this](std::string_view text) { chrome_file_.write(text); }, names()),
       events_(std::move(events)),
       board_(events_, wall_now_s()) {}
 
@@ -214,12 +226,17 @@ void RunFolder::told(const trace::Event& event) {
   board_.told(event);
 }
 
-void RunFolder::heard(std::span<const std::byte> input) {
-  inputs_file_.write(reinterpret_cast<const char*>(input.data()), static_cast<std::streamsize>(input.size()));
+void RunFolder::heard(std::span<const std::byte> input) { inputs_file_.write(input); }
+
+Outcome RunFolder::sync() const {
+  if (const Outcome synced = trace_file_.sync(); !synced) return synced.error();
+  return inputs_file_.sync();
 }
 
-Result<RunResult> RunFolder::finish(const Job& job, const std::vector<std::string>& nodes, const protocol::Ending& ending,
-                                    double sum_of_parts, const std::string& command, std::optional<PipelineFigures> pipeline) {
+void RunFolder::saved(const Outcome& how) { how ? errors_.mended("checkpoints") : errors_.failed("checkpoints", how.error().message); }
+
+RunResult RunFolder::finish(const Job& job, const std::vector<std::string>& nodes, const protocol::Ending& ending, double sum_of_parts,
+                            const std::string& command, std::optional<PipelineFigures> pipeline) {
   const Job seen = with_strangers(job, nodes);
   RunResult result;
   result.label = job.strategy.kind;
@@ -233,15 +250,14 @@ Result<RunResult> RunFolder::finish(const Job& job, const std::vector<std::strin
   result.sum_of_parts = sum_of_parts;
   result.pipeline = std::move(pipeline);
   chrome_.finish();
-  (void)events_.close();
-  metrics_file_.close();
-  trace_file_.close();
-  chrome_file_.close();
-  inputs_file_.close();
+  for (AppendFile* file : {&metrics_file_, &trace_file_, &chrome_file_, &inputs_file_}) file->flush();
+  const auto require = [&](const std::string& file, const Outcome& written) {
+    if (!written) errors_.failed(file, written.error().message);
+  };
+  require(events_.path().filename().string(), events_.close());
   const report::Comparison table = comparison(seen, {result}, {job.seed}, command);
-  if (const Outcome written = write_text(path_ / "report.html", report::page(table)); !written) return written.error();
-  if (const Outcome written = write_text(path_ / "result.json", boost::json::serialize(run_json(seen, result)) + "\n"); !written)
-    return written.error();
+  require("report.html", store::write_whole(path_ / "report.html", report::page(table)));
+  require("result.json", store::write_whole(path_ / "result.json", boost::json::serialize(run_json(seen, result)) + "\n"));
   return result;
 }
 

@@ -7,12 +7,13 @@
 //   events.out.tfevents  for TensorBoard                         inputs.N.bin        what life N of the chief heard, for `motley replay`
 #pragma once
 #include <filesystem>
-#include <fstream>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "app/append_file.h"
 #include "app/job.h"
 #include "app/run_result.h"
 #include "base/result.h"
@@ -46,29 +47,38 @@ Outcome rewrite_run_job(const std::filesystem::path& folder, const std::string& 
 class RunFolder : public trace::Sink {
  public:
   /// Makes the folder when it is missing; a resumed run goes on from what is there.
+  /// `tell` hears of what cannot be written, once for each file.
   static Result<std::unique_ptr<RunFolder>> open(const std::filesystem::path& folder, const Job& job, const std::string& job_text,
-                                                 std::uint64_t total_samples, const LifeBegan& began, bool resumes);
+                                                 std::uint64_t total_samples, const LifeBegan& began, bool resumes,
+                                                 std::function<void(const std::string&)> tell);
 
   void told(const trace::Event& event) override;
   void heard(std::span<const std::byte> input);
   /// Whatever was told and heard so far is on its way to the disk: a process that is killed now leaves it.
   void flush();
+  /// What was flushed is on the disk. May be called from another thread.
+  Outcome sync() const;
+  /// How saving a checkpoint went: a later one that is whole makes good for one that failed.
+  void saved(const Outcome& how);
   /// Everything that can be said of the run, into the folder. `nodes`: names by index, strangers behind those of the job.
-  Result<RunResult> finish(const Job& job, const std::vector<std::string>& nodes, const protocol::Ending& ending, double sum_of_parts,
-                           const std::string& command, std::optional<PipelineFigures> pipeline = {});
+  RunResult finish(const Job& job, const std::vector<std::string>& nodes, const protocol::Ending& ending, double sum_of_parts,
+                   const std::string& command, std::optional<PipelineFigures> pipeline = {});
 
+  /// What is missing in the folder.
+  [[nodiscard]] WriteErrors& errors() { return errors_; }
   [[nodiscard]] const std::filesystem::path& path() const { return path_; }
-  [[nodiscard]] std::filesystem::path checkpoints() const { return path_ / "checkpoints"; }
   void call_nodes(const std::vector<std::string>* names) { node_names_ = names; }
 
  private:
-  RunFolder(std::filesystem::path path, const Job& job, std::uint64_t total_samples, report::EventFile events, std::uint32_t life);
+  RunFolder(std::filesystem::path path, const Job& job, std::uint64_t total_samples, report::EventFile events, std::uint32_t life,
+            std::function<void(const std::string&)> tell);
   [[nodiscard]] report::EventNames names() const;
   void relive(const std::vector<trace::Event>& events);
 
   std::filesystem::path path_;
   const std::vector<std::string>* node_names_ = nullptr;
-  std::ofstream metrics_file_, trace_file_, chrome_file_, inputs_file_;
+  WriteErrors errors_;
+  AppendFile metrics_file_, trace_file_, chrome_file_, inputs_file_;
   bool reliving_ = false;
   trace::Writer writer_;
   trace::Summary summary_;

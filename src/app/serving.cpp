@@ -2,9 +2,11 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <boost/json/serialize.hpp>
 #include <cstdio>
 #include <sstream>
+#include <utility>
 
 #include "app/commands.h"
 #include "app/learning.h"
@@ -16,7 +18,7 @@ namespace motley::app {
 
 void ServeArguments::tell_launcher(const std::string& line) const {
   if (!launched) return;
-  fmt::print("{}\n", line);
+  std::fputs((line + "\n").c_str(), stdout);  // the launcher may be gone: then there is nobody to tell
   std::fflush(stdout);
 }
 
@@ -39,33 +41,97 @@ std::string how_to_join(const std::string& command, const transport::Address& li
                      token.file().string());
 }
 
+RunPlace::RunPlace(const ServeArguments& arguments, const std::string& job_name)
+    : arguments_(arguments), path_(arguments.out.empty() ? new_run_folder(job_name) : std::filesystem::path(arguments.out)) {}
+
+/// A launcher has the run's lock already.
+Outcome RunPlace::lock() {
+  for (auto [lock, name] : {std::pair(&run_, run_lock), std::pair(&chief_, chief_lock)}) {
+    if (lock->held() || (lock == &run_ && arguments_.launched)) continue;
+    auto taken = FolderLock::take(path_, name);
+    if (!taken) return taken.error();
+    *lock = std::move(*taken);
+  }
+  return Done{};
+}
+
+Outcome RunPlace::find(const CheckpointRules& rules, std::vector<std::string>& words) {
+  if (const Outcome locked = lock(); !locked) return locked.error();
+  if (arguments_.from_scratch) {
+    auto files = checkpoint_files(checkpoints());
+    if (!files) return files.error();
+    not_used_ = std::move(*files);
+    words.push_back(fmt::format("--from-scratch: starting from the beginning, {} checkpoints are set aside",
+                                std::count_if(not_used_.begin(), not_used_.end(), [](const auto& f) { return f.has_extension(); })));
+    return Done{};
+  }
+  auto found = find_checkpoint(checkpoints(), rules);
+  if (!found) return found.error();
+  restored_ = std::move(found->newest);
+  not_used_ = std::move(found->passed_over);
+  for (const std::string& word : found->words) words.push_back(fmt::format("{}: {}", checkpoints().string(), word));
+  if (!restored_) words.push_back(fmt::format("no checkpoint in {}: starting from the beginning", checkpoints().string()));
+  return Done{};
+}
+
+Outcome RunPlace::open() {
+  if (const Outcome locked = lock(); !locked) return locked.error();
+  if (not_used_.empty()) return Done{};
+  std::filesystem::path aside;
+  for (int n = 1; aside.empty() || std::filesystem::exists(aside); ++n) aside = path_ / fmt::format("set-aside.{}", n);
+  std::error_code failed;
+  std::filesystem::create_directory(aside, failed);
+  for (const std::filesystem::path& file : not_used_)
+    if (!failed) std::filesystem::rename(file, aside / file.filename(), failed);
+  if (failed) return world_failed(fmt::format("{}: checkpoints cannot be set aside there: {}", aside.string(), failed.message()));
+  return Done{};
+}
+
+namespace {
+
+std::string how_to_go_on(const ServeArguments& arguments, const std::filesystem::path& folder) {
+  if (arguments.launched) return fmt::format("motley train {} --resume", folder.string());
+  return fmt::format("motley serve {} --out {} --resume", arguments.job.file, folder.string());
+}
+
+}  // namespace
+
 int conclude(const ServeArguments& arguments, const Conclusion& run) {
   const Job& job = run.job;
   const std::string command = fmt::format("motley train {}", (run.folder.path() / "job.toml").string());
   if (!run.values.empty()) {
     const Outcome written =
         store::write_safetensors(run.folder.path() / "model.safetensors", named(run.shape), run.values, {{"format", "pt"}});
-    if (!written) return fail(written.error());
+    if (!written) run.folder.errors().failed("model.safetensors", written.error().message);
   }
-  const auto result = run.folder.finish(job, run.nodes, run.ending, run.sum_of_parts, command, run.pipeline);
-  if (!result) return fail(result.error());
+  const RunResult result = run.folder.finish(job, run.nodes, run.ending, run.sum_of_parts, command, run.pipeline);
   const Job seen = with_strangers(job, run.nodes);
   if (arguments.launched) {
-    std::istringstream text(run_text(seen, *result) + "\n" + report::text_table(comparison(seen, {*result}, {job.seed}, command)));
+    std::istringstream text(run_text(seen, result) + "\n" + report::text_table(comparison(seen, {result}, {job.seed}, command)));
     for (std::string line; std::getline(text, line);) arguments.tell_launcher("say " + line);
   } else if (arguments.job.json) {
-    fmt::print("{}\n", boost::json::serialize(run_json(seen, *result)));
+    fmt::print("{}\n", boost::json::serialize(run_json(seen, result)));
   } else {
-    fmt::print("{}run: {}\n", run_text(seen, *result), run.folder.path().string());
+    fmt::print("{}run: {}\n", run_text(seen, result), run.folder.path().string());
   }
-  if (failed(result->ending.why)) {
-    fmt::print(stderr, "{}: training failed after {:.1f} s: {}\n", job.name, seconds(result->ending.ended),
-               ended_sentence(result->ending.why));
+  if (failed(result.ending.why)) {
+    fmt::print(stderr, "{}: training failed after {:.1f} s: {}\n", job.name, seconds(result.ending.ended),
+               ended_sentence(result.ending.why));
     return ExitCode::cluster_failed;
   }
-  if (arguments.require_target && (!job.target_accuracy || !trace::time_to_target(result->summary.curve(), *job.target_accuracy))) {
+  if (result.ending.why == protocol::Ended::interrupted) {
+    fmt::print(stderr, "{}: stopped on request after {:.1f} s, before its end; go on with: {}\n", job.name, seconds(result.ending.ended),
+               how_to_go_on(arguments, run.folder.path()));
+    return ExitCode::stopped;
+  }
+  if (arguments.require_target && (!job.target_accuracy || !trace::time_to_target(result.summary.curve(), *job.target_accuracy))) {
     fmt::print(stderr, "{}: target accuracy {} was not reached\n", job.name, job.target_accuracy.value_or(0));
     return ExitCode::target_missed;
+  }
+  if (!run.folder.errors().none()) {
+    fmt::print(stderr, "{}: trained to the end, but {} is incomplete: {}\n", job.name, run.folder.path().string(),
+               run.folder.errors().files());
+    return ExitCode::incomplete;
   }
   return ExitCode::done;
 }

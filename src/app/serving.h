@@ -7,7 +7,9 @@
 #include <string>
 #include <vector>
 
+#include "app/checkpoint.h"
 #include "app/doors.h"
+#include "app/folder_lock.h"
 #include "app/job.h"
 #include "app/job_arguments.h"
 #include "app/run_folder.h"
@@ -25,6 +27,7 @@ struct ServeArguments {
   std::uint64_t checkpoint_every = 500;
   std::size_t store_threads = 0;
   bool resume = false;
+  bool from_scratch = false;  // though there may be checkpoints
   bool require_target = false;
   bool launched = false;  // by `motley train`, which reads our stdout
   /// A line for the launcher, if there is one.
@@ -40,6 +43,28 @@ struct ChiefDoor {
 Result<ChiefDoor> chief_door(const ServeArguments& arguments, const std::filesystem::path& run, std::uint64_t slice_bytes);
 /// What the user is to call on other terminals and machines, with the token that was made.
 std::string how_to_join(const std::string& command, const transport::Address& listening, const RunToken& token);
+/// The folder of a run before its chief writes there.
+class RunPlace {
+ public:
+  RunPlace(const ServeArguments& arguments, const std::string& job_name);
+  /// For a run that goes on: locks the folder and finds what to go on from. `words`: what the user should know of that.
+  Outcome find(const CheckpointRules& rules, std::vector<std::string>& words);
+  /// Locks it, if find() has not, and sets aside what this run does not go on from.
+  Outcome open();
+
+  [[nodiscard]] const std::filesystem::path& path() const { return path_; }
+  [[nodiscard]] std::filesystem::path checkpoints() const { return path_ / "checkpoints"; }
+  [[nodiscard]] std::optional<Restored>& restored() { return restored_; }
+
+ private:
+  Outcome lock();
+
+  const ServeArguments& arguments_;
+  std::filesystem::path path_;
+  FolderLock run_, chief_;
+  std::optional<Restored> restored_;
+  std::vector<std::filesystem::path> not_used_;
+};
 
 /// A run that has ended, and what is to be left of it.
 struct Conclusion {

@@ -11,6 +11,7 @@
 
 #include "policy/decisions.h"
 #include "policy/monitor.h"
+#include "policy/saved_state.h"
 
 namespace motley::policy {
 
@@ -49,7 +50,7 @@ class Gate {
   [[nodiscard]] virtual bool compensates() const { return false; }
   /// What a checkpoint must keep of it, appended; and taken back from the front of `state` in the same order.
   virtual void save(std::vector<double>& /*state*/) const {}
-  virtual void restore(std::span<const double>& /*state*/) {}
+  virtual void restore(SavedState& /*state*/) {}
 };
 
 }  // namespace motley::policy

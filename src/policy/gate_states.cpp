@@ -216,11 +216,8 @@ void GateStates::ask_to_be_woken(Decisions& out) const {
 
 void GateStates::save(std::vector<double>& state) const { state.push_back(static_cast<double>(stragglers_.threshold())); }
 
-void GateStates::restore(std::span<const double>& state) {
-  if (state.empty()) return;
-  const double threshold = std::clamp(state.front(), 1.0 * Stragglers::least_threshold, 1.0 * Stragglers::most_threshold);
-  stragglers_.threshold(static_cast<std::uint64_t>(threshold));
-  state = state.subspan(1);
+void GateStates::restore(SavedState& state) {
+  stragglers_.threshold(std::max<std::uint64_t>(state.count(Stragglers::most_threshold), Stragglers::least_threshold));
 }
 
 }  // namespace motley::policy

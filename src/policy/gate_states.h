@@ -51,7 +51,7 @@ class GateStates : public Gate {
   [[nodiscard]] std::uint32_t staleness(WorkerId worker) const override;
   [[nodiscard]] bool compensates() const override { return rules_.compensate; }
   void save(std::vector<double>& state) const override;
-  void restore(std::span<const double>& state) override;
+  void restore(SavedState& state) override;
 
  private:
   enum class Place : std::uint8_t {

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "base/ids.h"
+#include "policy/saved_state.h"
 
 namespace motley::policy {
 
@@ -35,7 +36,7 @@ class Interval {
   virtual void seen(Version /*version*/, double /*moved*/) {}
   /// What a checkpoint must keep of it, appended; and taken back from the front of `state` in the same order.
   virtual void save(std::vector<double>&) const {}
-  virtual void restore(std::span<const double>&) {}
+  virtual void restore(SavedState&) {}
 };
 
 class IntervalFixed : public Interval {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 namespace motley::policy {
 namespace {
@@ -29,7 +30,7 @@ std::uint32_t IntervalAdaptive::steps() const {
 
 double IntervalAdaptive::most() const {
   if (first_loss_ <= 0 || rate_ <= 0) return nominal;
-  return std::clamp(nominal * std::sqrt(loss_ / first_loss_) * first_rate_ / rate_, 1.0, most_steps);
+  return std::clamp(nominal * std::sqrt(std::max(loss_, 0.0) / first_loss_) * first_rate_ / rate_, 1.0, most_steps);
 }
 
 double IntervalAdaptive::room(const RoundMade& made) {
@@ -78,20 +79,18 @@ void IntervalAdaptive::save(std::vector<double>& state) const {
     state.push_back(value);
 }
 
-void IntervalAdaptive::restore(std::span<const double>& state) {
-  constexpr std::size_t saved = 10;
-  if (state.size() < saved) return;
-  base_ = state[0];
-  hide_ = state[1];
-  agreement_ = state[2];
-  first_loss_ = state[3];
-  loss_ = state[4];
-  slow_loss_ = state[5];
-  first_rate_ = state[6];
-  rate_ = state[7];
-  room_ = state[8];
-  together_ = state[9] != 0;
-  state = state.subspan(saved);
+void IntervalAdaptive::restore(SavedState& state) {
+  constexpr double any = std::numeric_limits<double>::max();
+  base_ = state.number(1, most_steps);
+  hide_ = state.number();
+  agreement_ = state.number();
+  first_loss_ = state.number(-any);  // workers say it, and it need not be an entropy
+  loss_ = state.number(-any);
+  slow_loss_ = state.number(-any);
+  first_rate_ = state.number();
+  rate_ = state.number();
+  room_ = state.number();
+  together_ = state.count(1) != 0;
 }
 
 }  // namespace motley::policy

@@ -27,7 +27,7 @@ class IntervalAdaptive : public Interval {
   [[nodiscard]] bool listens() const override { return !fixed_; }
   void seen(Version version, double moved) override;
   void save(std::vector<double>& state) const override;
-  void restore(std::span<const double>& state) override;
+  void restore(SavedState& state) override;
 
  private:
   void judge(double agreement);

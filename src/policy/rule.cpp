@@ -37,10 +37,8 @@ void RuleClipped::save(std::vector<double>& state) const {
   inner_->save(state);
 }
 
-void RuleClipped::restore(std::span<const double>& state) {
-  if (state.empty()) return;
-  moving_norm_ = state.front();
-  state = state.subspan(1);
+void RuleClipped::restore(SavedState& state) {
+  moving_norm_ = state.number();
   inner_->restore(state);
 }
 

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "policy/decisions.h"
+#include "policy/saved_state.h"
 
 namespace motley::policy {
 
@@ -22,9 +23,9 @@ class Rule {
   virtual void weigh(std::span<const Contribution> members, std::span<double> weights) = 0;
   /// The part of a global batch that the members make up.
   [[nodiscard]] virtual double share(std::span<const Contribution> members) const = 0;
-  /// What a checkpoint must keep of it, appended; and taken back from the front of `state` in the same order.
+  /// What a checkpoint must keep of it, appended, always as many numbers; and read back in the same order.
   virtual void save(std::vector<double>& state) const = 0;
-  virtual void restore(std::span<const double>& state) = 0;
+  virtual void restore(SavedState& state) = 0;
 };
 
 /// `mean`: weight b_i/B with B the fixed global batch, whether the members come together or one by one: one learning rate serves every
@@ -36,7 +37,7 @@ class RuleMean : public Rule {
   void weigh(std::span<const Contribution> members, std::span<double> weights) override;
   [[nodiscard]] double share(std::span<const Contribution> members) const override;
   void save(std::vector<double>&) const override {}
-  void restore(std::span<const double>&) override {}
+  void restore(SavedState&) override {}
 
  private:
   double global_batch_;
@@ -49,7 +50,7 @@ class RuleModelMean : public Rule {
   void weigh(std::span<const Contribution> members, std::span<double> weights) override;
   [[nodiscard]] double share(std::span<const Contribution>) const override { return 1; }
   void save(std::vector<double>&) const override {}
-  void restore(std::span<const double>&) override {}
+  void restore(SavedState&) override {}
 };
 
 /// Guard around any rule, for gates that allow staleness: a contribution whose norm exceeds `multiple` times its moving average (0.95) is
@@ -61,7 +62,7 @@ class RuleClipped : public Rule {
   void weigh(std::span<const Contribution> members, std::span<double> weights) override;
   [[nodiscard]] double share(std::span<const Contribution> members) const override { return inner_->share(members); }
   void save(std::vector<double>& state) const override;
-  void restore(std::span<const double>& state) override;
+  void restore(SavedState& state) override;
 
  private:
   std::unique_ptr<Rule> inner_;

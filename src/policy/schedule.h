@@ -11,6 +11,8 @@ class Schedule {
   /// Progress is counted in samples: `global_batch` of them are one unit of warm-up, `epoch` of them an epoch, `total` the whole training.
   Schedule(const ScheduleSpec& spec, std::uint32_t global_batch, std::uint64_t epoch, std::uint64_t total);
   [[nodiscard]] double rate(std::uint64_t samples) const;
+  /// No rate is greater: warm-up, steps and cosine only lower it.
+  [[nodiscard]] double most() const { return spec_.lr; }
 
  private:
   ScheduleSpec spec_;

@@ -187,16 +187,17 @@ std::vector<double> Strategy::save() const {
   return state;
 }
 
-void Strategy::restore(std::span<const double> state) {
+bool Strategy::restore(std::span<const double> numbers) {
+  SavedState state(numbers);
   m_.rule->restore(state);
   m_.travel->restore(state);
   m_.interval->restore(state);
   m_.load->interval(m_.interval->steps());
   m_.gate->overlap(delay());
   m_.gate->restore(state);
-  if (state.size() < 2) return;
-  mean_square_ = state[0];
-  updates_ = static_cast<std::uint64_t>(state[1]);
+  mean_square_ = state.number();
+  updates_ = state.count();
+  return state.all_read();
 }
 
 }  // namespace motley::policy

@@ -7,6 +7,7 @@
 
 #include "policy/decisions.h"
 #include "policy/monitor.h"
+#include "policy/saved_state.h"
 
 namespace motley::policy {
 
@@ -30,9 +31,9 @@ class Travel {
   virtual void updated(const Monitor& monitor, const Situation& situation) = 0;
   [[nodiscard]] virtual Bits bits(WorkerId worker) const = 0;
   [[nodiscard]] virtual std::uint32_t delay() const = 0;
-  /// What a checkpoint must keep of it, appended; and taken back from the front of `state` in the same order.
+  /// What a checkpoint must keep of it, appended, always as many numbers; and read back in the same order.
   virtual void save(std::vector<double>& state) const = 0;
-  virtual void restore(std::span<const double>& state) = 0;
+  virtual void restore(SavedState& state) = 0;
 };
 
 /// `fixed`: always the same.
@@ -46,7 +47,7 @@ class TravelFixed : public Travel {
   [[nodiscard]] Bits bits(WorkerId) const override { return bits_; }
   [[nodiscard]] std::uint32_t delay() const override { return delay_; }
   void save(std::vector<double>&) const override {}
-  void restore(std::span<const double>&) override {}
+  void restore(SavedState&) override {}
 
  private:
   Bits bits_;

@@ -155,13 +155,10 @@ void TravelPredicted::save(std::vector<double>& state) const {
   unrest_.save(state);
 }
 
-void TravelPredicted::restore(std::span<const double>& state) {
-  constexpr std::size_t kept = 3;
-  if (state.size() < kept) return;
-  calm_from_ = static_cast<std::uint64_t>(state[0]);
-  rest_ = static_cast<std::uint64_t>(state[1]);
-  shy_of_ = state[2];
-  state = state.subspan(kept);
+void TravelPredicted::restore(SavedState& state) {
+  calm_from_ = state.count();
+  rest_ = state.count(longest_rest);
+  shy_of_ = state.number();
   unrest_.restore(state);
 }
 

@@ -39,7 +39,7 @@ class TravelPredicted : public Travel {
   [[nodiscard]] Bits bits(WorkerId worker) const override;
   [[nodiscard]] std::uint32_t delay() const override { return delay_; }
   void save(std::vector<double>& state) const override;
-  void restore(std::span<const double>& state) override;
+  void restore(SavedState& state) override;
 
  private:
   using Level = std::size_t;  // into levels(), the most bits first

@@ -1,6 +1,7 @@
 #include "policy/unrest.h"
 
 #include <algorithm>
+#include <limits>
 #include <utility>
 
 namespace motley::policy {
@@ -57,16 +58,14 @@ void Unrest::save(std::vector<double>& state) const {
   state.insert(state.end(), {static_cast<double>(updates_), loss_, lowest_loss_, norm_, usual_norm_, static_cast<double>(soaring_)});
 }
 
-void Unrest::restore(std::span<const double>& state) {
-  constexpr std::size_t kept = 6;
-  if (state.size() < kept) return;
-  updates_ = static_cast<std::uint64_t>(state[0]);
-  loss_ = state[1];
-  lowest_loss_ = state[2];
-  norm_ = state[3];
-  usual_norm_ = state[4];
-  soaring_ = static_cast<std::uint32_t>(state[5]);
-  state = state.subspan(kept);
+void Unrest::restore(SavedState& state) {
+  constexpr double any = std::numeric_limits<double>::max();
+  updates_ = state.count();
+  loss_ = state.number(-any);  // workers say it, and it need not be an entropy
+  lowest_loss_ = state.number(-any);
+  norm_ = state.number();
+  usual_norm_ = state.number();
+  soaring_ = static_cast<std::uint32_t>(state.count(no_accident));
 }
 
 }  // namespace motley::policy

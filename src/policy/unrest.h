@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "policy/decisions.h"
+#include "policy/saved_state.h"
 
 namespace motley::policy {
 
@@ -19,7 +20,7 @@ class Unrest {
   [[nodiscard]] bool soared() const { return soared_; }
 
   void save(std::vector<double>& state) const;
-  void restore(std::span<const double>& state);
+  void restore(SavedState& state);
 
  private:
   double samples_ = 0, losses_ = 0, norms_ = 0;  // of the update that is coming together

@@ -329,19 +329,6 @@ void Chief::checkpoint(Instant now, ChiefActions& out) {
   tell_servers(wire::Export{version_, true}, out);
 }
 
-bool Chief::resume(const ChiefState& state) {
-  check(!started_, "a chief goes on before it has begun");
-  if (!ledger_.restore(state.counted)) return false;
-  version_ = state.version;
-  next_evaluation_ = std::max(state.next_evaluation, options_.evaluate_every);
-  evaluated_ = state.evaluated;
-  saved_ = state.version;
-  membership_.go_on_from(state.next_worker);
-  trained_before_ = state.trained;
-  strategy_.restore(state.strategy);
-  return true;
-}
-
 void Chief::finish(Instant now, Ended why, ChiefActions& out) {
   if (finished_) return;
   finished_ = true;

@@ -19,6 +19,7 @@
 #include <vector>
 
 #include "base/lease.h"
+#include "base/result.h"
 #include "policy/schedule.h"
 #include "policy/strategy.h"
 #include "protocol/ledger.h"
@@ -159,6 +160,9 @@ struct ChiefState {
   Duration trained{};    // so far
   std::vector<double> strategy;
 };
+inline constexpr Duration longest_training{std::int64_t{1} << 60};  // 36 years: sums and differences of such times do not overflow
+inline constexpr std::uint32_t most_joins = 1 << 20;                // tables are as long as the greatest id; of all lives of a chief
+
 /// Save this state with what every server exports next, parameters and optimizer.
 struct Checkpoint {
   ChiefState state;
@@ -174,8 +178,9 @@ class Chief {
  public:
   Chief(const ChiefOptions& options, policy::Strategy strategy, const policy::Schedule& schedule);
 
-  /// Goes on from a checkpoint, before the first step. False when the state does not fit this training's samples.
-  [[nodiscard]] bool resume(const ChiefState& state);
+  /// Goes on from a checkpoint, before the first step. Refuses a state that this training cannot have been in, and says which number is
+  /// wrong; then it may be given another one.
+  Outcome resume(const ChiefState& state);
 
   /// Total: any event in any state. Appends to `out`.
   void step(Instant now, const ChiefEvent& event, ChiefActions& out);
@@ -240,6 +245,7 @@ class Chief {
   [[nodiscard]] bool saves_next() const;
   void evaluate(ChiefActions& out);
   void checkpoint(Instant now, ChiefActions& out);
+  [[nodiscard]] Outcome fits(const ChiefState& state) const;
   void finish(Instant now, Ended why, ChiefActions& out);
   [[nodiscard]] Duration trained(Instant now) const;
   void tell_servers(const wire::Message& message, ChiefActions& out) const;

@@ -35,7 +35,7 @@ class Ledger {
   /// The counted positions, as absolute ranges [first, last), ascending. All that a checkpoint needs: what is leased then is free after it.
   using Positions = std::map<std::uint64_t, std::uint64_t>;  // first -> last, disjoint, not touching
   [[nodiscard]] const Positions& counted_positions() const { return done_; }
-  /// Goes on from there. Nothing was granted yet. False when the ranges are no such thing or lie beyond the end.
+  /// Goes on from there. Nothing was granted yet. False when the ranges are no such thing or lie beyond the end; then nothing has changed.
   [[nodiscard]] bool restore(const Positions& counted);
 
  private:

@@ -338,7 +338,7 @@ void ChiefProcess::save(Wanted& wanted) {
     boost::asio::post(pump_, [this, alive, kept] {
       if (!*alive) return;
       --judging_;
-      if (!*kept) hooks_.log(fmt::format("no checkpoint: {}", kept->error().message));
+      if (hooks_.saved) hooks_.saved(*kept);
       finish_when_done();
     });
   });
@@ -372,6 +372,7 @@ void ChiefProcess::await_farewell() {
 void ChiefProcess::end(Result<protocol::Ending> how) {
   if (ended_) return;
   ended_ = true;
+  if (recorder_) recorder_->closed(clock_.now());
   ticker_.cancel();
   farewell_.cancel();
   if (over_) over_(std::move(how));

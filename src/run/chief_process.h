@@ -61,7 +61,8 @@ struct Judgement {
 struct ChiefHooks {
   std::function<Result<Judgement>(std::span<const float> values)> evaluate;  // empty: accuracy is never asked for
   std::function<Outcome(const Saved&)> save;                                 // empty: nothing is kept
-  std::function<void()> saving;  // a checkpoint is about to be saved: what was told so far must outlive us
+  std::function<void()> saving;               // a checkpoint is about to be saved: what was told so far must outlive us
+  std::function<void(const Outcome&)> saved;  // how that went; may be empty
   std::function<void(const std::string&)> log;
   std::function<void(const trace::Event&)> told;           // the trace; zero is the first order of this training
   std::function<void(std::span<const std::byte>)> inputs;  // what the chief machine hears, for replay; may be empty

@@ -98,7 +98,7 @@ void ConductorProcess::save() {
         boost::asio::post(pump_, [this, alive, written] {
           if (!*alive) return;
           --judging_;
-          if (!*written) hooks_.log(fmt::format("no checkpoint: {}", written->error().message));
+          if (hooks_.saved) hooks_.saved(*written);
           finish_when_done();
         });
       });

@@ -56,6 +56,7 @@ struct ConductorHooks {
   std::function<Result<Judgement>(std::span<const float> values)> evaluate;
   std::function<Outcome(const KeptModel&)> save;
   std::function<void()> saving;
+  std::function<void(const Outcome&)> saved;
   std::function<void(const std::string&)> log;
   std::function<void(const trace::Event&)> told;
 };

@@ -10,11 +10,9 @@
 namespace motley::run {
 namespace {
 
-enum class Input : std::uint8_t { received, lost, lost_guest, tick, interrupted };
+enum class Input : std::uint8_t { received, lost, lost_guest, tick, interrupted, closed };
 
 using protocol::Role;
-
-constexpr Duration longest_run{std::int64_t{1} << 60};  // 36 years: sums and differences of such times do not overflow
 
 void put_frame(wire::Appender& out, const wire::Message& message) { wire::append(message, out.out); }
 
@@ -89,11 +87,19 @@ void Recorder::stepped(Instant now, const protocol::ChiefEvent& event, const pro
   sink_(record_);
 }
 
+void Recorder::closed(Instant now) {
+  record_.clear();
+  wire::Appender out{record_};
+  wire::write(out, static_cast<std::uint8_t>(Input::closed));
+  wire::write(out, now.time_since_epoch());
+  sink_(record_);
+}
+
 namespace {
 
 struct Record {
   Instant now;
-  protocol::ChiefEvent event;
+  std::optional<protocol::ChiefEvent> event;  // none: closed
   std::uint64_t answers{};
 };
 
@@ -105,8 +111,8 @@ Result<std::optional<Record>> read_record(std::span<const std::byte>& bytes, std
   std::uint8_t kind = 0;
   Duration now{};
   if (!wire::read(in, kind) || !wire::read(in, now)) return Answer{};
-  if (now < Duration{0} || now > longest_run)
-    return broken(fmt::format("found the time {} ns, expected 0 to {}", now.count(), longest_run.count()));
+  if (now < Duration{0} || now > protocol::longest_training)
+    return broken(fmt::format("found the time {} ns, expected 0 to {}", now.count(), protocol::longest_training.count()));
   Record record{Instant{now}, protocol::Tick{}, 0};
   switch (Input{kind}) {
     case Input::received: {
@@ -137,7 +143,12 @@ Result<std::optional<Record>> read_record(std::span<const std::byte>& bytes, std
     }
     case Input::tick: break;
     case Input::interrupted: record.event = protocol::Interrupted{}; break;
-    default: return broken(fmt::format("found kind {}, expected 0 to 4", kind));
+    case Input::closed:
+      if (in.left() > 0) return broken(fmt::format("found {} bytes behind the end of the recording, expected none", in.left()));
+      record.event.reset();
+      bytes = {};
+      return Answer{std::move(record)};
+    default: return broken(fmt::format("found kind {}, expected 0 to 5", kind));
   }
   if (!wire::read(in, record.answers)) return Answer{};
   bytes = bytes.last(in.left());
@@ -146,22 +157,28 @@ Result<std::optional<Record>> read_record(std::span<const std::byte>& bytes, std
 
 }  // namespace
 
-Result<Replayed> replay(std::span<const std::byte> records, protocol::Chief& chief) {
+Replayed replay(std::span<const std::byte> records, protocol::Chief& chief) {
   Replayed replayed;
   protocol::ChiefActions actions;
+  const auto torn = [&](std::string why, bool damaged) {
+    replayed.torn = std::move(why);
+    replayed.damaged = damaged;
+    return replayed;
+  };
   while (!records.empty()) {
     auto record = read_record(records, replayed.inputs);
-    if (!record) return record.error();
-    if (!*record) {
-      replayed.cut_short = true;
-      break;
-    }
+    if (!record) return torn(record.error().message, true);
+    if (!*record)
+      return torn(
+          fmt::format("it ends within a record ({} bytes of it), as when its process was killed or could not write", records.size()),
+          false);
+    if (!(*record)->event) return replayed;
     actions.clear();
-    chief.step((*record)->now, (*record)->event, actions);
+    chief.step((*record)->now, *(*record)->event, actions);
     if (fingerprint(actions) != (*record)->answers && !replayed.first_difference) replayed.first_difference = replayed.inputs;
     ++replayed.inputs;
   }
-  return replayed;
+  return torn("it ends without saying so, as when its process was killed or could not write", false);
 }
 
 }  // namespace motley::run

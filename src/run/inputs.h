@@ -1,14 +1,17 @@
 // What a chief machine heard and when, so that a real run can be lived again: every input, and after each a fingerprint of the answers.
 // Replay feeds the inputs to a fresh machine and finds the first answer that differs.
 //
+//   recording := record* closed, without which it is torn: its process was killed, or could not write
 //   record := kind:u8 now:i64 | received: role:u8 id:u32 frame (wire/frame.h) | lost: worker:u32 | lost guest: connection:u32 | answers:u64
 //   numbers little-endian
 //             kind 0 received, 1 lost, 2 lost guest, 3 tick, 4 interrupted; answers: FNV-1a of all that the machine answered
+//   closed := kind:u8 now:i64 with kind 5: nothing more was heard
 #pragma once
 #include <cstdint>
 #include <functional>
 #include <optional>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "base/result.h"
@@ -23,6 +26,8 @@ class Recorder {
  public:
   explicit Recorder(std::function<void(std::span<const std::byte>)> sink) : sink_(std::move(sink)) {}
   void stepped(Instant now, const protocol::ChiefEvent& event, const protocol::ChiefActions& actions);
+  /// The machine will hear nothing more.
+  void closed(Instant now);
 
  private:
   std::function<void(std::span<const std::byte>)> sink_;
@@ -32,10 +37,11 @@ class Recorder {
 struct Replayed {
   std::uint64_t inputs = 0;
   std::optional<std::uint64_t> first_difference;  // the number of the input whose answers differ
-  bool cut_short = false;                         // the file ends within a record, as when the process was killed; what is before it counts
+  std::string torn;                               // why the recording ends before its life did; empty: it is whole
+  bool damaged = false;                           // it is torn by bytes that are no record; otherwise it just ends
 };
 
-/// Feeds every recorded input to `chief`. Fails on bytes that are no record.
-Result<Replayed> replay(std::span<const std::byte> records, protocol::Chief& chief);
+/// Feeds recorded inputs to `chief`, up to the end of the recording or to where it is torn.
+Replayed replay(std::span<const std::byte> records, protocol::Chief& chief);
 
 }  // namespace motley::run

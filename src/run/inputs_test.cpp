@@ -16,6 +16,7 @@ using protocol::ChiefHands;
 using Bytes = std::vector<std::byte>;
 
 constexpr std::uint32_t batch = 12;
+constexpr std::size_t closed_bytes = 9;  // of the record that ends a recording
 
 protocol::ChiefOptions options() {
   return {.epoch_samples = 60, .total_samples = 600, .evaluate_every = 60, .max_time = {}, .quorum = 2, .checkpoint_every = 3};
@@ -44,6 +45,7 @@ struct Recording {
       if (round == 4) step(protocol::Received{protocol::guest(2), wire::Hello{"c", 1, 5, 2}});
     }
     step(protocol::Interrupted{});
+    recorder_.closed(hands_.now);
   }
 
  private:
@@ -75,35 +77,34 @@ TEST(Inputs, ARecordedTrainingIsLivedAgain) {
     const Recording recording(strategy);
     protocol::Chief chief = a_chief(strategy);
     const auto replayed = replay(recording.bytes, chief);
-    ASSERT_TRUE(replayed.ok()) << replayed.error().message;
-    EXPECT_EQ(replayed->inputs, recording.events.size());
-    EXPECT_FALSE(replayed->first_difference.has_value()) << "at input " << *replayed->first_difference;
-    EXPECT_FALSE(replayed->cut_short);
+    EXPECT_EQ(replayed.torn, "");
+    EXPECT_EQ(replayed.inputs, recording.events.size());
+    EXPECT_FALSE(replayed.first_difference.has_value()) << "at input " << *replayed.first_difference;
     EXPECT_TRUE(chief.finished());
   }
 }
 
-TEST(Inputs, NothingIsAGoodRecording) {
+TEST(Inputs, NothingIsATornRecordingOfNothing) {
   protocol::Chief chief = a_chief();
   const auto replayed = replay({}, chief);
-  ASSERT_TRUE(replayed.ok());
-  EXPECT_EQ(replayed->inputs, 0U);
-  EXPECT_FALSE(replayed->cut_short);
+  EXPECT_EQ(replayed.inputs, 0U);
+  EXPECT_NE(replayed.torn, "");
+  EXPECT_FALSE(replayed.damaged);
 }
 
 TEST(Inputs, AnotherStrategyIsFoundAtTheFirstAnswerThatDiffers) {
   const Recording recording("bsp");
   protocol::Chief other = a_chief("asp");
   const auto replayed = replay(recording.bytes, other);
-  ASSERT_TRUE(replayed.ok()) << replayed.error().message;
-  ASSERT_TRUE(replayed->first_difference.has_value());
-  EXPECT_EQ(replayed->inputs, recording.events.size());
+  ASSERT_EQ(replayed.torn, "");
+  ASSERT_TRUE(replayed.first_difference.has_value());
+  EXPECT_EQ(replayed.inputs, recording.events.size());
   protocol::Chief one = a_chief("bsp"), two = a_chief("asp");
-  for (std::size_t n = 0; n <= *replayed->first_difference; ++n) {  // the same, side by side
+  for (std::size_t n = 0; n <= *replayed.first_difference; ++n) {  // the same, side by side
     protocol::ChiefActions said, instead;
     one.step(recording.times[n], recording.events[n], said);
     two.step(recording.times[n], recording.events[n], instead);
-    EXPECT_EQ(fingerprint(said) == fingerprint(instead), n < *replayed->first_difference) << "input " << n;
+    EXPECT_EQ(fingerprint(said) == fingerprint(instead), n < *replayed.first_difference) << "input " << n;
   }
 }
 
@@ -124,16 +125,16 @@ TEST(Inputs, AnInputThatWasNotHeardIsFoundAtItsNumber) {
     std::copy(frame.begin(), frame.end(), forged.begin() + static_cast<std::ptrdiff_t>(recording.begins[n] + before_frame));
     protocol::Chief chief = a_chief();
     const auto replayed = replay(forged, chief);
-    ASSERT_TRUE(replayed.ok()) << replayed.error().message;
-    ASSERT_TRUE(replayed->first_difference.has_value()) << "input " << n;
-    EXPECT_EQ(*replayed->first_difference, n + 1) << "the Gathered that makes it complete";
+    ASSERT_EQ(replayed.torn, "");
+    ASSERT_TRUE(replayed.first_difference.has_value()) << "input " << n;
+    EXPECT_EQ(*replayed.first_difference, n + 1) << "the Gathered that makes it complete";
   }
 }
 
 TEST(Inputs, AFlippedBitIsFoundAtItsNumberOrChangesNothing) {
   const Recording recording;
   for (std::size_t n = 0; n < recording.begins.size(); ++n) {
-    const std::size_t end = n + 1 < recording.begins.size() ? recording.begins[n + 1] : recording.bytes.size();
+    const std::size_t end = n + 1 < recording.begins.size() ? recording.begins[n + 1] : recording.bytes.size() - closed_bytes;
     for (std::size_t at = recording.begins[n]; at < end; ++at) {
       Bytes flipped = recording.bytes;
       flipped[at] ^= std::byte{1} << (at % 8);
@@ -143,12 +144,12 @@ TEST(Inputs, AFlippedBitIsFoundAtItsNumberOrChangesNothing) {
       const bool in_frame = std::holds_alternative<protocol::Received>(recording.events[n]) && place >= 14 && at + 8 < end;
       const bool in_answers = at + 8 >= end;
       if (in_frame) {
-        ASSERT_FALSE(replayed.ok() && !replayed->cut_short) << "input " << n << ", byte " << place;  // its checksum, or its length
+        ASSERT_NE(replayed.torn, "") << "input " << n << ", byte " << place;  // its checksum, or its length
       } else if (in_answers) {
-        ASSERT_TRUE(replayed.ok()) << replayed.error().message;
-        EXPECT_EQ(replayed->first_difference, n) << "byte " << place;
-      } else if (replayed.ok() && replayed->first_difference) {
-        EXPECT_GE(*replayed->first_difference, n) << "byte " << place;  // kind, time, role or id: the answers tell, if they mattered
+        ASSERT_FALSE(replayed.damaged) << replayed.torn;
+        EXPECT_EQ(replayed.first_difference, n) << "byte " << place;
+      } else if (replayed.first_difference) {
+        EXPECT_GE(*replayed.first_difference, n) << "byte " << place;  // kind, time, role or id: the answers tell, if they mattered
       }
     }
   }
@@ -159,26 +160,34 @@ TEST(Inputs, AFileCutAnywhereIsGoodAsFarAsItGoes) {
   std::size_t whole = 0;
   for (std::size_t bytes = 0; bytes <= recording.bytes.size(); ++bytes) {
     while (whole < recording.begins.size() &&
-           (whole + 1 < recording.begins.size() ? recording.begins[whole + 1] : recording.bytes.size()) <= bytes)
+           (whole + 1 < recording.begins.size() ? recording.begins[whole + 1] : recording.bytes.size() - closed_bytes) <= bytes)
       ++whole;
-    const bool between = whole == recording.begins.size() || recording.begins[whole] == bytes;
     protocol::Chief chief = a_chief();
     const Bytes cut(recording.bytes.begin(), recording.bytes.begin() + static_cast<std::ptrdiff_t>(bytes));  // its own memory: no peeking
     const auto replayed = replay(cut, chief);
-    ASSERT_TRUE(replayed.ok()) << bytes << " bytes: " << replayed.error().message;
-    EXPECT_EQ(replayed->inputs, whole) << bytes << " bytes";
-    EXPECT_EQ(replayed->cut_short, !between) << bytes << " bytes";
-    EXPECT_FALSE(replayed->first_difference.has_value()) << bytes << " bytes";
+    EXPECT_FALSE(replayed.damaged) << bytes << " bytes: " << replayed.torn;
+    EXPECT_EQ(replayed.inputs, whole) << bytes << " bytes";
+    EXPECT_EQ(replayed.torn.empty(), bytes == recording.bytes.size()) << bytes << " bytes";
+    EXPECT_FALSE(replayed.first_difference.has_value()) << bytes << " bytes";
   }
 }
 
-TEST(Inputs, WhatIsNoRecordIsRefused) {
+TEST(Inputs, WhatIsNoRecordTearsTheRecordingThere) {
   protocol::Chief chief = a_chief();
-  EXPECT_FALSE(replay(Bytes(40, std::byte{5}), chief).ok());
-  EXPECT_FALSE(replay(Bytes(40, std::byte{255}), chief).ok());
+  EXPECT_TRUE(replay(Bytes(40, std::byte{5}), chief).damaged);
+  EXPECT_TRUE(replay(Bytes(40, std::byte{255}), chief).damaged);
   Bytes wrong_role(40, std::byte{0});
   wrong_role[9] = std::byte{4};
-  EXPECT_FALSE(replay(wrong_role, chief).ok());
+  EXPECT_TRUE(replay(wrong_role, chief).damaged);
+
+  const Recording recording;
+  Bytes damaged = recording.bytes;
+  damaged[recording.begins[5]] = std::byte{99};
+  protocol::Chief again = a_chief();
+  const Replayed replayed = replay(damaged, again);
+  EXPECT_EQ(replayed.inputs, 5U) << "what comes before counts";
+  EXPECT_FALSE(replayed.first_difference.has_value());
+  EXPECT_EQ(replayed.torn, "input 5: found kind 99, expected 0 to 5");
 }
 
 TEST(Inputs, TheFingerprintSeesOrderAndEveryFact) {

@@ -5,6 +5,7 @@
 #include <fstream>
 #include <optional>
 
+#include "store/file_hash.h"
 #include "store/safetensors.h"
 
 namespace motley::store {
@@ -112,6 +113,26 @@ Result<TensorFile> parse_header(const std::string& text, std::uint64_t data_byte
   return file;
 }
 
+/// Takes the checksum out of the metadata and compares it with what the file has, where it has one.
+Outcome check_hash(std::string header, TensorFile& file) {
+  const auto found = file.metadata.find(checksum_key);
+  if (found == file.metadata.end()) return Done{};
+  const std::string claimed = found->second;
+  const std::size_t at = header.find(claimed);
+  if (claimed.size() != hash_digits || at == std::string::npos) return bad_input("its checksum is no SHA-256");
+  header.replace(at, hash_digits, hash_digits, '0');
+  const std::uint64_t header_bytes = header.size();
+  FileHash hash;
+  hash.add(std::as_bytes(std::span(&header_bytes, 1)));
+  hash.add(std::as_bytes(std::span(header)));
+  hash.add(std::as_bytes(std::span(file.values)));
+  if (const std::string is = hash.digits(); is != claimed)
+    return bad_input(fmt::format("its bytes are not those that were written: found SHA-256 {}, expected {}", is, claimed));
+  file.metadata.erase(found);
+  file.checked = true;
+  return Done{};
+}
+
 bool read_bytes(std::istream& in, std::span<std::byte> out) {
   return static_cast<bool>(in.read(reinterpret_cast<char*>(out.data()), static_cast<std::streamsize>(out.size())));
 }
@@ -131,6 +152,7 @@ Result<TensorFile> read_stream(std::istream& in, std::uint64_t file_bytes) {
   if (!file.ok()) return file;
   file->values.resize(data_bytes / sizeof(float));
   if (!read_bytes(in, std::as_writable_bytes(std::span(file->values)))) return ended;
+  if (const Outcome fits = check_hash(std::move(text), *file); !fits) return fits.error();
   return file;
 }
 

@@ -67,10 +67,15 @@ TEST_F(Safetensors, PiecesAreWrittenAsIfTheyLayInOne) {
 
 TEST_F(Safetensors, TheBytesAreThoseOfTheFormat) {
   ASSERT_TRUE(write_safetensors(path, std::vector<NamedTensor>{{"w", {1}, 0}}, std::vector<float>{1.0F}, {}).ok());
-  const std::string header = R"({"__metadata__":{},"w":{"dtype":"F32","shape":[1],"data_offsets":[0,4]}})";
+  const std::string header = R"({"__metadata__":{"sha256":")" + std::string(64, '0') +
+                             R"("},"w":{"dtype":"F32","shape":[1],"data_offsets":[0,4]}})" + std::string(5, ' ');
   ASSERT_EQ(header.size() % 8, 0U);
   const std::string length{static_cast<char>(header.size()), 0, 0, 0, 0, 0, 0, 0}, one{0, 0, '\x80', '\x3f'};
-  EXPECT_EQ(bytes(), length + header + one);
+  std::string found = bytes();
+  const std::size_t checksum = found.find("sha256") + 9;
+  ASSERT_NE(found.substr(checksum, 64), std::string(64, '0'));
+  found.replace(checksum, 64, 64, '0');
+  EXPECT_EQ(found, length + header + one);
 }
 
 TEST_F(Safetensors, ANewSnapshotReplacesTheOldOne) {
@@ -153,6 +158,26 @@ TEST_F(Safetensors, NoCutFileIsAccepted) {
     put(whole.substr(0, size));
     ASSERT_FALSE(read_safetensors(path).ok()) << size << " of " << whole.size() << " bytes";
   }
+}
+
+TEST_F(Safetensors, EveryFlippedBitIsFound) {
+  ASSERT_TRUE(write_safetensors(path, tensors, values, {{"version", "17"}}).ok());
+  const std::string whole = bytes();
+  ASSERT_TRUE(read_safetensors(path)->checked);
+  for (std::size_t bit = 0; bit < 8 * whole.size(); ++bit) {
+    std::string flipped = whole;
+    flipped[bit / 8] = static_cast<char>(flipped[bit / 8] ^ (1U << (bit % 8)));
+    put(flipped);
+    const auto file = read_safetensors(path);
+    ASSERT_FALSE(file.ok() && file->checked) << "bit " << bit % 8 << " of byte " << bit / 8;
+  }
+}
+
+TEST_F(Safetensors, AFileOfOthersHasNoChecksumAndIsRead) {
+  put(R"({"w":{"dtype":"F32","shape":[1],"data_offsets":[0,4]}})", 4);
+  const auto file = read_safetensors(path);
+  ASSERT_TRUE(file.ok()) << file.error().message;
+  EXPECT_FALSE(file->checked);
 }
 
 TEST_F(Safetensors, DamageNeverCrashesTheReader) {

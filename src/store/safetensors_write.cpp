@@ -1,15 +1,10 @@
-#include <fmt/format.h>
-#include <unistd.h>
-
-#include <algorithm>
 #include <bit>
 #include <boost/json.hpp>
-#include <cerrno>
-#include <cstdio>
-#include <cstring>
 
 #include "base/check.h"
+#include "store/file_hash.h"
 #include "store/safetensors.h"
+#include "store/whole_file.h"
 
 namespace motley::store {
 namespace {
@@ -30,6 +25,7 @@ std::uint64_t count_of(const NamedTensor& tensor) {
 std::string header_of(std::span<const NamedTensor> tensors, std::uint64_t values, const Metadata& metadata) {
   json::object header;
   json::object& about = header["__metadata__"].emplace_object();
+  about.emplace(checksum_key, std::string(hash_digits, '0'));  // first, so that nobody else's zeros are taken for its place
   for (const auto& [key, text] : metadata) about.emplace(key, text);
 
   std::uint64_t end = 0;
@@ -49,39 +45,20 @@ std::string header_of(std::span<const NamedTensor> tensors, std::uint64_t values
   return text;
 }
 
-bool write_bytes(std::FILE* file, std::span<const std::byte> bytes) {
-  return bytes.empty() || std::fwrite(bytes.data(), 1, bytes.size(), file) == bytes.size();
-}
-
-/// On false errno says why.
-bool write_file(const std::filesystem::path& path, const std::string& header, std::span<const std::span<const float>> pieces) {
-  std::FILE* const file = std::fopen(path.c_str(), "wb");
-  if (file == nullptr) return false;
-  const std::uint64_t header_bytes = header.size();
-  const bool written = write_bytes(file, std::as_bytes(std::span(&header_bytes, 1))) &&
-                       write_bytes(file, std::as_bytes(std::span(header))) &&
-                       std::all_of(pieces.begin(), pieces.end(), [&](auto piece) { return write_bytes(file, std::as_bytes(piece)); }) &&
-                       std::fflush(file) == 0 && fsync(fileno(file)) == 0;  // or a crash soon after could leave the new name on empty bytes
-  const int reason = errno;
-  const bool closed = std::fclose(file) == 0;
-  if (!written) errno = reason;
-  return written && closed;
-}
-
 }  // namespace
 
 Outcome write_safetensors(const std::filesystem::path& path, std::span<const NamedTensor> tensors,
                           std::span<const std::span<const float>> pieces, const Metadata& metadata) {
   std::uint64_t values = 0;
   for (const std::span<const float> piece : pieces) values += piece.size();
-  const std::string header = header_of(tensors, values, metadata);
-  std::filesystem::path beside = path;
-  beside += ".part";
-  if (write_file(beside, header, pieces) && std::rename(beside.c_str(), path.c_str()) == 0) return Done{};
-  const std::string reason = std::strerror(errno);
-  std::error_code ignored;
-  std::filesystem::remove(beside, ignored);
-  return world_failed(fmt::format("writing {}: {}; is there space, and may this user write there?", path.string(), reason));
+  std::string header = header_of(tensors, values, metadata);
+  const std::uint64_t header_bytes = header.size();
+  std::vector<std::span<const std::byte>> bytes{std::as_bytes(std::span(&header_bytes, 1)), std::as_bytes(std::span(header))};
+  for (const std::span<const float> piece : pieces) bytes.push_back(std::as_bytes(piece));
+  FileHash hash;
+  for (const std::span<const std::byte> each : bytes) hash.add(each);
+  header.replace(header.find(std::string(hash_digits, '0')), hash_digits, hash.digits());
+  return write_whole(path, bytes);
 }
 
 Outcome write_safetensors(const std::filesystem::path& path, std::span<const NamedTensor> tensors, std::span<const float> values,

@@ -1,0 +1,28 @@
+// SHA-256 of bytes that come piece by piece.
+#pragma once
+#include <cstddef>
+#include <memory>
+#include <span>
+#include <string>
+
+namespace motley::store {
+
+class FileHash {
+ public:
+  FileHash();
+  ~FileHash();
+  FileHash(const FileHash&) = delete;
+  FileHash& operator=(const FileHash&) = delete;
+
+  void add(std::span<const std::byte> bytes);
+  /// 64 hexadecimal digits. Nothing may be added after it.
+  [[nodiscard]] std::string digits();
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+inline constexpr std::size_t hash_digits = 64;
+
+}  // namespace motley::store
