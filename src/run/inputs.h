@@ -1,9 +1,9 @@
 // What a chief machine heard and when, so that a real run can be lived again: every input, and after each a fingerprint of the answers.
 // Replay feeds the inputs to a fresh machine and finds the first answer that differs.
 //
-//   record := kind:u8 now:i64 | received: role:u8 id:u32 frame (wire/frame.h) | lost: worker:u32 | lost guest: connection:u32 | answers:u64
-//   numbers little-endian
-//             kind 0 received, 1 lost, 2 lost guest, 3 tick, 4 interrupted; answers: FNV-1a of all that the machine answered
+//   record := kind:u8 now:i64 | received: role:u8 id:u32 frame (wire/frame.h) | lost: worker:u32 | lost guest: connection:u32 | unattended:
+//   time:i64 | answers:u64 numbers little-endian
+//             kind 0 received, 1 lost, 2 lost guest, 3 tick, 4 interrupted, 5 unattended; answers: FNV-1a of all that the machine answered
 #pragma once
 #include <cstdint>
 #include <functional>
