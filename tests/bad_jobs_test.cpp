@@ -218,7 +218,7 @@ std::vector<BadJob> bad_jobs_of_clusters() {
        fault("at = 1\nkind = \"kill\"\nnode = \"w-1\"\nfor = 2"),
        5,
        "cluster.fault.for",
-       {"found 2", "only pause, slow and partition last"}},
+       {"found 2", "only pause, slow, partition and hang last"}},
       {"KilledTwice",
        "[[cluster.fault]]\nat = 2\nkind = \"kill\"\nnode = \"w-1\"\n" + fault("at = 1\nkind = \"leave\"\nnode = \"w-1\""),
        3,

@@ -135,6 +135,7 @@ class Answers {
                      [](const wire::Welcome&) {},  // Joined says it
                      [](const wire::Release&) {},  // Released says it
                      [](const wire::Export&) {},   // Evaluate says it
+                     [](const wire::Probe&) {},    // whether it is answered matters
                      [&](const auto&) { line("a message that is not a chief's"); }},
                send.message);
   }
@@ -165,6 +166,7 @@ class Answers {
   }
   void operator()(const protocol::Evaluate& fact) { line("evaluate v{} after {} samples", fact.version.value, fact.samples); }
   void operator()(const protocol::Checkpoint& fact) { line("checkpoint v{}", fact.state.version.value); }
+  void operator()(const protocol::ServerStuck& fact) { line("server {} does not answer", fact.server.value); }
   void operator()(const protocol::Finished& fact) { line("end ({})", name_of(fact.why)); }
 
  private:

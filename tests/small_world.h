@@ -259,6 +259,7 @@ class SmallWorld {
     options.evaluate_every = job.samples;
     options.servers = job.servers;
     options.quorum = job.quorum;
+    options.step_limit = from_seconds(1e6);  // servers here have nothing to say to a probe
     return options;
   }
   static policy::Strategy make_strategy(const SmallJob& job) {
@@ -438,6 +439,7 @@ class SmallWorld {
     process.history = mix(process.history, hash);
     protocol::WorkerActions actions;
     process.machine->step(now_, event, actions);
+    bool awaited = false;
     for (const auto& action : actions)
       std::visit(match{[&](const protocol::Send& a) {
                          if (std::holds_alternative<wire::Began>(a.message)) return;  // nothing depends on it
@@ -448,8 +450,10 @@ class SmallWorld {
                          process.computing = a.order;
                          process.history = mix(hash_of(a.order), a.base.value);
                        },
-                       [&](const protocol::Abandon&) { process.computing.reset(); }, [&](const protocol::Quit&) { die(p); }},
+                       [&](const protocol::Abandon&) { process.computing.reset(); }, [&](const protocol::Quit&) { die(p); },
+                       [&](const protocol::AwaitDevice&) { awaited = true; }},
                  action);
+    if (awaited) tell_worker(p, protocol::DeviceFree{}, 5);
   }
 
   void carry_out(const protocol::ChiefAction& action) {
@@ -485,7 +489,7 @@ class SmallWorld {
                      [&](const protocol::Cancelled& a) { tell({.kind = Kind::cancelled, .worker = a.worker, .step = a.step}); },
                      [&](const protocol::Discarded& a) { tell({.kind = Kind::discarded, .worker = a.worker, .step = a.step}); },
                      [&](const protocol::Noted& a) { tell(*protocol::narrated(a)); }, [&](const protocol::WakeAt&) {},
-                     [&](const protocol::Evaluate&) {}, [&](const protocol::Checkpoint&) {},
+                     [&](const protocol::Evaluate&) {}, [&](const protocol::Checkpoint&) {}, [&](const protocol::ServerStuck&) {},
                      [&](const protocol::Finished& a) {
                        ended_ = a.why;
                        tell({.kind = Kind::finished, .why = static_cast<std::uint8_t>(a.why), .first = chief_.ledger().counted()});

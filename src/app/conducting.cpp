@@ -147,6 +147,7 @@ Outcome Conducting::open_door() {
   options.conductor.reschedule = training_->reschedule;
   options.conductor.recut = training_->recut;
   options.conductor.mini_batches = training_->batches.count;
+  options.conductor.step_limit = job_.cluster.step_limit;
   if (auto& restored = place_.restored()) {
     options.conductor.first_mini = restored->chief.version.value;
     options.trained_before = restored->chief.trained;

@@ -20,6 +20,8 @@ std::string deed(const cluster::Fault& fault) {
     case cluster::FaultKind::leave: return "leaves";
     case cluster::FaultKind::join: return "joins";
     case cluster::FaultKind::partition: return fmt::format("is cut off for {:g} s", seconds(fault.lasting));
+    case cluster::FaultKind::hang:
+      return fault.lasting < cluster::for_ever ? fmt::format("hangs for {:g} s", seconds(fault.lasting)) : "hangs for good";
   }
   return {};
 }

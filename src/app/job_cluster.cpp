@@ -1,6 +1,7 @@
 // [cluster] and its nodes, links, servers and groups. Resolves defaults: a node's link falls back key by key on [cluster.link].
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <charconv>
 #include <set>
 
@@ -168,6 +169,9 @@ void read_liveness(Reader& cluster, Spec& spec) {
   if (spec.silence_deadline <= spec.heartbeat)
     cluster.complain_found("deadline_s", fmt::format("{}", seconds(spec.silence_deadline)),
                            fmt::format("more than heartbeat_s, {}", seconds(spec.heartbeat)));
+  spec.step_limit = std::max(spec.step_limit, spec.silence_deadline);  // unless it is said: whom we wait for is not expelled meanwhile
+  read_seconds(cluster, "step_limit_s", spec.step_limit, period,
+               "seconds that a step may take, if that is more than ten times what was predicted, before its worker is expelled as hung");
 }
 
 }  // namespace

@@ -18,7 +18,8 @@ using cluster::Spec;
 
 constexpr std::array fault_kinds{Named{"kill"sv, FaultKind::kill}, Named{"pause"sv, FaultKind::pause},
                                  Named{"slow"sv, FaultKind::slow}, Named{"leave"sv, FaultKind::leave},
-                                 Named{"join"sv, FaultKind::join}, Named{"partition"sv, FaultKind::partition}};
+                                 Named{"join"sv, FaultKind::join}, Named{"partition"sv, FaultKind::partition},
+                                 Named{"hang"sv, FaultKind::hang}};
 constexpr double latest_s = 1e9;
 
 /// A fault and the table that said it.
@@ -27,7 +28,9 @@ struct Said {
   Reader section;
 };
 
-bool lasts(FaultKind kind) { return kind == FaultKind::pause || kind == FaultKind::slow || kind == FaultKind::partition; }
+bool lasts(FaultKind kind) {
+  return kind == FaultKind::pause || kind == FaultKind::slow || kind == FaultKind::partition || kind == FaultKind::hang;
+}
 
 void read_node(Reader& section, const Spec& spec, const std::map<std::string, NodeId>& nodes, Fault& fault) {
   std::string name;
@@ -44,15 +47,17 @@ void read_node(Reader& section, const Spec& spec, const std::map<std::string, No
                    "nodes with a count above 1 are called name-1, name-2, ...");
 }
 
-/// `for` belongs to what lasts, `factor` to what slows; elsewhere they would be ignored, so they are refused.
+/// `for` belongs to what lasts, `factor` to what slows; elsewhere they would be ignored, so they are refused. A hang without `for` has no
+/// end.
 void read_extent(Reader& section, Fault& fault) {
   const bool lasting = lasts(fault.kind), slow = fault.kind == FaultKind::slow;
   std::optional<double> length, factor;
-  section.number("for", length, above(0).no_more_than(latest_s), "seconds it lasts", lasting ? required : Presence::optional);
+  section.number("for", length, above(0).no_more_than(latest_s), "seconds it lasts",
+                 lasting && fault.kind != FaultKind::hang ? required : Presence::optional);
   section.number("factor", factor, at_least(1).no_more_than(1e6), "how many times slower", slow ? required : Presence::optional);
-  if (length && !lasting) section.complain("for", "no such key here: only pause, slow and partition last");
+  if (length && !lasting) section.complain("for", "no such key here: only pause, slow, partition and hang last");
   if (factor && !slow) section.complain("factor", "no such key here: only slow has one");
-  fault.lasting = from_seconds(length.value_or(0));
+  fault.lasting = length ? from_seconds(*length) : fault.kind == FaultKind::hang ? cluster::for_ever : Duration{0};
   fault.factor = factor.value_or(1);
 }
 

@@ -299,7 +299,8 @@ void Launch::strike(const cluster::Fault& fault) {
       say(fmt::format("fault: starting {}", name));
       if (const Outcome started = start_worker(n); !started) say(started.error().message);
       break;
-    case cluster::FaultKind::slow: break;  // the emulated device knows
+    case cluster::FaultKind::slow:
+    case cluster::FaultKind::hang: break;  // the emulated device knows
   }
 }
 

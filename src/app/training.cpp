@@ -66,6 +66,7 @@ protocol::ChiefOptions chief_options(const Job& job, const Material& material) {
   chief.servers = job.cluster.servers;
   if (material.shards) chief.shards = static_cast<std::uint32_t>(job.cluster.nodes.size());
   chief.silence_deadline = chief.start_deadline = job.cluster.silence_deadline;
+  chief.step_limit = job.cluster.step_limit;
   chief.quorum = 0;
   for (std::uint32_t n = 0; n < job.cluster.nodes.size(); ++n) chief.quorum += cluster::present_at_start(job.cluster, NodeId{n}) ? 1 : 0;
   return chief;

@@ -13,7 +13,9 @@ Device::Device(const Spec& spec, NodeId node, std::uint64_t seed)
   for (const Fault& fault : spec.faults) {
     if (fault.node != node) continue;
     if (fault.kind == FaultKind::slow) faults_.push_back({fault.at, fault.at + fault.lasting, fault.factor});
-    if (fault.kind == FaultKind::pause) faults_.push_back({fault.at, fault.at + fault.lasting, std::numeric_limits<double>::infinity()});
+    if (fault.kind == FaultKind::pause || fault.kind == FaultKind::hang)
+      faults_.push_back({fault.at, fault.at + fault.lasting, std::numeric_limits<double>::infinity()});
+    if (fault.kind == FaultKind::hang) hangs_.push_back(faults_.back());
   }
 }
 
@@ -69,6 +71,13 @@ Instant Device::finish(Instant start, double work) {
     work -= seconds(change - now) / factor;
     now = change;
   }
+}
+
+Instant Device::hangs_until(Instant now) const {
+  Instant until = now;
+  for (const Spell& hang : hangs_)
+    if (hang.from <= now && now < hang.to) until = std::max(until, hang.to);
+  return until;
 }
 
 /// Draws random slowdowns until one begins after `until`.

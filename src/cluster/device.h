@@ -1,6 +1,6 @@
 // A device as its node describes it, hour by hour: how long a step takes there, with jitter, random slowdowns, sizes that it meets for the
-// first time, and the faults `slow` and `pause`. The simulator takes it for the device; an emulated device of a real cluster takes as long
-// as it says.
+// first time, and the faults `slow`, `pause` and `hang`. The simulator takes it for the device; an emulated device of a real cluster takes
+// as long as it says.
 #pragma once
 #include <cstdint>
 #include <vector>
@@ -36,6 +36,9 @@ class Device {
   /// The same for one step of at most `samples` samples. A limit of 0 is none.
   [[nodiscard]] Stint work(Instant start, std::uint64_t samples, std::uint32_t steps, Duration limit, std::uint32_t micro);
 
+  /// When the device moves again, if it hangs at `now`; else `now`. Until then it does not even stop what it was told to stop.
+  [[nodiscard]] Instant hangs_until(Instant now) const;
+
  private:
   [[nodiscard]] Instant finish(Instant start, double work);
   [[nodiscard]] Stint at_once(Instant start, std::uint64_t samples, std::uint32_t steps, double stretch);
@@ -53,6 +56,7 @@ class Device {
   Rng jitter_;
   Rng slowdowns_;
   std::vector<Spell> faults_;
+  std::vector<Spell> hangs_;   // those of `faults_` that are
   std::vector<Spell> spells_;  // random slowdowns foreseen so far and not over yet
   Instant foreseen_{};
   SizesMet sizes_;  // of a device with a grain

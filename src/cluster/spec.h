@@ -51,13 +51,17 @@ struct Group {
   Link uplink;
 };
 
-enum class FaultKind { kill, pause, slow, leave, join, partition };
+/// hang: the device stands still, its process does not: heartbeats go on.
+enum class FaultKind { kill, pause, slow, leave, join, partition, hang };
+
+/// How long a fault without an end lasts: 31 years, which the clocks can count.
+inline constexpr Duration for_ever = from_seconds(1e9);
 
 struct Fault {
   Instant at{};
   FaultKind kind{};
   NodeId node;
-  Duration lasting{};  // pause, slow, partition
+  Duration lasting{};  // pause, slow, partition, hang
   double factor = 1;   // slow: how many times slower
 };
 
@@ -70,6 +74,7 @@ struct Spec {
   std::vector<Fault> faults;                    // in order of time
   Duration heartbeat = from_seconds(1);         // a worker that has nothing else to say says so this often
   Duration silence_deadline = from_seconds(5);  // who is silent for longer is taken for dead
+  Duration step_limit = from_seconds(30);       // a step may take so long, or ten times what was predicted, before its worker is expelled
 };
 
 /// How much further away a server is than the links say; and how far apart two of them are beside their cards' latency.

@@ -7,6 +7,7 @@
 
 #include "base/check.h"
 #include "base/match.h"
+#include "policy/credible.h"
 
 namespace motley::protocol {
 namespace {
@@ -26,6 +27,8 @@ Chief::Chief(const ChiefOptions& options, policy::Strategy strategy, const polic
       schedule_(schedule),
       membership_(options.silence_deadline),
       ledger_(options.epoch_samples, options.total_samples, options.shards),
+      progress_(options.step_limit),
+      watch_(options.servers, options.step_limit),
       next_evaluation_(options.evaluate_every) {
   check(options.servers >= 1 && options.evaluate_every >= 1, "there is a server, and evaluations are apart");
 }
@@ -38,8 +41,9 @@ void Chief::step(Instant now, const ChiefEvent& event, ChiefActions& out) {
                    [&](const LostGuest& e) { forget_guest(now, e.connection); },
                    [&](const Tick&) {
                      if (!finished_) tick(now, out);
+                     watch_servers(now, out);
                    },
-                   [&](const Interrupted&) { finish(now, Ended::interrupted, out); }},
+                   [&](const Interrupted&) { finish(now, Ended::interrupted, out); }, [&](const Unattended& e) { unattended(e.time); }},
              event);
 }
 
@@ -53,6 +57,10 @@ void Chief::hear(Instant now, const Received& received, ChiefActions& out) {
   }
   if (const auto* judgement = std::get_if<wire::Judged>(&received.message)) {
     if (received.from == peer(judgement->server)) judged(now, *judgement, out);
+    return;
+  }
+  if (const auto* alive = std::get_if<wire::Probe>(&received.message)) {
+    if (received.from == peer(alive->server)) watch_.answered(alive->server);
     return;
   }
   // Everything else is a member's word, and for itself.
@@ -124,7 +132,7 @@ void Chief::forget_guest(Instant now, std::uint32_t connection) {
   empty_since_ = now;
 }
 
-void Chief::expel(Instant now, WorkerId worker, Gone why, ChiefActions& out) {
+void Chief::expel(Instant now, WorkerId worker, Gone why, ChiefActions& out, const std::optional<Left::Stuck>& stuck) {
   const auto duty = duties_.find(worker);
   check(duty != duties_.end(), "only a member can be expelled");
   tell_servers(wire::Forget{worker}, out);  // first: a slice that came between a Discard and this would be kept for ever
@@ -133,22 +141,14 @@ void Chief::expel(Instant now, WorkerId worker, Gone why, ChiefActions& out) {
     tell_servers(wire::Discard{worker, order.step}, out);
   }
   duties_.erase(duty);
+  progress_.left(worker);
   membership_.leave(worker);
   if (membership_.size() == 0) empty_since_ = now;
-  if (why == Gone::silent_too_long) out.emplace_back(Send{peer(worker), wire::Fenced{worker}});  // the others know
+  if (why == Gone::silent_too_long || why == Gone::step_too_long)
+    out.emplace_back(Send{peer(worker), wire::Fenced{worker}});  // the others know
   if (why == Gone::never_finite) out.emplace_back(Send{peer(worker), wire::Stop{}});
-  out.emplace_back(Left{worker, why});
+  out.emplace_back(Left{worker, why, stuck});
   strategy_.left(now, worker, decisions_);
-  carry_out(now, out);
-}
-
-void Chief::tick(Instant now, ChiefActions& out) {
-  for (const WorkerId worker : membership_.silent(now)) expel(now, worker, Gone::silent_too_long, out);
-  if (!guests_.empty() && now - *first_guest_ > options_.start_deadline) start(now, out);
-  if (empty_since_ && now - *empty_since_ > options_.empty_deadline) finish(now, Ended::nobody_left, out);
-  if (options_.max_time && started_ && trained(now) >= *options_.max_time) finish(now, Ended::time_is_up, out);
-  if (finished_) return;
-  strategy_.woken(now, decisions_);
   carry_out(now, out);
 }
 
@@ -166,6 +166,7 @@ void Chief::contributed(Instant now, const wire::Contributed& said, ChiefActions
   Outstanding* order = find(said.worker, said.step);
   if (order == nullptr || order->said) return;
   order->said = said;
+  order->said_before = std::exchange(duties_.at(said.worker).said_last, now);
   order->said_at = now;
   complete_if_whole(now, said.worker, *order, out);
 }
@@ -198,13 +199,14 @@ void Chief::complete_if_whole(Instant now, WorkerId worker, const Outstanding& o
   const auto ordered = static_cast<std::uint32_t>(lease.size());
   // How much it did is what it was ordered to do, whatever it says, unless its time was limited.
   const std::uint32_t done = order.limited ? std::clamp(said.samples, 1U, ordered) : ordered;
+  const Duration compute = credible(now, duties_.at(worker), order);
   policy::Contribution contribution{worker,
                                     said.step,
                                     said.base,
                                     done,
                                     order.local_steps,
                                     std::sqrt(said.squared_norm),
-                                    said.compute,
+                                    compute,
                                     ordered,
                                     order.spare || done < ordered,
                                     now - order.said_at,
@@ -218,9 +220,8 @@ void Chief::complete_if_whole(Instant now, WorkerId worker, const Outstanding& o
                                     said.first_of_size};
   const Lease rest = lease.cut(done);
   complete_.emplace(std::pair{worker, order.step}, Complete{std::move(lease), order.parameters});
-  Duty& duty = duties_.at(worker);
-  duty.refusals = 0;
-  duty.outstanding.erase(duty.outstanding.begin() + (&order - duty.outstanding.data()));
+  duties_.at(worker).refusals = 0;
+  close(now, worker, order);
   out.emplace_back(Completed{worker, contribution.step, contribution.base, contribution.samples, contribution.loss, contribution.pull});
   if (!rest.empty()) {
     ledger_.give_back(rest);
@@ -230,11 +231,26 @@ void Chief::complete_if_whole(Instant now, WorkerId worker, const Outstanding& o
   carry_out(now, out);
 }
 
+/// What this worker says of its computing, as far as it can be believed.
+Duration Chief::credible(Instant now, const Duty& duty, const Outstanding& order) {
+  const Duration pull = std::clamp(order.said->pull, Duration{0}, std::max(order.said_at - order.ordered_at, Duration{0}));
+  const Instant began = std::max(order.said_before, order.ordered_at + pull);
+  return policy::credible_compute(order.said->compute, order.said_at - began, now - std::max(duty.done_last, order.ordered_at));
+}
+
+/// This order has come to its end; the next one's time begins.
+void Chief::close(Instant now, WorkerId worker, const Outstanding& order) {
+  Duty& duty = duties_.at(worker);
+  duty.done_last = now;
+  duty.outstanding.erase(duty.outstanding.begin() + (&order - duty.outstanding.data()));
+  progress_.done(now, worker, duty.outstanding.empty() ? 0 : duty.outstanding.front().lease.size());
+}
+
 void Chief::refuse(Instant now, WorkerId worker, const Outstanding& order, ChiefActions& out) {
   const Step step = order.step;
   ledger_.give_back(order.lease);
   Duty& duty = duties_.at(worker);
-  duty.outstanding.erase(duty.outstanding.begin() + (&order - duty.outstanding.data()));
+  close(now, worker, order);
   tell_servers(wire::Discard{worker, step}, out);
   out.emplace_back(Dropped{worker, step, policy::Why::not_finite});
   if (++refusals_ >= options_.refusals_in_a_row) return finish(now, Ended::diverged, out);
@@ -245,9 +261,9 @@ void Chief::refuse(Instant now, WorkerId worker, const Outstanding& order, Chief
 
 void Chief::carry_out(Instant now, ChiefActions& out) {
   for (const policy::Apply& update : decisions_.apply) apply(now, update, out);
-  for (const policy::Judge& which : decisions_.judge) judge(which, out);
+  for (const policy::Judge& which : decisions_.judge) judge(now, which, out);
   for (const policy::Drop& which : decisions_.drop) drop(which, out);
-  for (const policy::Cancel& which : decisions_.cancel) cancel(which, out);
+  for (const policy::Cancel& which : decisions_.cancel) cancel(now, which, out);
   // A worker that rests may let others go, which appends to the list.
   for (std::size_t next = 0; next < decisions_.release.size();) order_next(now, decisions_.release[next++], out);
   for (const policy::Hold& hold : decisions_.hold) out.emplace_back(Held{hold.worker, hold.why, hold.gap});
@@ -285,8 +301,8 @@ void Chief::apply(Instant now, const policy::Apply& update, ChiefActions& out) {
   if (options_.checkpoint_every > 0 && version_.value % options_.checkpoint_every == 0) checkpoint(now, out);
 }
 
-void Chief::judge(const policy::Judge& which, ChiefActions& out) {
-  judgements_.emplace(ContributionKey{which.worker, which.step}, Judgement{});
+void Chief::judge(Instant now, const policy::Judge& which, ChiefActions& out) {
+  judgements_.emplace(ContributionKey{which.worker, which.step}, Judgement{now, 0, {}});
   tell_servers(wire::Judge{which.worker, which.step}, out);
 }
 
@@ -299,7 +315,7 @@ void Chief::drop(const policy::Drop& which, ChiefActions& out) {
   out.emplace_back(Discarded{which.worker, which.step, which.why});
 }
 
-void Chief::cancel(const policy::Cancel& which, ChiefActions& out) {
+void Chief::cancel(Instant now, const policy::Cancel& which, ChiefActions& out) {
   auto& outstanding = duties_.at(which.worker).outstanding;
   check(!outstanding.empty(), "who is cancelled has something to do");
   for (const Outstanding& order : outstanding) {
@@ -309,6 +325,7 @@ void Chief::cancel(const policy::Cancel& which, ChiefActions& out) {
     out.emplace_back(Cancelled{which.worker, order.step, which.why});
   }
   outstanding.clear();
+  progress_.taken_back(now, which.worker);
 }
 
 // Endings ----------------------------------------------------------------------------------------------------------------------------
@@ -332,6 +349,7 @@ void Chief::checkpoint(Instant now, ChiefActions& out) {
 void Chief::finish(Instant now, Ended why, ChiefActions& out) {
   if (finished_) return;
   finished_ = true;
+  finished_at_ = now;
   if (evaluated_ < version_) evaluate(out);
   if ((options_.checkpoint_every > 0 || why == Ended::interrupted) && started_ && saved_ != version_) checkpoint(now, out);
   for (const WorkerId worker : membership_.all()) out.emplace_back(Send{peer(worker), wire::Stop{}});

@@ -25,6 +25,9 @@
 #include "protocol/ledger.h"
 #include "protocol/membership.h"
 #include "protocol/peers.h"
+#include "protocol/progress.h"
+#include "protocol/server_watch.h"
+#include "protocol/unattended.h"
 
 namespace motley::protocol {
 
@@ -38,6 +41,7 @@ struct ChiefOptions {
   std::uint32_t servers = 1;
   std::uint32_t quorum = 1;                     // training starts when so many have said Hello
   Duration silence_deadline = from_seconds(5);  // a silent member is taken for dead
+  Duration step_limit = from_seconds(30);       // who lives and yet takes so long for a step is expelled: see Progress
   Duration start_deadline = from_seconds(5);    // those who came first wait no longer for the rest of the quorum
   Duration empty_deadline = from_seconds(60);   // nobody here for so long: give up
   std::uint32_t refusals_in_a_row = 16;         // so many contributions with non-finite values, and training has diverged
@@ -63,13 +67,13 @@ struct LostGuest {
 struct Tick {};
 /// The user wants to stop here and go on another time.
 struct Interrupted {};
-using ChiefEvent = std::variant<Received, Lost, LostGuest, Tick, Interrupted>;
+using ChiefEvent = std::variant<Received, Lost, LostGuest, Tick, Interrupted, Unattended>;
 
 // What the chief answers, beside Send: facts for the trace and the screen ------------------------------------------------------------
 
-enum class Gone : std::uint8_t { said_goodbye, connection_lost, silent_too_long, never_finite };
+enum class Gone : std::uint8_t { said_goodbye, connection_lost, silent_too_long, never_finite, step_too_long };
 enum class Ended : std::uint8_t { every_sample_counted, time_is_up, diverged, nobody_left, interrupted };
-BOOST_DESCRIBE_ENUM(Gone, said_goodbye, connection_lost, silent_too_long, never_finite)
+BOOST_DESCRIBE_ENUM(Gone, said_goodbye, connection_lost, silent_too_long, never_finite, step_too_long)
 BOOST_DESCRIBE_ENUM(Ended, every_sample_counted, time_is_up, diverged, nobody_left, interrupted)
 
 struct Joined {
@@ -79,6 +83,19 @@ struct Joined {
 struct Left {
   WorkerId worker;
   Gone why{};
+  /// Of step_too_long: what it did not get on with.
+  struct Stuck {
+    Step step;
+    bool computed = false;  // it says so, yet not every server has what it made
+    Duration took{};
+    Duration expected{};  // 0: it has never contributed
+  };
+  std::optional<Stuck> stuck;
+};
+/// This server lives, as far as one can see, but has not answered for so long: nothing can go on without it.
+struct ServerStuck {
+  ServerId server;
+  Duration for_how_long{};
 };
 /// This contribution is complete and was given to the strategy.
 struct Completed {
@@ -171,7 +188,7 @@ struct Finished {
   Ended why{};
 };
 using ChiefAction = std::variant<Send, Joined, Left, Completed, Returned, Counted, Released, Held, Dropped, Rested, Cancelled, Discarded,
-                                 Noted, WakeAt, Evaluate, Checkpoint, Finished>;
+                                 Noted, WakeAt, Evaluate, Checkpoint, Finished, ServerStuck>;
 using ChiefActions = std::vector<ChiefAction>;  // carry out in order
 
 class Chief {
@@ -198,10 +215,12 @@ class Chief {
     Lease lease;
     std::uint32_t local_steps{};
     policy::Bits bits;
-    bool limited = false;                   // by time: it may do less than its lease
-    bool spare = false;                     // it has more than its share, should there be time
+    bool limited = false;  // by time: it may do less than its lease
+    bool spare = false;    // it has more than its share, should there be time
+    Instant ordered_at{};
     std::optional<wire::Contributed> said;  // once its worker has computed it
     Instant said_at{};
+    Instant said_before{};                          // that it was done with the step before
     boost::container::flat_set<ServerId> gathered;  // servers that have it whole
   };
   struct Duty {
@@ -216,6 +235,8 @@ class Chief {
       double rho{};
     };
     std::optional<Pull> pull;
+    Instant said_last{};  // that it was done with a step
+    Instant done_last{};  // when a contribution of it was complete
     boost::container::small_vector<Outstanding, 1> outstanding;
   };
 
@@ -227,18 +248,24 @@ class Chief {
   [[nodiscard]] policy::Newcomer welcome(Instant now, std::uint32_t connection, const wire::Hello& hello, ChiefActions& out);
   void admit(Instant now, std::span<const policy::Newcomer> newcomers, ChiefActions& out);
   void forget_guest(Instant now, std::uint32_t connection);
-  void expel(Instant now, WorkerId worker, Gone why, ChiefActions& out);
+  void expel(Instant now, WorkerId worker, Gone why, ChiefActions& out, const std::optional<Left::Stuck>& stuck = {});
   void tick(Instant now, ChiefActions& out);
+  void unattended(Duration time);
+  void expel_stuck(Instant now, ChiefActions& out);
+  [[nodiscard]] Duration longest_wait(Instant now) const;
+  void watch_servers(Instant now, ChiefActions& out);
 
   [[nodiscard]] Outstanding* find(WorkerId worker, Step step);
   void complete_if_whole(Instant now, WorkerId worker, const Outstanding& order, ChiefActions& out);
+  [[nodiscard]] static Duration credible(Instant now, const Duty& duty, const Outstanding& order);
+  void close(Instant now, WorkerId worker, const Outstanding& order);
   void refuse(Instant now, WorkerId worker, const Outstanding& order, ChiefActions& out);
   void start(Instant now, ChiefActions& out);
   void carry_out(Instant now, ChiefActions& out);
   void apply(Instant now, const policy::Apply& update, ChiefActions& out);
-  void judge(const policy::Judge& which, ChiefActions& out);
+  void judge(Instant now, const policy::Judge& which, ChiefActions& out);
   void drop(const policy::Drop& which, ChiefActions& out);
-  void cancel(const policy::Cancel& which, ChiefActions& out);
+  void cancel(Instant now, const policy::Cancel& which, ChiefActions& out);
   void order_next(Instant now, policy::Release release, ChiefActions& out);
   [[nodiscard]] bool serves_again(WorkerId worker, const Duty& duty) const;
   [[nodiscard]] Step first_missing(WorkerId worker, Step next) const;
@@ -255,6 +282,8 @@ class Chief {
   policy::Schedule schedule_;
   Membership membership_;
   Ledger ledger_;
+  Progress progress_;
+  ServerWatch watch_;
   std::map<WorkerId, Duty> duties_;
   using ContributionKey = std::pair<WorkerId, Step>;
   struct Complete {
@@ -263,6 +292,7 @@ class Chief {
   };
   std::map<ContributionKey, Complete> complete_;  // with the strategy, not yet applied; outlives its worker
   struct Judgement {
+    Instant asked{};
     double along = 0;
     boost::container::flat_set<ServerId> said;
   };
@@ -271,6 +301,7 @@ class Chief {
   std::map<std::uint32_t, WorkerId> by_connection_;  // a second Hello on one connection replaces the first
   bool started_ = false;
   bool finished_ = false;
+  Instant finished_at_{};
   Version version_;
   std::uint64_t next_evaluation_;
   Version evaluated_;

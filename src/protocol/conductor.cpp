@@ -14,18 +14,24 @@ constexpr std::uint32_t usual_look = 50;  // mini-batches, where the schedule it
 
 }  // namespace
 
-Conductor::Conductor(ConductorOptions options) : options_(std::move(options)), believed_(options_.problem), kept_(options_.first_mini) {
+Conductor::Conductor(ConductorOptions options)
+    : options_(std::move(options)), believed_(options_.problem), kept_(options_.first_mini), progress_(options_.step_limit) {
   check(plan::sound(options_.problem, options_.cut), "a pipeline holds every block once");
   check(options_.reschedule && options_.recut, "a conductor makes schedules and cuts anew");
 }
 
-void Conductor::step(const ConductorEvent& event, ConductorActions& out) {
+void Conductor::step(Instant now, const ConductorEvent& event, ConductorActions& out) {
   if (finished_) return;
   std::visit(match{[&](const DeviceCame& e) { came(e.device, out); }, [&](const DeviceGone& e) { gone(e.device, out); },
                    [&](const WaitedEnough&) {
                      if (!laid() && generation_ == 0) lay_out_present(Relaid::begins, out);
                    },
-                   [&](const StageCommitted& e) { committed(e, out); }, [&](const ModelKept& e) { kept(e.mini_batches, out); },
+                   [&](const StageCommitted& e) { committed(now, e, out); },
+                   [&](const ModelKept& e) {
+                     progress_.moved(now);
+                     kept(e.mini_batches, out);
+                   },
+                   [&](const StageDoing& e) { doing(now, e, out); }, [&](const Unattended& e) { progress_.unattended(e.time); },
                    [&](const StagesParted& e) {
                      if (laid() && e.generation == generation_) lay_out_present(Relaid::loss, out);
                    }},
@@ -74,19 +80,33 @@ void Conductor::gone(std::uint32_t device, ConductorActions& out) {
   if (names_it(cut_)) lay_out_present(Relaid::loss, out);
 }
 
-void Conductor::committed(const StageCommitted& said, ConductorActions& out) {
+void Conductor::committed(Instant now, const StageCommitted& said, ConductorActions& out) {
   if (!laid() || said.generation != generation_ || said.stage >= committed_.size()) return;
   const std::uint64_t before = committed_by_all();
   if (said.mini_batches <= committed_[said.stage] || said.mini_batches > allowed_) return;
   committed_[said.stage] = said.mini_batches;
+  progress_.committed(now, said.stage);
   measured_[said.stage].busy_s += said.busy_s;
   measured_[said.stage].micro_batches += said.micro_batches;
-  const std::uint64_t now = committed_by_all();
-  for (std::uint64_t n = before + 1; n <= now; ++n) {
+  const std::uint64_t after = committed_by_all();
+  for (std::uint64_t n = before + 1; n <= after; ++n) {
     out.emplace_back(CommittedByAll{n});
     look(n, out);
   }
   if (handed_in_ > kept_) kept(handed_in_, out);
+}
+
+void Conductor::doing(Instant now, const StageDoing& said, ConductorActions& out) {
+  if (!laid() || said.generation != generation_ || said.stage >= cut_.size()) return;
+  if (said.slices_moved) progress_.moved(now);
+  if (const auto late = progress_.doing(now, said.stage, said.done, said.busy)) {
+    const std::uint32_t device = cut_[said.stage].device;
+    out.emplace_back(StageExpelled{said.stage, device, late->took, late->longest});
+    gone(device, out);
+  } else if (const auto still = progress_.nobody_moves(now)) {
+    out.emplace_back(NobodyMoves{*still});
+    lay_out_present(Relaid::loss, out);
+  }
 }
 
 void Conductor::look(std::uint64_t done, ConductorActions& out) {
@@ -166,6 +186,7 @@ void Conductor::lay_out(plan::Cut cut, Relaid why, ConductorActions& out) {
   ++generation_;
   committed_.assign(cut_.size(), kept_);
   measured_.assign(cut_.size(), {});
+  progress_.begin(cut_.size());
   allowed_ = std::min(options_.mini_batches, kept_ + schedule_.ahead + 2);
   out.emplace_back(LayOut{generation_, cut_, schedule_, kept_, allowed_, why});
 }

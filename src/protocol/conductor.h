@@ -6,6 +6,7 @@
 //              is kept: it is what everybody goes on from after a loss, so what was done since is done again and counted once
 //   cutting    now and then stages are compared (plan/replan.h). For a better cut, or for a device that has come, nothing more is allowed;
 //              when every stage has committed the same mini-batch and handed in, all are laid out anew
+//   watching   a stage whose device stays at one piece of work for too long is expelled: see protocol/stage_progress.h
 //   losing     those that are left are laid out anew at once; where they cannot hold the model, as soon as somebody comes
 #pragma once
 #include <cstdint>
@@ -18,6 +19,8 @@
 #include "plan/pipeline.h"
 #include "plan/replan.h"
 #include "plan/schedule.h"
+#include "protocol/stage_progress.h"
+#include "protocol/unattended.h"
 
 namespace motley::protocol {
 
@@ -29,7 +32,8 @@ struct ConductorOptions {
   /// A cut for those devices that are there. None: they cannot hold the model.
   std::function<std::optional<plan::Cut>(const plan::Problem&)> recut;
   std::uint64_t mini_batches = 0;
-  std::uint64_t first_mini = 0;  // that is not done yet: a checkpoint had those before
+  std::uint64_t first_mini = 0;            // that is not done yet: a checkpoint had those before
+  Duration step_limit = from_seconds(30);  // see StageProgress
 };
 
 // What a conductor hears. A count of mini-batches is from the beginning of training. ---------------------------------------------------
@@ -58,7 +62,15 @@ struct ModelKept {
 struct StagesParted {
   std::uint32_t generation;
 };
-using ConductorEvent = std::variant<DeviceCame, DeviceGone, WaitedEnough, StageCommitted, ModelKept, StagesParted>;
+/// A stage says, now and then, how far its device has come: so many pieces of work are done, and it is busy with another one or not.
+struct StageDoing {
+  std::uint32_t generation{};
+  std::uint32_t stage{};
+  std::uint64_t done = 0;
+  bool busy = false;
+  bool slices_moved = false;  // of anybody's part of the model, to or from the conductor, since this was said last
+};
+using ConductorEvent = std::variant<DeviceCame, DeviceGone, WaitedEnough, StageCommitted, ModelKept, StagesParted, StageDoing, Unattended>;
 
 // What it answers -----------------------------------------------------------------------------------------------------------------------
 
@@ -84,7 +96,18 @@ struct CommittedByAll {
 /// Too few are left to hold the model: the next who comes changes that.
 struct StandsStill {};
 struct PipelineDone {};
-using ConductorAction = std::variant<LayOut, AllowMore, CommittedByAll, StandsStill, PipelineDone>;
+/// This device lives and yet does not get on: it is taken for gone until it moves again. The others are laid out next.
+struct StageExpelled {
+  std::uint32_t stage{};
+  std::uint32_t device{};
+  Duration took{};     // so far, for one piece of work
+  Duration longest{};  // that one took before; 0: it has never committed
+};
+/// No stage is busy and none has anything to show for so long: something is lost on the way. All are laid out next.
+struct NobodyMoves {
+  Duration for_how_long{};
+};
+using ConductorAction = std::variant<LayOut, AllowMore, CommittedByAll, StandsStill, PipelineDone, StageExpelled, NobodyMoves>;
 using ConductorActions = std::vector<ConductorAction>;  // carry out in order
 
 class Conductor {
@@ -92,7 +115,7 @@ class Conductor {
   explicit Conductor(ConductorOptions options);
 
   /// Total: any event in any state. Appends to `out`.
-  void step(const ConductorEvent& event, ConductorActions& out);
+  void step(Instant now, const ConductorEvent& event, ConductorActions& out);
 
   [[nodiscard]] bool finished() const { return finished_; }
   [[nodiscard]] std::uint32_t generation() const { return generation_; }
@@ -104,7 +127,8 @@ class Conductor {
   [[nodiscard]] std::optional<plan::Cut> cut_for_present() const;
   void came(std::uint32_t device, ConductorActions& out);
   void gone(std::uint32_t device, ConductorActions& out);
-  void committed(const StageCommitted& said, ConductorActions& out);
+  void committed(Instant now, const StageCommitted& said, ConductorActions& out);
+  void doing(Instant now, const StageDoing& said, ConductorActions& out);
   void look(std::uint64_t done, ConductorActions& out);
   [[nodiscard]] bool wants_another_cut();
   void kept(std::uint64_t mini_batches, ConductorActions& out);
@@ -131,6 +155,7 @@ class Conductor {
     Relaid why{};
   };
   std::optional<Wanted> wanted_;  // when everything allowed is done
+  StageProgress progress_;
   bool newcomer_ = false;
   bool finished_ = false;
 };

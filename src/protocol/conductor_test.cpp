@@ -30,7 +30,7 @@ struct Told {
   explicit Told(ConductorOptions options) : conductor(std::move(options)) {}
   const ConductorActions& tell(const ConductorEvent& event) {
     actions.clear();
-    conductor.step(event, actions);
+    conductor.step(now, event, actions);
     for (const auto& action : actions)
       if (const auto* said = std::get_if<LayOut>(&action))
         laid = *said;
@@ -58,6 +58,7 @@ struct Told {
     }
   }
   Conductor conductor;
+  Instant now{};
   ConductorActions actions;
   LayOut laid{};
   AllowMore allowed{};
@@ -105,6 +106,64 @@ TEST(Conductor, GoesOnFromWhatWasKeptWhenADeviceIsLost) {
   EXPECT_EQ(told.laid.why, Relaid::loss);
   EXPECT_EQ(told.laid.cut.size(), 3U);
   EXPECT_TRUE(told.tell(StageCommitted{1, 0, 15, 1, 8}).empty()) << "what the lost generation still says";
+}
+
+/// Stage 2 is at one piece of work; the others wait for it.
+void tell_until(Told& told, double until_s) {
+  for (double now = seconds(told.now); now <= until_s && told.find<StageExpelled>() == nullptr; now += 0.5) {
+    told.now = at_seconds(now);
+    for (const std::uint32_t stage : {0U, 1U, 3U, 2U}) told.tell(StageDoing{told.laid.generation, stage, 5, stage == 2});
+  }
+}
+
+TEST(Conductor, ExpelsAStageThatHangsAndGoesOnWithTheOthers) {
+  Told told(four_devices());
+  told.all_come();
+  told.go_to(14);
+  told.now = at_seconds(100);
+  tell_until(told, 129.5);
+  EXPECT_TRUE(told.actions.empty());
+  tell_until(told, 140);
+  const StageExpelled* expelled = told.find<StageExpelled>();
+  ASSERT_NE(expelled, nullptr);
+  EXPECT_EQ(expelled->stage, 2U);
+  EXPECT_EQ(expelled->device, 2U);
+  EXPECT_EQ(expelled->took, from_seconds(30.5));
+  ASSERT_NE(told.find<LayOut>(), nullptr);
+  EXPECT_EQ(told.laid.from, 10U);
+  EXPECT_EQ(told.laid.cut.size(), 3U);
+  for (const plan::Stage& stage : told.laid.cut) EXPECT_NE(stage.device, 2U);
+  EXPECT_TRUE(told.tell(DeviceGone{2}).empty()) << "that is known";
+}
+
+TEST(Conductor, HoldsItsOwnAbsenceAgainstNobody) {
+  Told told(four_devices());
+  told.all_come();
+  told.go_to(14);
+  told.now = at_seconds(100);
+  tell_until(told, 110);
+  told.now = at_seconds(1000);
+  told.tell(Unattended{from_seconds(889.5)});
+  tell_until(told, 1010);
+  EXPECT_TRUE(told.actions.empty());
+}
+
+TEST(Conductor, BeginsAnewWhenNobodyIsAtAnythingForLong) {
+  Told told(four_devices());
+  told.all_come();
+  told.go_to(14);
+  const std::uint32_t before = told.laid.generation;
+  const auto all_wait_at = [&](double now_s, bool slices) {
+    told.now = at_seconds(now_s);
+    return told.tell(StageDoing{told.laid.generation, 0, 5, false, slices}).empty();
+  };
+  EXPECT_TRUE(all_wait_at(1, false));
+  EXPECT_TRUE(all_wait_at(250, true)) << "slices of the model are on their way";
+  EXPECT_TRUE(all_wait_at(550, false));
+  EXPECT_FALSE(all_wait_at(551, false));
+  ASSERT_NE(told.find<NobodyMoves>(), nullptr);
+  EXPECT_EQ(told.laid.generation, before + 1);
+  EXPECT_EQ(told.laid.cut.size(), 4U);
 }
 
 TEST(Conductor, TakesANewcomerInWhenAllHaveHandedIn) {

@@ -17,6 +17,10 @@ bool Membership::heard(Instant now, WorkerId worker) {
   return true;
 }
 
+void Membership::unattended(Duration time) {
+  for (auto& [worker, member] : members_) member.heard += time;
+}
+
 std::vector<WorkerId> Membership::silent(Instant now) const {
   std::vector<WorkerId> result;
   for (const auto& [worker, member] : members_)

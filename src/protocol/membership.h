@@ -19,6 +19,8 @@ class Membership {
   void leave(WorkerId worker) { members_.erase(worker); }
   /// False when it is no member: its words must be ignored.
   bool heard(Instant now, WorkerId worker);
+  /// Nobody could be heard for so long.
+  void unattended(Duration time);
   /// Members silent since before now - deadline, ascending.
   [[nodiscard]] std::vector<WorkerId> silent(Instant now) const;
   [[nodiscard]] std::size_t size() const { return members_.size(); }

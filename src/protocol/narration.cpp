@@ -78,7 +78,7 @@ std::optional<trace::Event> narrated(const ChiefAction& action) {
             },
             [](const Noted& a) -> Told { return narrated(a.note); }, [](const WakeAt&) -> Told { return std::nullopt; },
             [](const Evaluate&) -> Told { return std::nullopt; }, [](const Checkpoint&) -> Told { return std::nullopt; },
-            [](const Finished&) -> Told { return std::nullopt; }},
+            [](const Finished&) -> Told { return std::nullopt; }, [](const ServerStuck&) -> Told { return std::nullopt; }},
       action);
 }
 
@@ -107,6 +107,10 @@ std::vector<trace::Event> narrated(const wire::Order& order) {
                                     .last = order.local_steps}};
   tell_ranges(trace::Kind::leased, order.worker, order.step, order.lease, events);
   return events;
+}
+
+trace::Event narrated(const StageExpelled& expelled) {
+  return {.kind = trace::Kind::left, .why = number(Gone::step_too_long), .worker = {expelled.stage}, .first = expelled.device};
 }
 
 std::vector<trace::Event> narrated(const LayOut& laid) {

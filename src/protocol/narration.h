@@ -17,6 +17,8 @@ namespace motley::protocol {
 [[nodiscard]] std::vector<trace::Event> narrated(const Returned& returned);
 /// An order and the ranges of its lease.
 [[nodiscard]] std::vector<trace::Event> narrated(const wire::Order& order);
+/// A stage is gone.
+[[nodiscard]] trace::Event narrated(const StageExpelled& expelled);
 /// One for each stage: where it begins, or what it has from now on.
 [[nodiscard]] std::vector<trace::Event> narrated(const LayOut& laid);
 

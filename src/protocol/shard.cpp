@@ -23,6 +23,7 @@ void Shard::step(const wire::Message& message, ShardActions& out) {
     return;
   }
   if (const auto* gone = std::get_if<wire::Forget>(&message)) return forget(gone->worker, out);
+  if (std::holds_alternative<wire::Probe>(message)) out.emplace_back(ProveAlive{});
   if (const auto* wanted = std::get_if<wire::Export>(&message)) {
     check(wanted->version == version_, "an export asks for the newest version");
     out.emplace_back(ExportNow{version_, wanted->state});

@@ -47,7 +47,9 @@ struct ExportNow {
   Version version;
   bool state{};  // with the optimizer's
 };
-using ShardAction = std::variant<Send, Commit, Free, Snapshot, ExportNow, Compare, ForgetSent>;
+/// Tell the chief by Probe, when everything above is done.
+struct ProveAlive {};
+using ShardAction = std::variant<Send, Commit, Free, Snapshot, ExportNow, Compare, ForgetSent, ProveAlive>;
 using ShardActions = std::vector<ShardAction>;  // carry out in order
 
 class Shard {

@@ -38,6 +38,7 @@ struct ShardTest : testing::Test {
               [](const Snapshot& copy) { return fmt::format("snapshot for w{}/{} rho {}", copy.worker.value, copy.step.value, copy.rho); },
               [](const ExportNow& out) { return fmt::format("export v{}", out.version.value); },
               [](const Compare& one) { return fmt::format("compare w{}/{}", one.worker.value, one.step.value); },
+              [](const ProveAlive&) { return std::string("prove that it is alive"); },
               [](const ForgetSent& gone) { return fmt::format("forget what w{} was sent", gone.worker.value); }},
         action);
   }

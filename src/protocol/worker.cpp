@@ -16,7 +16,10 @@ void Worker::step(Instant now, const WorkerEvent& event, WorkerActions& out) {
   if (std::holds_alternative<Over>(state_)) return;
   std::visit(match{[&](const Started&) { say_hello(now, out); }, [&](const Arrived& e) { arrived(now, e.message, out); },
                    [&](const Produced& e) { produced(e, out); }, [&](const Computed& e) { computed(now, e, out); },
-                   [&](const TimePassed&) { time_passed(now, out); }, [&](const AskedToLeave&) { leave(out); }},
+                   [&](const TimePassed&) { time_passed(now, out); }, [&](const AskedToLeave&) { leave(out); },
+                   [&](const DeviceFree&) {
+                     if (stopping()) say_hello(now, out);
+                   }},
              event);
 }
 
@@ -32,7 +35,7 @@ void Worker::say_hello(Instant now, WorkerActions& out) {
 
 void Worker::arrived(Instant now, const wire::Message& message, WorkerActions& out) {
   if (const auto* welcome = std::get_if<wire::Welcome>(&message)) {
-    if (id_ || welcome->attempt != attempt_) return;
+    if (id_ || stopping() || welcome->attempt != attempt_) return;
     id_ = welcome->worker;
     state_ = Waiting{};
   } else if (const auto* order = std::get_if<wire::Order>(&message)) {
@@ -44,7 +47,10 @@ void Worker::arrived(Instant now, const wire::Message& message, WorkerActions& o
   } else if (const auto* fenced = std::get_if<wire::Fenced>(&message)) {
     if (fenced->worker != id_) return;
     out.emplace_back(Abandon{});
-    say_hello(now, out);
+    id_.reset();
+    orders_.clear();
+    state_ = Stopping{};
+    out.emplace_back(AwaitDevice{});
   } else if (const auto* cancel = std::get_if<wire::Cancel>(&message)) {
     if (cancel->worker == id_) cancelled(now, cancel->step, out);
   } else if (std::holds_alternative<wire::Stop>(message)) {
@@ -141,7 +147,7 @@ void Worker::computed(Instant now, const Computed& result, WorkerActions& out) {
 
 void Worker::time_passed(Instant now, WorkerActions& out) {
   if (!id_) {
-    if (now - last_sent_ >= options_.patience) say_hello(now, out);
+    if (!stopping() && now - last_sent_ >= options_.patience) say_hello(now, out);
   } else if (now - last_sent_ >= options_.heartbeat) {
     send_to_chief(now, wire::Heartbeat{*id_}, out);
   }

@@ -56,9 +56,11 @@ struct Computed {
   bool first_of_size{};          // the same
 };
 struct TimePassed {};
+/// The device has let go of everything that was abandoned.
+struct DeviceFree {};
 /// The user or the scheduler wants this worker gone.
 struct AskedToLeave {};
-using WorkerEvent = std::variant<Started, Arrived, Produced, Computed, TimePassed, AskedToLeave>;
+using WorkerEvent = std::variant<Started, Arrived, Produced, Computed, TimePassed, AskedToLeave, DeviceFree>;
 
 // What a worker answers --------------------------------------------------------------------------------------------------------------
 
@@ -69,9 +71,11 @@ struct Compute {
 };
 /// Stop computing, if it is; no Computed is wanted.
 struct Abandon {};
+/// Say DeviceFree as soon as that is so. A device that hangs would only hang again in the next order, so nobody asks for one before.
+struct AwaitDevice {};
 /// It is over: this machine will say nothing more.
 struct Quit {};
-using WorkerAction = std::variant<Send, Compute, Abandon, Quit>;
+using WorkerAction = std::variant<Send, Compute, Abandon, Quit, AwaitDevice>;
 using WorkerActions = std::vector<WorkerAction>;  // carry out in order
 
 class Worker {
@@ -86,7 +90,8 @@ class Worker {
   [[nodiscard]] const wire::Order* upcoming() const;
 
  private:
-  struct Outside {};  // no member: has said Hello, or will
+  struct Outside {};   // no member: has said Hello, or will
+  struct Stopping {};  // no member: will say Hello when its device has let go of what it computed
   struct Waiting {};
   struct Computing {
     wire::Order order;
@@ -108,6 +113,7 @@ class Worker {
     Instant at;
   };
 
+  [[nodiscard]] bool stopping() const { return std::holds_alternative<Stopping>(state_); }
   void say_hello(Instant now, WorkerActions& out);
   void arrived(Instant now, const wire::Message& message, WorkerActions& out);
   void cancelled(Instant now, Step step, WorkerActions& out);
@@ -124,7 +130,7 @@ class Worker {
 
   WorkerOptions options_;
   std::optional<WorkerId> id_;
-  std::variant<Outside, Waiting, Computing, Over> state_;
+  std::variant<Outside, Stopping, Waiting, Computing, Over> state_;
   std::deque<Ordered> orders_;  // not begun yet, in order of their steps
   using PullKey = std::pair<WorkerId, Step>;
   std::map<PullKey, Pulling> pulls_;  // those that may still be needed

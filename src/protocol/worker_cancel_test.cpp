@@ -31,7 +31,8 @@ struct Harness {
                            add(fmt::format("contributed {}", done->step.value));
                        },
                        [&](const Compute& compute) { add(fmt::format("compute {}", compute.order.step.value)); },
-                       [&](const Abandon&) { add("abandon"); }, [&](const Quit&) { add("quit"); }},
+                       [&](const Abandon&) { add("abandon"); }, [&](const Quit&) { add("quit"); },
+                       [&](const AwaitDevice&) { add("await the device"); }},
                  action);
     return text;
   }

@@ -34,7 +34,8 @@ std::string describe(const WorkerAction& action) {
                                 send.message);
             },
             [](const Compute& compute) { return fmt::format("compute {} at v{}", compute.order.step.value, compute.base.value); },
-            [](const Abandon&) { return std::string("abandon"); }, [](const Quit&) { return std::string("quit"); }},
+            [](const Abandon&) { return std::string("abandon"); }, [](const Quit&) { return std::string("quit"); },
+            [](const AwaitDevice&) { return std::string("await the device"); }},
       action);
 }
 
@@ -218,6 +219,7 @@ std::string tell(Harness& h, const std::string& event) {
   if (event == "no time passed") return h.step(TimePassed{});
   if (event == "a second passed") return h.at(1, TimePassed{});
   if (event == "five seconds passed") return h.at(5, TimePassed{});
+  if (event == "device free") return h.step(DeviceFree{});
   if (event == "asked to leave") return h.step(AskedToLeave{});
   if (event == "a server's message") return h.hear(wire::Discard{me, Step{1}});
   return "an event that the test does not know";
@@ -233,7 +235,8 @@ TEST(Worker, AnswersEveryEventInEveryState) {
       {"another's order", {"", "", "", ""}},
       {"slice", {"", "", "", ""}},
       {"another's slice", {"", "", "", ""}},
-      {"fenced", {"", "abandon, hello 2", "abandon, hello 2", ""}},
+      {"fenced", {"", "abandon, await the device", "abandon, await the device", ""}},
+      {"device free", {"", "", "", ""}},
       {"another fenced", {"", "", "", ""}},
       {"stop", {"abandon, quit", "abandon, quit", "abandon, quit", ""}},
       {"computed", {"", "", pushed, ""}},
@@ -278,13 +281,24 @@ TEST(Worker, AnUnansweredHelloIsRepeatedAndOnlyTheLastAnswerCounts) {
 TEST(Worker, FencedWhileComputingItAbandonsAndBeginsAnew) {
   Harness h;
   h.computing();
-  EXPECT_EQ(h.hear(wire::Fenced{me}), "abandon, hello 2");
+  EXPECT_EQ(h.hear(wire::Fenced{me}), "abandon, await the device");
+  EXPECT_EQ(h.step(DeviceFree{}), "hello 2");
   EXPECT_EQ(h.step(Computed{Step{1}, 0, 0, true, {}}), "") << "the old life's result is worth nothing";
   h.hear(wire::Welcome{WorkerId{4}, 2});
   EXPECT_EQ(h.hear_slice(1, 0), "") << "slices for the old id";
   EXPECT_EQ(h.hear_order(1), "") << "an order for the old id";
   EXPECT_EQ(h.hear_order(1, WorkerId{4}), "");
   EXPECT_EQ(h.hear_slice(1, 0, WorkerId{4}) + h.hear_slice(1, 1, WorkerId{4}) + h.hear_slice(1, 2, WorkerId{4}), "compute 1 at v101");
+}
+
+TEST(Worker, FencedItSaysNothingUntilItsDeviceMovesAgain) {
+  Harness h;
+  h.computing();
+  h.hear(wire::Fenced{me});
+  EXPECT_EQ(h.at(100, TimePassed{}), "") << "a hello now would only get it another order to hang in";
+  EXPECT_EQ(h.hear(wire::Welcome{me, 1}) + h.hear_order(2), "") << "the old life is over";
+  EXPECT_EQ(h.step(DeviceFree{}), "hello 2");
+  EXPECT_EQ(h.step(DeviceFree{}), "") << "once";
 }
 
 TEST(Worker, HeartbeatsOnlyWhenItHadNothingElseToSay) {

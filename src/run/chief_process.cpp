@@ -63,7 +63,7 @@ Outcome ChiefProcess::start(std::function<void(Result<protocol::Ending>)> over) 
 void ChiefProcess::tick() {
   ticker_.expires_after(options_.cluster.heartbeat / 2);
   ticker_.async_wait([this, alive = alive_](const boost::system::error_code& cancelled) {
-    if (cancelled || !*alive || ended_ || ending_) return;
+    if (cancelled || !*alive || ended_) return;  // to the very end: a server may owe its part of the last model
     tell(protocol::Tick{});
     tick();
   });
@@ -114,6 +114,8 @@ void ChiefProcess::heard(transport::Connection& from, wire::Message message) {
     if (gathered != nullptr && gathered->server == *link->server) elsewhere_.gathered(*gathered);
     return tell(protocol::Received{protocol::peer(*link->server), std::move(message)});
   }
+  if (link->server && std::holds_alternative<wire::Probe>(message))
+    return tell(protocol::Received{protocol::peer(*link->server), std::move(message)});
   expel(*link, fmt::format("a chief is never sent a {}", wire::name_of(message)));
 }
 
@@ -197,16 +199,6 @@ void ChiefProcess::sent(transport::Connection&, std::uint64_t ticket) { shard_->
 
 void ChiefProcess::to_chief(const wire::Message& message) { tell(protocol::Received{protocol::peer(ServerId{0}), message}); }
 
-void ChiefProcess::tell(const protocol::ChiefEvent& event) {
-  if (ended_) return;
-  ++events_;
-  protocol::ChiefActions actions;
-  const Instant now = clock_.now();
-  chief_.step(now, event, actions);
-  if (recorder_) recorder_->stepped(now, event, actions);
-  for (const auto& action : actions) carry_out(action);
-}
-
 void ChiefProcess::carry_out(const protocol::ChiefAction& action) {
   if (std::holds_alternative<protocol::Released>(action) && !started_) started_ = clock_.now();
   if (const auto* joined = std::get_if<protocol::Joined>(&action)) {
@@ -218,7 +210,11 @@ void ChiefProcess::carry_out(const protocol::ChiefAction& action) {
   if (const auto event = protocol::narrated(action)) narrate(*event);
   std::visit(
       match{[&](const protocol::Send& a) { send(a); }, [&](const protocol::Joined&) {},
-            [&](const protocol::Left& a) { elsewhere_.over(a.worker); },
+            [&](const protocol::Left& a) {
+              elsewhere_.over(a.worker);
+              if (a.stuck) name_stuck(a.worker, *a.stuck);
+            },
+            [&](const protocol::ServerStuck& a) { give_up_on(a); },
             [&](const protocol::Completed& a) { elsewhere_.over(a.worker, a.step); },
             [&](const protocol::Cancelled& a) { elsewhere_.over(a.worker, a.step); }, [&](const protocol::WakeAt& a) { alarm_.at(a.when); },
             [&](const protocol::Discarded&) {}, [&](const protocol::Noted&) {},

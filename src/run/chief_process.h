@@ -119,6 +119,9 @@ class ChiefProcess final : private transport::Accepts, private transport::Hears,
   void expel(Link& link, const std::string& why);
 
   void tell(const protocol::ChiefEvent& event);
+  void step(Instant now, const protocol::ChiefEvent& event);
+  void name_stuck(WorkerId worker, const protocol::Left::Stuck& stuck);
+  void give_up_on(const protocol::ServerStuck& stuck);
   void carry_out(const protocol::ChiefAction& action);
   void send(const protocol::Send& send);
   void tick();
@@ -139,6 +142,7 @@ class ChiefProcess final : private transport::Accepts, private transport::Hears,
   ChiefProcessOptions options_;
   ChiefHooks hooks_;
   Clock clock_;
+  Instant attended_{};  // the machine was told something last
   protocol::Chief chief_;
   std::optional<Instant> started_;  // of the first order
   std::optional<Recorder> recorder_;

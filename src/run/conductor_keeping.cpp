@@ -47,6 +47,7 @@ std::span<std::byte> ConductorProcess::room(transport::Connection& from, const w
 }
 
 void ConductorProcess::received(transport::Connection& from, const wire::Message& head) {
+  slices_moved_ = true;
   const Landing landing = std::exchange(landing_[&from], {});
   const auto& slice = std::get<wire::StageSlice>(head);
   const auto found = incoming_.find(slice.mini_batches);

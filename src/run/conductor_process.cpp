@@ -58,6 +58,7 @@ void ConductorProcess::tick() {
   ticker_.expires_after(options_.cluster.heartbeat / 2);
   ticker_.async_wait([this, alive = alive_](const boost::system::error_code& cancelled) {
     if (cancelled || !*alive || ended_ || ending_) return;
+    attend();
     const Instant now = clock_.now();
     std::vector<transport::Shaped*> silent;
     for (auto& [connection, link] : links_)
@@ -98,6 +99,7 @@ void ConductorProcess::heard(transport::Connection& from, wire::Message message)
   const auto found = links_.find(&from);
   if (found == links_.end()) return;
   Link& link = found->second;
+  attend();
   link.heard = clock_.now();
   std::visit(match{[&](const wire::Enquire&) {
                      link.connection->send(wire::Briefing{options_.job, {}, {}});
@@ -113,6 +115,9 @@ void ConductorProcess::heard(transport::Connection& from, wire::Message message)
                      if (link.device) send_part(link, said.generation);
                    },
                    [&](const wire::Heartbeat&) {},
+                   [&](const wire::Doing& said) {
+                     if (link.device) doing(*link.device, said);
+                   },
                    [&](const auto&) {
                      const std::string why = fmt::format("a conductor is never sent a {}", wire::name_of(message));
                      hooks_.log(fmt::format("sent {} away: {}", link.connection->peer(), why));
@@ -197,7 +202,7 @@ void ConductorProcess::tell(const protocol::ConductorEvent& event) {
   if (ended_ || ending_) return;
   protocol::ConductorActions actions;
   const std::uint64_t kept_before = conductor_.kept();
-  conductor_.step(event, actions);
+  conductor_.step(clock_.now(), event, actions);
   if (conductor_.kept() != kept_before) take_whole(conductor_.kept());
   for (const auto& action : actions) carry_out(action);
 }
@@ -220,6 +225,7 @@ void ConductorProcess::carry_out(const protocol::ConductorAction& action) {
                      still_since_ = clock_.now();
                      hooks_.log("the nodes that are here cannot hold the model: waiting for one to come");
                    },
+                   [&](const protocol::StageExpelled& a) { expelled(a); }, [&](const protocol::NobodyMoves& a) { nobody_moves(a); },
                    [&](const protocol::PipelineDone&) { end_for(protocol::Ended::every_sample_counted); }},
              action);
 }
@@ -292,6 +298,7 @@ void ConductorProcess::send_part(Link& link, std::uint32_t generation) {
 }
 
 void ConductorProcess::sent(transport::Connection& to, std::uint64_t ticket) {
+  slices_moved_ = true;
   if (const auto found = leaving_.find(&to); found != leaving_.end()) found->second.erase(ticket);
 }
 

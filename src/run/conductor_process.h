@@ -101,6 +101,10 @@ class ConductorProcess final : private transport::Accepts, private transport::He
   void aboard(Link& link, const wire::Aboard& said);
   void committed(const wire::Committed& said);
   void parted(Link& link, const wire::Parted& said);
+  void attend();
+  void doing(std::uint32_t device, const wire::Doing& said);
+  void expelled(const protocol::StageExpelled& who);
+  void nobody_moves(const protocol::NobodyMoves& still);
   void send_part(Link& link, std::uint32_t generation);
   void bury(std::unique_ptr<transport::Shaped> connection);
   [[nodiscard]] const std::shared_ptr<Incoming>& incoming(std::uint64_t mini_batches);
@@ -124,6 +128,8 @@ class ConductorProcess final : private transport::Accepts, private transport::He
   ConductorProcessOptions options_;
   ConductorHooks hooks_;
   Clock clock_;
+  bool slices_moved_ = false;       // since a stage told how far it is
+  Instant attended_{};              // somebody was heard, or the ticker looked, last
   std::optional<Instant> started_;  // of the first stages
   protocol::Conductor conductor_;
   std::unique_ptr<transport::Acceptor> acceptor_;

@@ -218,6 +218,11 @@ Desk::Desk(boost::asio::io_context& pump, DeskKit kit, DeskOwner& owner)
 
 Desk::~Desk() {
   abandon();
+  {
+    const std::lock_guard lock(mutex_);
+    closing_ = true;
+  }
+  cancelled_.notify_all();
   *alive_ = false;
 }
 
@@ -264,6 +269,22 @@ void Desk::abandon() {
   cancelled_.notify_all();
   current_->values->cancel();
   current_.reset();
+}
+
+void Desk::when_free(std::function<void()> then) {
+  thread_.post([this, then = std::move(then)] {
+    boost::asio::post(pump_, [alive = alive_, then] {
+      if (*alive) then();
+    });
+  });
+}
+
+/// The step was cancelled: its way leads nowhere. An emulated device that hangs hears of that when it moves again.
+void Desk::stop(const Clock& clock) {
+  replica_.start_over();
+  if (!kit_.emulated) return;
+  std::unique_lock lock(mutex_);
+  cancelled_.wait_until(lock, clock.real(kit_.emulated->hangs_until(clock.now())), [&] { return closing_; });
 }
 
 void Desk::start_over() {
@@ -322,10 +343,7 @@ void Desk::work(const std::shared_ptr<Computation>& computation, const Clock& cl
     });
     return;
   }
-  if (computation->cancelled) {
-    replica_.start_over();  // its way leads nowhere
-    return;
-  }
+  if (computation->cancelled) return stop(clock);
   DeskTime time{std::chrono::steady_clock::now() - since - stream.idle(), stream.stood(), first_of_size_};
   if (!first_of_size_) sizes_.took(worth.samples, time.compute);
   if (stint) {
@@ -333,8 +351,8 @@ void Desk::work(const std::shared_ptr<Computation>& computation, const Clock& cl
     if (!streams()) time.stood = {};  // it had everything when it began
     std::unique_lock lock(mutex_);
     if (cancelled_.wait_until(lock, clock.real(stint->end + time.stood), [&] { return computation->cancelled.load(); })) {
-      replica_.start_over();
-      return;
+      lock.unlock();
+      return stop(clock);
     }
     time.compute = std::max(time.compute, stint->end - computation->began);
   }

@@ -112,6 +112,8 @@ class Desk {
   /// What is computed now is followed by this, unless something happens; its parameters have begun to come.
   void foretell(const wire::Order& order, const std::shared_ptr<Arrival>& values);
   void abandon();
+  /// Calls `then` on the pump when everything that was abandoned has let go of the device.
+  void when_free(std::function<void()> then);
   /// It works for somebody new from now on: what local steps have led to counts for nothing.
   void start_over();
 
@@ -127,6 +129,7 @@ class Desk {
   Duration try_out(std::uint64_t size);
   void meet(std::uint64_t size);
   std::optional<Upcoming> upcoming();
+  void stop(const Clock& clock);
 
   boost::asio::io_context& pump_;
   std::unique_ptr<Ahead> ahead_;       // the desk's: what may have been begun, in this step or the last; outlives the device that reads it
@@ -148,6 +151,7 @@ class Desk {
   };
   std::optional<Foretold> foretold_;      // by the pump, until the desk's thread takes it; guarded by mutex_
   std::shared_ptr<Computation> current_;  // the pump's view
+  bool closing_ = false;                  // guarded by mutex_
   std::mutex mutex_;
   std::condition_variable cancelled_;
   std::shared_ptr<bool> alive_;

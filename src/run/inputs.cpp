@@ -10,7 +10,7 @@
 namespace motley::run {
 namespace {
 
-enum class Input : std::uint8_t { received, lost, lost_guest, tick, interrupted, closed };
+enum class Input : std::uint8_t { received, lost, lost_guest, tick, interrupted, closed, unattended };
 
 using protocol::Role;
 
@@ -45,7 +45,8 @@ void put(wire::Appender& out, const protocol::ChiefAction& action) {
               put_all(a.state.version, a.state.next_evaluation, a.state.evaluated, a.state.next_worker, a.state.trained, a.state.strategy);
               for (const auto& [first, last] : a.state.counted) put_all(first, last);
             },
-            [&](const protocol::Finished& a) { put_all(a.why); }},
+            [&](const protocol::Finished& a) { put_all(a.why); },
+            [&](const protocol::ServerStuck& a) { put_all(a.server, a.for_how_long); }},
       action);
 }
 
@@ -81,7 +82,11 @@ void Recorder::stepped(Instant now, const protocol::ChiefEvent& event, const pro
                      begin(Input::lost_guest);
                      wire::write(out, e.connection);
                    },
-                   [&](const protocol::Tick&) { begin(Input::tick); }, [&](const protocol::Interrupted&) { begin(Input::interrupted); }},
+                   [&](const protocol::Tick&) { begin(Input::tick); }, [&](const protocol::Interrupted&) { begin(Input::interrupted); },
+                   [&](const protocol::Unattended& e) {
+                     begin(Input::unattended);
+                     wire::write(out, e.time);
+                   }},
              event);
   wire::write(out, fingerprint(actions));
   sink_(record_);
@@ -148,7 +153,15 @@ Result<std::optional<Record>> read_record(std::span<const std::byte>& bytes, std
       record.event.reset();
       bytes = {};
       return Answer{std::move(record)};
-    default: return broken(fmt::format("found kind {}, expected 0 to 5", kind));
+    case Input::unattended: {
+      Duration time{};
+      if (!wire::read(in, time)) return Answer{};
+      if (time < Duration{0} || time > longest_run)
+        return broken(fmt::format("found {} ns unattended, expected 0 to {}", time.count(), longest_run.count()));
+      record.event = protocol::Unattended{time};
+      break;
+    }
+    default: return broken(fmt::format("found kind {}, expected 0 to 6", kind));
   }
   if (!wire::read(in, record.answers)) return Answer{};
   bytes = bytes.last(in.left());

@@ -131,9 +131,12 @@ class PipelineProcesses : public testing::Test {
  protected:
   static constexpr std::uint32_t nodes = 3;
 
-  [[nodiscard]] static cluster::Spec cluster() {
+  [[nodiscard]] cluster::Spec cluster() const {
     cluster::Spec spec;
     spec.silence_deadline = no_deadline;
+    spec.step_limit = step_limit;
+    spec.heartbeat = std::chrono::milliseconds(100);
+    spec.faults = faults;
     for (std::uint32_t n = 0; n < nodes; ++n) {
       cluster::Node node;
       node.name = node_name(n);
@@ -164,6 +167,7 @@ class PipelineProcesses : public testing::Test {
     };
     made.conductor.recut = [](const plan::Problem& p) { return std::optional(plan::uniform(p)); };
     made.conductor.mini_batches = mini_batches;
+    made.conductor.step_limit = step_limit;
     made.model.values.assign(blocks + ballast, 0.9F);
     made.places = [this](const plan::Cut& cut) {
       std::vector<store::StagePlace> places;
@@ -234,6 +238,8 @@ class PipelineProcesses : public testing::Test {
 
   static constexpr std::uint32_t micros = 4;
   std::uint64_t ballast = 0;
+  Duration step_limit = no_deadline;
+  std::vector<cluster::Fault> faults;
   std::string schedule = "gpipe";
   transport::Options options = patient();
   transport::Address address = fresh_socket();
@@ -322,6 +328,37 @@ TEST_F(PipelineProcesses, AStageThatIsLostIsDoneWithoutAndTakenInAgain) {
   ASSERT_TRUE(is_over());
   expect_good_end();
   EXPECT_EQ(values(), train_by_hand(micros)) << "what was done again was not counted twice";
+}
+
+/// On a busy machine others are slow as well, are expelled too, and come again: all must hold just so.
+TEST_F(PipelineProcesses, AStageWhoseDeviceHangsIsExpelledByName) {
+  for (const Duration lasting : {cluster::for_ever, from_seconds(1.5)}) {
+    SCOPED_TRACE(seconds(lasting));
+    step_limit = std::chrono::milliseconds(200);
+    faults = {{at_seconds(0.03), cluster::FaultKind::hang, NodeId{1}, lasting, 1}};
+    address = fresh_socket();
+    over.reset();
+    log.clear();
+    story.events.clear();
+    start_all(true);
+    const auto said = [&](const std::string& begins, const std::string& contains) {
+      return std::count_if(log.begin(), log.end(),
+                           [&](const std::string& line) { return line.find(begins) == 0 && line.find(contains) != std::string::npos; });
+    };
+    ASSERT_TRUE(is_over());
+    expect_good_end();
+    EXPECT_EQ(values(), train_by_hand(micros));
+    EXPECT_GE(said(node_name(1), "is expelled: it is heard, but stage 2 of 3"), 1);
+    const auto left = story.all(trace::Kind::left);
+    EXPECT_TRUE(std::any_of(left.begin(), left.end(), [](const trace::Event& e) {
+      return e.first == 1 && e.why == static_cast<std::uint8_t>(protocol::Gone::step_too_long);
+    }));
+    if (lasting == cluster::for_ever) {
+      EXPECT_EQ(said(node_name(1), "is here"), 1) << "it does not come while its device hangs";
+    }
+    stages.clear();
+    conductor.reset();
+  }
 }
 
 TEST_F(PipelineProcesses, StagesWaitForAConductorThatComesBack) {

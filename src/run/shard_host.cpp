@@ -94,7 +94,14 @@ void ShardHost::carry_out(const protocol::ShardAction& action) {
                      start_commit();
                      store_thread_.post([store = store_, f] { store->forget(f.worker); });
                    },
-                   [&](const protocol::ExportNow& e) { export_now(e); }},
+                   [&](const protocol::ExportNow& e) { export_now(e); },
+                   [&](const protocol::ProveAlive&) {
+                     store_thread_.post([this, alive = alive_] {
+                       boost::asio::post(pump_, [this, alive] {
+                         if (*alive) owner_.to_chief(wire::Probe{server_});
+                       });
+                     });
+                   }},
              action);
 }
 

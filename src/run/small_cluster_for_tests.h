@@ -46,6 +46,7 @@ struct SmallJob {
   std::vector<std::uint32_t> batches{};
   Duration heartbeat = from_seconds(1);
   Duration silence_deadline = no_deadline;
+  Duration step_limit = no_deadline;
 
   [[nodiscard]] protocol::ChiefOptions chief_options() const {
     return {.epoch_samples = epoch_samples,
@@ -54,6 +55,7 @@ struct SmallJob {
             .max_time = {},
             .quorum = quorum,
             .silence_deadline = silence_deadline,
+            .step_limit = step_limit,
             .start_deadline = no_deadline,
             .empty_deadline = no_deadline,
             .checkpoint_every = checkpoint_every};
@@ -69,6 +71,7 @@ struct SmallJob {
     spec.server_nic = fast;
     spec.heartbeat = heartbeat;
     spec.silence_deadline = silence_deadline;
+    spec.step_limit = step_limit;
     if (emulated) spec.groups.push_back({"rack", fast});
     for (std::uint32_t n = 0; n < 4; ++n) {
       cluster::Node node;

@@ -15,6 +15,10 @@ StageDesk::StageDesk(boost::asio::io_context& pump, std::optional<cluster::Devic
 
 StageDesk::~StageDesk() {
   *alive_ = false;
+  {
+    const std::lock_guard lock(mutex_);
+    closing_ = true;
+  }
   stop();
 }
 
@@ -33,14 +37,25 @@ bool StageDesk::over(std::uint64_t life) { return life != current(); }
 
 /// Does `what` on the desk's thread, unless its setting is over by then.
 void StageDesk::post(std::uint64_t life, std::function<void()> what) {
+  ++given_;
   thread_.post([this, life, what = std::move(what)] {
-    if (over(life) || broken_) return;
-    try {
-      what();
-    } catch (const std::exception& failure) {  // torch
-      broken_ = true;
-      report(life, [this, text = std::string(failure.what())] { owner_.failed(text); });
+    if (!over(life) && !broken_) {
+      try {
+        what();
+      } catch (const std::exception& failure) {  // torch
+        broken_ = true;
+        report(life, [this, text = std::string(failure.what())] { owner_.failed(text); });
+      }
     }
+    ++done_;
+  });
+}
+
+void StageDesk::when_free(std::function<void()> then) {
+  thread_.post([this, then = std::move(then)] {
+    boost::asio::post(pump_, [alive = alive_, then] {
+      if (*alive) then();
+    });
   });
 }
 
@@ -89,7 +104,11 @@ void StageDesk::compute(std::uint64_t life, const std::shared_ptr<StageWork>& wo
     const Instant start = std::max(work->began, device_free_);
     const Instant end = emulated_->spend(start, from_seconds(setting_->parts_s[static_cast<std::size_t>(work->part.part)]));
     std::unique_lock lock(mutex_);
-    if (changed_.wait_until(lock, setting_->clock.real(end), [&] { return life != life_; })) return;
+    if (changed_.wait_until(lock, setting_->clock.real(end), [&] { return life != life_; })) {
+      // A device that hangs hears of that when it moves again.
+      changed_.wait_until(lock, setting_->clock.real(emulated_->hangs_until(setting_->clock.now())), [&] { return closing_; });
+      return;
+    }
     work->began = start;
     work->ended = std::max(work->ended, end);  // mathematics that took longer shows
     device_free_ = work->ended;

@@ -1,5 +1,6 @@
 // Where a stage of a pipeline computes: one thread of its own, one part after another. An emulated device takes as long as it says.
 #pragma once
+#include <atomic>
 #include <boost/asio/io_context.hpp>
 #include <condition_variable>
 #include <cstdint>
@@ -63,6 +64,14 @@ class StageDesk {
   void commit(std::uint64_t mini, double rate);
   void hand_in(std::uint64_t mini_batches);
   void stop();
+  /// Calls `then` when whatever was under way has let go of the device.
+  void when_free(std::function<void()> then);
+  /// Pieces of work that are done, of this setting or others, and whether there is another one.
+  struct Doing {
+    std::uint64_t done = 0;
+    bool busy = false;
+  };
+  [[nodiscard]] Doing doing() const { return {done_, done_ < given_}; }
 
  private:
   void compute(std::uint64_t life, const std::shared_ptr<StageWork>& work);
@@ -75,7 +84,10 @@ class StageDesk {
   StageDeskOwner& owner_;
   std::mutex mutex_;
   std::condition_variable changed_;
-  std::uint64_t life_ = 0;  // with mutex_: that counts now; each lay_out() and stop() begins another
+  std::uint64_t life_ = 0;   // with mutex_: that counts now; each lay_out() and stop() begins another
+  bool closing_ = false;     // with mutex_
+  std::uint64_t given_ = 0;  // pieces of work
+  std::atomic<std::uint64_t> done_ = 0;
   // The thread's own:
   std::optional<cluster::Device> as_described_;
   std::optional<cluster::Device> emulated_;

@@ -111,15 +111,20 @@ void StageProcess::prepared(Result<StageKit> kit, const std::string& job) {
   }
   alone_since_.reset();
   next_pause_ = options_.first_pause;
-  chief_->send(wire::Aboard{options_.node, options_.reach.empty() ? to_text(acceptor_->address()) : options_.reach});
-  tick();
+  // A device that has hung is of no use to anybody before it moves again.
+  desk_->when_free([this, attempt = attempts_] {
+    if (ended_ || attempt != attempts_) return;
+    chief_->send(wire::Aboard{options_.node, options_.reach.empty() ? to_text(acceptor_->address()) : options_.reach});
+    tick();
+  });
 }
 
 void StageProcess::tick() {
   heartbeat_.expires_after(kit_->cluster.heartbeat / 2);
   heartbeat_.async_wait([this, alive = alive_, attempt = attempts_](const boost::system::error_code& cancelled) {
     if (cancelled || !*alive || ended_ || attempt != attempts_ || !chief_) return;
-    chief_->send(wire::Heartbeat{WorkerId{kit_->node.value}});
+    const StageDesk::Doing doing = desk_->doing();
+    chief_->send(wire::Doing{life_ ? life_->laid.generation : 0, doing.done, doing.busy});
     tick();
   });
 }

@@ -226,6 +226,11 @@ void WorkerProcess::carry_out(const protocol::WorkerAction& action) {
                      life_->computing.reset();
                      desk_->abandon();
                    },
+                   [&](const protocol::AwaitDevice&) {
+                     desk_->when_free([this, life = lives_] {
+                       if (!ended_ && life == lives_) tell(protocol::DeviceFree{});
+                     });
+                   },
                    [&](const protocol::Quit&) {
                      // Let the last words leave: close() sends what waits, closed() ends us.
                      leaving_ = true;

@@ -17,7 +17,8 @@ PipelineWorld::PipelineWorld(PipelineWorldOptions options, PipelineNumbers& numb
     : options_(std::move(options)),
       numbers_(numbers),
       trace_(trace),
-      conductor_({options_.problem, options_.cut, options_.reschedule, options_.recut, options_.mini_batches, 0}),
+      conductor_(
+          {options_.problem, options_.cut, options_.reschedule, options_.recut, options_.mini_batches, 0, options_.cluster.step_limit}),
       ways_(options_.cluster, options_.slices) {
   for (std::uint32_t n = 0; n < options_.cluster.nodes.size(); ++n) devices_.emplace_back(options_.cluster, NodeId{n}, options_.seed);
 }
@@ -52,26 +53,20 @@ PipelineEnding PipelineWorld::run() {
   if (generation_ == 0) tell(protocol::WaitedEnough{});
   while (!queue_.empty() && !ending_.diverged && !conductor_.finished()) {
     auto [when, what] = queue_.pop();
+    if (of_the_past(what)) continue;
     now_ = when;
-    std::visit(match{[&](const PartEnds& e) {
-                       if (e.generation == generation_) ended(e);
-                     },
-                     [&](const OutputArrives& e) {
-                       if (e.generation == generation_) tell(e.stage, protocol::InputHere{e.micro});
-                     },
-                     [&](const GradientArrives& e) {
-                       if (e.generation == generation_) tell(e.stage, protocol::GradientHere{e.micro});
-                     },
-                     [&](const SliceThrough& e) {
-                       if (e.generation == generation_) through(e.way);
-                     },
+    std::visit(match{[&](const PartEnds& e) { ended(e); }, [&](const OutputArrives& e) { tell(e.stage, protocol::InputHere{e.micro}); },
+                     [&](const GradientArrives& e) { tell(e.stage, protocol::GradientHere{e.micro}); },
+                     [&](const SliceThrough& e) { through(e.way); },
                      [&](const ModelLoaded& e) {
-                       if (e.generation != generation_) return;
                        for (std::uint32_t s = 0; s < stages_.size() && e.generation == generation_; ++s) tell(s, protocol::StageStarted{});
                        for (std::uint32_t s = 0; s < stages_.size() && e.generation == generation_; ++s)
                          tell(s, protocol::MoreMiniBatches{e.allowed});
                      },
-                     [&](const FaultStrikes& e) { strike(options_.cluster.faults[e.fault]); }},
+                     [&](const StagesTell&) { stages_tell(); }, [&](const FaultStrikes& e) { strike(options_.cluster.faults[e.fault]); },
+                     [&](const DeviceMoves& e) {
+                       if (!away_.contains(e.device)) tell(protocol::DeviceCame{e.device});
+                     }},
                what);
   }
   ending_.stands_still = !ending_.diverged && !conductor_.finished();
@@ -81,17 +76,39 @@ PipelineEnding PipelineWorld::run() {
   return ending_;
 }
 
+/// Of a generation that is over.
+bool PipelineWorld::of_the_past(const What& what) const {
+  return std::visit(match{[&](const FaultStrikes&) { return false; }, [&](const DeviceMoves&) { return false; },
+                          [&](const auto& e) { return e.generation != generation_; }},
+                    what);
+}
+
+/// As stages do it twice a heartbeat.
+void PipelineWorld::stages_tell() {
+  const std::uint32_t generation = generation_;
+  queue_.at(now_ + options_.cluster.heartbeat / 2, StagesTell{generation});
+  for (std::uint32_t s = 0; s < stages_.size() && generation == generation_; ++s)
+    tell(protocol::StageDoing{generation, s, measured_[s].parts, measured_[s].busy});
+}
+
 void PipelineWorld::strike(const cluster::Fault& fault) {
   report({.kind = trace::Kind::fault, .first = fault.node.value, .last = static_cast<std::uint64_t>(fault.kind)});
-  if (fault.kind == cluster::FaultKind::kill || fault.kind == cluster::FaultKind::leave) tell(protocol::DeviceGone{fault.node.value});
-  if (fault.kind == cluster::FaultKind::join) tell(protocol::DeviceCame{fault.node.value});
+  const std::uint32_t device = fault.node.value;
+  if (fault.kind == cluster::FaultKind::kill || fault.kind == cluster::FaultKind::leave) {
+    away_.insert(device);
+    tell(protocol::DeviceGone{device});
+  }
+  if (fault.kind == cluster::FaultKind::join) {
+    away_.erase(device);
+    tell(protocol::DeviceCame{device});
+  }
 }
 
 // The conductor --------------------------------------------------------------------------------------------------------------------------
 
 void PipelineWorld::tell(const protocol::ConductorEvent& event) {
   protocol::ConductorActions actions;
-  conductor_.step(event, actions);
+  conductor_.step(now_, event, actions);
   for (const auto& action : actions) carry_out(action);
 }
 
@@ -115,7 +132,13 @@ void PipelineWorld::carry_out(const protocol::ConductorAction& action) {
                      stages_.clear();
                      ++generation_;
                    },
-                   [&](const protocol::PipelineDone&) {}},
+                   [&](const protocol::PipelineDone&) {},
+                   [&](const protocol::StageExpelled& a) {
+                     report(protocol::narrated(a));
+                     const Instant moves = devices_[a.device].hangs_until(now_);
+                     if (moves < now_ + cluster::for_ever / 2) queue_.at(moves, DeviceMoves{a.device});
+                   },
+                   [&](const protocol::NobodyMoves&) {}},
              action);
 }
 
@@ -132,6 +155,7 @@ void PipelineWorld::lay_out(const protocol::LayOut& laid) {
   make_stages(laid.from);
   for (const trace::Event& event : protocol::narrated(laid)) report(event);
   queue_.at(now_ + from_seconds(loading), ModelLoaded{generation_, laid.allowed});
+  queue_.at(now_ + options_.cluster.heartbeat / 2, StagesTell{generation_});
 }
 
 /// Blocks that move go from device to device; after a loss everybody gets its part anew.
@@ -181,6 +205,7 @@ void PipelineWorld::begin(std::uint32_t stage, const protocol::RunPart& part) {
   }
   const double time = part_s_[stage][static_cast<std::size_t>(part.part)];
   measured_[stage].since = now_;
+  measured_[stage].busy = true;
   queue_.at(devices_[cut_[stage].device].spend(now_, from_seconds(time)), PartEnds{generation_, stage, part.part, part.micro});
   report({.kind = trace::Kind::part_began,
           .worker = {stage},
@@ -195,6 +220,8 @@ void PipelineWorld::ended(const PartEnds& part) {
   report({.kind = trace::Kind::part_ended, .worker = {part.stage}, .step = {part.micro}, .first = static_cast<std::uint64_t>(part.part)});
   Measured& measured = measured_[part.stage];
   measured.busy_s += seconds(now_ - measured.since);
+  measured.busy = false;
+  ++measured.parts;
   if (part.part == Part::weight) {
     versions_[part.stage].erase(part.micro);
     ++measured.micros;

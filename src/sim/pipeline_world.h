@@ -9,6 +9,7 @@
 #include <functional>
 #include <map>
 #include <optional>
+#include <set>
 #include <variant>
 #include <vector>
 
@@ -118,7 +119,16 @@ class PipelineWorld {
   struct FaultStrikes {
     std::size_t fault;
   };
-  using What = std::variant<PartEnds, OutputArrives, GradientArrives, SliceThrough, ModelLoaded, FaultStrikes>;
+  struct StagesTell {  // how far they are
+    std::uint32_t generation;
+  };
+  struct DeviceMoves {  // that has hung
+    std::uint32_t device;
+  };
+  using What = std::variant<PartEnds, OutputArrives, GradientArrives, SliceThrough, ModelLoaded, FaultStrikes, StagesTell, DeviceMoves>;
+
+  [[nodiscard]] bool of_the_past(const What& what) const;
+  void stages_tell();
 
   void tell(const protocol::ConductorEvent& event);
   void carry_out(const protocol::ConductorAction& action);
@@ -144,6 +154,7 @@ class PipelineWorld {
   Instant now_{};
   std::vector<protocol::Stage> stages_;
   std::vector<cluster::Device> devices_;     // by node
+  std::set<std::uint32_t> away_;             // devices that were killed or have left
   std::vector<std::vector<double>> part_s_;  // [stage][part]
   std::vector<double> kept_bytes_;           // by stage, of a micro-batch
   std::vector<double> parameter_bytes_;      // by stage
@@ -166,7 +177,9 @@ class PipelineWorld {
   struct Measured {
     double busy_s = 0;
     std::uint64_t micros = 0;
-    Instant since{};  // the part that runs now
+    Instant since{};          // the part that runs now
+    std::uint64_t parts = 0;  // done in this generation
+    bool busy = false;
   };
   std::vector<Measured> measured_;  // by stage, since it committed last
 };

@@ -100,6 +100,14 @@ void World::happen(const What& what) {
                      nodes_[e.node].missed.clear();
                      for (const What& late : missed) happen(late);
                    },
+                   [&](const DeviceMoves& e) {
+                     if (!alive(e.connection)) return;
+                     Node& node = nodes_[connections_[e.connection].node];
+                     if (node.paused)
+                       node.missed.emplace_back(e);
+                     else
+                       tell_worker(connections_[e.connection].node, protocol::DeviceFree{});
+                   },
                    [&](const LossNoticed& e) {
                      if (const auto member = connections_[e.connection].member)
                        tell_chief(protocol::Lost{*member});
@@ -174,7 +182,8 @@ void World::strike(std::uint32_t index) {
       break;
     case cluster::FaultKind::join: start_node(n); break;
     case cluster::FaultKind::partition: network_.cut_off(n, now_ + fault.lasting); break;
-    case cluster::FaultKind::slow: break;  // the device knows
+    case cluster::FaultKind::slow:
+    case cluster::FaultKind::hang: break;  // the device knows
   }
 }
 
@@ -254,6 +263,11 @@ void World::carry_out(const protocol::ChiefAction& action) {
                    [&](const protocol::WakeAt& a) { queue_.at(a.when, TimeIsUp{}); },
                    [&](const protocol::Evaluate& a) { evaluations_.emplace(a.version, a.samples); },
                    [&](const protocol::Checkpoint&) {},  // nobody restarts a simulated chief
+                   [&](const protocol::ServerStuck&) {
+                     ended_ = true;
+                     ending_.why = protocol::Ended::nobody_left;
+                     ending_.ended = now_;
+                   },
                    [&](const protocol::Finished& a) {
                      ended_ = true;
                      ending_.why = a.why;
@@ -273,6 +287,9 @@ void World::carry_out(std::uint32_t server, const protocol::ShardAction& action)
                                                                                  numbers_.along(ServerId{server}, a.worker, a.step)}});
                    },
                    [&](const protocol::ForgetSent& a) { numbers_.forget_sent(ServerId{server}, a.worker); },
+                   [&](const protocol::ProveAlive&) {
+                     send_from_server(server, {protocol::the_chief, wire::Probe{ServerId{server}}});
+                   },
                    [&](const protocol::ExportNow& a) {
                      if (a.state) return;
                      if (const auto evaluation = numbers_.exported(ServerId{server}, a.version)) evaluated(a.version, *evaluation);
@@ -283,7 +300,8 @@ void World::carry_out(std::uint32_t server, const protocol::ShardAction& action)
 void World::carry_out(std::uint32_t node, const protocol::WorkerAction& action) {
   std::visit(
       match{[&](const protocol::Send& a) { send_from_worker(node, a); }, [&](const protocol::Compute& a) { begin_compute(node, a.order); },
-            [&](const protocol::Abandon&) { nodes_[node].running.reset(); }, [&](const protocol::Quit&) { stop_node(node); }},
+            [&](const protocol::Abandon&) { nodes_[node].running.reset(); }, [&](const protocol::Quit&) { stop_node(node); },
+            [&](const protocol::AwaitDevice&) { queue_.at(devices_[node].hangs_until(now_), DeviceMoves{nodes_[node].connection}); }},
       action);
 }
 
@@ -325,7 +343,9 @@ void World::send_from_worker(std::uint32_t n, const protocol::Send& send) {
   }
   const auto id = nodes_[n].machine->id();
   const std::uint32_t connection = nodes_[n].connection;
-  post({id ? protocol::peer(*id) : protocol::guest(connection), send.to, connection, send.message}, node_port(n), chief_port);
+  Letter letter{id ? protocol::peer(*id) : protocol::guest(connection), send.to, connection, send.message};
+  if (auto* said = std::get_if<wire::Contributed>(&letter.message); said != nullptr && options_.claims) options_.claims(n, *said);
+  post(std::move(letter), node_port(n), chief_port);
 }
 
 void World::post(Letter letter, Port from, Port to) {

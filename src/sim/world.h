@@ -3,6 +3,7 @@
 #pragma once
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <map>
 #include <optional>
 #include <variant>
@@ -34,6 +35,8 @@ struct WorldOptions {
   std::vector<std::uint32_t> most_samples;  // of one step, by node, 0 for no limit; empty: nobody has one
   std::vector<bool> halves;  // by node: it computes with weights of 16 bits, and no more travel to it and from it; empty: nobody
   std::uint64_t seed = 0;
+  std::function<void(std::uint32_t node, wire::Contributed& said)>
+      claims;  // what a node says of a step instead of the truth; empty: the truth
   std::optional<std::uint64_t>
       max_events;  // of the virtual clock; a world that needs more is our bug (nothing in it should go round for ever)
 };
@@ -84,8 +87,11 @@ class World {
   struct LossNoticed {  // the chief's side of a connection has broken
     std::uint32_t connection;
   };
+  struct DeviceMoves {  // after it was told to stop
+    std::uint32_t connection;
+  };
   using What = std::variant<Control, EgressFree, ParcelReaches, ParcelArrives, ComputeEnds, SlicesDue, WorkerTick, ChiefTick, TimeIsUp,
-                            FaultStrikes, PauseEnds, LossNoticed>;
+                            FaultStrikes, PauseEnds, LossNoticed, DeviceMoves>;
 
   struct Letter {
     protocol::Peer from;

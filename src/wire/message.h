@@ -179,6 +179,10 @@ struct Export {
 struct Forget {
   WorkerId worker;
 };
+/// Do you still turn what you hold? The server says the same back when everything that it was asked before is done.
+struct Probe {
+  ServerId server;
+};
 
 // server -> worker -----------------------------------------------------------------------------------------------------------------
 
@@ -281,6 +285,12 @@ struct Lay {
 struct Laid {
   std::uint32_t generation{};
 };
+/// A stage to the conductor, now and then: how far its device has come.
+struct Doing {
+  std::uint32_t generation{};
+  std::uint64_t done{};  // pieces of work, since its process began
+  bool busy{};           // with another one
+};
 /// So many may be begun. `hand_in`: who has committed them all hands in.
 struct Allow {
   std::uint32_t generation{};
@@ -377,11 +387,13 @@ BOOST_DESCRIBE_STRUCT(Judged, (), (server, worker, step, along))
 BOOST_DESCRIBE_STRUCT(Cancel, (), (worker, step))
 BOOST_DESCRIBE_STRUCT(Export, (), (version, state))
 BOOST_DESCRIBE_STRUCT(Forget, (), (worker))
+BOOST_DESCRIBE_STRUCT(Probe, (), (server))
+BOOST_DESCRIBE_STRUCT(Doing, (), (generation, done, busy))
 BOOST_DESCRIBE_STRUCT(Pulled, (), (worker, step, version, slice, bits, rounded))
 
 /// The closed set. A message's place in this list is its kind on the wire: append, never reorder.
 using Message = std::variant<Hello, Contributed, Heartbeat, Leaving, Welcome, Order, Fenced, Stop, Push, Gathered, Apply, Discard, Release,
                              Forget, Pulled, Export, Enquire, Briefing, Attach, Serve, Carried, CarriedAll, Began, Judge, Judged, Cancel,
-                             Echo, Placed, Aboard, Lay, Allow, Committed, Couple, Parted, StageSlice, Passed, Laid>;
+                             Echo, Placed, Aboard, Lay, Allow, Committed, Couple, Parted, StageSlice, Passed, Laid, Probe, Doing>;
 
 }  // namespace motley::wire

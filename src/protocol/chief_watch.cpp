@@ -1,0 +1,68 @@
+// What the chief does as time passes: who is silent, who lives and yet does not get on, and whose fault that is.
+#include <algorithm>
+#include <utility>
+
+#include "protocol/chief.h"
+
+namespace motley::protocol {
+
+void Chief::tick(Instant now, ChiefActions& out) {
+  for (const WorkerId worker : membership_.silent(now)) expel(now, worker, Gone::silent_too_long, out);
+  expel_stuck(now, out);
+  if (!guests_.empty() && now - *first_guest_ > options_.start_deadline) start(now, out);
+  if (empty_since_ && now - *empty_since_ > options_.empty_deadline) finish(now, Ended::nobody_left, out);
+  if (options_.max_time && started_ && trained(now) >= *options_.max_time) finish(now, Ended::time_is_up, out);
+  if (finished_) return;
+  strategy_.woken(now, decisions_);
+  carry_out(now, out);
+}
+
+/// Whoever has had something to do for too long is taken for hung, whatever it says of itself meanwhile.
+void Chief::expel_stuck(Instant now, ChiefActions& out) {
+  if (!watch_.all_have_answered()) return;  // it may wait for a server
+  for (const Overdue& late : progress_.overdue(now)) {
+    const auto duty = duties_.find(late.worker);
+    if (duty == duties_.end() || duty->second.outstanding.empty()) continue;
+    const Outstanding& order = duty->second.outstanding.front();
+    expel(now, late.worker, Gone::step_too_long, out, Left::Stuck{order.step, order.said.has_value(), late.took, late.expected});
+  }
+}
+
+/// At the end only servers are waited for: they owe the last model.
+Duration Chief::longest_wait(Instant now) const {
+  Duration longest = finished_ ? now - finished_at_ : progress_.longest_wait(now);
+  for (const auto& [which, judgement] : judgements_) longest = std::max(longest, now - judgement.asked);
+  return longest;
+}
+
+/// After half of what a step may take: in time to know whom to blame.
+void Chief::watch_servers(Instant now, ChiefActions& out) {
+  if (const auto silent = watch_.silent(now)) {
+    finished_ = true;
+    out.emplace_back(ServerStuck{silent->server, silent->for_how_long});
+    return;
+  }
+  if (longest_wait(now) <= options_.step_limit / 2) return;
+  for (const ServerId server : watch_.ask(now)) out.emplace_back(Send{peer(server), wire::Probe{server}});
+}
+
+void Chief::unattended(Duration time) {
+  membership_.unattended(time);
+  progress_.unattended(time);
+  watch_.unattended(time);
+  for (auto& [worker, duty] : duties_) {
+    duty.said_last += time;
+    duty.done_last += time;
+    for (Outstanding& order : duty.outstanding) {
+      order.ordered_at += time;
+      order.said_at += time;
+      order.said_before += time;
+    }
+  }
+  for (auto& [which, judgement] : judgements_) judgement.asked += time;
+  finished_at_ += time;
+  if (first_guest_) *first_guest_ += time;
+  if (empty_since_) *empty_since_ += time;
+}
+
+}  // namespace motley::protocol

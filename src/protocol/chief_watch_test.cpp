@@ -1,0 +1,140 @@
+// The chief and those who live but do not get on: workers that hang, servers that hang, and its own absence.
+#include <gtest/gtest.h>
+
+#include "protocol/chief_hands_for_tests.h"
+
+namespace motley::protocol {
+namespace {
+
+constexpr WorkerId ann{0};
+constexpr WorkerId bob{1};
+
+/// Ann and Bob have both done a step in no time; now both have another. Nobody is ever silent.
+ChiefHands at_work(const std::string& strategy = "bsp") {
+  ChiefOptions options = small_job();
+  options.quorum = 2;
+  options.silence_deadline = from_seconds(1e6);
+  ChiefHands h = hands_of(strategy, options);
+  h.hello(0);
+  h.hello(1);
+  h.finish(ann);
+  h.finish(bob);
+  return h;
+}
+
+void answer_probes(ChiefHands& h) {
+  for (const wire::Probe& probe : h.sent<wire::Probe>()) h.step(Received{peer(probe.server), probe});
+}
+
+TEST(Watching, WhoTakesTooLongIsExpelledAndItsLeaseReturned) {
+  ChiefHands h = at_work();
+  h.finish(ann);
+  const wire::Order stuck = h.orders.at(bob);
+  for (const double now : {10, 16, 20, 30}) {
+    h.tick_at(now);
+    EXPECT_TRUE(h.told<Left>().empty()) << now;
+    answer_probes(h);
+  }
+  h.tick_at(31);
+  ASSERT_EQ(h.told<Left>().size(), 1U);
+  const Left left = h.told<Left>()[0];
+  EXPECT_EQ(left.worker, bob);
+  EXPECT_EQ(left.why, Gone::step_too_long);
+  ASSERT_TRUE(left.stuck.has_value());
+  EXPECT_EQ(left.stuck->step, stuck.step);
+  EXPECT_EQ(left.stuck->took, from_seconds(31));
+  EXPECT_FALSE(left.stuck->computed);
+  EXPECT_EQ(h.sent<wire::Fenced>().size(), 1U) << "when it moves again it comes as somebody new";
+  EXPECT_EQ(h.sent<wire::Forget>().size(), 2U) << "by each server";
+  EXPECT_EQ(h.ordered(), std::vector<WorkerId>{ann}) << "who need wait no longer";
+  while (!h.chief.finished()) h.finish(ann);
+  EXPECT_TRUE(h.chief.ledger().complete());
+}
+
+TEST(Watching, WhoSaysThatItIsDoneAndDeliversNothingIsExpelledToo) {
+  ChiefHands h = at_work();
+  h.finish(ann);
+  h.say_contributed(bob);
+  h.tick_at(16);
+  answer_probes(h);
+  h.tick_at(31);
+  ASSERT_EQ(h.told<Left>().size(), 1U);
+  EXPECT_TRUE(h.told<Left>()[0].stuck->computed);
+}
+
+TEST(Watching, WhoHasNothingToDoIsNotWaitedFor) {
+  ChiefHands h = at_work();
+  h.finish(ann);  // and waits for Bob at the barrier
+  h.tick_at(20);
+  answer_probes(h);
+  h.finish(bob);
+  h.tick_at(49);
+  answer_probes(h);
+  EXPECT_TRUE(h.told<Left>().empty());
+}
+
+TEST(Watching, AServerThatOwesASignOfLifeIsToBlameAndNobodyElse) {
+  ChiefHands h = at_work();
+  h.tick_at(15);
+  EXPECT_TRUE(h.sent<wire::Probe>().empty()) << "nobody has waited for long";
+  h.tick_at(16);
+  ASSERT_EQ(h.sent<wire::Probe>().size(), 2U);
+  h.step(Received{peer(ServerId{0}), wire::Probe{ServerId{0}}});
+  h.step(Received{peer(ServerId{0}), wire::Probe{ServerId{1}}});  // not for another
+  h.step(Received{peer(bob), wire::Probe{ServerId{1}}});
+  for (const double now : {31, 40, 46}) {
+    h.tick_at(now);
+    EXPECT_TRUE(h.told<Left>().empty()) << now;
+    EXPECT_TRUE(h.told<ServerStuck>().empty()) << now;
+  }
+  h.tick_at(46.1);
+  ASSERT_EQ(h.told<ServerStuck>().size(), 1U);
+  EXPECT_EQ(h.told<ServerStuck>()[0].server, ServerId{1});
+  EXPECT_TRUE(h.told<Left>().empty());
+  EXPECT_TRUE(h.chief.finished());
+}
+
+TEST(Watching, AServerThatOwesTheLastModelIsFound) {
+  ChiefHands h = at_work();
+  while (!h.chief.finished()) {
+    h.finish(ann);
+    h.finish(bob);
+  }
+  h.tick_at(10);
+  EXPECT_TRUE(h.last.empty());
+  h.tick_at(16);
+  EXPECT_EQ(h.sent<wire::Probe>().size(), 2U);
+  h.tick_at(46.1);
+  EXPECT_EQ(h.told<ServerStuck>().size(), 1U);
+}
+
+TEST(Watching, WhoeverIsWaitedForWhileTheChiefStoodStillIsNotToBlame) {
+  for (const bool hung : {false, true}) {
+    ChiefOptions options = small_job();
+    options.quorum = 2;
+    options.silence_deadline = from_seconds(hung ? 1e6 : 5);
+    ChiefHands h = hands_of("bsp", options);
+    h.hello(0);
+    h.hello(1);
+    h.finish(ann);
+    h.now = at_seconds(1000);
+    h.step(Unattended{from_seconds(999)});
+    h.step(Tick{});
+    EXPECT_TRUE(h.told<Left>().empty()) << "neither hung nor silent";
+    h.finish(bob);
+    EXPECT_EQ(h.ordered().size(), 2U);
+  }
+}
+
+TEST(Watching, WithoutTheWordThatItStoodStillTheChiefWouldExpelAll) {
+  ChiefOptions options = small_job();
+  options.quorum = 2;
+  ChiefHands h = hands_of("bsp", options);
+  h.hello(0);
+  h.hello(1);
+  h.tick_at(1000);
+  EXPECT_EQ(h.told<Left>().size(), 2U);
+}
+
+}  // namespace
+}  // namespace motley::protocol

@@ -1,0 +1,182 @@
+// How long a worker may take: the rule, worked out by hand.
+#include "protocol/progress.h"
+
+#include <gtest/gtest.h>
+
+#include "protocol/stage_progress.h"
+
+namespace motley::protocol {
+namespace {
+
+constexpr WorkerId ann{0};
+constexpr WorkerId bob{1};
+
+bool late(const Progress& progress, double now_s, WorkerId worker = ann) {
+  for (const Overdue& one : progress.overdue(at_seconds(now_s)))
+    if (one.worker == worker) return true;
+  return false;
+}
+
+/// One that has done a step of 10 samples in so long.
+Progress after_a_step_of(double s, double least_s = 30) {
+  Progress progress(from_seconds(least_s));
+  progress.ordered(at_seconds(0), ann, 10);
+  progress.done(at_seconds(s), ann, 0);
+  return progress;
+}
+
+TEST(Progress, AStepMayTakeTheLeastLimit) {
+  Progress progress = after_a_step_of(1);
+  progress.ordered(at_seconds(100), ann, 10);
+  EXPECT_FALSE(late(progress, 130));
+  EXPECT_TRUE(late(progress, 130.1));
+  EXPECT_EQ(progress.overdue(at_seconds(131))[0].took, from_seconds(31));
+  EXPECT_EQ(progress.overdue(at_seconds(131))[0].expected, from_seconds(1));
+}
+
+TEST(Progress, AStepMayTakeTenTimesWhatOneTookBefore) {
+  Progress progress = after_a_step_of(5);
+  progress.ordered(at_seconds(100), ann, 10);
+  EXPECT_FALSE(late(progress, 150));
+  EXPECT_TRUE(late(progress, 150.1));
+}
+
+TEST(Progress, ALargerStepMayTakeLongerASmallerOneAsLong) {
+  for (const std::uint64_t samples : {5, 10, 30}) {
+    Progress progress = after_a_step_of(5);
+    progress.ordered(at_seconds(100), ann, samples);
+    const double limit = samples == 30 ? 150 : 50;
+    EXPECT_FALSE(late(progress, 100 + limit)) << samples;
+    EXPECT_TRUE(late(progress, 100.1 + limit)) << samples;
+  }
+}
+
+TEST(Progress, ASlowStepIsRememberedForAWhile) {
+  Progress progress = after_a_step_of(5);
+  double now = 100;
+  for (int quick = 0; quick < 3; ++quick, ++now) {
+    progress.ordered(at_seconds(now), ann, 10);
+    progress.done(at_seconds(now + 0.1), ann, 0);
+  }
+  progress.ordered(at_seconds(now), ann, 10);
+  EXPECT_NEAR(seconds(progress.overdue(at_seconds(now + 100))[0].expected), 5 * 0.9 * 0.9 * 0.9, 1e-6);
+}
+
+TEST(Progress, TheFirstStepMayTakeTenTimesAsLongOrAsOthers) {
+  Progress progress(from_seconds(30));
+  progress.ordered(at_seconds(0), bob, 10);
+  EXPECT_FALSE(late(progress, 300, bob));
+  EXPECT_TRUE(late(progress, 300.1, bob)) << "nobody knows anything";
+  progress.ordered(at_seconds(0), ann, 10);
+  progress.done(at_seconds(50), ann, 0);
+  EXPECT_FALSE(late(progress, 500, bob));
+  EXPECT_TRUE(late(progress, 500.1, bob)) << "ten times the slowest";
+}
+
+TEST(Progress, TheSecondOrdersTimeBeginsWhenTheFirstIsDone) {
+  Progress progress = after_a_step_of(1);
+  progress.ordered(at_seconds(100), ann, 10);
+  progress.ordered(at_seconds(101), ann, 10);  // it holds two now
+  progress.done(at_seconds(125), ann, 10);
+  EXPECT_FALSE(late(progress, 150)) << "49 s since it was ordered";
+  EXPECT_EQ(progress.longest_wait(at_seconds(130)), from_seconds(5));
+  progress.done(at_seconds(151), ann, 0);
+  EXPECT_FALSE(late(progress, 1000)) << "it has nothing to do";
+  EXPECT_EQ(progress.longest_wait(at_seconds(1000)), Duration{0});
+}
+
+TEST(Progress, WhatIsTakenBackWasTimeAllTheSame) {
+  Progress progress = after_a_step_of(1);
+  double now = 100;
+  for (int again = 0; again < 3; ++again, now += 20) {
+    progress.ordered(at_seconds(now), ann, 10);
+    progress.taken_back(at_seconds(now + 9), ann);
+    EXPECT_FALSE(late(progress, now + 19)) << "nothing is wanted of it";
+  }
+  progress.ordered(at_seconds(now), ann, 10);
+  EXPECT_FALSE(late(progress, now + 3));
+  EXPECT_TRUE(late(progress, now + 3.1)) << "27 s and these";
+  progress.done(at_seconds(now + 4), ann, 0);
+  progress.ordered(at_seconds(now + 5), ann, 10);
+  EXPECT_FALSE(late(progress, now + 35)) << "it has come: forgiven";
+}
+
+TEST(Progress, TimeThatNobodyAttendedDoesNotCount) {
+  Progress progress = after_a_step_of(1);
+  progress.ordered(at_seconds(100), ann, 10);
+  progress.unattended(from_seconds(1000));
+  EXPECT_FALSE(late(progress, 1130));
+  EXPECT_TRUE(late(progress, 1130.1));
+}
+
+TEST(Progress, WhoHasLeftIsNotWaitedFor) {
+  Progress progress = after_a_step_of(1);
+  progress.ordered(at_seconds(100), ann, 10);
+  progress.left(ann);
+  EXPECT_FALSE(late(progress, 1000));
+}
+
+// Stages ---------------------------------------------------------------------------------------------------------------------------------
+
+/// Two stages that have both committed something; the longest piece of each took a second.
+StageProgress two_stages() {
+  StageProgress progress(from_seconds(30));
+  progress.begin(2);
+  for (const std::uint32_t stage : {0U, 1U}) {
+    EXPECT_FALSE(progress.doing(at_seconds(0), stage, 0, true));
+    EXPECT_FALSE(progress.doing(at_seconds(1), stage, 1, true));
+    progress.committed(at_seconds(1), stage);
+    EXPECT_FALSE(progress.doing(at_seconds(1), stage, 2, false));
+  }
+  return progress;
+}
+
+TEST(StageProgress, WhoIsAtOnePieceForTooLongHasHung) {
+  StageProgress progress = two_stages();
+  for (double now = 10; now <= 40; ++now) {
+    EXPECT_FALSE(progress.doing(at_seconds(now), 0, 2, false)) << "it waits for the other";
+    EXPECT_FALSE(progress.doing(at_seconds(now), 1, 2, true));
+  }
+  const auto found = progress.doing(at_seconds(40.5), 1, 2, true);
+  ASSERT_TRUE(found.has_value());
+  EXPECT_EQ(found->took, from_seconds(30.5));
+  EXPECT_EQ(found->longest, from_seconds(1));
+}
+
+TEST(StageProgress, WhoHasLongPiecesMayTakeTenTimesAsLong) {
+  StageProgress progress = two_stages();
+  (void)progress.doing(at_seconds(10), 1, 2, true);
+  (void)progress.doing(at_seconds(30), 1, 3, true);
+  EXPECT_FALSE(progress.doing(at_seconds(230), 1, 3, true));
+  EXPECT_TRUE(progress.doing(at_seconds(230.5), 1, 3, true));
+}
+
+TEST(StageProgress, BeforeItHasCommittedAStageMayTakeTenTimesTheLimit) {
+  StageProgress progress(from_seconds(30));
+  progress.begin(1);
+  (void)progress.doing(at_seconds(5), 0, 0, true);
+  EXPECT_FALSE(progress.doing(at_seconds(305), 0, 0, true));
+  EXPECT_TRUE(progress.doing(at_seconds(305.5), 0, 0, true));
+}
+
+TEST(StageProgress, WhenAllWaitAndNobodyMovesSomethingIsLost) {
+  StageProgress progress = two_stages();
+  (void)progress.doing(at_seconds(301), 0, 2, false);
+  EXPECT_FALSE(progress.nobody_moves(at_seconds(301)));
+  EXPECT_EQ(progress.nobody_moves(at_seconds(302)), from_seconds(301));
+  (void)progress.doing(at_seconds(302), 1, 2, true);
+  EXPECT_FALSE(progress.nobody_moves(at_seconds(400))) << "somebody is at something";
+  progress.begin(2);
+  EXPECT_FALSE(progress.nobody_moves(at_seconds(1000))) << "nobody has said anything yet";
+}
+
+TEST(StageProgress, TimeThatNobodyAttendedDoesNotCount) {
+  StageProgress progress = two_stages();
+  (void)progress.doing(at_seconds(10), 1, 2, true);
+  progress.unattended(from_seconds(100));
+  EXPECT_FALSE(progress.doing(at_seconds(140), 1, 2, true));
+  EXPECT_TRUE(progress.doing(at_seconds(140.5), 1, 2, true));
+}
+
+}  // namespace
+}  // namespace motley::protocol

@@ -1,0 +1,136 @@
+// Simulated pipelines whose devices hang while their processes live: whoever hangs is expelled for that, whoever only waits for it is not,
+// and the others go on. Read from the trace alone.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "plan/partition.h"
+#include "protocol/chief.h"
+#include "sim/pipeline_world.h"
+#include "trace/sinks.h"
+
+namespace motley::sim {
+namespace {
+
+using trace::Kind;
+
+constexpr std::uint32_t stages = 4;
+constexpr std::uint64_t mini_batches = 60;
+
+/// Four equal devices, sixteen equal blocks of 30 ms; a run takes some 30 s and more.
+PipelineWorldOptions four_stages(const std::string& schedule) {
+  PipelineWorldOptions world;
+  for (int b = 0; b < 16; ++b) world.problem.blocks.push_back({"b", 0.01, 0.01, 0.01, 1e3, 1e3, 1e3});
+  for (std::uint32_t s = 0; s < stages; ++s) {
+    world.problem.devices.push_back({"d", 1, 0});
+    cluster::Node node;
+    node.name = "d" + std::to_string(s);
+    node.jitter = 0.05;
+    world.cluster.nodes.push_back(node);
+  }
+  world.problem.links.assign(stages, std::vector<plan::Between>(stages, {1e9, 1e-4}));
+  world.cut = plan::uniform(world.problem);
+  world.reschedule = [schedule](const plan::Problem& problem, const plan::Cut& cut) {
+    return plan::make_schedule({schedule, 4, 0.05}, problem, cut);
+  };
+  world.recut = [](const plan::Problem& problem) { return plan::find(problem).cut; };
+  world.keep_every = 10;
+  world.mini_batches = mini_batches;
+  world.samples = 8;
+  world.cluster.step_limit = from_seconds(3);
+  return world;
+}
+
+struct Ran {
+  PipelineEnding ending;
+  std::vector<trace::Event> events;
+  [[nodiscard]] std::vector<trace::Event> of(Kind kind) const {
+    std::vector<trace::Event> found;
+    std::copy_if(events.begin(), events.end(), std::back_inserter(found), [&](const trace::Event& e) { return e.kind == kind; });
+    return found;
+  }
+  /// Every mini-batch was committed in order, none twice but those that a loss undid.
+  void expect_whole() const {
+    EXPECT_EQ(ending.mini_batches, mini_batches);
+    std::uint64_t done = 0;
+    for (const trace::Event& e : events) {
+      if (e.kind == Kind::recut) done = std::min(done, e.version.value);
+      if (e.kind == Kind::applied) {
+        EXPECT_EQ(e.version.value, ++done);
+      }
+    }
+    EXPECT_EQ(done, mini_batches);
+  }
+  void expect_only_left(std::uint32_t node, std::size_t times) const {
+    EXPECT_EQ(of(Kind::left).size(), times);
+    for (const trace::Event& e : of(Kind::left)) {
+      EXPECT_EQ(e.first, node);
+      EXPECT_EQ(e.why, static_cast<std::uint8_t>(protocol::Gone::step_too_long));
+    }
+  }
+};
+
+Ran run(const PipelineWorldOptions& options) {
+  NoPipelineNumbers none;
+  trace::Recorder recorder;
+  Ran ran;
+  ran.ending = PipelineWorld(options, none, recorder).run();
+  ran.events = recorder.events();
+  return ran;
+}
+
+cluster::Fault hang(double at_s, std::uint32_t node, Duration lasting = cluster::for_ever) {
+  return {at_seconds(at_s), cluster::FaultKind::hang, NodeId{node}, lasting, 1};
+}
+
+TEST(PipelineHangs, WhicheverStageHangsIsExpelledAndTheOthersGoOn) {
+  for (const std::string_view schedule : plan::schedule_names())
+    for (std::uint32_t node = 0; node < stages; ++node)
+      for (const double at_s : {0.1, 7.77}) {
+        SCOPED_TRACE(testing::Message() << schedule << ", node " << node << " at " << at_s << " s");
+        PipelineWorldOptions world = four_stages(std::string(schedule));
+        world.cluster.faults = {hang(at_s, node)};
+        const Ran ran = run(world);
+        ran.expect_whole();
+        ran.expect_only_left(node, 1);
+        const double limit = at_s > 7 ? 3 : 30;  // ten times before anything is known of it
+        EXPECT_LT(seconds(ran.of(Kind::left)[0].at), at_s + limit + 2);
+      }
+}
+
+TEST(PipelineHangs, WhoMovesAgainIsTakenInAgain) {
+  PipelineWorldOptions world = four_stages("1f1b");
+  world.mini_batches = 200;
+  world.cluster.faults = {hang(6, 1, from_seconds(9))};
+  const Ran ran = run(world);
+  ran.expect_only_left(1, 1);
+  EXPECT_EQ(ran.of(Kind::recut).back().worker.value, stages - 1) << "four again";
+}
+
+TEST(PipelineHangs, WithinTheLimitAreWaitedOut) {
+  PipelineWorldOptions world = four_stages("gpipe");
+  world.cluster.faults = {hang(6, 1, from_seconds(2)), hang(15, 3, from_seconds(2))};
+  const Ran ran = run(world);
+  ran.expect_whole();
+  ran.expect_only_left(0, 0);
+}
+
+TEST(PipelineHangs, OfAllButOneLeaveItTheWholeModel) {
+  PipelineWorldOptions world = four_stages("gpipe");
+  world.mini_batches = 100;
+  world.cluster.faults = {hang(6, 0), hang(6, 1), hang(6, 2)};
+  const Ran ran = run(world);
+  EXPECT_EQ(ran.ending.mini_batches, 100U);
+  EXPECT_EQ(ran.of(Kind::left).size(), 3U);
+}
+
+TEST(PipelineHangs, OfAllLeaveItStandingStill) {
+  PipelineWorldOptions world = four_stages("gpipe");
+  for (std::uint32_t n = 0; n < stages; ++n) world.cluster.faults.push_back(hang(6, n));
+  const Ran ran = run(world);
+  EXPECT_TRUE(ran.ending.stands_still);
+  EXPECT_LT(seconds(ran.ending.ended), 200);
+}
+
+}  // namespace
+}  // namespace motley::sim
