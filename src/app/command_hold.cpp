@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <boost/asio/io_context.hpp>
+#include <chrono>
 #include <cstdio>
 #include <memory>
 #include <optional>
@@ -10,7 +11,7 @@
 #include "app/doors.h"
 #include "app/job_arguments.h"
 #include "app/worker_device.h"
-#include "run/server_process.h"
+#include "run/returning_server.h"
 
 namespace motley::app {
 namespace {
@@ -21,6 +22,7 @@ struct Arguments {
   std::string reach;
   std::uint32_t server = 1;
   std::size_t store_threads = 0;
+  double patience_s = 120;
   DoorArguments door;
 };
 
@@ -34,13 +36,15 @@ int hold(const Arguments& arguments) {
   if (const Outcome may = arguments.door.may_listen(*listen, *allowed); !may) return fail(may.error());
   boost::asio::io_context pump;
   run::ServerProcessOptions options;
+  run::ReconnectOptions reconnect;
   options.server = ServerId{arguments.server};
   options.chief = *chief;
   options.listen = *listen;
   options.reach = arguments.reach;
   options.transport = *allowed;
   options.store_threads = arguments.store_threads;
-  run::ServerProcess server(pump, std::move(options), prepare_server, [](const std::string& sentence) {
+  reconnect.patience = std::chrono::milliseconds(static_cast<std::int64_t>(arguments.patience_s * 1e3));
+  run::ReturningServer server(pump, std::move(options), reconnect, prepare_server, [](const std::string& sentence) {
     fmt::print(stderr, "{}\n", sentence);
     std::fflush(stderr);
   });
@@ -66,6 +70,7 @@ void add_hold(CLI::App& app, int& exit_code) {
   command->add_option("--store-threads", arguments->store_threads, "threads that update the model here; 0: as many as help")
       ->check(CLI::Range(0, 256))
       ->capture_default_str();
+  command->add_option("--patience", arguments->patience_s, "seconds without a chief after which to give up")->capture_default_str();
   arguments->door.add_to(*command);
   arguments->door.add_no_token_to(*command);
   command->callback([arguments, &exit_code] { exit_code = hold(*arguments); });

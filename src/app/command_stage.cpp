@@ -42,7 +42,7 @@ int be_a_stage(const Arguments& arguments) {
   options.reach = arguments.reach;
   options.transport = *allowed;
   options.node = arguments.node;
-  options.patience = std::chrono::milliseconds(static_cast<std::int64_t>(arguments.patience_s * 1e3));
+  options.reconnect.patience = std::chrono::milliseconds(static_cast<std::int64_t>(arguments.patience_s * 1e3));
   const std::string name = arguments.node;
   run::StageProcess stage(
       pump, std::move(options), [name](const std::string& job) { return prepare_stage(job, name); },

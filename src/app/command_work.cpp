@@ -52,7 +52,7 @@ int work(const Arguments& arguments) {
   options.chief = *address;
   options.transport = *allowed;
   options.node = arguments.node.empty() ? default_name() : arguments.node;
-  options.patience = std::chrono::milliseconds(static_cast<std::int64_t>(arguments.patience_s * 1e3));
+  options.reconnect.patience = std::chrono::milliseconds(static_cast<std::int64_t>(arguments.patience_s * 1e3));
   const std::string name = options.node;
   const auto log = [name](const std::string& sentence) {
     fmt::print(stderr, "{}: {}\n", name, sentence);

@@ -113,7 +113,8 @@ Outcome Launch::start_chief(bool resume) {
 void Launch::chief_said(const std::string& line) {
   if (line.starts_with("listening ")) {
     for (std::uint32_t s = 1; s < job_.cluster.servers; ++s)
-      if (const Outcome started = start_server(s); !started) failed_ = started.error();
+      if (!servers_[s].child || !servers_[s].child->alive())
+        if (const Outcome started = start_server(s); !started) failed_ = started.error();
     if (chief_.lives > 1) return;  // the workers are there already and come back by themselves
     for (std::uint32_t n = 0; n < job_.cluster.nodes.size(); ++n)
       if (cluster::present_at_start(job_.cluster, NodeId{n}))
@@ -149,7 +150,7 @@ void Launch::chief_ended(const run::ChildEnd& end) {
 
 // The other servers ----------------------------------------------------------------------------------------------------------------------
 
-/// A server lives and ends with its chief.
+/// Like a worker it outlives its chief, and comes back to the next one by itself.
 Outcome Launch::start_server(std::uint32_t number) {
   Process& server = servers_[number];
   server.name = fmt::format("server-{}", number);

@@ -41,6 +41,7 @@ ChiefProcess::ChiefProcess(boost::asio::io_context& pump, ChiefProcessOptions op
       distances_s_(options_.layout.servers),
       elsewhere_(options_.layout),
       wanted_(options_.layout, options_.optimizer.kind),
+      strangers_(pump, hooks_.log),
       ticker_(pump),
       alarm_(pump, clock_, [this] { tell(protocol::Tick{}); }),
       farewell_(pump),
@@ -83,7 +84,7 @@ void ChiefProcess::accepted(std::unique_ptr<transport::Connection> connection) {
 }
 
 void ChiefProcess::refused(const std::string& address, const std::string& reason) {
-  hooks_.log(fmt::format("refused {}: {}", address, reason));
+  strangers_.say(fmt::format("refused {}: {}", address, reason));
 }
 
 ChiefProcess::Link* ChiefProcess::link_of(const transport::Connection& connection) {
@@ -92,7 +93,8 @@ ChiefProcess::Link* ChiefProcess::link_of(const transport::Connection& connectio
 }
 
 void ChiefProcess::expel(Link& link, const std::string& why) {
-  hooks_.log(fmt::format("sent {} away: {}", link.connection->peer(), why));
+  const std::string sentence = fmt::format("sent {} away: {}", link.connection->peer(), why);
+  link.workers.empty() && !link.server ? strangers_.say(sentence) : hooks_.log(sentence);
   link.connection->close(why);
 }
 

@@ -21,6 +21,7 @@
 #include "run/collection.h"
 #include "run/elsewhere.h"
 #include "run/inputs.h"
+#include "run/limited_log.h"
 #include "run/shape.h"
 #include "run/shard_host.h"
 #include "run/task_thread.h"
@@ -166,6 +167,7 @@ class ChiefProcess final : private transport::Accepts, private transport::Hears,
   Collection wanted_;
   std::size_t judging_ = 0;  // handed to the clerk and not back yet
   SharedBuffer final_values_;
+  LimitedLog strangers_;  // what they can cause as often as they like
   boost::asio::steady_timer ticker_;
   Alarm alarm_;  // what the strategy wants to be woken for
   boost::asio::steady_timer farewell_;

@@ -37,6 +37,7 @@ ConductorProcess::ConductorProcess(boost::asio::io_context& pump, ConductorProce
       conductor_(options_.conductor),
       saved_(options_.conductor.first_mini),
       done_(options_.conductor.first_mini),
+      strangers_(pump, hooks_.log),
       ticker_(pump),
       farewell_(pump),
       alive_(std::make_shared<bool>(true)) {}
@@ -86,7 +87,7 @@ void ConductorProcess::accepted(std::unique_ptr<transport::Connection> connectio
 }
 
 void ConductorProcess::refused(const std::string& address, const std::string& reason) {
-  hooks_.log(fmt::format("refused {}: {}", address, reason));
+  strangers_.say(fmt::format("refused {}: {}", address, reason));
 }
 
 ConductorProcess::Link* ConductorProcess::link_of_device(std::uint32_t device) {
@@ -120,7 +121,7 @@ void ConductorProcess::heard(transport::Connection& from, wire::Message message)
                    },
                    [&](const auto&) {
                      const std::string why = fmt::format("a conductor is never sent a {}", wire::name_of(message));
-                     hooks_.log(fmt::format("sent {} away: {}", link.connection->peer(), why));
+                     strangers_.say(fmt::format("sent {} away: {}", link.connection->peer(), why));
                      link.connection->close(why);
                    }},
              message);
@@ -132,11 +133,11 @@ void ConductorProcess::aboard(Link& link, const wire::Aboard& said) {
   if (node == nodes.end() || link.device) {
     const std::string why =
         fmt::format("found a node called \"{}\", expected one of the job's: a model is cut across the nodes that it describes", said.node);
-    hooks_.log(fmt::format("sent {} away: {}", link.connection->peer(), why));
+    strangers_.say(fmt::format("sent {} away: {}", link.connection->peer(), why));
     return link.connection->close(why);
   }
   if (const auto address = transport::parse_address(said.address); !address) {
-    hooks_.log(fmt::format("sent {} away: {}", said.node, address.error().message));
+    strangers_.say(fmt::format("sent {} away: {}", said.node, address.error().message));
     return link.connection->close(address.error().message);
   }
   const auto device = static_cast<std::uint32_t>(node - nodes.begin());

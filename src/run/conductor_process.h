@@ -18,6 +18,7 @@
 #include "protocol/ending.h"
 #include "run/chief_process.h"
 #include "run/clock.h"
+#include "run/limited_log.h"
 #include "run/task_thread.h"
 #include "store/staged_model.h"
 #include "trace/event.h"
@@ -155,6 +156,7 @@ class ConductorProcess final : private transport::Accepts, private transport::He
   std::uint64_t done_ = 0;   // mini-batches that all have committed
   std::uint64_t again_ = 0;  // that had to be done again
   std::size_t judging_ = 0;
+  LimitedLog strangers_;  // what they can cause as often as they like
   boost::asio::steady_timer ticker_;
   boost::asio::steady_timer farewell_;
   std::optional<Instant> still_since_;

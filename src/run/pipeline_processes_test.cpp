@@ -11,6 +11,7 @@
 #include "run/conductor_process.h"
 #include "run/processes_for_tests.h"
 #include "run/stage_process.h"
+#include "transport/impostor_for_tests.h"
 
 namespace motley::run {
 namespace {
@@ -211,8 +212,8 @@ class PipelineProcesses : public testing::Test {
     made.listen = fresh_socket();
     made.transport = options;
     made.node = node_name(node);
-    made.first_pause = std::chrono::milliseconds(1);
-    made.patience = std::chrono::hours(1);
+    made.reconnect = {
+        .first_pause = std::chrono::milliseconds(1), .longest_pause = std::chrono::milliseconds(8), .patience = std::chrono::hours(1)};
     stages[node] = std::make_unique<StageProcess>(io, std::move(made), prepare, [](const std::string&) {});
     stages[node]->start([this, node](const Outcome& how) {
       EXPECT_TRUE(how.ok()) << how.error().message;
@@ -366,6 +367,26 @@ TEST_F(PipelineProcesses, StagesWaitForAConductorThatComesBack) {
   ASSERT_TRUE(run_until(io, [this] { return story.version() >= 12 || over; }));
   conductor.reset();
   start_conductor();  // from the beginning: it has no checkpoint here
+  ASSERT_TRUE(is_over());
+  expect_good_end();
+  EXPECT_EQ(values(), train_by_hand(micros));
+}
+
+TEST_F(PipelineProcesses, StagesOutlastWhateverTakesTheConductorsPlace) {
+  options.token = "a secret of many letters";
+  start_all();
+  ASSERT_TRUE(run_until(io, [this] { return story.version() >= 12 || over; }));
+  conductor.reset();
+  {
+    transport::Impostor impostor(io, address);
+    for (const transport::Imposture way : transport::impostures) {
+      impostor.way = way;
+      impostor.answered = 0;
+      ASSERT_TRUE(run_until(io, [&] { return impostor.answered >= 2 * nodes || !ended.empty(); }));
+      ASSERT_TRUE(ended.empty()) << "stage " << ended[0] << " gave up when it met impostor " << static_cast<int>(way);
+    }
+  }
+  start_conductor();
   ASSERT_TRUE(is_over());
   expect_good_end();
   EXPECT_EQ(values(), train_by_hand(micros));

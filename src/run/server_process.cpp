@@ -18,7 +18,12 @@ constexpr std::uint32_t calls = 5;  // to the chief, to learn how far away it is
 
 ServerProcess::ServerProcess(boost::asio::io_context& pump, ServerProcessOptions options, PrepareServer prepare,
                              std::function<void(const std::string&)> log)
-    : pump_(pump), options_(std::move(options)), prepare_(std::move(prepare)), log_(std::move(log)), alive_(std::make_shared<bool>(true)) {}
+    : pump_(pump),
+      options_(std::move(options)),
+      prepare_(std::move(prepare)),
+      log_(std::move(log)),
+      refusals_(pump, log_),
+      alive_(std::make_shared<bool>(true)) {}
 
 ServerProcess::~ServerProcess() { *alive_ = false; }
 
@@ -98,7 +103,9 @@ void ServerProcess::accepted(std::unique_ptr<transport::Connection> connection) 
   held.start(*this);
 }
 
-void ServerProcess::refused(const std::string& address, const std::string& reason) { log_(fmt::format("refused {}: {}", address, reason)); }
+void ServerProcess::refused(const std::string& address, const std::string& reason) {
+  refusals_.say(fmt::format("refused {}: {}", address, reason));
+}
 
 void ServerProcess::heard(transport::Connection& from, wire::Message message) {
   if (&from == chief_.get()) {
@@ -169,8 +176,7 @@ void ServerProcess::sent(transport::Connection& to, std::uint64_t ticket) {
 
 void ServerProcess::closed(transport::Connection& connection, const Error& why) {
   if (ended_) return;
-  if (&connection == chief_.get())
-    return finish(world_failed(fmt::format("server {}: lost the chief: {}", options_.server.value, why.message)));
+  if (&connection == chief_.get()) return finish(world_failed(fmt::format("lost the chief: {}", why.message)));
   if (shard_) shard_->detach(connection);
   attached_early_.erase(&connection);
   const auto found = workers_.find(&connection);

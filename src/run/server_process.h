@@ -1,5 +1,6 @@
 // A server process: holds the slices of one server of a cluster that has several. It gets them from the chief, serves the workers, and
-// hands them back when the chief asks. Without its chief it is worth nothing: whoever loses the chief ends, and is started again with it.
+// hands them back when the chief asks. Without its chief it is worth nothing: whoever loses the chief ends, and begins anew with the next
+// one (returning_server.h).
 #pragma once
 #include <boost/asio/io_context.hpp>
 #include <cstdint>
@@ -13,6 +14,7 @@
 #include "base/result.h"
 #include "cluster/spec.h"
 #include "run/clock.h"
+#include "run/limited_log.h"
 #include "run/shape.h"
 #include "run/shard_host.h"
 #include "store/layout.h"
@@ -53,6 +55,10 @@ class ServerProcess final : private transport::Accepts, private transport::Hears
   /// Then run the pump; `over` is called once: good when the chief has ended, which is all a server waits for.
   void start(std::function<void(Outcome)> over);
 
+  /// Whether a chief was reached, and whether it has said what the job is.
+  [[nodiscard]] bool reached() const { return chief_ != nullptr; }
+  [[nodiscard]] bool briefed() const { return kit_.has_value(); }
+
  private:
   void accepted(std::unique_ptr<transport::Connection> connection) override;
   void refused(const std::string& address, const std::string& reason) override;
@@ -78,6 +84,7 @@ class ServerProcess final : private transport::Accepts, private transport::Hears
   PrepareServer prepare_;
   std::function<void(const std::string&)> log_;
   std::function<void(Outcome)> over_;
+  LimitedLog refusals_;
   std::optional<ServerKit> kit_;
   std::unique_ptr<transport::Shaped> chief_;
   Clock clock_;

@@ -251,9 +251,10 @@ class SmallWorker {
                                               WorkerProcessOptions{.chief = address,
                                                                    .transport = options,
                                                                    .node = node_name(seat),
-                                                                   .first_pause = std::chrono::milliseconds(1),
-                                                                   .longest_pause = std::chrono::milliseconds(8),
-                                                                   .patience = patience},
+                                                                   .reconnect = {.first_pause = std::chrono::milliseconds(1),
+                                                                                 .longest_pause = std::chrono::milliseconds(8),
+                                                                                 .patience = patience,
+                                                                                 .first_contact = std::chrono::milliseconds(0)}},
                                               prepare, [this](const std::string& line) { log.push_back(line); });
     process->start([this](Outcome how) { over = std::move(how); });
   }

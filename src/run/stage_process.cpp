@@ -22,9 +22,9 @@ StageProcess::StageProcess(boost::asio::io_context& pump, StageProcessOptions op
       options_(std::move(options)),
       prepare_(std::move(prepare)),
       log_(std::move(log)),
-      pause_(pump),
+      reconnect_(pump, options_.reconnect, options_.node, to_text(options_.chief), log_),
+      refusals_(pump, log_),
       heartbeat_(pump),
-      next_pause_(options_.first_pause),
       alive_(std::make_shared<bool>(true)) {}
 
 StageProcess::~StageProcess() { *alive_ = false; }
@@ -38,7 +38,7 @@ void StageProcess::finish(Outcome how) {
   if (ended_) return;
   ended_ = true;
   ++attempts_;
-  pause_.cancel();
+  reconnect_.cancel();
   heartbeat_.cancel();
   if (desk_) desk_->stop();
   if (over_) over_(std::move(how));
@@ -56,34 +56,21 @@ void StageProcess::reach() {
 }
 
 void StageProcess::reached(Result<std::unique_ptr<transport::Connection>> connection) {
-  if (!connection) {
-    if (connection.error().next == Next::tell_user) return finish(connection.error());  // a wrong token stays wrong
-    return lose(connection.error().message);
-  }
+  if (!connection) return lose(connection.error());
+  reconnect_.proven();
   chief_ = std::make_unique<transport::Shaped>(std::move(*connection), pump_.get_executor(), transport::Shape{}, options_.transport);
   chief_->start(*this);
   chief_->send(wire::Enquire{options_.node});
 }
 
-void StageProcess::lose(const std::string& why) {
+void StageProcess::lose(const Error& why) {
   if (ended_) return;
-  if (!alone_since_) {
-    alone_since_ = clock_.now();
-    log_(fmt::format("{}; trying again", why));
-  }
   ++attempts_;
   heartbeat_.cancel();
   drop_life();
   drop_neighbours_before(std::numeric_limits<std::uint32_t>::max());  // another conductor counts its generations anew
   if (chief_) bury(std::move(chief_));
-  if (clock_.now() - *alone_since_ > options_.patience)
-    return finish(world_failed(fmt::format("{}: no conductor at {} for {:.0f} s; last: {}", options_.node, to_text(options_.chief),
-                                           seconds(clock_.now() - *alone_since_), why)));
-  pause_.expires_after(next_pause_);
-  next_pause_ = std::min(next_pause_ * 2, options_.longest_pause);
-  pause_.async_wait([this, alive = alive_](const boost::system::error_code& cancelled) {
-    if (!cancelled && *alive) reach();
-  });
+  if (const Outcome trying = reconnect_.lost(why, [this] { reach(); }); !trying) finish(trying.error());
 }
 
 void StageProcess::briefed(const wire::Briefing& briefing) {
@@ -109,8 +96,7 @@ void StageProcess::prepared(Result<StageKit> kit, const std::string& job) {
     if (!acceptor) return finish(acceptor.error());
     acceptor_ = std::move(*acceptor);
   }
-  alone_since_.reset();
-  next_pause_ = options_.first_pause;
+  reconnect_.settled();
   // A device that has hung is of no use to anybody before it moves again.
   desk_->when_free([this, attempt = attempts_] {
     if (ended_ || attempt != attempts_) return;
@@ -379,6 +365,8 @@ void StageProcess::accepted(std::unique_ptr<transport::Connection> connection) {
   shaped.start(*this);
 }
 
-void StageProcess::refused(const std::string& address, const std::string& reason) { log_(fmt::format("refused {}: {}", address, reason)); }
+void StageProcess::refused(const std::string& address, const std::string& reason) {
+  refusals_.say(fmt::format("refused {}: {}", address, reason));
+}
 
 }  // namespace motley::run

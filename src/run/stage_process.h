@@ -4,7 +4,6 @@
 #pragma once
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/steady_timer.hpp>
-#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -19,6 +18,8 @@
 #include "policy/schedule.h"
 #include "protocol/stage.h"
 #include "run/clock.h"
+#include "run/limited_log.h"
+#include "run/reconnect.h"
 #include "run/stage_desk.h"
 #include "store/stage_replica.h"
 #include "store/staged_model.h"
@@ -53,9 +54,7 @@ struct StageProcessOptions {
   std::string reach;  // what neighbours are told, if it is not where we listen
   transport::Options transport;
   std::string node;
-  std::chrono::milliseconds first_pause{100};  // before trying again; doubles
-  std::chrono::milliseconds longest_pause{5'000};
-  std::chrono::milliseconds patience{120'000};  // without a conductor for so long: give up
+  ReconnectOptions reconnect{};
 };
 
 class StageProcess final : private transport::Hears, private transport::Accepts, private StageDeskOwner {
@@ -105,7 +104,8 @@ class StageProcess final : private transport::Hears, private transport::Accepts,
   void reached(Result<std::unique_ptr<transport::Connection>> connection);
   void briefed(const wire::Briefing& briefing);
   void prepared(Result<StageKit> kit, const std::string& job);
-  void lose(const std::string& why);
+  void lose(const Error& why);
+  void lose(const std::string& why) { lose(world_failed(why)); }
   void finish(Outcome how);
   void tick();
 
@@ -149,10 +149,9 @@ class StageProcess final : private transport::Hears, private transport::Accepts,
   std::function<void(Outcome)> over_;
   Clock clock_;                    // of this process
   std::optional<Clock> training_;  // the conductor's
-  boost::asio::steady_timer pause_;
+  Reconnect reconnect_;
+  LimitedLog refusals_;
   boost::asio::steady_timer heartbeat_;
-  std::chrono::milliseconds next_pause_;
-  std::optional<Instant> alone_since_;
   bool ended_ = false;
   std::uint32_t attempts_ = 0;  // answers meant for an earlier one are ignored
   std::uint64_t lives_ = 0;     // the same for what one Lay set going

@@ -26,9 +26,8 @@ WorkerProcess::WorkerProcess(boost::asio::io_context& pump, WorkerProcessOptions
       options_(std::move(options)),
       prepare_(std::move(prepare)),
       log_(std::move(log)),
-      pause_(pump),
+      reconnect_(pump, options_.reconnect, options_.node, to_text(options_.chief), log_),
       heartbeat_(pump),
-      next_pause_(options_.first_pause),
       alive_(std::make_shared<bool>(true)) {}
 
 WorkerProcess::~WorkerProcess() { *alive_ = false; }
@@ -60,22 +59,16 @@ void WorkerProcess::reach() {
 }
 
 void WorkerProcess::reached(Result<std::unique_ptr<transport::Connection>> connection) {
-  if (!connection) {
-    if (connection.error().next == Next::tell_user) return finish(connection.error());  // a wrong token stays wrong
-    return lose(connection.error().message);
-  }
+  if (!connection) return lose(connection.error());
+  reconnect_.proven();
   life_ = Life{};
   life_->chief = unshaped(std::move(*connection), pump_, options_.transport);
   life_->chief->start(*this);
   life_->chief->send(wire::Enquire{options_.node});
 }
 
-void WorkerProcess::lose(const std::string& why) {
+void WorkerProcess::lose(const Error& why) {
   if (ended_) return;
-  if (!alone_since_) {
-    alone_since_ = clock_.now();
-    log_(fmt::format("{}; trying again", why));
-  }
   ++lives_;
   heartbeat_.cancel();
   if (desk_) desk_->abandon();
@@ -86,21 +79,14 @@ void WorkerProcess::lose(const std::string& why) {
     if (*alive) old_.clear();
   });
   if (leaving_) return finish(Done{});
-  if (clock_.now() - *alone_since_ > options_.patience)
-    return finish(world_failed(fmt::format("{}: no chief at {} for {:.0f} s; last: {}", options_.node, to_text(options_.chief),
-                                           seconds(clock_.now() - *alone_since_), why)));
-  pause_.expires_after(next_pause_);
-  next_pause_ = std::min(next_pause_ * 2, options_.longest_pause);
-  pause_.async_wait([this, alive = alive_](const boost::system::error_code& cancelled) {
-    if (!cancelled && *alive) reach();
-  });
+  if (const Outcome trying = reconnect_.lost(why, [this] { reach(); }); !trying) finish(trying.error());
 }
 
 void WorkerProcess::finish(Outcome how) {
   if (ended_) return;
   ended_ = true;
   ++lives_;
-  pause_.cancel();
+  reconnect_.cancel();
   heartbeat_.cancel();
   if (desk_) desk_->abandon();
   if (over_) over_(std::move(how));
@@ -181,8 +167,7 @@ void WorkerProcess::begin() {
   worker.start_early = desk_->streams();
   life_->machine.emplace(std::move(worker));
   desk_->start_over();
-  alone_since_.reset();
-  next_pause_ = options_.first_pause;
+  reconnect_.settled();
   tell(protocol::Started{});
   tick();
 }

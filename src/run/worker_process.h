@@ -3,7 +3,6 @@
 #pragma once
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/steady_timer.hpp>
-#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -18,6 +17,7 @@
 #include "protocol/worker.h"
 #include "run/clock.h"
 #include "run/desk.h"
+#include "run/reconnect.h"
 #include "run/shape.h"
 #include "store/push_stream.h"
 #include "transport/address.h"
@@ -41,9 +41,7 @@ struct WorkerProcessOptions {
   transport::Address chief;
   transport::Options transport;  // its job hash is ignored: the briefing says what the job is
   std::string node;
-  std::chrono::milliseconds first_pause{100};  // before trying again; doubles
-  std::chrono::milliseconds longest_pause{5'000};
-  std::chrono::milliseconds patience{120'000};  // without a chief for so long: give up
+  ReconnectOptions reconnect{};
 };
 
 /// What happens, in sentences, for a log.
@@ -92,7 +90,8 @@ class WorkerProcess final : private transport::Hears, private DeskOwner {
   void reach_servers();
   void reach_server(std::uint32_t server);
   void begin();
-  void lose(const std::string& why);
+  void lose(const Error& why);
+  void lose(const std::string& why) { lose(world_failed(why)); }
   void finish(Outcome how);
   void tick();
 
@@ -128,10 +127,8 @@ class WorkerProcess final : private transport::Hears, private DeskOwner {
   std::function<void(Outcome)> over_;
   Clock clock_;                    // of this process
   std::optional<Clock> training_;  // the chief's, as far as known
-  boost::asio::steady_timer pause_;
+  Reconnect reconnect_;
   boost::asio::steady_timer heartbeat_;
-  std::chrono::milliseconds next_pause_;
-  std::optional<Instant> alone_since_;
   bool ended_ = false;
   bool leaving_ = false;
 

@@ -20,7 +20,7 @@ using Listener = asio::basic_socket_acceptor<asio::generic::stream_protocol>;
 using ErrorCode = boost::system::error_code;
 using Local = asio::local::stream_protocol;
 
-constexpr std::chrono::milliseconds breather{100};  // between accepts while the process has no descriptor left
+constexpr std::chrono::milliseconds breather{100};  // between accepts while they fail
 
 Error cannot_listen(const Address& address, std::string_view why) {
   return bad_input(fmt::format("cannot listen on {}: {}", to_text(address), why));
@@ -36,6 +36,9 @@ asio::awaitable<void> accept_all(std::shared_ptr<Listener> listener, std::shared
       reception->admit(std::move(stream));
       continue;
     }
+    const bool descriptors_ran_out = failed == asio::error::no_descriptors || failed == boost::system::errc::too_many_files_open_in_system;
+    if (descriptors_ran_out && reception->make_room()) continue;
+    reception->cannot_accept(failed.message());
     pause.expires_after(breather);
     co_await pause.async_wait(as_values);
   }

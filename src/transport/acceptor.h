@@ -20,7 +20,7 @@ class Accepts {
   virtual ~Accepts() = default;
   /// A peer with our token and our job, or any_job. Nothing is read from it before start().
   virtual void accepted(std::unique_ptr<Connection> connection) = 0;
-  /// Someone was turned away: for the log. A flood of strangers is a flood of these.
+  /// Someone was turned away: for the log, which is to bound them. A flood of strangers is a flood of these.
   virtual void refused(const std::string& address, const std::string& reason) = 0;
 };
 

@@ -76,8 +76,9 @@ asio::awaitable<Outcome> open_lane(Attempt& attempt, Stream& stream, Lane lane, 
   if (attempt.late || failed) co_return attempt.failed(failed.message());
   tune(stream, lane, attempt.options);
   const Outcome introduced = co_await introduce(stream, lane, session, attempt.options);
-  if (!attempt.late && !introduced.ok() && introduced.error().next == Next::tell_user)
-    co_return bad_input(fmt::format("{} does not let us in: {}", to_text(attempt.address), introduced.error().message));
+  if (!attempt.late && !introduced.ok() && introduced.error().next != Next::give_up)
+    co_return Error{introduced.error().next,
+                    fmt::format("{} does not let us in: {}", to_text(attempt.address), introduced.error().message)};
   if (attempt.late || !introduced.ok()) co_return attempt.failed(introduced.ok() ? "late" : introduced.error().message);
   co_return Done{};
 }

@@ -13,7 +13,9 @@ namespace motley::transport {
 
 using Connected = std::function<void(Result<std::unique_ptr<Connection>>)>;
 
-/// `done` is called once, on the io_context's thread, at the latest after Options::handshake_time. One attempt: retrying is the caller's.
+/// Errors say by their Next whether another attempt may help: tell_user, who knows the token refuses us, or our own options do: it does
+/// not; drop_peer, something answers that cannot prove to be one of ours; give_up, nobody answers. `done` is called once, on the
+/// io_context's thread, at the latest after Options::handshake_time. One attempt: retrying is the caller's.
 void connect(boost::asio::io_context& io, const Address& address, const Options& options, Connected done);
 
 }  // namespace motley::transport

@@ -6,6 +6,8 @@
 #include <boost/asio/buffer.hpp>
 #include <boost/asio/read.hpp>
 #include <boost/asio/write.hpp>
+#include <span>
+#include <string>
 
 #include "wire/encode.h"
 
@@ -32,22 +34,40 @@ class Fields {
   std::span<const std::byte> left_;
 };
 
+constexpr std::size_t magic_bytes = 4, opening_bytes = 6;
+
 void put_opening(wire::Bytes& out) {
   wire::Appender to{out};
-  to.put(handshake_magic, 4);
-  to.put(handshake_version, 2);
+  to.put(handshake_magic, magic_bytes);
+  to.put(handshake_version, opening_bytes - magic_bytes);
 }
 
 void put(wire::Bytes& out, std::span<const std::byte> bytes) { out.insert(out.end(), bytes.begin(), bytes.end()); }
 
-/// Welcome when the opening is that of our own version.
-Verdict read_opening(Fields& in) {
-  if (in.number(4) != handshake_magic) return Verdict::not_motley;
-  return in.number(2) == handshake_version ? Verdict::welcome : Verdict::other_version;
+/// Welcome while what is here could be the opening of our own version.
+Verdict judge_opening(std::span<const std::byte> bytes) {
+  wire::Bytes ours;
+  put_opening(ours);
+  const std::size_t here = std::min(bytes.size(), ours.size());
+  const auto differs = static_cast<std::size_t>(
+      std::mismatch(bytes.begin(), bytes.begin() + static_cast<std::ptrdiff_t>(here), ours.begin()).first - bytes.begin());
+  if (differs < std::min(here, magic_bytes)) return Verdict::not_motley;
+  return differs < here ? Verdict::other_version : Verdict::welcome;
+}
+
+/// What a stranger said first, fit to print.
+std::string quoted(std::span<const std::byte> bytes) {
+  constexpr std::size_t longest = 60;
+  std::string text = "\"";
+  for (const std::byte b : bytes.first(std::min(bytes.size(), longest))) {
+    const char c = static_cast<char>(b);
+    if (c == '\r' || c == '\n') break;
+    text.push_back(c >= ' ' && c <= '~' ? c : '?');
+  }
+  return text + "\"";
 }
 
 struct Answer {
-  Verdict opening{};
   std::uint64_t lane{};
   Exchange exchange;  // without the server's nonce
   Proof proof{};
@@ -56,7 +76,7 @@ struct Answer {
 Answer read_answer(std::span<const std::byte> bytes) {
   Fields in(bytes);
   Answer answer;
-  answer.opening = read_opening(in);
+  in.number(opening_bytes);
   answer.lane = in.number(1);
   in.take(answer.exchange.session);
   in.take(answer.exchange.job);
@@ -66,9 +86,8 @@ Answer read_answer(std::span<const std::byte> bytes) {
   return answer;
 }
 
-/// What a stranger learns comes before the token, the rest behind it.
+/// Cheap checks first; what a stranger does not learn comes behind the token.
 Verdict judge(const Answer& answer, const Options& options) {
-  if (answer.opening != Verdict::welcome) return answer.opening;
   if (answer.lane > static_cast<std::uint64_t>(Lane::bulk)) return Verdict::wrong_lane;
   if (!same(answer.proof, prove(options.token, Role::client, answer.exchange))) return Verdict::wrong_token;
   return answer.exchange.job == any_job || answer.exchange.job == options.job ? Verdict::welcome : Verdict::other_job;
@@ -86,12 +105,15 @@ std::string_view sentence(Verdict verdict) {
   return "refused for a reason of a newer version";
 }
 
-Error refusal(Verdict verdict) { return peer_broken(std::string(sentence(verdict))); }
-/// To who wanted in: trying again would not help, only other arguments do.
-Error our_fault(Verdict verdict) { return bad_input(std::string(sentence(verdict))); }
+/// `said`: what came instead of our opening, if that is why.
+Error refusal(Verdict verdict, std::span<const std::byte> said = {}) {
+  std::string why(sentence(verdict));
+  if (verdict == Verdict::not_motley) why += fmt::format(", it begins with {}: the address may be wrong", quoted(said));
+  return peer_broken(std::move(why));
+}
 
 Error broken_off(const boost::system::error_code& failed) {
-  return peer_broken(fmt::format("the handshake broke off: {}", failed.message()));
+  return world_failed(fmt::format("the handshake broke off: {}", failed.message()));
 }
 
 asio::awaitable<Outcome> write(Stream& stream, wire::Bytes bytes) {
@@ -100,11 +122,17 @@ asio::awaitable<Outcome> write(Stream& stream, wire::Bytes bytes) {
   co_return Done{};
 }
 
+/// Reads a message that begins with our opening. Fewer bytes than asked for: another opening came, and nothing is read behind it.
 template <std::size_t n>
-asio::awaitable<Outcome> read(Stream& stream, std::array<std::byte, n>& bytes) {
-  const auto [failed, count] = co_await asio::async_read(stream, asio::buffer(bytes), as_values);
-  if (failed) co_return broken_off(failed);
-  co_return Done{};
+asio::awaitable<Result<std::size_t>> read_opened(Stream& stream, std::array<std::byte, n>& bytes) {
+  std::size_t here = 0;
+  while (here < n) {
+    const auto [failed, count] = co_await stream.async_read_some(asio::buffer(bytes) + here, as_values);
+    here += count;
+    if (judge_opening(std::span(bytes).first(here)) != Verdict::welcome) co_return here;
+    if (failed) co_return broken_off(failed);
+  }
+  co_return here;
 }
 
 wire::Bytes verdict_of(Verdict verdict, const Proof& proof) {
@@ -125,12 +153,20 @@ asio::awaitable<Result<Exchange>> hear_claim(Stream& stream, const Options& opti
   if (Outcome sent = co_await write(stream, std::move(challenge)); !sent.ok()) co_return sent.error();
 
   std::array<std::byte, answer_bytes> bytes{};
-  if (Outcome got = co_await read(stream, bytes); !got.ok()) co_return got.error();
+  const Result<std::size_t> got = co_await read_opened(stream, bytes);
+  if (!got.ok()) co_return got.error();
+  const auto said = std::span(bytes).first(*got);
+  if (const Verdict opening = judge_opening(said); opening != Verdict::welcome) {
+    co_await turn_away(stream, opening);
+    co_return refusal(opening, said);
+  }
   Answer answer = read_answer(bytes);
   answer.exchange.server_nonce = nonce;
   const Verdict verdict = judge(answer, options);
   if (verdict == Verdict::welcome) co_return answer.exchange;
-  co_await turn_away(stream, verdict);
+  const bool knows_the_token = verdict == Verdict::other_job;
+  const Proof proof = knows_the_token ? prove(options.token, Role::server, answer.exchange, static_cast<std::byte>(verdict)) : Proof{};
+  co_await turn_away(stream, verdict, proof);
   co_return refusal(verdict);
 }
 
@@ -138,8 +174,8 @@ asio::awaitable<Outcome> welcome(Stream& stream, const Exchange& claim, const Op
   co_return co_await write(stream, verdict_of(Verdict::welcome, prove(options.token, Role::server, claim)));
 }
 
-asio::awaitable<void> turn_away(Stream& stream, Verdict why) {
-  const Outcome told = co_await write(stream, verdict_of(why, {}));
+asio::awaitable<void> turn_away(Stream& stream, Verdict why, const Proof& proof) {
+  const Outcome told = co_await write(stream, verdict_of(why, proof));
   static_cast<void>(told);  // who does not listen is turned away all the same
 }
 
@@ -147,10 +183,13 @@ asio::awaitable<void> turn_away(Stream& stream, Verdict why) {
 
 asio::awaitable<Outcome> introduce(Stream& stream, Lane lane, const Session& session, const Options& options) {
   std::array<std::byte, challenge_bytes> challenge{};
-  if (Outcome got = co_await read(stream, challenge); !got.ok()) co_return got.error();
-  Fields in(challenge);
-  if (const Verdict opening = read_opening(in); opening != Verdict::welcome) co_return our_fault(opening);
+  const Result<std::size_t> got = co_await read_opened(stream, challenge);
+  if (!got.ok()) co_return got.error();
+  const auto said = std::span(challenge).first(*got);
+  if (const Verdict opening = judge_opening(said); opening != Verdict::welcome) co_return refusal(opening, said);
 
+  Fields in(challenge);
+  in.number(opening_bytes);
   Exchange exchange{.client_nonce = random_bytes<sizeof(Nonce)>(), .lane = lane, .session = session, .job = options.job};
   in.take(exchange.server_nonce);
   wire::Bytes answer;
@@ -163,15 +202,17 @@ asio::awaitable<Outcome> introduce(Stream& stream, Lane lane, const Session& ses
   if (Outcome sent = co_await write(stream, std::move(answer)); !sent.ok()) co_return sent.error();
 
   std::array<std::byte, verdict_bytes> bytes{};
-  if (Outcome got = co_await read(stream, bytes); !got.ok()) co_return got.error();
+  const auto [failed, count] = co_await asio::async_read(stream, asio::buffer(bytes), as_values);
+  if (failed) co_return broken_off(failed);
   Fields verdict(bytes);
   const auto code = static_cast<Verdict>(verdict.number(1));
-  if (code == Verdict::wrong_lane) co_return refusal(code);  // a crowd at the door pushed our other lane out: trying again helps
-  if (code != Verdict::welcome) co_return our_fault(code);
   Proof proof{};
   verdict.take(proof);
-  if (!same(proof, prove(options.token, Role::server, exchange))) co_return our_fault(Verdict::wrong_token);
-  co_return Done{};
+  const bool proven = same(proof, prove(options.token, Role::server, exchange, bytes[0]));
+  if (code == Verdict::welcome) co_return proven ? Outcome(Done{}) : Outcome(refusal(Verdict::wrong_token));
+  const std::string why(sentence(code));
+  if (code == Verdict::wrong_lane) co_return world_failed(why);  // our other lane was dropped meanwhile: trying again helps
+  co_return proven ? bad_input(why) : peer_broken(why);
 }
 
 }  // namespace motley::transport

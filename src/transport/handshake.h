@@ -4,6 +4,7 @@
 //   client -> server   answer    := magic:u32 version:u16 lane:u8 session:16 job:32 nonce:32 proof:32
 //   server -> client   verdict   := code:u8 proof:32          proofs: proof.h          numbers little-endian
 //
+// A welcome is always proven, a refusal only to a client that has proven itself before: anybody can sit on a port and refuse.
 // Deadlines are the caller's: it closes the stream, and what waits here ends with an error.
 #pragma once
 #include <cstdint>
@@ -24,9 +25,10 @@ enum class Verdict : std::uint8_t { welcome, not_motley, other_version, wrong_to
 /// The server's side, in two steps, so that it can look at the claim before it says welcome. A refusal is told to the client and returned.
 asio::awaitable<Result<Exchange>> hear_claim(Stream& stream, const Options& options);
 asio::awaitable<Outcome> welcome(Stream& stream, const Exchange& claim, const Options& options);
-asio::awaitable<void> turn_away(Stream& stream, Verdict why);
+asio::awaitable<void> turn_away(Stream& stream, Verdict why, const Proof& proof = {});
 
-/// The client's side. Done when the server has welcomed us and proven that it knows the token too.
+/// The client's side. Done when the server has welcomed us and proven that it knows the token too. Errors, by Next: tell_user, a refusal
+/// with that proof; drop_peer, a refusal without it, or another protocol; give_up, the stream broke off.
 asio::awaitable<Outcome> introduce(Stream& stream, Lane lane, const Session& session, const Options& options);
 
 }  // namespace motley::transport

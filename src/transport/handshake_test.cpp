@@ -112,7 +112,11 @@ TEST_F(Handshake, RefusesNoiseAndWhoHangsUp) {
   for (std::uint64_t seed = 0; seed < 50; ++seed) {
     SCOPED_TRACE(testing::Message() << "seed " << seed);
     Stream stream = stranger();
-    write_raw(stream, noise(seed % 2 == 0 ? answer_bytes : seed, seed));
+    wire::Bytes begun;  // well, and not brought to an end
+    wire::Appender{begun}.put(handshake_magic, 4);
+    wire::Appender{begun}.put(handshake_version, 2);
+    begun.resize(seed);
+    write_raw(stream, seed % 2 == 0 ? noise(answer_bytes, seed) : begun);
     if (seed % 2 == 1) close_quietly(stream);
     expect_refused(seed % 2 == 0 ? "does not speak Motley" : "broke off", seed + 1);
   }

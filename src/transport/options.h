@@ -33,7 +33,7 @@ struct Options {
   std::uint32_t overtakes = 64;   // so often is the oldest parcel passed by more urgent ones before it goes itself
 
   std::chrono::milliseconds handshake_time{5'000};  // from accept, or from connect, until both lanes are up
-  std::size_t handshakes = 256;                     // under way at one listener; beyond it the oldest one goes
+  std::size_t handshakes = 256;                     // under way at one listener, without a proof of the token, and as many with one
   std::chrono::milliseconds linger{2'000};          // how long a close() waits for the peer to take the last messages
 };
 

@@ -17,7 +17,7 @@ unsigned char* raw(std::byte* bytes) { return reinterpret_cast<unsigned char*>(b
 void add(wire::Bytes& to, std::span<const std::byte> bytes) { to.insert(to.end(), bytes.begin(), bytes.end()); }
 
 /// Every part has a fixed length, so no two exchanges read the same.
-wire::Bytes transcript(Role role, const Exchange& exchange) {
+wire::Bytes transcript(Role role, const Exchange& exchange, std::byte verdict) {
   wire::Bytes bytes;
   bytes.push_back(static_cast<std::byte>(role == Role::client ? 'C' : 'S'));
   add(bytes, exchange.server_nonce);
@@ -25,13 +25,14 @@ wire::Bytes transcript(Role role, const Exchange& exchange) {
   bytes.push_back(static_cast<std::byte>(exchange.lane));
   add(bytes, exchange.session);
   add(bytes, exchange.job);
+  bytes.push_back(verdict);
   return bytes;
 }
 
 }  // namespace
 
-Proof prove(std::string_view token, Role role, const Exchange& exchange) {
-  const wire::Bytes said = transcript(role, exchange);
+Proof prove(std::string_view token, Role role, const Exchange& exchange, std::byte verdict) {
+  const wire::Bytes said = transcript(role, exchange, verdict);
   Proof proof{};
   unsigned int length = 0;
   const auto* done =

@@ -27,7 +27,8 @@ struct Exchange {
   JobHash job{};
 };
 
-[[nodiscard]] Proof prove(std::string_view token, Role role, const Exchange& exchange);
+/// `verdict`: what the server says with its proof, so that a refusal can be proven like a welcome, which is 0; 0 in a client's.
+[[nodiscard]] Proof prove(std::string_view token, Role role, const Exchange& exchange, std::byte verdict = {});
 
 /// In a time that does not depend on where they differ.
 [[nodiscard]] bool same(const Proof& a, const Proof& b);

@@ -1,21 +1,88 @@
 #include "transport/reception.h"
 
 #include <fmt/format.h>
+#include <sys/resource.h>
+
+#include <algorithm>
+#include <boost/asio/ip/tcp.hpp>
+#include <cstring>
 
 #include "transport/bulk_terms.h"
 #include "transport/stream_connection.h"
 
 namespace motley::transport {
 
+namespace {
+
+/// Of so many handshakes as asked for, those whose descriptors this process can spare.
+std::size_t affordable(std::size_t handshakes) {
+  constexpr std::size_t share = 4, least = 8;
+  rlimit limit{};
+  if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) return handshakes;
+  return std::min(handshakes, std::max<std::size_t>(least, limit.rlim_cur / share));
+}
+
+/// Unpredictable: who floods a listener is not to know who is dropped.
+Rng draws() {
+  const auto seed = random_bytes<sizeof(std::uint64_t)>();
+  std::uint64_t number = 0;
+  std::memcpy(&number, seed.data(), seed.size());
+  return {number, "reception"};
+}
+
+/// An IPv4 address, the network of an IPv6 address (a host has a whole /64 to choose from), or the one name of all who come over a unix
+/// socket.
+std::string source_of(const Stream& stream) {
+  boost::system::error_code failed;
+  const auto endpoint = stream.remote_endpoint(failed);
+  const int family = failed ? AF_UNSPEC : endpoint.protocol().family();
+  if (family != AF_INET && family != AF_INET6) return "local";
+  asio::ip::tcp::endpoint tcp;
+  std::memcpy(tcp.data(), endpoint.data(), std::min(endpoint.size(), tcp.capacity()));
+  const asio::ip::address address = tcp.address();
+  if (address.is_v4()) return address.to_string();
+  const asio::ip::address_v6 v6 = address.to_v6();
+  if (v6.is_v4_mapped()) return asio::ip::make_address_v4(asio::ip::v4_mapped, v6).to_string();
+  const auto bytes = v6.to_bytes();
+  return {bytes.begin(), bytes.begin() + bytes.size() / 2};
+}
+
+}  // namespace
+
+Reception::Reception(Options options, Accepts& owner)
+    : options_(std::move(options)),
+      owner_(&owner),
+      unproven_(affordable(options_.handshakes), draws()),
+      proven_(options_.handshakes, draws()) {}
+
 void Reception::admit(Stream stream) {
-  if (visits_.size() >= options_.handshakes)  // a copy is given: the element itself goes with the list
-    dismiss(VisitPtr(visits_.front()), fmt::format("{} handshakes were under way: the oldest made room", options_.handshakes));
   const asio::any_io_executor executor = stream.get_executor();
-  std::string from = peer_of(stream);
-  const auto visit = std::make_shared<Visit>(Visit{std::move(stream), std::move(from), asio::steady_timer(executor)});
-  visits_.push_back(visit);
+  std::string from = peer_of(stream), source = source_of(stream);
+  const Pending::Id id = next_id_++;
+  if (const auto victim = unproven_.add(id, source))
+    drop(*victim, fmt::format("{} handshakes were under way: this one made room", unproven_.most()));
+  const auto visit =
+      std::make_shared<Visit>(Visit{id, std::move(stream), std::move(from), std::move(source), asio::steady_timer(executor)});
+  visits_.emplace(id, visit);
   expect_in_time(visit);
   asio::co_spawn(executor, receive(shared_from_this(), visit), rethrow);
+}
+
+bool Reception::make_room() {
+  const auto victim = unproven_.victim();
+  if (victim) drop(*victim, "the process has no file descriptor left: this one made room");
+  return victim.has_value();
+}
+
+void Reception::cannot_accept(const std::string& why) {
+  if (owner_ != nullptr) owner_->refused("somebody", fmt::format("accepting the connection failed: {}", why));
+}
+
+/// From here on only others that know the token can take its place.
+void Reception::take_proof_of(const VisitPtr& visit) {
+  unproven_.remove(visit->id, visit->source);
+  if (const auto victim = proven_.add(visit->id, visit->source))
+    drop(*victim, fmt::format("{} connections waited for their other lane: this one made room", proven_.most()));
 }
 
 void Reception::expect_in_time(const VisitPtr& visit) {
@@ -31,9 +98,9 @@ void Reception::expect_in_time(const VisitPtr& visit) {
 asio::awaitable<void> Reception::receive(std::shared_ptr<Reception> self, VisitPtr visit) {
   const Result<Exchange> claim = co_await hear_claim(visit->stream, self->options_);
   if (visit->gone) co_return;
-  if (!claim.ok())
-    self->dismiss(visit, claim.error().message);
-  else if (claim->lane == Lane::control)
+  if (!claim.ok()) co_return self->dismiss(visit, claim.error().message);
+  self->take_proof_of(visit);
+  if (claim->lane == Lane::control)
     co_await self->receive_control(visit, *claim);
   else
     co_await self->receive_bulk(visit, *claim);
@@ -78,7 +145,7 @@ asio::awaitable<void> Reception::receive_bulk(VisitPtr visit, Exchange claim) {
 }
 
 Reception::VisitPtr Reception::half_of(const Session& session) const {
-  for (const VisitPtr& visit : visits_)
+  for (const auto& [id, visit] : visits_)
     if (visit->waits_for_bulk == session) return visit;
   return nullptr;
 }
@@ -86,8 +153,13 @@ Reception::VisitPtr Reception::half_of(const Session& session) const {
 void Reception::remove(const VisitPtr& visit) {
   visit->gone = true;
   visit->deadline.cancel();
-  visits_.remove(visit);
+  unproven_.remove(visit->id, visit->source);
+  proven_.remove(visit->id, visit->source);
+  visits_.erase(visit->id);
 }
+
+/// A copy of the pointer is kept: the element itself goes with the map.
+void Reception::drop(Pending::Id id, const std::string& why) { dismiss(VisitPtr(visits_.at(id)), why); }
 
 void Reception::dismiss(const VisitPtr& visit, const std::string& why) {
   if (visit->gone) return;
@@ -98,7 +170,7 @@ void Reception::dismiss(const VisitPtr& visit, const std::string& why) {
 
 void Reception::leave() {
   owner_ = nullptr;
-  while (!visits_.empty()) dismiss(VisitPtr(visits_.front()), "the listener is gone");
+  while (!visits_.empty()) drop(visits_.begin()->first, "the listener is gone");
 }
 
 }  // namespace motley::transport
