@@ -10,7 +10,6 @@
 #include <chrono>
 #include <fstream>
 #include <iterator>
-#include <set>
 
 #include "app/checkpoint_state.h"
 #include "app/results.h"
@@ -18,6 +17,7 @@
 #include "cluster/spec.h"
 #include "policy/decisions.h"
 #include "report/page.h"
+#include "trace/reading.h"
 
 namespace motley::app {
 namespace {
@@ -52,35 +52,12 @@ Outcome write_text(const fs::path& path, const std::string& text) {
 /// Two lines: updates between checkpoints; the chief's state as JSON, or "-" for the beginning.
 fs::path life_file(const fs::path& folder, std::uint32_t number) { return folder / fmt::format("inputs.{}.began", number); }
 
-/// What a run has told up to `version`, which it goes on from. What came after is lived again; evaluations of what came before are kept.
-/// The members of then are gone: they leave at the end of it.
-std::vector<trace::Event> events_until(const fs::path& path, Version version) {
+/// What a run has told up to `version`, which it goes on from. What came after is lived again.
+std::vector<trace::Event> lived_until(const fs::path& path, Version version) {
   std::ifstream file(path, std::ios::binary);
   const std::string bytes((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
-  std::vector<trace::Event> events;
-  std::vector<trace::Event> late;
-  std::set<WorkerId> here;
-  bool reached = version == Version{};
-  for (std::size_t at = 0; at + trace::record_bytes <= bytes.size(); at += trace::record_bytes) {
-    const auto record = std::as_bytes(std::span(bytes)).subspan(at).first<trace::record_bytes>();
-    const auto event = trace::read_record(record);
-    if (!event) break;
-    if (reached) {
-      if (event->kind == trace::Kind::evaluated && event->version <= version) late.push_back(*event);
-      continue;
-    }
-    events.push_back(*event);
-    if (event->kind == trace::Kind::joined) here.insert(event->worker);
-    if (event->kind == trace::Kind::left) here.erase(event->worker);
-    reached = event->kind == trace::Kind::applied && event->version == version;
-  }
-  if (!reached) return {};
-  const Instant end = events.empty() ? Instant{} : events.back().at;
-  events.insert(events.end(), late.begin(), late.end());
-  for (const WorkerId worker : here)
-    events.push_back(
-        {.at = end, .kind = trace::Kind::left, .why = static_cast<std::uint8_t>(protocol::Gone::connection_lost), .worker = worker});
-  return events;
+  const std::vector<trace::Event> events = trace::read_events(std::as_bytes(std::span(bytes)));
+  return trace::events_until(events, version, static_cast<std::uint8_t>(protocol::Gone::connection_lost));
 }
 
 /// Whoever is killed meanwhile leaves the old file or the new one.
@@ -149,7 +126,7 @@ Result<std::unique_ptr<RunFolder>> RunFolder::open(const fs::path& folder, const
   while (fs::exists(inputs_of_life(folder, life))) ++life;
   const std::string beginning = fmt::format("{}\n{}\n", began.checkpoint_every, began.state ? chief_state_json(*began.state) : "-");
   if (const Outcome written = write_text(life_file(folder, life), beginning); !written) return written.error();
-  const auto lived = began.state ? events_until(folder / "trace.bin", began.state->version) : std::vector<trace::Event>{};
+  const auto lived = began.state ? lived_until(folder / "trace.bin", began.state->version) : std::vector<trace::Event>{};
   if (const Outcome written = write_trace(folder / "trace.bin", lived); !written) return written.error();
   std::unique_ptr<RunFolder> made(new RunFolder(folder, job, total_samples, std::move(*events), life));
   made->relive(lived);

@@ -71,6 +71,7 @@ struct LayOut {
   std::uint64_t from{};
   std::uint64_t allowed{};
   Relaid why{};
+  std::uint32_t stages_before{};  // the most that any layout before this one had: those behind are new to whoever watches
 };
 /// To every stage of this generation. Whoever has committed `allowed` and is to hand in does so.
 struct AllowMore {
@@ -133,6 +134,7 @@ class Conductor {
   std::optional<Wanted> wanted_;  // when everything allowed is done
   bool newcomer_ = false;
   bool finished_ = false;
+  std::uint32_t most_stages_ = 0;  // of any layout
 };
 
 }  // namespace motley::protocol

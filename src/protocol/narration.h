@@ -17,7 +17,7 @@ namespace motley::protocol {
 [[nodiscard]] std::vector<trace::Event> narrated(const Returned& returned);
 /// An order and the ranges of its lease.
 [[nodiscard]] std::vector<trace::Event> narrated(const wire::Order& order);
-/// One for each stage: where it begins, or what it has from now on.
+/// Each stage that no layout had before joins; when it is not the first layout, each is told what it has from now on.
 [[nodiscard]] std::vector<trace::Event> narrated(const LayOut& laid);
 
 }  // namespace motley::protocol

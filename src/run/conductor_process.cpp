@@ -235,7 +235,8 @@ void ConductorProcess::lay_out(const protocol::LayOut& laid) {
   cut_ = laid.cut;
   places_ = options_.places(cut_);
   incoming_.clear();
-  told_until_.assign(cut_.size(), Instant{trained()});
+  const Duration now = trained();  // where the stages' clocks begin: whatever they do is told after it
+  told_until_.assign(cut_.size(), Instant{now});
   peak_stash_bytes_.resize(std::max(peak_stash_bytes_.size(), cut_.size()));
   hooks_.log(fmt::format("{}: {} stages from mini-batch {}{}", reason_of(laid.why), cut_.size(), laid.from,
                          lost > 0 ? fmt::format("; {} are done again", lost) : ""));
@@ -261,11 +262,11 @@ void ConductorProcess::lay_out(const protocol::LayOut& laid) {
     lay.next = next != nullptr ? next->address : "";
     lay.kept_bytes = plan::Sums(options_.conductor.problem.blocks).kept_bytes(cut_[s].first, cut_[s].last);
     lay.parts_s = plan::parts_s(options_.conductor.problem, cut_[s]);
-    lay.training = trained();
+    lay.training = now;
     link->connection->send(lay);
   }
   for (trace::Event& event : protocol::narrated(laid)) {
-    event.at = Instant{trained()};
+    event.at = Instant{now};
     narrate(event);
   }
 }
