@@ -1,5 +1,6 @@
 #include "trace/reading.h"
 
+#include <cmath>
 #include <set>
 
 #include "trace/sinks.h"
@@ -7,8 +8,14 @@
 namespace motley::trace {
 namespace {
 
-/// Times, their sums and their differences stay far from the ends of their type.
-constexpr Duration longest_run = from_seconds(100.0 * 365 * 24 * 3600);
+/// Times and numbers, their sums and their differences stay far from the ends of their types.
+constexpr Instant latest = at_seconds(100.0 * 365 * 24 * 3600);
+constexpr double largest = 1e100;  // a float ends at 3e38
+
+bool usable(double value) { return !std::isfinite(value) || std::abs(value) <= largest; }
+
+/// What a run may have told.
+bool possible(const Event& event) { return event.at >= Instant{} && event.at <= latest && usable(event.value) && usable(event.second); }
 
 }  // namespace
 
@@ -17,7 +24,7 @@ std::vector<Event> read_events(std::span<const std::byte> bytes) {
   events.reserve(bytes.size() / record_bytes);
   for (; bytes.size() >= record_bytes; bytes = bytes.subspan(record_bytes)) {
     const auto event = read_record(bytes.first<record_bytes>());
-    if (!event || event->at < Instant{} || event->at > Instant{longest_run}) break;
+    if (!event || !possible(*event)) break;
     events.push_back(*event);
   }
   return events;

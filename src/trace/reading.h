@@ -8,8 +8,8 @@
 
 namespace motley::trace {
 
-/// Up to the first record that is none: torn, of an unknown kind, or of a time that no run has. What is said of whom is not looked at: sinks
-/// take any event.
+/// Up to the first record that is none: torn, of an unknown kind, or with a time or value that no run has. What is said of whom is not
+/// looked at: sinks take any event.
 [[nodiscard]] std::vector<Event> read_events(std::span<const std::byte> bytes);
 
 /// What was told up to the update that made `version`, and evaluations of what came before. Whoever was a member then leaves at the end of
