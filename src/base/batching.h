@@ -30,7 +30,9 @@ struct Batching {
   [[nodiscard]] std::uint64_t size_of(std::uint64_t mini) const { return until(mini + 1) - until(mini); }
   [[nodiscard]] std::uint64_t micros_of(std::uint64_t mini) const { return (size_of(mini) * micros + samples - 1) / samples; }
   /// Of the whole training.
-  [[nodiscard]] std::uint64_t micro_batches() const { return total / samples * micros + (total % samples * micros + samples - 1) / samples; }
+  [[nodiscard]] std::uint64_t micro_batches() const {
+    return total / samples * micros + (total % samples * micros + samples - 1) / samples;
+  }
   /// Must be one of the training's.
   [[nodiscard]] Positions of_micro(std::uint64_t micro) const {
     const std::uint64_t mini = micro / micros;

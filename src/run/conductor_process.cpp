@@ -198,8 +198,13 @@ void ConductorProcess::tell(const protocol::ConductorEvent& event) {
   protocol::ConductorActions actions;
   const std::uint64_t kept_before = conductor_.kept();
   conductor_.step(event, actions);
+  // What all have committed is told before the model of it is saved, and that model is here before others get their parts of it.
+  const auto rest = std::stable_partition(actions.begin(), actions.end(), [](const protocol::ConductorAction& action) {
+    return std::holds_alternative<protocol::CommittedByAll>(action);
+  });
+  std::for_each(actions.begin(), rest, [&](const auto& action) { carry_out(action); });
   if (conductor_.kept() != kept_before) take_whole(conductor_.kept());
-  for (const auto& action : actions) carry_out(action);
+  std::for_each(rest, actions.end(), [&](const auto& action) { carry_out(action); });
 }
 
 void ConductorProcess::carry_out(const protocol::ConductorAction& action) {
@@ -211,7 +216,8 @@ void ConductorProcess::carry_out(const protocol::ConductorAction& action) {
                    },
                    [&](const protocol::CommittedByAll& a) {
                      done_ = a.mini_batches;
-                     narrate({.at = Instant{trained()}, .kind = trace::Kind::applied, .version = {a.mini_batches}, .first = cut_.size()});
+                     done_at_ = Instant{trained()};
+                     narrate({.at = done_at_, .kind = trace::Kind::applied, .version = {a.mini_batches}, .first = cut_.size()});
                    },
                    [&](const protocol::StandsStill&) {
                      cut_.clear();
@@ -357,7 +363,7 @@ void ConductorProcess::finish_when_done() {
   ending.why = *ending_;
   ending.ended = ending_at_;
   ending.updates = conductor_.kept();  // what was done since is in no model that is left
-  ending.samples = ending.updates * options_.samples;
+  ending.samples = samples_of(ending.updates);
   if (again_ > 0) hooks_.log(fmt::format("{} mini-batches were done again after losses", again_));
   hooks_.told({.at = ending.ended, .kind = trace::Kind::finished, .why = static_cast<std::uint8_t>(*ending_), .first = ending.samples});
   for (auto& [connection, link] : links_) link.connection->send(wire::Stop{});
