@@ -512,8 +512,11 @@ class WithinMemory : public Checker {
   void told(const Event& e) override {
     if (e.kind == Kind::joined) nodes_[e.worker] = e.first;
     if (e.kind != Kind::ordered || most_samples_.empty()) return;
-    const std::uint64_t most = most_samples_[nodes_[e.worker]];
-    const std::uint64_t longest = (e.first + e.last - 1) / e.last;
+    const std::uint64_t node = nodes_[e.worker];
+    if (node >= most_samples_.size()) return complain(e, fmt::format("node {}", node), fmt::format("one of {}", most_samples_.size()));
+    if (e.last == 0) return complain(e, "an order of no local steps", "one at least");
+    const std::uint64_t most = most_samples_[node];
+    const std::uint64_t longest = e.first / e.last + (e.first % e.last > 0 ? 1 : 0);
     if (most > 0 && longest > most) complain(e, fmt::format("a step of {} samples", longest), fmt::format("at most {}", most));
   }
 

@@ -75,11 +75,13 @@ class PipelineEquality : public testing::Test {
     store::Optimizer optimizer(job.optimizer, values.size());
     store::Epochs epochs(material.epoch_samples, 3);
     const std::uint64_t batch = job.global_batch;
-    for (std::uint64_t mini = 0; mini < material.epoch_samples / 2 / batch; ++mini) {
+    const auto all = static_cast<std::uint64_t>(job.max_epochs * static_cast<double>(material.epoch_samples));
+    for (std::uint64_t first = 0; first < all; first += batch) {
       std::vector<float> gradient(values.size());
-      for (std::uint64_t m = 0; m < micros; ++m) {
-        const Lease lease{{Range{0, mini * batch + m * batch / micros, mini * batch + (m + 1) * batch / micros}}};
-        const auto& samples = epochs.samples_of(lease);
+      const std::uint64_t left = std::min(batch, all - first);
+      const std::uint64_t parts = (left * micros + batch - 1) / batch;  // what is left is not cut smaller than the rest
+      for (std::uint64_t m = 0; m < parts; ++m) {
+        const auto& samples = epochs.samples_of(between(first + m * left / parts, first + (m + 1) * left / parts));
         Activation none;
         Activation out;
         stage->forward(m, values, samples, none, out);
@@ -89,6 +91,18 @@ class PipelineEquality : public testing::Test {
       optimizer.update(values, gradient, 0.05, 0.9);
     }
     return values;
+  }
+  /// Positions of training, epoch after epoch.
+  [[nodiscard]] Lease between(std::uint64_t first, std::uint64_t last) const {
+    Lease lease;
+    while (first < last) {
+      const std::uint64_t epoch = first / material.epoch_samples;
+      const std::uint64_t end = std::min(last, (epoch + 1) * material.epoch_samples);
+      lease.ranges.push_back(
+          {static_cast<std::uint32_t>(epoch), first - epoch * material.epoch_samples, end - epoch * material.epoch_samples});
+      first = end;
+    }
+    return lease;
   }
 
   Job job;
@@ -108,6 +122,25 @@ TEST_F(PipelineEquality, WhoeverDiesPlainTrainingComesOutOfIt) {
   job.cluster.faults.push_back({at_seconds(2), cluster::FaultKind::kill, NodeId{0}, {}, 1});
   job.cluster.faults.push_back({at_seconds(2.5), cluster::FaultKind::join, NodeId{2}, {}, 1});
   EXPECT_EQ(simulated("gpipe:micro_batches=4"), plain(4));
+}
+
+TEST_F(PipelineEquality, WhatIsLeftOverAtTheEndIsTrainedToo) {
+  job.global_batch = 48;
+  for (const double epochs : {1.0, 1.5, 0.51, 0.05}) {  // 16, 0, 38 and 32 of 48 samples are left
+    SCOPED_TRACE(epochs);
+    job.max_epochs = epochs;
+    EXPECT_EQ(simulated("naive-mp"), plain(1));
+    EXPECT_EQ(simulated("gpipe:micro_batches=7"), plain(7));
+    EXPECT_EQ(simulated("1f1b:micro_batches=7"), plain(7));
+    SimulationOptions options;
+    for (const char* strategy : {"gpipe:micro_batches=7", "pipedream", "pipedream:micro_batches=4", "2bw", "adapipe"}) {
+      options.strategy = *read_strategy(job, strategy);
+      const auto result = simulate(job, material, options);
+      ASSERT_TRUE(result.ok()) << result.error().message;
+      EXPECT_EQ(result->ending.samples, static_cast<std::uint64_t>(epochs * static_cast<double>(material.epoch_samples))) << strategy;
+      EXPECT_EQ(result->ending.closed_epochs, static_cast<std::uint32_t>(epochs)) << strategy;
+    }
+  }
 }
 
 TEST_F(PipelineEquality, OneStageWithOneMicroBatchIsPlainTraining) {

@@ -184,11 +184,12 @@ inline std::vector<std::string> ledger_faults(const Trace& trace, std::uint64_t 
   return ledger.faults(epoch_samples, total);
 }
 
-/// Of a pipeline of `mini_batches`: on every stage, forward, input and weight gradient of each micro-batch once and in this order, each
-/// mini-batch committed once and in order, no forward more than `ahead` updates late. What was done after the model that everybody went on
-/// from counts for nothing.
+/// Of a pipeline of `mini_batches`, the last of `last_micros` micro-batches (0: as many as the others): every stage announced before it
+/// does anything, on every stage forward, input and weight gradient of each micro-batch once and in this order, each mini-batch committed
+/// once, in order and with all of its parts, no forward more than `ahead` updates late. What was done after the model that everybody went
+/// on from counts for nothing.
 inline std::vector<std::string> pipeline_faults(const Trace& trace, std::uint64_t mini_batches, std::uint64_t micro_batches,
-                                                std::uint64_t ahead) {
+                                                std::uint64_t ahead, std::uint64_t last_micros = 0) {
   std::vector<std::string> faults = trace.faults;
   struct Stage {
     std::uint64_t committed = 0;
@@ -197,6 +198,7 @@ inline std::vector<std::string> pipeline_faults(const Trace& trace, std::uint64_
     bool busy = false;
   };
   std::map<std::uint32_t, Stage> stages;
+  std::set<std::uint32_t> announced;
   const auto complain = [&](const Record& r, const std::string& what) {
     faults.push_back("stage " + std::to_string(r.worker) + " at " + std::to_string(r.at_ns) + " ns: " + what);
   };
@@ -205,8 +207,17 @@ inline std::vector<std::string> pipeline_faults(const Trace& trace, std::uint64_
       if (r.worker == 0) stages.clear();
       stages[r.worker].committed = r.version;
     }
-    if (r.kind == Told::joined) stages[r.worker];
+    if (r.kind == Told::joined) {
+      announced.insert(r.worker);
+      stages[r.worker] = {};
+      stages[r.worker].committed = r.version;
+    }
+    if (r.kind == Told::left) {
+      announced.erase(r.worker);
+      stages.erase(r.worker);
+    }
     if (r.kind != Told::part_began && r.kind != Told::part_ended && r.kind != Told::committed) continue;
+    if (!announced.contains(r.worker)) complain(r, "it does something and was never announced");
     Stage& stage = stages[r.worker];
     if (r.kind == Told::part_began) {
       if (stage.busy) complain(r, "two parts at once");
@@ -221,8 +232,14 @@ inline std::vector<std::string> pipeline_faults(const Trace& trace, std::uint64_
       }
     } else if (r.kind == Told::part_ended) {
       stage.busy = false;
-    } else if (r.version != ++stage.committed) {
-      complain(r, "committed " + std::to_string(r.version) + ", not " + std::to_string(stage.committed));
+    } else {
+      const std::uint64_t first = stage.committed * micro_batches;
+      const bool last = stage.committed + 1 == mini_batches && last_micros > 0;
+      for (std::uint64_t micro = first; micro < first + (last ? last_micros : micro_batches); ++micro)
+        if (stage.parts[micro] != 3) complain(r, "committed without all parts of micro-batch " + std::to_string(micro));
+      stage.parts.erase(stage.parts.begin(), stage.parts.lower_bound(first));
+      if (r.version != ++stage.committed)
+        complain(r, "committed " + std::to_string(r.version) + ", not " + std::to_string(stage.committed));
     }
   }
   for (const auto& [number, stage] : stages)

@@ -104,6 +104,38 @@ TEST(RealTrace, AKindThatIsNoneIsFound) {
   EXPECT_FALSE(faults_of(records).empty());
 }
 
+/// Two mini-batches of two micro-batches on one stage, the second of one only.
+std::vector<Record> good_pipeline() {
+  std::vector<Record> records{{.kind = Told::joined}};
+  std::uint64_t version = 0;
+  for (const std::uint64_t micro : {0U, 1U, 2U}) {
+    for (const std::uint64_t part : {0U, 1U, 2U}) {
+      records.push_back({.kind = Told::part_began, .step = micro, .version = version, .first = part});
+      records.push_back({.kind = Told::part_ended, .step = micro, .first = part});
+    }
+    if (micro > 0) records.push_back({.kind = Told::committed, .version = ++version});
+  }
+  return records;
+}
+
+TEST(RealTrace, APipelineWhoseLastMiniBatchIsSmallerHasNoFaults) {
+  const auto faults = pipeline_faults(read_trace(bytes_of(good_pipeline())), 2, 2, 0, 1);
+  EXPECT_TRUE(faults.empty()) << faults.front();
+  EXPECT_FALSE(pipeline_faults(read_trace(bytes_of(good_pipeline())), 2, 2, 0).empty()) << "where it should have two";
+}
+
+TEST(RealTrace, AStageThatWasNeverAnnouncedIsFound) {
+  std::vector<Record> records = good_pipeline();
+  records.erase(records.begin());
+  EXPECT_FALSE(pipeline_faults(read_trace(bytes_of(records)), 2, 2, 0, 1).empty());
+}
+
+TEST(RealTrace, AMicroBatchThatIsLeftOutIsFound) {
+  std::vector<Record> records = good_pipeline();
+  records.erase(records.begin() + 7, records.begin() + 13);  // all parts of the second
+  EXPECT_FALSE(pipeline_faults(read_trace(bytes_of(records)), 2, 2, 0, 1).empty());
+}
+
 TEST(RealTrace, TheRunInMotleyRunHasAnExactLedger) {
   const char* run = std::getenv("MOTLEY_RUN");
   const char* epoch = std::getenv("MOTLEY_RUN_EPOCH");

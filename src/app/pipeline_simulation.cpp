@@ -39,6 +39,7 @@ Result<Model> make_model(const Job& job, const Material& material, std::uint64_t
                                       .optimizer = training.optimizer,
                                       .mini_batches = training.batches.count,
                                       .samples = training.batches.samples,
+                                      .total_samples = training.batches.total,
                                       .global_batch = job.global_batch,
                                       .epoch_samples = material.epoch_samples,
                                       .seed = seed,
@@ -69,7 +70,7 @@ Result<RunResult> simulate_pipeline(const Job& job, const Material& material, co
   RunResult result;
   trace::Writer writer;
   trace::Pipeline seen = training->lens();
-  Progress progress(options.progress, training->batches.count * training->batches.samples);
+  Progress progress(options.progress, training->batches.total);
   std::vector<trace::Sink*> sinks{&writer, &result.summary, &seen, &progress};
   if (options.also != nullptr) sinks.push_back(options.also);
   trace::Tee tee(std::move(sinks));
@@ -82,6 +83,7 @@ Result<RunResult> simulate_pipeline(const Job& job, const Material& material, co
                             .keep_every = batches.evaluate_every,
                             .mini_batches = batches.count,
                             .samples = batches.samples,
+                            .total_samples = batches.total,
                             .slices = job.pipeline.slices,
                             .seed = options.seed},
                            model.numbers ? static_cast<sim::PipelineNumbers&>(*model.numbers) : none, tee);

@@ -13,6 +13,7 @@
 #include "app/sha256.h"
 #include "app/toml_value.h"
 #include "app/toml_write.h"
+#include "base/batching.h"
 #include "base/check.h"
 
 namespace motley::app {
@@ -100,8 +101,8 @@ Batches batches_of(const Job& job, const Material& material, const policy::Strat
   made.samples =
       strategy.kind == "pipedream" && strategy.knobs.micro_batches ? job.global_batch / *strategy.knobs.micro_batches : job.global_batch;
   const double epoch = static_cast<double>(material.epoch_samples);
-  const auto total = std::max<std::uint64_t>(job.global_batch, static_cast<std::uint64_t>(std::llround(job.max_epochs * epoch)));
-  made.count = std::max<std::uint64_t>(1, (total + made.samples / 2) / made.samples);  // whole ones: a part of one is another update
+  made.total = std::max<std::uint64_t>(1, static_cast<std::uint64_t>(std::llround(job.max_epochs * epoch)));
+  made.count = Batching{.total = made.total, .samples = made.samples}.mini_batches();
   made.evaluate_every = std::max<std::uint64_t>(1, static_cast<std::uint64_t>(std::llround(job.evaluate_every * epoch)) / made.samples);
   return made;
 }
@@ -109,7 +110,7 @@ Batches batches_of(const Job& job, const Material& material, const policy::Strat
 policy::Schedule rates_of(const Job& job, const Material& material, const policy::StrategySpec& strategy, const Batches& batches) {
   policy::ScheduleSpec rates = job.schedule;
   rates.lr = strategy.knobs.lr.value_or(rates.lr);
-  return {rates, job.global_batch, material.epoch_samples, batches.count * batches.samples};
+  return {rates, job.global_batch, material.epoch_samples, batches.total};
 }
 
 store::OptimizerSpec optimizer_of(const Job& job, const policy::StrategySpec& strategy) {
@@ -236,9 +237,8 @@ PipelineFigures PipelineTraining::figures(const trace::Pipeline& seen, const std
 protocol::Ending PipelineTraining::ending_of(std::uint64_t mini_batches, std::uint64_t epoch_samples) const {
   protocol::Ending ending;
   ending.updates = mini_batches;
-  ending.samples = mini_batches * batches.samples;
-  // To the nearest mini-batch.
-  ending.closed_epochs = static_cast<std::uint32_t>((ending.samples + batches.samples / 2) / epoch_samples);
+  ending.samples = std::min(mini_batches * batches.samples, batches.total);
+  ending.closed_epochs = static_cast<std::uint32_t>(ending.samples / epoch_samples);
   return ending;
 }
 

@@ -28,7 +28,8 @@ namespace motley::app {
 
 /// How the mini-batches of a run are made.
 struct Batches {
-  std::uint64_t samples = 0;  // of a mini-batch, which is one update
+  std::uint64_t samples = 0;  // of a mini-batch, which is one update; the last has what is left
+  std::uint64_t total = 0;    // samples of the training
   std::uint64_t count = 0;
   std::uint64_t evaluate_every = 1;
 };

@@ -35,7 +35,7 @@ json::object staleness_json(const std::vector<std::uint64_t>& histogram) {
 json::array workers_json(const Job& job, const trace::Summary& summary) {
   json::array rows;
   for (const trace::WorkerSummary& w : summary.workers())
-    rows.push_back(json::object{{"node", job.cluster.nodes[w.node].name},
+    rows.push_back(json::object{{"node", name_of_node(job, w.node)},
                                 {"steps", w.steps},
                                 {"samples", w.samples},
                                 {"held", w.held},
@@ -66,7 +66,7 @@ report::Phase phase(trace::Doing doing) {
 std::vector<report::Lane> lanes(const Job& job, const RunResult& run) {
   std::vector<report::Lane> result;
   for (const trace::Timeline::Lane& lane : run.timeline) {
-    report::Lane drawn{job.cluster.nodes[lane.node].name, {}};
+    report::Lane drawn{name_of_node(job, lane.node), {}};
     for (const trace::Stretch& s : lane.stretches) drawn.spans.push_back({seconds(s.from), seconds(s.to), phase(s.doing)});
     result.push_back(std::move(drawn));
   }
@@ -104,7 +104,7 @@ std::string pipeline_text(const Job& job, const RunResult& run) {
   for (std::size_t s = 0; s < f.stages.size(); ++s)
     text += fmt::format(
         "  stage {:<4} {}: forward {:.1f} s, gradients of inputs {:.1f} s, of weights {:.1f} s, {} micro-batches held at most\n", s + 1,
-        job.cluster.nodes[f.stages[s].node].name, f.stages[s].busy_s[0], f.stages[s].busy_s[1], f.stages[s].busy_s[2],
+        name_of_node(job, f.stages[s].node), f.stages[s].busy_s[0], f.stages[s].busy_s[1], f.stages[s].busy_s[2],
         f.stages[s].most_held);
   return text + fmt::format("  trace      {}\n", run.trace_sha256);
 }
@@ -123,7 +123,7 @@ std::optional<report::PipelineRow> pipeline_of(const Job& job, std::span<const R
     row.planned_stash_bytes += run.pipeline->planned_stash_bytes / n;
     row.max_delay = std::max(row.max_delay, static_cast<double>(run.pipeline->max_delay));
   }
-  for (const trace::Pipeline::Stage& stage : runs.front().pipeline->stages) row.stages.push_back(job.cluster.nodes[stage.node].name);
+  for (const trace::Pipeline::Stage& stage : runs.front().pipeline->stages) row.stages.push_back(name_of_node(job, stage.node));
   for (const trace::Pipeline::Box& box : runs.front().pipeline->boxes) row.boxes.push_back({box.stage, box.from_s, box.to_s, box.part});
   return row;
 }
@@ -158,7 +158,7 @@ report::Row row_of(const Job& job, std::span<const RunResult> runs) {
   row.timeline = lanes(job, runs.front());
   row.staleness = runs.front().summary.staleness();
   for (const trace::Course::Worker& worker : runs.front().course.workers()) {
-    report::Course course{job.cluster.nodes[worker.node].name, {}};
+    report::Course course{name_of_node(job, worker.node), {}};
     for (const trace::Course::Share& s : worker.shares)
       course.shares.push_back({s.time_s, static_cast<double>(s.samples), s.push_bits, s.pull_bits, static_cast<double>(s.local_steps)});
     row.courses.push_back(std::move(course));
@@ -208,6 +208,10 @@ Job with_strangers(const Job& job, const std::vector<std::string>& nodes) {
     seen.cluster.nodes.push_back(std::move(stranger));
   }
   return seen;
+}
+
+std::string name_of_node(const Job& job, std::uint64_t node) {
+  return node < job.cluster.nodes.size() ? job.cluster.nodes[node].name : fmt::format("node {}", node);
 }
 
 bool failed(protocol::Ended why) { return why == protocol::Ended::diverged || why == protocol::Ended::nobody_left; }
@@ -281,7 +285,7 @@ std::string run_text(const Job& job, const RunResult& run) {
   if (run.pipeline) return text + pipeline_text(job, run);
   text += fmt::format("  time       {:.1f} % waiting, {:.1f} % exposed communication\n", f.wait_share * 100, f.exposed_comm_share * 100);
   for (const trace::WorkerSummary& w : run.summary.workers())
-    text += fmt::format("  {:<10} {} steps, {:.1f} samples each, computing {:.1f} s, waiting {:.1f} s\n", job.cluster.nodes[w.node].name,
+    text += fmt::format("  {:<10} {} steps, {:.1f} samples each, computing {:.1f} s, waiting {:.1f} s\n", name_of_node(job, w.node),
                         w.steps, w.steps > 0 ? static_cast<double>(w.samples) / static_cast<double>(w.steps) : 0.0, w.time.compute_s,
                         w.time.wait_s);
   return text + fmt::format("  trace      {}\n", run.trace_sha256);

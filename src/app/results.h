@@ -1,6 +1,7 @@
 // Figures of finished runs as users and scripts see them: text, JSON keys, comparison rows.
 #pragma once
 #include <boost/json/object.hpp>
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -26,6 +27,9 @@ struct Figures {
 
 /// The job with those who came though it does not name them: `nodes` are the names of all, its own first.
 [[nodiscard]] Job with_strangers(const Job& job, const std::vector<std::string>& nodes);
+
+/// What a trace calls a node of the job; "node 7" where the job has none of that number, as a damaged trace may say.
+[[nodiscard]] std::string name_of_node(const Job& job, std::uint64_t node);
 
 /// The object that `simulate --json` prints.
 boost::json::object run_json(const Job& job, const RunResult& run);

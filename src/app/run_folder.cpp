@@ -10,7 +10,6 @@
 #include <chrono>
 #include <fstream>
 #include <iterator>
-#include <set>
 
 #include "app/checkpoint_state.h"
 #include "app/results.h"
@@ -19,6 +18,7 @@
 #include "policy/decisions.h"
 #include "report/page.h"
 #include "store/whole_file.h"
+#include "trace/reading.h"
 
 namespace motley::app {
 namespace {
@@ -45,44 +45,12 @@ report::EventNames::Name names_of() {
 /// Two lines: updates between checkpoints; the chief's state as JSON, or "-" for the beginning.
 fs::path life_file(const fs::path& folder, std::uint32_t number) { return folder / fmt::format("inputs.{}.began", number); }
 
-/// What a run has told up to the version that it goes on from.
-struct Told {
-  std::vector<trace::Event> events;
-  bool whole = true;  // every update up to that version is in it
-};
-
-/// What came after `version` is lived again; evaluations of what came before are kept. The members of then are gone: they leave at the end.
-/// A trace that lacks updates is kept as far as it goes.
-Told told_until(const fs::path& path, Version version) {
+/// What a run has told up to the version that it goes on from. What came after is lived again.
+trace::ToldUntil told_until(const fs::path& path, Version version) {
   std::ifstream file(path, std::ios::binary);
   const std::string bytes((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
-  Told told;
-  std::vector<trace::Event> late;
-  std::set<WorkerId> here;
-  Version newest;
-  for (std::size_t at = 0; at + trace::record_bytes <= bytes.size(); at += trace::record_bytes) {
-    const auto record = std::as_bytes(std::span(bytes)).subspan(at).first<trace::record_bytes>();
-    const auto event = trace::read_record(record);
-    if (!event) break;
-    if (newest == version) {
-      if (event->kind == trace::Kind::evaluated && event->version <= version) late.push_back(*event);
-      continue;
-    }
-    if (event->kind == trace::Kind::applied && event->version > version) break;  // told after something was lost
-    told.events.push_back(*event);
-    if (event->kind == trace::Kind::joined) here.insert(event->worker);
-    if (event->kind == trace::Kind::left) here.erase(event->worker);
-    if (event->kind != trace::Kind::applied) continue;
-    if (event->version > newest.next()) told.whole = false;
-    newest = event->version;
-  }
-  if (newest != version) told.whole = false;
-  const Instant end = told.events.empty() ? Instant{} : told.events.back().at;
-  told.events.insert(told.events.end(), late.begin(), late.end());
-  for (const WorkerId worker : here)
-    told.events.push_back(
-        {.at = end, .kind = trace::Kind::left, .why = static_cast<std::uint8_t>(protocol::Gone::connection_lost), .worker = worker});
-  return told;
+  const std::vector<trace::Event> events = trace::read_events(std::as_bytes(std::span(bytes)));
+  return trace::events_until(events, version, static_cast<std::uint8_t>(protocol::Gone::connection_lost));
 }
 
 Outcome write_trace(const fs::path& path, const std::vector<trace::Event>& events) {
@@ -146,7 +114,7 @@ Result<std::unique_ptr<RunFolder>> RunFolder::open(const fs::path& folder, const
   while (fs::exists(inputs_of_life(folder, life))) ++life;
   const std::string beginning = fmt::format("{}\n{}\n", began.checkpoint_every, began.state ? chief_state_json(*began.state) : "-");
   if (const Outcome written = store::write_whole(life_file(folder, life), beginning); !written) return written.error();
-  const Told lived = began.state ? told_until(folder / "trace.bin", began.state->version) : Told{};
+  const trace::ToldUntil lived = began.state ? told_until(folder / "trace.bin", began.state->version) : trace::ToldUntil{};
   if (const Outcome written = write_trace(folder / "trace.bin", lived.events); !written) return written.error();
   for (const char* older : {"result.json", "report.html"}) {  // of a life before this one, should this one fail to write its own
     std::error_code ignored;

@@ -4,6 +4,7 @@
 
 #include <boost/describe.hpp>
 
+#include "app/results.h"
 #include "policy/decisions.h"
 
 namespace motley::app {
@@ -18,7 +19,7 @@ std::string reason(std::uint32_t number) {
 }
 
 report::States::Worker straggler(const Job& job, const trace::Ribbons::Worker& worker) {
-  report::States::Worker row{job.cluster.nodes[worker.node].name, {}, {}, worker.straggled_s};
+  report::States::Worker row{name_of_node(job, worker.node), {}, {}, worker.straggled_s};
   for (const trace::Ribbon::Stretch& s : worker.straggling) row.straggling.push_back({s.from_s, s.to_s, reason(s.value)});
   for (const trace::Ribbons::Mark& mark : worker.marks) row.marks.push_back({mark.time_s, mark.cancelled, reason(mark.why)});
   return row;
@@ -44,7 +45,7 @@ report::Groups groups_of(const Job& job, const RunResult& run) {
   report::Groups groups;
   if (!run.ribbons.has_groups()) return groups;
   for (const trace::Ribbons::Worker& worker : run.ribbons.workers()) {
-    report::Groups::Worker row{job.cluster.nodes[worker.node].name, {}};
+    report::Groups::Worker row{name_of_node(job, worker.node), {}};
     for (const trace::Ribbon::Stretch& s : worker.groups) row.stretches.push_back({s.from_s, s.to_s, s.value});
     groups.workers.push_back(std::move(row));
   }

@@ -13,45 +13,46 @@ constexpr std::size_t most_workers = 16;  // lines of a terminal are few
 
 }  // namespace
 
-void Screen::turn(WorkerId worker, const std::string& state, Instant now) {
-  const auto found = members_.find(worker);
-  if (found == members_.end()) return;
-  Member& member = found->second;
-  if (member.state == "computing" && state != "sending") return;  // what travels meanwhile is hidden
-  if (member.state == "waiting" && state != "waiting") member.waited_s += seconds(now - member.waiting_since);
-  if (member.state != "waiting" && state == "waiting") member.waiting_since = now;
-  member.state = state;
+void Screen::turn(Member* member, const std::string& state, Instant now) {
+  if (member == nullptr) return;
+  if (member->state == "computing" && state != "sending") return;  // what travels meanwhile is hidden
+  if (member->state == "waiting" && state != "waiting") member->waited_s += seconds(now - member->waiting_since);
+  if (member->state != "waiting" && state == "waiting") member->waiting_since = now;
+  member->state = state;
+}
+
+void Screen::joined(WorkerId worker, std::uint64_t node, Instant now) {
+  Member* const member = members_.announce(worker);
+  if (member == nullptr) return;
+  member->node = node < names_.size() ? names_[node] : fmt::format("node {}", node);
+  member->since = member->waiting_since = now;
 }
 
 void Screen::told(const trace::Event& event) {
   using trace::Kind;
   now_ = std::max(now_, event.at);
+  Member* const member = members_.find(event.worker);
   switch (event.kind) {
-    case Kind::joined: {
-      Member& member = members_[event.worker];
-      member.node = event.first < names_.size() ? names_[event.first] : fmt::format("node {}", event.first);
-      member.since = member.waiting_since = event.at;
-      break;
-    }
+    case Kind::joined: joined(event.worker, event.first, event.at); break;
     case Kind::left: members_.erase(event.worker); break;
     case Kind::ordered:
-      if (const auto found = members_.find(event.worker); found != members_.end()) found->second.batch = event.first;
+      if (member != nullptr) member->batch = event.first;
       break;
     case Kind::released:
-      if (const auto found = members_.find(event.worker); found != members_.end()) {
-        found->second.push_bits = event.value;
-        found->second.pull_bits = event.second;
+      if (member != nullptr) {
+        member->push_bits = event.value;
+        member->pull_bits = event.second;
       }
-      turn(event.worker, "receiving", event.at);
+      turn(member, "receiving", event.at);
       break;
-    case Kind::compute_began: turn(event.worker, "computing", event.at); break;
-    case Kind::compute_ended: turn(event.worker, "sending", event.at); break;
+    case Kind::compute_began: turn(member, "computing", event.at); break;
+    case Kind::compute_ended: turn(member, "sending", event.at); break;
     case Kind::cancelled:
-    case Kind::contributed: turn(event.worker, "waiting", event.at); break;
-    case Kind::rested: turn(event.worker, "resting", event.at); break;
+    case Kind::contributed: turn(member, "waiting", event.at); break;
+    case Kind::rested: turn(member, "resting", event.at); break;
     case Kind::counted:
       counted_ += event.first;
-      if (const auto found = members_.find(event.worker); found != members_.end()) found->second.samples += event.first;
+      if (member != nullptr) member->samples += event.first;
       break;
     case Kind::evaluated:
       accuracy_ = event.value;
@@ -61,21 +62,17 @@ void Screen::told(const trace::Event& event) {
       if (!options_.terminal) fmt::print(stderr, "{}\n", lines().front());
       break;
     case Kind::applied:
-      if (options_.update_samples > 0) counted_ = event.version.value * options_.update_samples;
+      if (options_.update_samples > 0) counted_ = samples_of(event.version);
       break;
-    case Kind::recut: {
-      const std::uint32_t stage = event.worker.value;
-      while (!members_.empty() && stage == 0) members_.erase(members_.begin());
-      Member& member = members_[event.worker];
-      member.node = event.epoch < names_.size() ? names_[event.epoch] : fmt::format("node {}", event.epoch);
-      member.since = member.waiting_since = event.at;
-      counted_ = event.version.value * options_.update_samples;
+    case Kind::recut:
+      if (event.worker.value == 0) members_.clear();  // another layout
+      joined(event.worker, event.epoch, event.at);
+      counted_ = samples_of(event.version);
       break;
-    }
-    case Kind::part_began: turn(event.worker, "computing", event.at); break;
+    case Kind::part_began: turn(member, "computing", event.at); break;
     case Kind::part_ended:
-      turn(event.worker, "sending", event.at);
-      turn(event.worker, "waiting", event.at);
+      turn(member, "sending", event.at);
+      turn(member, "waiting", event.at);
       break;
     case Kind::leased:
     case Kind::returned:

@@ -1,12 +1,13 @@
 // What a user sees of a run in progress: on a terminal a bar and a line per worker that repaint themselves, in a log a plain line now and
 // then. Reads the trace alone.
 #pragma once
+#include <algorithm>
 #include <cstdint>
-#include <map>
 #include <string>
 #include <vector>
 
 #include "trace/event.h"
+#include "trace/members.h"
 
 namespace motley::app {
 
@@ -42,13 +43,18 @@ class Screen : public trace::Sink {
     double waited_s = 0;
     Instant waiting_since{};
   };
-  void turn(WorkerId worker, const std::string& state, Instant now);
+  static void turn(Member* member, const std::string& state, Instant now);
+  void joined(WorkerId worker, std::uint64_t node, Instant now);
+  /// That a pipeline has trained with after so many updates.
+  [[nodiscard]] std::uint64_t samples_of(Version updates) const {
+    return std::min(options_.total_samples, updates.value * options_.update_samples);
+  }
   [[nodiscard]] std::vector<std::string> lines() const;
   void erase();
 
   ScreenOptions options_;
   const std::vector<std::string>& names_;
-  std::map<WorkerId, Member> members_;
+  trace::Members<Member> members_;
   Instant now_{};
   std::uint64_t counted_ = 0;
   double accuracy_ = 0;

@@ -43,6 +43,7 @@ Result<run::StageKit> prepare_stage(const std::string& job_text, const std::stri
   kit.rates = rates_of(*job, *material, job->strategy, batches);
   kit.replica.optimizer = optimizer_of(*job, job->strategy);
   kit.replica.samples = batches.samples;
+  kit.replica.total_samples = batches.total;
   kit.replica.global_batch = job->global_batch;
   kit.replica.epoch_samples = material->epoch_samples;
   kit.replica.seed = job->seed;

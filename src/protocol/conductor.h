@@ -83,6 +83,7 @@ struct LayOut {
   std::uint64_t from{};
   std::uint64_t allowed{};
   Relaid why{};
+  std::uint32_t stages_before{};  // the most that any layout before this one had: those behind are new to whoever watches
 };
 /// To every stage of this generation. Whoever has committed `allowed` and is to hand in does so.
 struct AllowMore {
@@ -158,6 +159,7 @@ class Conductor {
   StageProgress progress_;
   bool newcomer_ = false;
   bool finished_ = false;
+  std::uint32_t most_stages_ = 0;  // of any layout
 };
 
 }  // namespace motley::protocol

@@ -117,9 +117,9 @@ std::vector<trace::Event> narrated(const LayOut& laid) {
   std::vector<trace::Event> events;
   for (std::uint32_t s = 0; s < laid.cut.size(); ++s) {
     const plan::Stage& stage = laid.cut[s];
-    if (laid.why == Relaid::begins)
-      events.push_back({.kind = trace::Kind::joined, .worker = {s}, .first = stage.device});
-    else
+    if (s >= laid.stages_before)
+      events.push_back({.kind = trace::Kind::joined, .worker = {s}, .version = {laid.from}, .first = stage.device});
+    if (laid.why != Relaid::begins)
       events.push_back({.kind = trace::Kind::recut,
                         .why = static_cast<std::uint8_t>(laid.why),
                         .epoch = stage.device,

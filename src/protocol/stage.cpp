@@ -45,7 +45,7 @@ void Stage::done(const PartDone& part, StageActions& out) {
       break;
     case Part::weight:
       ++weighted_;
-      if (weighted_ % micros == 0) out.emplace_back(CommitMiniBatch{weighted_ / micros - 1});
+      if (weighted_ % micros == 0 || ends_early(weighted_)) out.emplace_back(CommitMiniBatch{committed() - 1});
       break;
   }
 }
@@ -53,7 +53,7 @@ void Stage::done(const PartDone& part, StageActions& out) {
 bool Stage::may_go_backward() const {
   if (returned_ >= gradients_) return false;
   const std::uint64_t micros = options_.schedule.micro_batches;
-  return !options_.schedule.forwards_first || forwarded_ >= (returned_ / micros + 1) * micros;
+  return !options_.schedule.forwards_first || forwarded_ >= end_of(returned_ / micros);
 }
 
 bool Stage::may_go_forward() const {

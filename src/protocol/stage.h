@@ -6,11 +6,13 @@
 //   else the gradient of the weights of the oldest that waits for it; at once where the schedule does not set it apart, first where more
 //   than two wait.
 #pragma once
+#include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <variant>
 #include <vector>
 
+#include "base/batching.h"
 #include "plan/schedule.h"
 
 namespace motley::protocol {
@@ -19,8 +21,9 @@ struct StageOptions {
   plan::Schedule schedule;
   std::uint32_t stage = 0;
   std::uint32_t stages = 1;
-  std::uint64_t mini_batches = 0;  // that it may begin, counted from the beginning of training; see MoreMiniBatches
-  std::uint64_t first_mini = 0;    // where it begins
+  std::uint64_t mini_batches = 0;        // that it may begin, counted from the beginning of training; see MoreMiniBatches
+  std::uint64_t first_mini = 0;          // where it begins
+  std::uint64_t micro_batches = no_end;  // of the whole training: the last mini-batch may have fewer (base/batching.h)
 };
 
 // What a stage hears. Micro-batch k belongs to mini-batch k / M. --------------------------------------------------------------------
@@ -75,7 +78,7 @@ class Stage {
   /// Total: what is not next in its order changes nothing.
   void step(const StageEvent& event, StageActions& out);
 
-  [[nodiscard]] std::uint64_t committed() const { return weighted_ / options_.schedule.micro_batches; }
+  [[nodiscard]] std::uint64_t committed() const { return weighted_ / options_.schedule.micro_batches + (ends_early(weighted_) ? 1 : 0); }
   /// All that it may begin is committed.
   [[nodiscard]] bool finished() const { return committed() == options_.mini_batches; }
   /// Micro-batches that it keeps something of.
@@ -84,7 +87,14 @@ class Stage {
  private:
   [[nodiscard]] bool first() const { return options_.stage == 0; }
   [[nodiscard]] bool last() const { return options_.stage + 1 == options_.stages; }
-  [[nodiscard]] std::uint64_t all() const { return options_.mini_batches * options_.schedule.micro_batches; }
+  [[nodiscard]] std::uint64_t end_of(std::uint64_t mini) const {
+    return std::min((mini + 1) * options_.schedule.micro_batches, options_.micro_batches);
+  }
+  /// So many micro-batches are all, and the last mini-batch is smaller than the others.
+  [[nodiscard]] bool ends_early(std::uint64_t micros) const {
+    return micros == options_.micro_batches && micros % options_.schedule.micro_batches != 0;
+  }
+  [[nodiscard]] std::uint64_t all() const { return options_.mini_batches == 0 ? 0 : end_of(options_.mini_batches - 1); }
   void done(const PartDone& part, StageActions& out);
   void go_on(StageActions& out);
   [[nodiscard]] bool may_go_forward() const;

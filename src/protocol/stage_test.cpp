@@ -134,5 +134,18 @@ TEST(Stage, WeightsSetApartWaitForAnIdleMomentButTwoAtMost) {
   EXPECT_EQ(stage.done(Part::weight, 0), "F4") << "forward is better than the rest of them";
 }
 
+TEST(Stage, TheLastMiniBatchMayHaveFewerMicroBatches) {
+  plan::Schedule gpipe = schedule(3, {3});
+  gpipe.forwards_first = true;
+  Told stage({gpipe, 0, 1, 2, 1, 4});  // it begins with the second mini-batch, which has one
+  EXPECT_EQ(stage.start(), "F3");
+  EXPECT_EQ(stage.done(Part::forward, 3), "B3") << "there is no other forward to wait for";
+  EXPECT_EQ(stage.done(Part::input, 3), "W3");
+  EXPECT_FALSE(stage.stage.finished());
+  EXPECT_EQ(stage.done(Part::weight, 3), "commit 1") << "and that was all";
+  EXPECT_TRUE(stage.stage.finished());
+  EXPECT_EQ(stage.stage.committed(), 2U);
+}
+
 }  // namespace
 }  // namespace motley::protocol

@@ -47,8 +47,7 @@ void ChromeTrace::finish() {
 void ChromeTrace::told(const trace::Event& e) {
   check(!finished_, "nothing is told to a trace that is finished");
   latest_ = std::max(latest_, e.at);
-  const auto found = rows_.find(e.worker);
-  Row* const row = found == rows_.end() ? nullptr : &found->second;  // none: it has left, or the event is nobody's
+  Row* const row = rows_.find(e.worker);  // none: it has left, or the event is nobody's
   switch (e.kind) {
     case Kind::joined: joined(e); break;
     case Kind::left: left(e); break;
@@ -122,18 +121,20 @@ void ChromeTrace::told(const trace::Event& e) {
 
 void ChromeTrace::joined(const trace::Event& e) {
   const std::string node = called(names_.node, e.first);
-  Row& row = rows_[e.worker] = {};
-  row.since = e.at;
+  Row* const row = rows_.announce(e.worker);
+  if (row == nullptr) return;
+  *row = {};
+  row->since = e.at;
   name_row("thread_name", e.worker, JsonObject{}.text("name", fmt::format("{} (worker {})", node, e.worker.value)));
   name_row("thread_sort_index", e.worker, JsonObject{}.count("sort_index", row_of(e.worker)));
   mark(e.worker, "joined", e.at, JsonObject{}.text("node", node));
 }
 
 void ChromeTrace::left(const trace::Event& e) {
-  const auto row = rows_.find(e.worker);
-  if (row == rows_.end()) return;
-  end_stretch(e.worker, row->second, e.at);
-  rows_.erase(row);
+  const Row* const row = rows_.find(e.worker);
+  if (row == nullptr) return;
+  end_stretch(e.worker, *row, e.at);
+  rows_.erase(e.worker);
   mark(e.worker, "left", e.at, JsonObject{}.text("reason", called(names_.left, e.why)));
 }
 

@@ -9,12 +9,12 @@
 #pragma once
 #include <cstdint>
 #include <functional>
-#include <map>
 #include <string>
 #include <string_view>
 
 #include "report/metrics.h"
 #include "trace/event.h"
+#include "trace/members.h"
 
 namespace motley::report {
 
@@ -59,7 +59,7 @@ class ChromeTrace : public trace::Sink {
 
   Text text_;
   EventNames names_;
-  std::map<WorkerId, Row> rows_;
+  trace::Members<Row> rows_;
   Instant latest_{};
   bool finished_ = false;
 };

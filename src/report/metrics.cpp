@@ -101,39 +101,39 @@ void Metrics::told(const trace::Event& e) {
 void Metrics::line(const JsonObject& object) { lines_(object.str() + "\n"); }
 
 void Metrics::turn(WorkerId worker, std::string_view state) {
-  const auto member = members_.find(worker);
-  if (member == members_.end()) return;
-  if (member->second.state == "computing" && state != "sending" && state != "cancelled") return;  // what travels meanwhile is hidden
-  member->second.state = state;
+  Member* const member = members_.find(worker);
+  if (member == nullptr) return;
+  if (member->state == "computing" && state != "sending" && state != "cancelled") return;  // what travels meanwhile is hidden
+  member->state = state;
 }
 
 void Metrics::joined(const trace::Event& e) {
-  Member member;
-  member.node = e.first;
-  member.since = e.at;
-  members_[e.worker] = member;
+  Member* const member = members_.announce(e.worker);
+  if (member == nullptr) return;
+  *member = {};
+  member->node = e.first;
+  member->since = e.at;
   line(line_of("joined", e.at).count("worker", e.worker.value).text("node", called(names_.node, e.first)));
 }
 
 void Metrics::left(const trace::Event& e) {
-  const auto member = members_.find(e.worker);
-  if (member == members_.end()) return;
+  const Member* const member = members_.find(e.worker);
+  if (member == nullptr) return;
   line(line_of("left", e.at)
            .count("worker", e.worker.value)
-           .text("node", called(names_.node, member->second.node))
+           .text("node", called(names_.node, member->node))
            .text("reason", called(names_.left, e.why)));
-  members_.erase(member);
+  members_.erase(e.worker);
 }
 
 /// What is counted after its worker has left belongs to nobody here.
 void Metrics::counted(const trace::Event& e) {
-  const auto found = members_.find(e.worker);
-  if (found == members_.end()) return;
-  Member& member = found->second;
-  member.samples += e.first;
-  member.recent_samples += e.first;
-  ++member.recent_parts;
-  member.recent_staleness += e.last;
+  Member* const member = members_.find(e.worker);
+  if (member == nullptr) return;
+  member->samples += e.first;
+  member->recent_samples += e.first;
+  ++member->recent_parts;
+  member->recent_staleness += e.last;
 }
 
 void Metrics::evaluated(const trace::Event& e) {

@@ -9,11 +9,11 @@
 #pragma once
 #include <cstdint>
 #include <functional>
-#include <map>
 #include <string>
 #include <string_view>
 
 #include "trace/event.h"
+#include "trace/members.h"
 
 namespace motley::report {
 
@@ -83,7 +83,7 @@ class Metrics : public trace::Sink {
   EventNames names_;
   Duration workers_every_;
   Instant workers_told_{};
-  std::map<WorkerId, Member> members_;
+  trace::Members<Member> members_;
   Instant evaluated_{};
   std::uint64_t evaluated_samples_ = 0;
 };

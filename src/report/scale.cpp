@@ -44,9 +44,10 @@ Extent extent_of(const std::vector<double>& values) {
     extent = any ? Extent{std::min(extent.low, value), std::max(extent.high, value)} : Extent{value, value};
     any = true;
   }
-  const double least = std::max(std::abs(extent.low), std::abs(extent.high)) * 1e-9;
+  constexpr double nothing = 1e-300;  // parts of what is smaller may be no number
+  const double least = std::max(std::max(std::abs(extent.low), std::abs(extent.high)) * 1e-9, nothing);
   if (extent.high - extent.low > least) return extent;
-  const double margin = extent.low == 0 ? 0.5 : std::abs(extent.low) * 0.05;
+  const double margin = std::abs(extent.low) < nothing ? 0.5 : std::abs(extent.low) * 0.05;
   return {extent.low - margin, extent.high + margin};
 }
 

@@ -73,5 +73,13 @@ TEST(Extent, GrowsToRoundPlaces) {
   EXPECT_NEAR(rounded_out({0.70, 0.90}, 4).high, 0.90, 1e-9);
 }
 
+TEST(Scale, HasTicksOnAxesOfNumbersThatAreHardlyAny) {
+  for (const std::vector<double>& values : {std::vector{5e-324}, {0, 5e-324}, {-1e-310, 1e-310}, {1e-299, 2e-299}}) {
+    const Extent extent = extent_of(values);
+    EXPECT_LT(extent.low, extent.high);
+    EXPECT_LE(ticks(extent, 6).at.size(), 13U);
+  }
+}
+
 }  // namespace
 }  // namespace motley::report

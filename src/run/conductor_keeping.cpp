@@ -80,7 +80,7 @@ void ConductorProcess::judge(std::uint64_t mini_batches) {
       hooks_.told({.at = at,
                    .kind = trace::Kind::evaluated,
                    .version = {mini_batches},
-                   .first = mini_batches * options_.samples,
+                   .first = samples_of(mini_batches),
                    .value = (*judged)->accuracy,
                    .second = (*judged)->loss});
       finish_when_done();
@@ -92,6 +92,7 @@ void ConductorProcess::save() {
   if (!hooks_.save || options_.model.updates == 0) return;
   saved_ = options_.model.updates;
   ++judging_;
+  flush_until(done_at_);  // a checkpoint without its part of the trace is of no use
   if (hooks_.saving) hooks_.saving();
   clerk_.post(
       [this, alive = alive_, kept = std::make_shared<const KeptModel>(KeptModel{options_.model, options_.model.updates, trained()})] {

@@ -204,8 +204,13 @@ void ConductorProcess::tell(const protocol::ConductorEvent& event) {
   protocol::ConductorActions actions;
   const std::uint64_t kept_before = conductor_.kept();
   conductor_.step(clock_.now(), event, actions);
+  // What all have committed is told before the model of it is saved, and that model is here before others get their parts of it.
+  const auto rest = std::stable_partition(actions.begin(), actions.end(), [](const protocol::ConductorAction& action) {
+    return std::holds_alternative<protocol::CommittedByAll>(action);
+  });
+  std::for_each(actions.begin(), rest, [&](const auto& action) { carry_out(action); });
   if (conductor_.kept() != kept_before) take_whole(conductor_.kept());
-  for (const auto& action : actions) carry_out(action);
+  std::for_each(rest, actions.end(), [&](const auto& action) { carry_out(action); });
 }
 
 void ConductorProcess::carry_out(const protocol::ConductorAction& action) {
@@ -217,7 +222,8 @@ void ConductorProcess::carry_out(const protocol::ConductorAction& action) {
                    },
                    [&](const protocol::CommittedByAll& a) {
                      done_ = a.mini_batches;
-                     narrate({.at = Instant{trained()}, .kind = trace::Kind::applied, .version = {a.mini_batches}, .first = cut_.size()});
+                     done_at_ = Instant{trained()};
+                     narrate({.at = done_at_, .kind = trace::Kind::applied, .version = {a.mini_batches}, .first = cut_.size()});
                    },
                    [&](const protocol::StandsStill&) {
                      cut_.clear();
@@ -242,7 +248,8 @@ void ConductorProcess::lay_out(const protocol::LayOut& laid) {
   cut_ = laid.cut;
   places_ = options_.places(cut_);
   incoming_.clear();
-  told_until_.assign(cut_.size(), Instant{trained()});
+  const Duration now = trained();  // where the stages' clocks begin: whatever they do is told after it
+  told_until_.assign(cut_.size(), Instant{now});
   peak_stash_bytes_.resize(std::max(peak_stash_bytes_.size(), cut_.size()));
   hooks_.log(fmt::format("{}: {} stages from mini-batch {}{}", reason_of(laid.why), cut_.size(), laid.from,
                          lost > 0 ? fmt::format("; {} are done again", lost) : ""));
@@ -268,11 +275,11 @@ void ConductorProcess::lay_out(const protocol::LayOut& laid) {
     lay.next = next != nullptr ? next->address : "";
     lay.kept_bytes = plan::Sums(options_.conductor.problem.blocks).kept_bytes(cut_[s].first, cut_[s].last);
     lay.parts_s = plan::parts_s(options_.conductor.problem, cut_[s]);
-    lay.training = trained();
+    lay.training = now;
     link->connection->send(lay);
   }
   for (trace::Event& event : protocol::narrated(laid)) {
-    event.at = Instant{trained()};
+    event.at = Instant{now};
     narrate(event);
   }
 }
@@ -364,7 +371,7 @@ void ConductorProcess::finish_when_done() {
   ending.why = *ending_;
   ending.ended = ending_at_;
   ending.updates = conductor_.kept();  // what was done since is in no model that is left
-  ending.samples = ending.updates * options_.samples;
+  ending.samples = samples_of(ending.updates);
   if (again_ > 0) hooks_.log(fmt::format("{} mini-batches were done again after losses", again_));
   hooks_.told({.at = ending.ended, .kind = trace::Kind::finished, .why = static_cast<std::uint8_t>(*ending_), .first = ending.samples});
   for (auto& [connection, link] : links_) link.connection->send(wire::Stop{});

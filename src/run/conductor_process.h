@@ -1,6 +1,7 @@
 // The conductor's process: the conductor machine on one pump, every stage at the end of a connection. It turns the crank and holds no
 // decision. What stages pass to each other never comes here; only their parts of the model do, when they hand in.
 #pragma once
+#include <algorithm>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <cstdint>
@@ -12,6 +13,7 @@
 #include <string>
 #include <vector>
 
+#include "base/batching.h"
 #include "base/result.h"
 #include "cluster/spec.h"
 #include "protocol/conductor.h"
@@ -38,6 +40,7 @@ struct ConductorProcessOptions {
   /// Where each stage of a cut lies in the model.
   std::function<std::vector<store::StagePlace>(const plan::Cut&)> places;
   std::uint64_t samples = 0;                   // of a mini-batch
+  std::uint64_t total_samples = no_end;        // where the last mini-batch is smaller
   std::uint64_t evaluate_every = 1;            // mini-batches
   std::uint64_t checkpoint_every = 0;          // mini-batches; 0: only when interrupted
   Duration trained_before{};                   // by the runs that this one goes on from
@@ -122,6 +125,8 @@ class ConductorProcess final : private transport::Accepts, private transport::He
   void end(Result<protocol::Ending> how);
   [[nodiscard]] Link* link_of_device(std::uint32_t device);
   [[nodiscard]] Duration trained() const;
+  /// Of the first so many mini-batches.
+  [[nodiscard]] std::uint64_t samples_of(std::uint64_t minis) const { return std::min(minis * options_.samples, options_.total_samples); }
   void narrate(trace::Event event);
   void flush_until(Instant when);
 
@@ -154,6 +159,7 @@ class ConductorProcess final : private transport::Accepts, private transport::He
   std::vector<Instant> told_until_;                  // by stage
   std::vector<double> peak_stash_bytes_;
   std::uint64_t done_ = 0;   // mini-batches that all have committed
+  Instant done_at_{};
   std::uint64_t again_ = 0;  // that had to be done again
   std::size_t judging_ = 0;
   LimitedLog strangers_;  // what they can cause as often as they like

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <map>
 #include <memory>
+#include <set>
 #include <vector>
 
 #include "plan/partition.h"
@@ -105,8 +106,10 @@ store::StageReplicaOptions replica_options() {
 }
 
 /// What a pipeline that updates in step must end with.
-std::vector<float> train_by_hand(std::uint32_t micros) {
+std::vector<float> train_by_hand(std::uint32_t micros, std::uint64_t total = mini_batches * samples) {
+  const Batching batching{total, samples, micros};
   store::StageReplicaOptions options = replica_options();
+  options.total_samples = total;
   options.parameters = blocks;
   options.micro_batches = micros;
   options.reads_samples = true;
@@ -116,8 +119,9 @@ std::vector<float> train_by_hand(std::uint32_t micros) {
   const policy::Schedule rates = constant_rate();
   for (std::uint64_t mini = 0; mini < mini_batches; ++mini) {
     const double rate = rates.rate(mini * samples);
-    for (std::uint64_t micro = mini * micros; micro < (mini + 1) * micros; ++micro) replica.begin(micro, 0, rate);
-    for (std::uint64_t micro = mini * micros; micro < (mini + 1) * micros; ++micro) {
+    const std::uint64_t first = mini * micros, last = first + batching.micros_of(mini);
+    for (std::uint64_t micro = first; micro < last; ++micro) replica.begin(micro, 0, rate);
+    for (std::uint64_t micro = first; micro < last; ++micro) {
       Activation none;
       replica.forward(micro, {}, none);
       replica.input_gradient(micro, {}, none);
@@ -162,7 +166,7 @@ class PipelineProcesses : public testing::Test {
     made.job = "the job";
     made.cluster = cluster();
     made.conductor.problem = problem();
-    made.conductor.cut = plan::uniform(made.conductor.problem);
+    made.conductor.cut = begins_with.empty() ? plan::uniform(made.conductor.problem) : begins_with;
     made.conductor.reschedule = [name = schedule](const plan::Problem& p, const plan::Cut& cut) {
       return plan::make_schedule({name, micros, 0}, p, cut);
     };
@@ -176,6 +180,7 @@ class PipelineProcesses : public testing::Test {
       return places;
     };
     made.samples = samples;
+    made.total_samples = total;
     made.evaluate_every = 10;
     made.start_deadline = made.empty_deadline = no_deadline;
     ConductorHooks hooks;
@@ -196,6 +201,7 @@ class PipelineProcesses : public testing::Test {
       kit.problem = problem();
       kit.rates = constant_rate();
       kit.replica = replica_options();
+      kit.replica.total_samples = total;
       kit.mini_batches = mini_batches;
       kit.keep_every = 5;
       kit.make = [](const plan::Cut& cut, std::uint32_t stage) -> Result<std::unique_ptr<store::StageSource>> {
@@ -241,6 +247,8 @@ class PipelineProcesses : public testing::Test {
   std::uint64_t ballast = 0;
   Duration step_limit = no_deadline;
   std::vector<cluster::Fault> faults;
+  std::uint64_t total = mini_batches * samples;
+  plan::Cut begins_with;  // empty: over all nodes
   std::string schedule = "gpipe";
   transport::Options options = patient();
   transport::Address address = fresh_socket();
@@ -357,6 +365,48 @@ TEST_F(PipelineProcesses, AStageWhoseDeviceHangsIsExpelledByName) {
     if (lasting == cluster::for_ever) {
       EXPECT_EQ(said(node_name(1), "is here"), 1) << "it does not come while its device hangs";
     }
+    stages.clear();
+    conductor.reset();
+  }
+}
+
+TEST_F(PipelineProcesses, WhatIsLeftOverAtTheEndIsTrainedToo) {
+  for (const std::uint64_t left : {1U, 3U, 7U}) {
+    SCOPED_TRACE(left);
+    address = fresh_socket();
+    over.reset();
+    total = (mini_batches - 1) * samples + left;
+    start_all();
+    ASSERT_TRUE(is_over());
+    expect_good_end();
+    EXPECT_EQ((*over)->samples, total);
+    EXPECT_EQ(values(), train_by_hand(micros, total));
+    stages.clear();
+    conductor.reset();
+  }
+}
+
+TEST_F(PipelineProcesses, AnyStageMayBeLostWhenOthersThanTheFirstOnesTakeOver) {
+  for (const std::uint32_t victim : {0U, 1U, 2U}) {
+    SCOPED_TRACE(victim);
+    address = fresh_socket();
+    over.reset();
+    story = {};
+    begins_with = {{0, blocks, victim}};  // one stage; then two, which nobody has heard of before
+    start_all();
+    ASSERT_TRUE(run_until(io, [this] { return story.version() >= 12 || over; }));
+    stages.erase(victim);
+    ASSERT_TRUE(is_over());
+    expect_good_end();
+    EXPECT_EQ(values(), train_by_hand(micros));
+    std::set<WorkerId> announced;
+    for (const trace::Event& e : story.events) {
+      if (e.kind == trace::Kind::joined) announced.insert(e.worker);
+      if (e.kind == trace::Kind::part_began || e.kind == trace::Kind::committed) {
+        ASSERT_TRUE(announced.contains(e.worker)) << e.worker.value;
+      }
+    }
+    EXPECT_EQ(announced.size(), 2U);
     stages.clear();
     conductor.reset();
   }

@@ -222,8 +222,10 @@ void StageProcess::begin_when_all_is_here() {
   setting.kept_bytes = life.laid.kept_bytes;
   setting.clock = *training_;
   desk_->lay_out(std::move(setting));
-  life.machine.emplace(
-      protocol::StageOptions{life.schedule, life.laid.stage, static_cast<std::uint32_t>(life.cut.size()), life.laid.from, life.laid.from});
+  const std::uint64_t all = std::min(replica.total_samples, kit_->mini_batches * replica.samples);
+  const Batching batching{all, replica.samples, replica.micro_batches};
+  life.machine.emplace(protocol::StageOptions{life.schedule, life.laid.stage, static_cast<std::uint32_t>(life.cut.size()), life.laid.from,
+                                              life.laid.from, batching.micro_batches()});
   tell(protocol::StageStarted{});
   tell(protocol::MoreMiniBatches{life.allowed});
   tell_of_what_is_here();

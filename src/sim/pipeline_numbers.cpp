@@ -23,6 +23,7 @@ void RealPipelineNumbers::lay_out(const plan::Cut& cut, const plan::Schedule& sc
                                              .parameters = stages[s].place.parameters,
                                              .micro_batches = schedule_.micro_batches,
                                              .samples = options_.samples,
+                                             .total_samples = options_.total_samples,
                                              .global_batch = options_.global_batch,
                                              .epoch_samples = options_.epoch_samples,
                                              .seed = options_.seed,

@@ -25,7 +25,8 @@ struct PipelineNumbersOptions {
   policy::Schedule rates;
   store::OptimizerSpec optimizer;
   std::uint64_t mini_batches = 0;
-  std::uint64_t samples = 0;       // of a mini-batch
+  std::uint64_t samples = 0;  // of a mini-batch
+  std::uint64_t total_samples = no_end;
   std::uint64_t global_batch = 0;  // that the rate is for
   std::uint64_t epoch_samples = 0;
   std::uint64_t seed = 0;

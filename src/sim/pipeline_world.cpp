@@ -27,13 +27,14 @@ void PipelineWorld::make_stages(std::uint64_t from) {
   const plan::Problem& problem = options_.problem;
   const auto count = static_cast<std::uint32_t>(cut_.size());
   const plan::Sums sums(problem.blocks);
+  const std::uint64_t micros = Batching{samples_of(options_.mini_batches), options_.samples, schedule_.micro_batches}.micro_batches();
   stages_.clear();
   part_s_.clear();
   kept_bytes_.clear();
   parameter_bytes_.clear();
   for (std::uint32_t s = 0; s < count; ++s) {
     const auto& [first, last, device] = cut_[s];
-    stages_.emplace_back(protocol::StageOptions{schedule_, s, count, from, from});
+    stages_.emplace_back(protocol::StageOptions{schedule_, s, count, from, from, micros});
     part_s_.push_back(plan::parts_s(problem, cut_[s]));
     kept_bytes_.push_back(sums.kept_bytes(first, last));
     parameter_bytes_.push_back(sums.parameter_bytes(first, last));
@@ -72,7 +73,7 @@ PipelineEnding PipelineWorld::run() {
   ending_.stands_still = !ending_.diverged && !conductor_.finished();
   check(!ending_.stands_still || cut_.empty(), "a pipeline comes to its end");
   ending_.ended = now_;
-  report({.kind = trace::Kind::finished, .first = ending_.mini_batches * options_.samples});
+  report({.kind = trace::Kind::finished, .first = samples_of(ending_.mini_batches)});
   return ending_;
 }
 
@@ -265,7 +266,7 @@ void PipelineWorld::hand_in(std::uint32_t stage) {
   if (evaluation.made)
     report({.kind = trace::Kind::evaluated,
             .version = {done},
-            .first = done * options_.samples,
+            .first = samples_of(done),
             .value = evaluation.accuracy,
             .second = evaluation.loss});
   tell(protocol::ModelKept{done});

@@ -5,6 +5,7 @@
 // slow spells. What a part takes is its blocks' time (plan::Problem) on that device. Who is which stage, when the model is cut anew and
 // where all go on when a device dies is the conductor's business (protocol/conductor.h); it hears and is heard at once.
 #pragma once
+#include <algorithm>
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -13,6 +14,7 @@
 #include <variant>
 #include <vector>
 
+#include "base/batching.h"
 #include "cluster/device.h"
 #include "cluster/spec.h"
 #include "plan/pipeline.h"
@@ -68,8 +70,9 @@ struct PipelineWorldOptions {
   std::function<std::optional<plan::Cut>(const plan::Problem&)> recut;  // see protocol::ConductorOptions
   std::uint64_t keep_every = 50;                                        // mini-batches
   std::uint64_t mini_batches = 0;
-  std::uint64_t samples = 0;  // of a mini-batch
-  std::uint32_t slices = 4;   // in which an output or a gradient travels, see sim/pipeline_ways.h
+  std::uint64_t samples = 0;             // of a mini-batch
+  std::uint64_t total_samples = no_end;  // where the last mini-batch is smaller; its micro-batches are timed like whole ones
+  std::uint32_t slices = 4;              // in which an output or a gradient travels, see sim/pipeline_ways.h
   std::uint64_t seed = 0;
 };
 
@@ -146,6 +149,8 @@ class PipelineWorld {
   void through(std::size_t way);
   void weigh(std::uint32_t stage);
   void report(trace::Event event);
+  /// Of the first so many mini-batches.
+  [[nodiscard]] std::uint64_t samples_of(std::uint64_t minis) const { return std::min(minis * options_.samples, options_.total_samples); }
 
   PipelineWorldOptions options_;
   PipelineNumbers& numbers_;

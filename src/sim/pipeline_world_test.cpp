@@ -143,6 +143,41 @@ TEST(PipelineWorld, EverySchedulesPromisesHoldOnUnlikeDevicesWithJitterAndSlowSp
   }
 }
 
+/// Every stage that does something was announced, by the trace alone.
+void expect_announced(const Ran& ran) {
+  std::set<WorkerId> announced;
+  for (const trace::Event& e : ran.events) {
+    if (e.kind == trace::Kind::joined) announced.insert(e.worker);
+    if (e.kind == trace::Kind::recut || e.kind == trace::Kind::part_began || e.kind == trace::Kind::committed) {
+      ASSERT_TRUE(announced.contains(e.worker)) << "stage " << e.worker.value << " at " << seconds(e.at) << " s";
+    }
+  }
+}
+
+TEST(PipelineWorld, ALayoutWithMoreStagesThanTheFirstIsAnnounced) {
+  PipelineWorldOptions world = equal_stages(4, "gpipe", 4, 40);
+  world.cut = {{0, 4, 0}};  // one stage; when its device dies, the other three take over
+  world.recut = [](const plan::Problem& problem) { return std::optional(plan::uniform(problem)); };
+  world.keep_every = 5;
+  world.cluster.faults.push_back({at_seconds(2), cluster::FaultKind::kill, NodeId{0}, {}, 1});
+  const Ran ran = run(world);
+  EXPECT_EQ(ran.ending.mini_batches, 40U);
+  EXPECT_EQ(ran.pipeline.stages().size(), 3U);
+  expect_announced(ran);
+}
+
+TEST(PipelineWorld, StagesThatFirstStandStillAreAnnouncedWhenTheyBegin) {
+  PipelineWorldOptions world = equal_stages(2, "gpipe", 4, 10);
+  world.recut = [](const plan::Problem& problem) -> std::optional<plan::Cut> {
+    if (problem.devices.size() < 2) return std::nullopt;  // one alone cannot hold the model
+    return plan::uniform(problem);
+  };
+  world.cluster.faults.push_back({at_seconds(1), cluster::FaultKind::join, NodeId{1}, {}, 1});
+  const Ran ran = run(world);
+  EXPECT_EQ(ran.ending.mini_batches, 10U);
+  expect_announced(ran);
+}
+
 TEST(PipelineWorld, BlocksMoveAwayFromADeviceThatSlowsDown) {
   PipelineWorldOptions world = equal_stages(4, "adapipe", 8, 400, 0.0005);
   const std::vector<plan::Block> one = world.problem.blocks;

@@ -9,6 +9,7 @@ namespace motley::store {
 
 StageReplica::StageReplica(const StageReplicaOptions& options, std::unique_ptr<StageSource> source, StagePart part)
     : options_(options),
+      batching_{options.total_samples, options.samples, options.micro_batches},
       source_(std::move(source)),
       epochs_(options.epoch_samples, options.seed),
       values_(std::make_shared<const std::vector<float>>(std::move(part.values))),
@@ -21,17 +22,11 @@ StagePart StageReplica::part() const {
   return {*values_, copy(optimizer_.first()), copy(optimizer_.second()), optimizer_.updates()};
 }
 
-std::uint64_t StageReplica::micro_samples(std::uint64_t micro) const {
-  const std::uint64_t micros = options_.micro_batches;
-  const std::uint64_t m = micro % micros;
-  return (m + 1) * options_.samples / micros - m * options_.samples / micros;
-}
-
 /// Its positions in the permutations of the epochs, one mini-batch after the other.
 const std::vector<std::uint32_t>& StageReplica::samples_of(std::uint64_t micro) {
-  const std::uint64_t micros = options_.micro_batches;
-  std::uint64_t at = micro / micros * options_.samples + micro % micros * options_.samples / micros;
-  std::uint64_t left = micro_samples(micro);
+  const Batching::Positions positions = batching_.of_micro(micro);
+  std::uint64_t at = positions.first;
+  std::uint64_t left = positions.size();
   Lease lease;
   while (left > 0) {
     const std::uint64_t epoch = at / options_.epoch_samples;
@@ -77,7 +72,7 @@ void StageReplica::input_gradient(std::uint64_t micro, const Activation& output_
 void StageReplica::weight_gradient(std::uint64_t micro) {
   std::vector<float>& sum = gradients_[micro / options_.micro_batches];
   sum.resize(values_->size());
-  source_->weight_gradient(micro, static_cast<double>(micro_samples(micro)) / static_cast<double>(options_.samples), sum);
+  source_->weight_gradient(micro, static_cast<double>(batching_.of_micro(micro).size()) / static_cast<double>(options_.samples), sum);
   used_.erase(micro);
 }
 
@@ -101,10 +96,12 @@ void StageReplica::commit(std::uint64_t mini, double rate) {
   std::vector<float> changes(gradient.begin() + static_cast<std::ptrdiff_t>(parameters), gradient.end());
   gradient.resize(parameters);
   if (options_.clips) clip(gradient);
-  // Of a smaller unit than the global batch the gradient counts for as much less.
-  const double share = static_cast<double>(options_.samples) / static_cast<double>(options_.global_batch);
-  if (share != 1)
-    for (float& g : gradient) g = static_cast<float>(g * share);
+  // Of a smaller unit than the global batch the gradient counts for as much less; that of a smaller mini-batch is a smaller sum already.
+  const double global_batch = static_cast<double>(options_.global_batch);
+  const double unit = static_cast<double>(options_.samples) / global_batch;
+  if (unit != 1)
+    for (float& g : gradient) g = static_cast<float>(g * unit);
+  const double share = static_cast<double>(batching_.size_of(mini)) / global_batch;
   auto next = std::make_shared<std::vector<float>>(*values_);
   optimizer_.update(std::span(*next).first(parameters), gradient, rate, options_.optimizer.momentum, share);
   for (std::size_t i = 0; i < changes.size(); ++i) (*next)[parameters + i] += changes[i];

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "base/activation.h"
+#include "base/batching.h"
 #include "store/epochs.h"
 #include "store/optimizer.h"
 #include "store/stage_source.h"
@@ -21,10 +22,11 @@ namespace motley::store {
 
 struct StageReplicaOptions {
   OptimizerSpec optimizer;
-  std::uint64_t parameters = 0;     // of the values; the rest are statistics
-  std::uint32_t micro_batches = 1;  // of a mini-batch
-  std::uint64_t samples = 0;        // of a mini-batch
-  std::uint64_t global_batch = 0;   // that the rate is for
+  std::uint64_t parameters = 0;          // of the values; the rest are statistics
+  std::uint32_t micro_batches = 1;       // of a mini-batch
+  std::uint64_t samples = 0;             // of a mini-batch
+  std::uint64_t total_samples = no_end;  // of the training: the last mini-batch has what is left
+  std::uint64_t global_batch = 0;        // that the rate is for
   std::uint64_t epoch_samples = 0;
   std::uint64_t seed = 0;
   bool reads_samples = false;  // the first stage and the last
@@ -32,7 +34,7 @@ struct StageReplicaOptions {
   bool clips = false;
 };
 
-/// One owner thread. Micro-batch k belongs to mini-batch k / micro_batches.
+/// One owner thread. Micro-batch k belongs to mini-batch k / micro_batches (base/batching.h). A smaller mini-batch counts as much less.
 class StageReplica {
  public:
   using Values = std::shared_ptr<const std::vector<float>>;
@@ -55,11 +57,11 @@ class StageReplica {
   [[nodiscard]] std::size_t old_versions() const;
 
  private:
-  [[nodiscard]] std::uint64_t micro_samples(std::uint64_t micro) const;
   [[nodiscard]] const std::vector<std::uint32_t>& samples_of(std::uint64_t micro);
   void clip(std::vector<float>& gradient);
 
   StageReplicaOptions options_;
+  Batching batching_;
   std::unique_ptr<StageSource> source_;
   Epochs epochs_;
   Values values_;

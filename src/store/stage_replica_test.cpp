@@ -3,7 +3,9 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
+#include <set>
 
 namespace motley::store {
 namespace {
@@ -13,6 +15,7 @@ struct Fake final : StageSource {
   Loss forward(std::uint64_t micro, std::span<const float> values, std::span<const std::uint32_t> samples, const Activation&,
                Activation&) override {
     seen[micro] = values;
+    read.insert(read.end(), samples.begin(), samples.end());
     at_forward[micro] = values[0];
     return {loss, 0, samples.size()};
   }
@@ -23,6 +26,7 @@ struct Fake final : StageSource {
   }
   std::map<std::uint64_t, std::span<const float>> seen;
   std::map<std::uint64_t, float> at_forward;
+  std::vector<std::uint32_t> read;
   float gradient = 1;
   double loss = 0.5;
 };
@@ -147,6 +151,35 @@ TEST(StageReplica, CountsTheVersionsThatItKeeps) {
   driven.begin(2);
   EXPECT_EQ(driven.replica->kept(), 2U);
   EXPECT_EQ(driven.replica->old_versions(), 1U);
+}
+
+TEST(StageReplica, EverySampleOfAnEpochIsReadOnceWhateverIsLeftOver) {
+  constexpr std::uint64_t total = 250;  // two and a half epochs, in mini-batches of 4
+  StageReplicaOptions options;
+  options.micro_batches = 3;
+  options.total_samples = total;
+  Driven driven(options);
+  const Batching batching{total, 4, 3};
+  for (std::uint64_t micro = 0; micro < batching.micro_batches(); ++micro) {
+    driven.begin(micro);
+    driven.end(micro);
+  }
+  const auto& read = driven.fake->read;
+  ASSERT_EQ(read.size(), total);
+  for (std::size_t first = 0; first < total; first += 100) {
+    const std::size_t last = std::min<std::size_t>(first + 100, total);
+    const std::set<std::uint32_t> once(read.begin() + static_cast<std::ptrdiff_t>(first), read.begin() + static_cast<std::ptrdiff_t>(last));
+    EXPECT_EQ(once.size(), last - first) << "epoch " << first / 100;
+  }
+}
+
+TEST(StageReplica, ASmallerMiniBatchCountsAsMuchLess) {
+  StageReplicaOptions options;
+  options.total_samples = 5;  // one of 4 samples, one of 1
+  Driven driven(options);
+  driven.mini(0);
+  driven.mini(1);
+  EXPECT_FLOAT_EQ(driven.value(), 0.9F - 0.1F * (0.25F + 0.5F)) << "a quarter of its gradient, and momentum";
 }
 
 }  // namespace

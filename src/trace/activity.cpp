@@ -6,58 +6,58 @@ namespace motley::trace {
 
 std::span<const Activity::Ended> Activity::told(const Event& e) {
   ended_.clear();
+  if (e.kind == Kind::finished)
+    for (auto& [worker, lane] : lanes_) go(worker, lane, e.at);
+  if (e.kind == Kind::joined)
+    if (Now* const joining = lanes_.announce(e.worker)) *joining = {.since = e.at};
+  if (Now* const lane = lanes_.find(e.worker)) told(e, *lane);
+  return ended_;
+}
+
+void Activity::told(const Event& e, Now& lane) {
   switch (e.kind) {
-    case Kind::joined:
-      if (workers_.size() <= e.worker.value) workers_.resize(e.worker.value + 1);
-      workers_[e.worker.value].since = e.at;
-      break;
-    case Kind::left: go(e.worker, e.at); break;
+    case Kind::left: go(e.worker, lane, e.at); break;
     case Kind::released:
-      ++workers_[e.worker.value].released;
-      settle(e.worker, e.at);
+      ++lane.released;
+      settle(e.worker, lane, e.at);
       break;
     case Kind::compute_began:
-      if (workers_[e.worker.value].cancelled == e.step) break;  // it does not know yet
-      workers_[e.worker.value].computing = true;
-      settle(e.worker, e.at);
+      if (lane.cancelled == e.step) break;  // it does not know yet
+      lane.computing = true;
+      settle(e.worker, lane, e.at);
       break;
     case Kind::compute_ended:
-      if (workers_[e.worker.value].cancelled == e.step) break;
-      stood(e.worker, from_seconds(e.value), e.at);
-      workers_[e.worker.value].computing = false;
-      ++workers_[e.worker.value].computed;
-      settle(e.worker, e.at);
+      if (lane.cancelled == e.step) break;
+      stood(e.worker, lane, from_seconds(e.value), e.at);
+      lane.computing = false;
+      ++lane.computed;
+      settle(e.worker, lane, e.at);
       break;
     case Kind::contributed:
-    case Kind::dropped: {
-      Now& now = workers_[e.worker.value];
-      ++now.delivered;
-      now.computed = std::max(now.computed, now.delivered);
-      settle(e.worker, e.at);
+    case Kind::dropped:
+      ++lane.delivered;
+      lane.computed = std::max(lane.computed, lane.delivered);
+      settle(e.worker, lane, e.at);
       break;
-    }
-    case Kind::cancelled: {
-      Now& now = workers_[e.worker.value];
-      now.cancelled = e.step;
-      if (now.computed > now.delivered && !now.computing)
-        ++now.delivered;  // what it sends is for nobody
+    case Kind::cancelled:
+      lane.cancelled = e.step;
+      if (lane.computed > lane.delivered && !lane.computing)
+        ++lane.delivered;  // what it sends is for nobody
       else
-        --now.released;
-      now.computing = false;
-      settle(e.worker, e.at);
+        --lane.released;
+      lane.computing = false;
+      settle(e.worker, lane, e.at);
       break;
-    }
     case Kind::part_began:
-      workers_[e.worker.value].computing = true;
-      settle(e.worker, e.at);
+      lane.computing = true;
+      settle(e.worker, lane, e.at);
       break;
     case Kind::part_ended:
-      workers_[e.worker.value].computing = false;
-      settle(e.worker, e.at);
+      lane.computing = false;
+      settle(e.worker, lane, e.at);
       break;
+    case Kind::joined:
     case Kind::finished:
-      for (std::uint32_t w = 0; w < workers_.size(); ++w) go(WorkerId{w}, e.at);
-      break;
     case Kind::ordered:
     case Kind::leased:
     case Kind::applied:
@@ -74,12 +74,10 @@ std::span<const Activity::Ended> Activity::told(const Event& e) {
     case Kind::committed:
     case Kind::recut: break;
   }
-  return ended_;
 }
 
 /// Computing hides whatever travels meanwhile; without it, what it has sent is waited for before what it will get.
-void Activity::settle(WorkerId worker, Instant now) {
-  const Now& lane = workers_[worker.value];
+void Activity::settle(WorkerId worker, Now& lane, Instant now) {
   Doing next = Doing::wait;
   if (lane.computing)
     next = Doing::compute;
@@ -87,29 +85,28 @@ void Activity::settle(WorkerId worker, Instant now) {
     next = Doing::send;
   else if (lane.released > lane.computed)
     next = Doing::receive;
-  if (next != lane.doing) turn(worker, next, now);
+  if (next != lane.doing) turn(worker, lane, next, now);
 }
 
 /// Parameters came in while it computed, and it had to wait for some: told as one stretch at the beginning.
-void Activity::stood(WorkerId worker, Duration how_long, Instant now) {
-  Now& lane = workers_[worker.value];
+void Activity::stood(WorkerId worker, Now& lane, Duration how_long, Instant now) {
+  how_long = std::min(how_long, now - lane.since);
   if (how_long <= Duration{0} || !lane.here || lane.doing != Doing::compute) return;
-  const Instant until = std::min(now, lane.since + how_long);
+  const Instant until = lane.since + how_long;
   ended_.push_back({worker, {lane.since, until, Doing::receive}});
   lane.since = until;
 }
 
-void Activity::turn(WorkerId worker, Doing next, Instant now) {
-  Now& lane = workers_[worker.value];
+void Activity::turn(WorkerId worker, Now& lane, Doing next, Instant now) {
   if (!lane.here) return;
   ended_.push_back({worker, {lane.since, now, lane.doing}});
   lane.doing = next;
   lane.since = now;
 }
 
-void Activity::go(WorkerId worker, Instant now) {
-  turn(worker, Doing::wait, now);
-  workers_[worker.value].here = false;
+void Activity::go(WorkerId worker, Now& lane, Instant now) {
+  turn(worker, lane, Doing::wait, now);
+  lane.here = false;
 }
 
 }  // namespace motley::trace

@@ -4,6 +4,7 @@
 //   With several steps under way: it computes while it does, else it sends while something of it is under way, else it receives.
 //   part_began -> compute, part_ended -> wait: a stage of a pipeline has nothing between them
 //   left, and for everyone finished -> gone: whatever is told of it later is a fenced worker that does not know it yet
+//   Whoever was never announced has done nothing.
 #pragma once
 #include <cstdint>
 #include <optional>
@@ -11,6 +12,7 @@
 #include <vector>
 
 #include "trace/event.h"
+#include "trace/members.h"
 
 namespace motley::trace {
 
@@ -43,12 +45,13 @@ class Activity {
     std::uint64_t computed = 0;       // of them
     std::uint64_t delivered = 0;      // of those, to every server, or dropped
   };
-  void settle(WorkerId worker, Instant now);
-  void turn(WorkerId worker, Doing next, Instant now);
-  void stood(WorkerId worker, Duration how_long, Instant now);
-  void go(WorkerId worker, Instant now);
+  void told(const Event& event, Now& lane);
+  void settle(WorkerId worker, Now& lane, Instant now);
+  void turn(WorkerId worker, Now& lane, Doing next, Instant now);
+  void stood(WorkerId worker, Now& lane, Duration how_long, Instant now);
+  void go(WorkerId worker, Now& lane, Instant now);
 
-  std::vector<Now> workers_;  // by WorkerId
+  Members<Now> lanes_;
   std::vector<Ended> ended_;
 };
 

@@ -3,11 +3,10 @@
 #pragma once
 #include <cstddef>
 #include <cstdint>
-#include <map>
-#include <utility>
 #include <vector>
 
 #include "trace/event.h"
+#include "trace/members.h"
 
 namespace motley::trace {
 
@@ -56,19 +55,22 @@ class Course : public Sink {
   [[nodiscard]] const std::vector<Finish>& finishes() const { return finishes_.values(); }
 
  private:
-  struct Lane {
-    std::uint32_t node = 0;
-    Thinned<Share> shares;
-  };
   struct UnderWay {
     double push_bits = 0;
     double pull_bits = 0;
     Instant ended{};
     std::uint64_t local_steps = 1;
   };
-  std::vector<Lane> lanes_;                                  // by WorkerId
-  std::map<std::pair<WorkerId, Step>, UnderWay> under_way_;  // released, not yet counted
-  std::vector<Instant> ends_;                                // of the update being told
+  struct Lane {
+    std::uint32_t node = 0;
+    Thinned<Share> shares;
+    StepsUnderWay<UnderWay> under_way;  // released, not yet counted
+  };
+  static constexpr std::size_t most_parts = 65'536;  // of an update
+  void told(const Event& event, Lane& lane);
+
+  Members<Lane> lanes_;
+  std::vector<Instant> ends_;  // of the update being told
   Thinned<Finish> finishes_;
 };
 

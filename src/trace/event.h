@@ -10,7 +10,7 @@ namespace motley::trace {
 
 /// Beside each kind: which fields of Event carry something. A kind's number is its name in trace files: append, never reorder.
 enum class Kind : std::uint8_t {
-  joined,         // worker; first = node
+  joined,         // worker; first = node; version = that a stage begins with
   left,           // worker; why; of a stage: first = node
   ordered,        // worker step version; first = samples, last = local steps
   leased,         // worker step; first..last = positions, epoch

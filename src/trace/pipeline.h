@@ -34,7 +34,7 @@ class Pipeline : public Sink {
   [[nodiscard]] double utilization() const;
   /// The same of the stage that is busiest.
   [[nodiscard]] double busiest() const;
-  /// When update n was everywhere, by n.
+  /// When each update was everywhere, from the first that was told on.
   [[nodiscard]] const std::vector<double>& updates_s() const { return updates_s_; }
   /// Updates a second in the middle half of the run.
   [[nodiscard]] double updates_per_second() const;
@@ -42,7 +42,10 @@ class Pipeline : public Sink {
   [[nodiscard]] std::uint64_t recuts() const { return recuts_; }
 
  private:
+  static constexpr std::size_t most_stages = 4096;
+  static constexpr std::uint64_t parts = 3;
   [[nodiscard]] std::vector<double> busy_shares() const;
+  void applied(std::uint64_t version, double at);
   struct Now {
     std::uint8_t part = 0;
     double since_s = 0;
@@ -52,6 +55,7 @@ class Pipeline : public Sink {
   std::vector<Stage> stages_;
   std::vector<Now> now_;
   std::vector<Box> boxes_;
+  std::uint64_t updates_before_ = 0;  // those that were never told
   std::vector<double> updates_s_;
   std::uint64_t recuts_ = 0;
   std::vector<std::vector<std::pair<double, double>>> busy_;  // by stage: when it was busy

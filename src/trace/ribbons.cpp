@@ -7,70 +7,68 @@ namespace motley::trace {
 void Ribbons::told(const Event& e) {
   const double now_s = seconds(e.at);
   last_s_ = std::max(last_s_, now_s);
+  if (e.kind == Kind::applied) applied(e);
+  if (e.kind == Kind::state) {
+    has_states_ = true;
+    state_ = static_cast<std::uint32_t>(std::min<std::uint64_t>(e.first, states_known - 1));
+    states_.turn(now_s, state_);
+  }
+  Lane* const lane = e.kind == Kind::joined ? lanes_.announce(e.worker) : lanes_.find(e.worker);
+  if (lane != nullptr) told(e, *lane, now_s);
+}
+
+void Ribbons::told(const Event& e, Lane& lane, double now_s) {
   switch (e.kind) {
-    case Kind::joined: joined(e); break;
-    case Kind::left: left(e); break;
-    case Kind::counted: counted(e); break;
-    case Kind::applied: applied(e); break;
-    case Kind::state:
-      has_states_ = true;
-      state_ = static_cast<std::uint32_t>(std::min<std::uint64_t>(e.first, states_known - 1));
-      states_.turn(now_s, state_);
-      break;
+    case Kind::joined: joined(e, lane, now_s); break;
+    case Kind::left: left(lane, now_s); break;
+    case Kind::counted: counted(e, lane); break;
     case Kind::straggles:
       has_states_ = true;
-      lane(e.worker).straggling.turn(now_s, e.first == 1 ? Ribbon::Value(e.why) : std::nullopt);
+      lane.straggling.turn(now_s, e.first == 1 ? Ribbon::Value(e.why) : std::nullopt);
       break;
     case Kind::cancelled:
       has_states_ = true;
-      lane(e.worker).marks.add({now_s, true, e.why});
-      ++lane(e.worker).cancelled;
+      lane.marks.add({now_s, true, e.why});
+      ++lane.cancelled;
       break;
     case Kind::discarded:
       has_states_ = true;
-      lane(e.worker).marks.add({now_s, false, e.why});
-      ++lane(e.worker).discarded;
+      lane.marks.add({now_s, false, e.why});
+      ++lane.discarded;
       break;
     case Kind::grouped:
       has_groups_ = true;
-      lane(e.worker).group = static_cast<std::uint32_t>(std::min(e.first, most_groups - 1));
-      lane(e.worker).groups.turn(now_s, lane(e.worker).group);
+      lane.group = static_cast<std::uint32_t>(std::min(e.first, most_groups - 1));
+      lane.groups.turn(now_s, lane.group);
       break;
     default: break;  // the rest says nothing about this
   }
 }
 
-Ribbons::Lane& Ribbons::lane(WorkerId worker) {
-  if (lanes_.size() <= worker.value) lanes_.resize(worker.value + 1);
-  return lanes_[worker.value];
+void Ribbons::joined(const Event& e, Lane& lane, double now_s) {
+  lane.node = static_cast<std::uint32_t>(e.first);
+  if (!lane.here) ++here_;
+  lane.here = true;
+  if (here_ == 1) states_.turn(now_s, state_);
 }
 
-void Ribbons::joined(const Event& e) {
-  Lane& joining = lane(e.worker);
-  joining.node = static_cast<std::uint32_t>(e.first);
-  if (!joining.here) ++here_;
-  joining.here = true;
-  if (here_ == 1) states_.turn(seconds(e.at), state_);
-}
-
-void Ribbons::left(const Event& e) {
-  Lane& leaving = lane(e.worker);
-  leaving.straggling.turn(seconds(e.at), std::nullopt);
-  leaving.groups.turn(seconds(e.at), std::nullopt);
-  leaving.group.reset();
-  if (leaving.here) --here_;
-  leaving.here = false;
+void Ribbons::left(Lane& lane, double now_s) {
+  lane.straggling.turn(now_s, std::nullopt);
+  lane.groups.turn(now_s, std::nullopt);
+  lane.group.reset();
+  if (lane.here) --here_;
+  lane.here = false;
   if (here_ > 0) return;
   state_ = 0;
-  states_.turn(seconds(e.at), std::nullopt);
+  states_.turn(now_s, std::nullopt);
 }
 
-void Ribbons::counted(const Event& e) {
+void Ribbons::counted(const Event& e, const Lane& lane) {
   Delays& delays = staleness_[state_];
   const std::size_t late = std::min<std::uint64_t>(e.last, most_delays - 1);
   if (delays.size() <= late) delays.resize(late + 1);
   ++delays[late];
-  if (const auto group = lane(e.worker).group) weights_[*group] += e.value;
+  if (lane.group) weights_[*lane.group] += e.value;
 }
 
 void Ribbons::applied(const Event& e) {
@@ -89,7 +87,7 @@ std::array<double, Ribbons::states_known> Ribbons::state_lasted_s() const {
 
 std::vector<Ribbons::Worker> Ribbons::workers() const {
   std::vector<Worker> result;
-  for (const Lane& lane : lanes_) {
+  for (const auto& [id, lane] : lanes_) {
     Worker& worker = result.emplace_back();
     worker.node = lane.node;
     worker.straggling = lane.straggling.stretches(last_s_);

@@ -11,6 +11,7 @@
 
 #include "trace/course.h"
 #include "trace/event.h"
+#include "trace/members.h"
 #include "trace/ribbon.h"
 
 namespace motley::trace {
@@ -65,15 +66,15 @@ class Ribbons : public Sink {
     std::uint64_t cancelled = 0;
     std::uint64_t discarded = 0;
   };
-  Lane& lane(WorkerId worker);
-  void joined(const Event& e);
-  void left(const Event& e);
-  void counted(const Event& e);
+  void told(const Event& e, Lane& lane, double now_s);
+  void joined(const Event& e, Lane& lane, double now_s);
+  void left(Lane& lane, double now_s);
+  void counted(const Event& e, const Lane& lane);
   void applied(const Event& e);
 
   bool has_states_ = false;
   bool has_groups_ = false;
-  std::vector<Lane> lanes_;  // by WorkerId
+  Members<Lane> lanes_;
   std::size_t here_ = 0;
   std::uint32_t state_ = 0;
   Ribbon states_;

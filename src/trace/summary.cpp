@@ -20,56 +20,47 @@ void add(const Stretch& stretch, TimeShares& time) {
 
 void Summary::told(const Event& e) {
   last_ = e.at;
-  for (const auto& [worker, stretch] : activity_.told(e)) add(stretch, lanes_[worker.value].sums.time);
+  for (const auto& [worker, stretch] : activity_.told(e))
+    if (Lane* const lane = lanes_.find(worker)) add(stretch, lane->sums.time);
+  if (e.kind == Kind::joined)
+    if (Lane* const joining = lanes_.announce(e.worker)) joining->sums.node = static_cast<std::uint32_t>(e.first);
+  if (e.kind == Kind::applied) close_update();
+  if (e.kind == Kind::evaluated) curve_.push_back({seconds(e.at), e.first, e.value, e.second});
+  if (e.kind == Kind::returned) returned_ += e.last - e.first;
+  if (Lane* const lane = lanes_.find(e.worker)) told(e, *lane);
+}
+
+void Summary::told(const Event& e, Lane& lane) {
   switch (e.kind) {
-    case Kind::joined:
-      if (lanes_.size() <= e.worker.value) lanes_.resize(e.worker.value + 1);
-      lanes_[e.worker.value].sums.node = static_cast<std::uint32_t>(e.first);
-      break;
-    case Kind::compute_began: computing_[{e.worker, e.step}].began = e.at; break;
+    case Kind::compute_began: lane.computing[e.step].began = e.at; break;
     case Kind::compute_ended:
-      if (const auto step = computing_.find({e.worker, e.step}); step != computing_.end()) step->second.ended = e.at;
+      if (Finish* const step = lane.computing.find(e.step)) step->ended = e.at;
       break;
     case Kind::contributed:
-      ++lanes_[e.worker.value].sums.steps;
+      ++lane.sums.steps;
       travelled_s_ += e.second;
-      if (auto step = computing_.extract({e.worker, e.step})) {
-        travelled_s_ += seconds(e.at - step.mapped().ended);
-        finishes_.insert(std::move(step));
+      if (const Finish* const step = lane.computing.find(e.step)) {
+        travelled_s_ += seconds(e.at - step->ended);
+        lane.finished[e.step] = *step;
+        lane.computing.erase(e.step);
       }
       break;
     case Kind::dropped:
-    case Kind::cancelled: computing_.erase({e.worker, e.step}); break;
-    case Kind::discarded: finishes_.erase({e.worker, e.step}); break;
+    case Kind::cancelled: lane.computing.erase(e.step); break;
+    case Kind::discarded: lane.finished.erase(e.step); break;
     case Kind::counted: {
-      lanes_[e.worker.value].sums.samples += e.first;
-      if (staleness_.size() <= e.last) staleness_.resize(e.last + 1);
-      ++staleness_[e.last];
-      const auto finish = finishes_.find({e.worker, e.step});
-      if (finish != finishes_.end()) {
-        update_.push_back(finish->second);
-        finishes_.erase(finish);
+      lane.sums.samples += e.first;
+      const std::size_t late = std::min<std::uint64_t>(e.last, most_late);
+      if (staleness_.size() <= late) staleness_.resize(late + 1);
+      ++staleness_[late];
+      if (const Finish* const finish = lane.finished.find(e.step)) {
+        if (update_.size() < most_parts) update_.push_back(*finish);
+        lane.finished.erase(e.step);
       }
       break;
     }
-    case Kind::applied: close_update(); break;
-    case Kind::held: ++lanes_[e.worker.value].sums.held; break;
-    case Kind::evaluated: curve_.push_back({seconds(e.at), e.first, e.value, e.second}); break;
-    case Kind::left:
-    case Kind::ordered:
-    case Kind::leased:
-    case Kind::released:
-    case Kind::rested:
-    case Kind::fault:
-    case Kind::state:
-    case Kind::straggles:
-    case Kind::grouped:
-    case Kind::part_began:
-    case Kind::part_ended:
-    case Kind::committed:
-    case Kind::recut:
-    case Kind::finished: break;
-    case Kind::returned: returned_ += e.last - e.first; break;
+    case Kind::held: ++lane.sums.held; break;
+    default: break;  // of no worker, or of nothing that is summed up
   }
 }
 
@@ -90,13 +81,13 @@ void Summary::close_update() {
 
 std::vector<WorkerSummary> Summary::workers() const {
   std::vector<WorkerSummary> result;
-  for (const Lane& lane : lanes_) result.push_back(lane.sums);
+  for (const auto& [worker, lane] : lanes_) result.push_back(lane.sums);
   return result;
 }
 
 TimeShares Summary::time() const {
   TimeShares all;
-  for (const Lane& lane : lanes_) {
+  for (const auto& [worker, lane] : lanes_) {
     all.compute_s += lane.sums.time.compute_s;
     all.send_s += lane.sums.time.send_s;
     all.receive_s += lane.sums.time.receive_s;

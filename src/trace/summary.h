@@ -1,12 +1,12 @@
 // A run in numbers, made while the events come in: shares of time, staleness, the accuracy curve. Reads events alone and knows no strategy.
 #pragma once
 #include <cstdint>
-#include <map>
 #include <optional>
 #include <vector>
 
 #include "trace/activity.h"
 #include "trace/event.h"
+#include "trace/members.h"
 
 namespace motley::trace {
 
@@ -45,7 +45,8 @@ class Summary : public Sink {
   /// In order of joining; memberships of one node are apart.
   [[nodiscard]] std::vector<WorkerSummary> workers() const;
   [[nodiscard]] TimeShares time() const;  // all workers together
-  /// [k]: contributions applied k versions late.
+  static constexpr std::size_t most_late = 65'535;
+  /// [k]: contributions applied k versions late; the last of all gathers those that were later.
   [[nodiscard]] const std::vector<std::uint64_t>& staleness() const { return staleness_; }
   /// 1 - exposed / total time that contributions and parameters travelled, over all workers. 0 when nothing is hidden under computing.
   [[nodiscard]] double overlap_ratio() const;
@@ -57,21 +58,23 @@ class Summary : public Sink {
   [[nodiscard]] double ended_s() const { return seconds(last_); }
 
  private:
-  struct Lane {
-    WorkerSummary sums;
-  };
   struct Finish {
     Instant began{};
     Instant ended{};
   };
+  struct Lane {
+    WorkerSummary sums;
+    StepsUnderWay<Finish> computing;  // begun, not yet complete
+    StepsUnderWay<Finish> finished;   // complete, not yet counted
+  };
+  static constexpr std::size_t most_parts = 65'536;  // of an update
+  void told(const Event& event, Lane& lane);
   void close_update();
 
   Activity activity_;
-  std::vector<Lane> lanes_;  // by WorkerId
+  Members<Lane> lanes_;
   std::vector<Point> curve_;
   std::vector<std::uint64_t> staleness_;
-  std::map<std::pair<WorkerId, Step>, Finish> computing_;  // begun, not yet complete
-  std::map<std::pair<WorkerId, Step>, Finish> finishes_;   // complete, not yet counted
   double travelled_s_ = 0;
   std::vector<Finish> update_;  // parts of the update being told
   std::vector<double> spreads_;

@@ -5,15 +5,20 @@
 namespace motley::trace {
 
 void Timeline::told(const Event& e) {
-  if (e.kind == Kind::joined) {
-    if (lanes_.size() <= e.worker.value) lanes_.resize(e.worker.value + 1);
-    lanes_[e.worker.value].node = static_cast<std::uint32_t>(e.first);
-  }
+  if (e.kind == Kind::joined)
+    if (Lane* const joining = lanes_.announce(e.worker)) joining->node = static_cast<std::uint32_t>(e.first);
   for (const auto& [worker, stretch] : activity_.told(e)) {
     const Instant from = std::max(stretch.from, from_);
     const Instant to = std::min(stretch.to, to_);
-    if (from < to) lanes_[worker.value].stretches.push_back({from, to, stretch.doing});
+    Lane* const lane = lanes_.find(worker);
+    if (lane != nullptr && from < to) lane->stretches.push_back({from, to, stretch.doing});
   }
+}
+
+std::vector<Timeline::Lane> Timeline::lanes() const {
+  std::vector<Lane> result;
+  for (const auto& [worker, lane] : lanes_) result.push_back(lane);
+  return result;
 }
 
 }  // namespace motley::trace

@@ -19,13 +19,13 @@ class Timeline : public Sink {
     std::vector<Stretch> stretches;
   };
   /// In order of joining.
-  [[nodiscard]] const std::vector<Lane>& lanes() const { return lanes_; }
+  [[nodiscard]] std::vector<Lane> lanes() const;
 
  private:
   Instant from_;
   Instant to_;
   Activity activity_;
-  std::vector<Lane> lanes_;  // by WorkerId
+  Members<Lane> lanes_;
 };
 
 }  // namespace motley::trace
