@@ -12,6 +12,7 @@
 #include "app/commands.h"
 #include "app/learning.h"
 #include "app/pipeline_training.h"
+#include "app/progress_lines.h"
 #include "app/screen.h"
 #include "app/serving.h"
 #include "app/sha256.h"
@@ -38,7 +39,7 @@ class Conducting {
   Result<run::Judgement> evaluate(std::span<const float> values);
   Outcome save(const run::KeptModel& kept);
   void log(const std::string& sentence) { screen_ ? screen_->say(sentence) : fmt::print(stderr, "{}\n", sentence); }
-  [[nodiscard]] std::uint64_t total_samples() const { return training_->batches.count * training_->batches.samples; }
+  [[nodiscard]] std::uint64_t total_samples() const { return training_->batches.total; }
 
   const ServeArguments& arguments_;
   const std::string& job_text_;
@@ -53,6 +54,7 @@ class Conducting {
   std::unique_ptr<RunFolder> folder_;
   std::optional<trace::Pipeline> seen_;
   std::optional<Screen> screen_;
+  std::optional<ProgressLines> progress_;
   std::unique_ptr<run::ConductorProcess> conductor_;
   boost::asio::steady_timer painter_{pump_};
   boost::asio::signal_set signals_{pump_, SIGINT, SIGTERM};
@@ -100,7 +102,7 @@ Result<run::Judgement> Conducting::evaluate(std::span<const float> values) {
 Outcome Conducting::save(const run::KeptModel& kept) {
   run::Saved saved;
   saved.chief.version = Version{kept.mini_batches};
-  saved.chief.counted.emplace(0, kept.mini_batches * training_->batches.samples);
+  saved.chief.counted.emplace(0, training_->ending_of(kept.mini_batches, material_.epoch_samples).samples);
   saved.chief.trained = kept.trained;
   saved.values = run::make_buffer(kept.model.values.size());
   std::copy(kept.model.values.begin(), kept.model.values.end(), saved.values->floats().begin());
@@ -141,6 +143,7 @@ Outcome Conducting::open_door() {
   options.second = job_.optimizer.kind == store::OptimizerKind::adamw;
   options.places = [this](const plan::Cut& cut) { return stage_places(job_, material_, whole_->shape(), cut); };
   options.samples = training_->batches.samples;
+  options.total_samples = training_->batches.total;
   options.evaluate_every = training_->batches.evaluate_every;
   options.checkpoint_every = arguments_.checkpoint_every;
   options.start_deadline = start_patience;
@@ -158,11 +161,13 @@ Outcome Conducting::open_door() {
     folder_->told(event);
     seen_->told(event);
     screen_->told(event);
+    progress_->told(event);
   };
   conductor_ = std::make_unique<run::ConductorProcess>(pump_, std::move(options), std::move(hooks));
   screen_.emplace(ScreenOptions{fmt::format("{} {}", job_.name, job_.strategy.kind), total_samples(), training_->sum_of_parts,
                                 isatty(STDERR_FILENO) == 1, training_->batches.samples},
                   names_);
+  progress_.emplace([this](const std::string& line) { arguments_.tell_launcher(line); }, names_);
   return conductor_->start([this](Result<protocol::Ending> how) {
     ending_ = std::move(how);
     pump_.stop();
@@ -184,6 +189,7 @@ void Conducting::repaint() {
   painter_.async_wait([this](const boost::system::error_code& cancelled) {
     if (cancelled) return;
     screen_->tick();
+    progress_->tick();
     repaint();
   });
 }
