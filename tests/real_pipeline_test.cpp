@@ -40,6 +40,11 @@ name = "c"
 samples_per_second = 1500
 )";
 
+std::vector<std::string> operator+(std::vector<std::string> words, const std::vector<std::string>& more) {
+  words.insert(words.end(), more.begin(), more.end());
+  return words;
+}
+
 class RealPipeline : public RealCluster {
  protected:
   void SetUp() override {
@@ -93,6 +98,41 @@ TEST_F(RealPipeline, EveryStageMayBeKilledAndTheModelIsTheSame) {
   expect_exact("run");
   EXPECT_EQ(number(program, "deaths"), 3U);
   EXPECT_TRUE(model("run") == model("whole")) << "whoever died, and however it was cut meanwhile";
+}
+
+/// Over its link two slow nodes together are faster than one of them, and slower than the fast one.
+TEST_F(RealPipeline, EachStageAndTheChiefMayBeKilledAndMoreStagesTakeOver) {
+  constexpr std::uint64_t samples = 7578;  // 3.7 epochs: 118 mini-batches of 64 and one of 26, which is two micro-batches
+  const std::vector<std::string> shape{"--set", "job.max_epochs=3.7",
+                                       "--set", "cluster.link={bandwidth=\"140kB/s\", latency_s=0.0001}",
+                                       "--set", "cluster.node.b.samples_per_second=1000",
+                                       "--set", "cluster.node.c.samples_per_second=1000"};
+  Program program = train("run", shape + std::vector<std::string>{"--respawn", "--checkpoint-every", "8"});
+  for (const char* victim : {"a", "b", "the chief", "c"}) {
+    const bool chief = victim == std::string("the chief");
+    const std::uint64_t kept = members_of(folder_ / "run").evaluations;
+    const auto there = [&] {
+      const std::string said = program.err();
+      const bool all_came = std::all_of(&"abc"[0], &"abc"[3], [&](char n) { return said.find(n + std::string(" is here")) < said.size(); });
+      return all_came && members_of(folder_ / "run").evaluations > kept && (chief || workers_of(program).contains(victim));
+    };
+    ASSERT_TRUE(wait_until([&] { return !program.alive() || there(); })) << program.err();
+    ASSERT_TRUE(program.alive()) << "it ended before it could be disturbed\n" << program.err();
+    kill(chief ? chief_of(program).value() : workers_of(program).at(victim), SIGKILL);
+    const std::string lost = chief ? "going on from" : "lost " + std::string(victim);
+    ASSERT_TRUE(wait_until([&] { return !program.alive() || program.err().find(lost) != std::string::npos; })) << program.err();
+  }
+  expect_good_end(program);
+  const std::string said = program.err();
+  EXPECT_NE(said.find("training begins: 1 stages"), std::string::npos) << said;
+  EXPECT_NE(said.find("a stage was lost: 2 stages"), std::string::npos) << said;
+  const auto faults = pipeline_faults(trace("run"), 119, micro_batches, 0, 2);
+  EXPECT_TRUE(faults.empty()) << faults.size() << " faults, the first: " << faults.front();
+  EXPECT_EQ(number(program, "samples"), samples);
+  const Ran simulated = run(std::vector<std::string>{"simulate", "job.toml", "--json"} + shape, "simulated");
+  ASSERT_EQ(simulated.code, 0) << simulated.err;
+  for (const char* key : {"updates", "samples", "epochs", "final_accuracy", "final_loss"})
+    EXPECT_EQ(json::parse(program.out()).at(key), json::parse(simulated.out).at(key)) << key << ", whoever died";
 }
 
 TEST_F(RealPipeline, AnInterruptedRunGoesOnWithAnotherNumberOfStages) {

@@ -13,6 +13,7 @@
 
 #include "app/commands.h"
 #include "app/pipeline_training.h"
+#include "app/progress_lines.h"
 #include "app/screen.h"
 #include "app/serving.h"
 #include "app/sha256.h"
@@ -50,6 +51,7 @@ class Serving {
   std::optional<protocol::Chief> machine_;
   std::unique_ptr<RunFolder> folder_;
   std::optional<Screen> screen_;
+  std::optional<ProgressLines> progress_;
   std::unique_ptr<Learning> judge_;  // evaluates; none: training_->learning does
   std::unique_ptr<run::ChiefProcess> chief_;
   boost::asio::steady_timer painter_{pump_};
@@ -162,12 +164,14 @@ Outcome Serving::open_door() {
     }
     folder_->told(event);
     screen_->told(event);
+    progress_->told(event);
   };
   hooks.inputs = [this](std::span<const std::byte> input) { folder_->heard(input); };
   chief_ = std::make_unique<run::ChiefProcess>(pump_, std::move(options), std::move(*machine_), std::move(beginning), std::move(hooks));
   screen_.emplace(ScreenOptions{fmt::format("{} {}", job_.name, job_.strategy.kind), training_->chief.total_samples,
                                 training_->sum_of_parts, isatty(STDERR_FILENO) == 1},
                   chief_->node_names());
+  progress_.emplace([this](const std::string& line) { arguments_.tell_launcher(line); }, chief_->node_names());
   return chief_->start([this](Result<protocol::Ending> how) {
     ending_ = std::move(how);
     pump_.stop();
@@ -179,6 +183,7 @@ void Serving::repaint() {
   painter_.async_wait([this](const boost::system::error_code& cancelled) {
     if (cancelled) return;
     screen_->tick();
+    progress_->tick();
     repaint();
   });
 }

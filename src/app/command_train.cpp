@@ -117,7 +117,7 @@ void add_train(CLI::App& app, int& exit_code) {
       command->add_flag("--resume", arguments->resume, "go on from the newest whole checkpoint; JOB may be the folder of the run");
   command->add_flag("--from-scratch", arguments->from_scratch, "start that run again from the beginning; its checkpoints are set aside")
       ->needs(resume);
-  command->add_flag("--respawn", arguments->respawn, "start processes that died again");
+  command->add_flag("--respawn", arguments->respawn, "start processes that died again, up to five times without progress");
   command->add_flag("--require-target", arguments->require_target, "exit with 4 when the target accuracy is not reached");
   command->callback([arguments, &exit_code] { exit_code = train(*arguments); });
 }

@@ -12,6 +12,7 @@
 #include "app/commands.h"
 #include "app/learning.h"
 #include "app/pipeline_training.h"
+#include "app/progress_lines.h"
 #include "app/screen.h"
 #include "app/serving.h"
 #include "app/sha256.h"
@@ -40,7 +41,7 @@ class Conducting {
   [[nodiscard]] Outcome fits(const protocol::ChiefState& found) const;
   Outcome save(const run::KeptModel& kept);
   void log(const std::string& sentence) { screen_ ? screen_->say(sentence) : fmt::print(stderr, "{}\n", sentence); }
-  [[nodiscard]] std::uint64_t total_samples() const { return training_->batches.count * training_->batches.samples; }
+  [[nodiscard]] std::uint64_t total_samples() const { return training_->batches.total; }
 
   const ServeArguments& arguments_;
   const std::string& job_text_;
@@ -55,6 +56,7 @@ class Conducting {
   std::unique_ptr<RunFolder> folder_;
   std::optional<trace::Pipeline> seen_;
   std::optional<Screen> screen_;
+  std::optional<ProgressLines> progress_;
   std::unique_ptr<run::ConductorProcess> conductor_;
   boost::asio::steady_timer painter_{pump_};
   boost::asio::signal_set signals_{pump_, SIGINT, SIGTERM};
@@ -93,7 +95,7 @@ Outcome Conducting::prepare() {
 protocol::ChiefState Conducting::state_after(std::uint64_t mini_batches, Duration trained) const {
   protocol::ChiefState state;
   state.version = Version{mini_batches};
-  state.counted.emplace(0, mini_batches * training_->batches.samples);
+  state.counted.emplace(0, training_->ending_of(mini_batches, material_.epoch_samples).samples);
   state.trained = trained;
   return state;
 }
@@ -162,6 +164,7 @@ Outcome Conducting::open_door() {
   options.second = job_.optimizer.kind == store::OptimizerKind::adamw;
   options.places = [this](const plan::Cut& cut) { return stage_places(job_, material_, whole_->shape(), cut); };
   options.samples = training_->batches.samples;
+  options.total_samples = training_->batches.total;
   options.evaluate_every = training_->batches.evaluate_every;
   options.checkpoint_every = arguments_.checkpoint_every;
   options.start_deadline = start_patience;
@@ -180,11 +183,13 @@ Outcome Conducting::open_door() {
     folder_->told(event);
     seen_->told(event);
     screen_->told(event);
+    progress_->told(event);
   };
   conductor_ = std::make_unique<run::ConductorProcess>(pump_, std::move(options), std::move(hooks));
   screen_.emplace(ScreenOptions{fmt::format("{} {}", job_.name, job_.strategy.kind), total_samples(), training_->sum_of_parts,
                                 isatty(STDERR_FILENO) == 1, training_->batches.samples},
                   names_);
+  progress_.emplace([this](const std::string& line) { arguments_.tell_launcher(line); }, names_);
   return conductor_->start([this](Result<protocol::Ending> how) {
     ending_ = std::move(how);
     pump_.stop();
@@ -210,6 +215,7 @@ void Conducting::repaint() {
   painter_.async_wait([this](const boost::system::error_code& cancelled) {
     if (cancelled) return;
     screen_->tick();
+    progress_->tick();
     repaint();
   });
 }

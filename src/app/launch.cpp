@@ -7,6 +7,7 @@
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
+#include <string_view>
 
 #include "app/commands.h"
 #include "app/pipeline_training.h"
@@ -18,7 +19,6 @@ constexpr int judges_percent = 10;  // of a GPU that nodes share, for the chief'
 
 namespace fs = std::filesystem;
 
-constexpr Duration respawn_pause = from_seconds(1);
 constexpr Duration grace = from_seconds(5);  // for workers to end by themselves once the chief has
 
 void say(const std::string& sentence) { fmt::print(stderr, "{}\n", sentence); }
@@ -121,8 +121,24 @@ void Launch::chief_said(const std::string& line) {
         if (const Outcome started = start_worker(n); !started) failed_ = started.error();
   } else if (line == "started") {
     start_faults();
+  } else if (line.starts_with("progress ")) {
+    progressed(line);
   } else if (line.starts_with("say ")) {
     result_.said.push_back(line.substr(4));
+  }
+}
+
+/// What app/progress_lines.h says. A version that an earlier life had come to is no progress of the chief.
+void Launch::progressed(const std::string& line) {
+  constexpr std::string_view to = "progress to ";
+  constexpr std::string_view of = "progress of ";
+  if (line.starts_with(to)) {
+    const std::uint64_t version = std::strtoull(line.c_str() + to.size(), nullptr, 10);
+    if (version > newest_version_) chief_.respawn.progressed();
+    newest_version_ = std::max(newest_version_, version);
+  } else if (line.starts_with(of)) {
+    for (auto& [node, worker] : workers_)
+      if (worker.name == line.substr(of.size())) worker.respawn.progressed();
   }
 }
 
@@ -130,19 +146,30 @@ void Launch::chief_ended(const run::ChildEnd& end) {
   auto& peak = result_.peak_rss_bytes["chief"];
   peak = std::max(peak, end.peak_rss_bytes);
   const bool lost_a_server = end.exited && end.code == ExitCode::cluster_failed && job_.cluster.servers > 1;
-  if ((!end.exited || lost_a_server) && options_.respawn && !interrupted_) {
-    say(fmt::format("the chief died: {}; starting it again from its last checkpoint", run::describe(end)));
-    after(respawn_pause, [this] {
+  const bool may_come_back = (!end.exited || lost_a_server) && options_.respawn && !interrupted_;
+  if (const auto pause = may_come_back ? chief_.respawn.died() : std::nullopt) {
+    say(fmt::format("the chief died: {}; starting it again from its last checkpoint in {:g} s", run::describe(end), seconds(*pause)));
+    after(*pause, [this] {
+      if (interrupted_) return ended_for_good(ExitCode::cluster_failed);
       if (const Outcome started = start_chief(true); !started) failed_ = started.error();
     });
     return;
   }
-  if (!end.exited)
+  if (may_come_back)
+    say(
+        fmt::format("the chief died {} times without a new version, at last: {}; giving up. Find what ends it (its words are above), then "
+                    "go on with: motley train {} --resume",
+                    Respawn::most_deaths, run::describe(end), options_.folder.string()));
+  else if (!end.exited)
     say(fmt::format("the chief died: {}; go on with: motley train {} --resume", run::describe(end), options_.folder.string()));
-  result_.chief_code = nobody_left_   ? ExitCode::cluster_failed
-                       : end.exited   ? end.code
-                       : interrupted_ ? ExitCode::stopped
-                                      : ExitCode::cluster_failed;
+  ended_for_good(nobody_left_   ? ExitCode::cluster_failed
+                 : end.exited   ? end.code
+                 : interrupted_ ? ExitCode::stopped
+                                : ExitCode::cluster_failed);
+}
+
+void Launch::ended_for_good(int code) {
+  result_.chief_code = code;
   over_ = true;
   end_workers();
   finish_if_all_ended();
@@ -215,16 +242,24 @@ void Launch::worker_ended(std::uint32_t n, const run::ChildEnd& end) {
     ++result_.deaths;
     mourn(worker.name, end, *worker.child, options_.folder / "logs" / (worker.name + ".log"));
     const bool hopeless = end.exited && end.code == ExitCode::bad_input;  // the same again
-    if (options_.respawn && !interrupted_ && !hopeless) {
-      after(respawn_pause, [this, n] {
-        if (over_ || !workers_[n].wanted) return;
+    const bool may_come_back = options_.respawn && !interrupted_ && !hopeless;
+    if (const auto pause = may_come_back ? worker.respawn.died() : std::nullopt) {
+      worker.comes_back = true;
+      after(*pause, [this, n] {
+        workers_[n].comes_back = false;
+        if (over_ || !workers_[n].wanted || workers_[n].child->alive()) return;
         say(fmt::format("starting {} again", workers_[n].name));
         if (const Outcome started = start_worker(n); !started) say(started.error().message);
       });
       return;
     }
-    const bool anyone =
-        std::any_of(workers_.begin(), workers_.end(), [](const auto& w) { return w.second.child && w.second.child->alive(); });
+    if (may_come_back)
+      say(
+          fmt::format("{} died {} times without having a part in a new version, at last: {}; it is not started again. Find what ends it "
+                      "({}); without it the others go on",
+                      worker.name, Respawn::most_deaths, run::describe(end), (options_.folder / "logs" / (worker.name + ".log")).string()));
+    const bool anyone = std::any_of(workers_.begin(), workers_.end(),
+                                    [](const auto& w) { return w.second.comes_back || (w.second.child && w.second.child->alive()); });
     if (!anyone && !interrupted_ && chief_.child) {
       say(fmt::format("no worker is left: saving; go on with: motley train {} --resume", options_.folder.string()));
       nobody_left_ = true;

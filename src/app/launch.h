@@ -14,6 +14,7 @@
 
 #include "app/gpu_shares.h"
 #include "app/job.h"
+#include "app/respawn.h"
 #include "app/temporary_folder.h"
 #include "base/result.h"
 #include "run/child.h"
@@ -57,6 +58,8 @@ class Launch {
     std::ofstream log;
     bool wanted = true;  // false: it was told to go
     std::uint32_t lives = 0;
+    Respawn respawn;
+    bool comes_back = false;  // dead, and to be started again
   };
 
   Outcome start_chief(bool resume);
@@ -64,7 +67,9 @@ class Launch {
   Outcome start_worker(std::uint32_t node);
   void server_ended(std::uint32_t number, const run::ChildEnd& end);
   void chief_said(const std::string& line);
+  void progressed(const std::string& line);
   void chief_ended(const run::ChildEnd& end);
+  void ended_for_good(int code);
   void worker_ended(std::uint32_t node, const run::ChildEnd& end);
   void start_faults();
   void strike(const cluster::Fault& fault);
@@ -84,7 +89,8 @@ class Launch {
   Process chief_;
   std::map<std::uint32_t, Process> servers_;  // beside the chief
   std::map<std::uint32_t, Process> workers_;
-  bool over_ = false;  // the chief has ended and will not come back
+  std::uint64_t newest_version_ = 0;  // of all lives of the chief
+  bool over_ = false;                 // the chief has ended and will not come back
   bool interrupted_ = false;
   bool nobody_left_ = false;
   bool faults_started_ = false;

@@ -7,6 +7,7 @@
 
 #include "base/rng.h"
 #include "plan/partition.h"
+#include "protocol/narration.h"
 
 namespace motley::protocol {
 namespace {
@@ -264,6 +265,45 @@ TEST(Conductor, AnyEventMeansSomethingInAnyState) {
       }
     }
   }
+}
+
+TEST(Conductor, EveryStageThatNoLayoutHadBeforeIsAnnounced) {
+  ConductorOptions options = four_devices();
+  options.cut = {{0, 8, 0}};
+  options.recut = [](const plan::Problem& problem) { return std::optional(plan::uniform(problem)); };
+  Told told(options);
+  const auto announced = [&] {
+    std::vector<std::uint32_t> stages;
+    for (const trace::Event& event : narrated(told.laid))
+      if (event.kind == trace::Kind::joined) stages.push_back(event.worker.value);
+    return stages;
+  };
+  using Stages = std::vector<std::uint32_t>;
+  told.all_come();
+  EXPECT_EQ(announced(), (Stages{0}));
+  told.tell(DeviceGone{0});
+  EXPECT_EQ(told.laid.cut.size(), 3U);
+  EXPECT_EQ(announced(), (Stages{1, 2}));
+  told.tell(DeviceGone{1});
+  EXPECT_EQ(announced(), Stages{}) << "two stages, which are known";
+  told.tell(DeviceCame{0});
+  told.tell(DeviceCame{1});
+  told.tell(DeviceGone{3});
+  EXPECT_EQ(announced(), Stages{}) << "three again";
+}
+
+TEST(Conductor, TheFirstLayoutBeginsTrainingHoweverLongItWasWaitedFor) {
+  ConductorOptions options = four_devices();
+  options.recut = [](const plan::Problem& problem) {
+    return problem.devices.size() < 2 ? std::nullopt : std::optional(plan::uniform(problem));
+  };
+  Told told(options);
+  told.tell(DeviceCame{2});
+  told.tell(WaitedEnough{});
+  ASSERT_NE(told.find<StandsStill>(), nullptr);
+  told.tell(DeviceCame{1});
+  ASSERT_NE(told.find<LayOut>(), nullptr);
+  EXPECT_EQ(told.laid.why, Relaid::begins);
 }
 
 }  // namespace
