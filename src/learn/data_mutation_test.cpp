@@ -1,6 +1,9 @@
 // Data files that are damaged: an error that names them, or a data set whose every sample can be read.
 #include <gtest/gtest.h>
+#include <malloc.h>
 
+#include <algorithm>
+#include <array>
 #include <fstream>
 #include <iterator>
 #include <numeric>
@@ -49,6 +52,7 @@ void expect_answers(const Folder& folder, const char* stream, Load load) {
   std::vector<std::pair<std::filesystem::path, std::string>> files;
   for (const auto& entry : std::filesystem::directory_iterator(folder.path())) files.emplace_back(entry.path(), bytes_of(entry.path()));
   std::sort(files.begin(), files.end());
+  mallopt(M_MMAP_THRESHOLD, 16 << 20);  // files are read in pieces of 1 MiB, which the kernel need not give anew each time
   ASSERT_TRUE(load().ok());
   const std::uint64_t before = peak_bytes();
   for (std::uint64_t seed = 0; seed < mutations; ++seed) {
@@ -116,7 +120,7 @@ TEST(DataMutations, OfWhatMadeUpVectorsAreLikeEndInAnAnswer) {
   for (std::uint64_t seed = 0; seed < mutations; ++seed) {
     SCOPED_TRACE(seed);
     Rng rng(seed, "vectors");
-    DataSpec spec{.kind = "synthetic"};
+    DataSpec spec;
     spec.features = numbers[rng.below(numbers.size())];
     spec.classes = numbers[rng.below(numbers.size())];
     spec.samples = rng.below(2) == 0 ? 40 : spec.features;
