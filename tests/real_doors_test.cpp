@@ -80,10 +80,10 @@ TEST_F(RealDoors, AWorkerWithTheWrongTokenIsSentAwayAndTheRunIsUnharmed) {
   Program chief = serve("run", {"--token-file", "token"});
   const std::uint16_t port = port_of(chief);
   Program a = work("a", port, {"--token-file", "token"});
-  Program wrong = work("b", port, {"--token-file", "other-token", "--patience", "20"});
+  Program wrong = work("b", port, {"--token-file", "other-token", "--patience", "0.5"});
   EXPECT_EQ(wrong.wait().code, 2) << wrong.err();
   EXPECT_NE(wrong.err().find("wrong token"), std::string::npos) << wrong.err();
-  Program none = work("b", port, {"--patience", "20"});
+  Program none = work("b", port, {"--patience", "0.5"});
   EXPECT_EQ(none.wait().code, 2) << none.err();
   EXPECT_NE(none.err().find("wrong token"), std::string::npos) << none.err();
 

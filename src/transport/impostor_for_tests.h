@@ -11,6 +11,7 @@
 #include <memory>
 #include <string>
 
+#include "transport/address.h"
 #include "transport/anchor.h"
 #include "transport/handshake.h"
 #include "wire/encode.h"
