@@ -2,6 +2,7 @@
 #include "app/folder_lock.h"
 
 #include <gtest/gtest.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -35,6 +36,7 @@ class FolderLocks : public testing::Test {
     EXPECT_EQ(pipe(ends.data()), 0);
     const pid_t pid = fork();
     if (pid == 0) {
+      prctl(PR_SET_PDEATHSIG, SIGKILL);
       action();
       (void)!write(ends[1], "x", 1);
       for (;;) pause();
