@@ -1,6 +1,7 @@
 // The conductor's process: the conductor machine on one pump, every stage at the end of a connection. It turns the crank and holds no
 // decision. What stages pass to each other never comes here; only their parts of the model do, when they hand in.
 #pragma once
+#include <array>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <cstdint>
@@ -23,6 +24,7 @@
 #include "trace/event.h"
 #include "transport/acceptor.h"
 #include "transport/shaped.h"
+#include "wire/permissions.h"
 
 namespace motley::run {
 
@@ -36,12 +38,13 @@ struct ConductorProcessOptions {
   bool second = false;       // the optimizer has second moments
   /// Where each stage of a cut lies in the model.
   std::function<std::vector<store::StagePlace>(const plan::Cut&)> places;
-  std::uint64_t samples = 0;                   // of a mini-batch
-  std::uint64_t evaluate_every = 1;            // mini-batches
-  std::uint64_t checkpoint_every = 0;          // mini-batches; 0: only when interrupted
-  Duration trained_before{};                   // by the runs that this one goes on from
-  Duration start_deadline = from_seconds(30);  // those who came first wait no longer for the others
-  Duration empty_deadline = from_seconds(60);  // standing still for so long: give up
+  std::uint64_t samples = 0;                      // of a mini-batch
+  std::uint64_t evaluate_every = 1;               // mini-batches
+  std::uint64_t checkpoint_every = 0;             // mini-batches; 0: only when interrupted
+  Duration trained_before{};                      // by the runs that this one goes on from
+  Duration start_deadline = from_seconds(30);     // those who came first wait no longer for the others
+  Duration empty_deadline = from_seconds(60);     // standing still for so long: give up
+  Duration newcomer_deadline = from_seconds(60);  // a connection that is no node yet is closed when it is silent for longer
 };
 
 /// A model that was kept whole, and what it took to get there.
@@ -82,11 +85,18 @@ class ConductorProcess final : private transport::Accepts, private transport::He
     std::optional<std::uint32_t> device;  // once it is aboard
     std::string address;
     Instant heard{};
+    wire::Sender is = wire::Sender::newcomer;
+    std::string name;          // as it said, once it did
+    std::uint32_t parted = 0;  // the generation of which it said so
+    std::uint32_t laid = 0;    // the same
+    bool sent_away = false;
   };
-  /// What stages have handed in of one model, not whole yet.
+  /// What stages have handed in of one model, not whole yet: each its values, then its moments, in order.
   struct Incoming {
-    std::vector<store::StagePart> parts;  // by stage
-    std::uint64_t missing = 0;            // values
+    std::vector<store::StagePart> parts;                 // by stage
+    std::vector<std::array<std::uint64_t, 3>> received;  // by stage and wire::Holding: values
+    std::uint64_t missing = 0;                           // values
+    [[nodiscard]] std::vector<float>& numbers(const wire::StageSlice& slice);
   };
 
   void accepted(std::unique_ptr<transport::Connection> connection) override;
@@ -97,12 +107,20 @@ class ConductorProcess final : private transport::Accepts, private transport::He
   void sent(transport::Connection& to, std::uint64_t ticket) override;
   void closed(transport::Connection& connection, const Error& why) override;
 
+  /// Whether a message may be listened to: of this node, for the stage that it is, in its order. What does not pass closes the connection.
+  [[nodiscard]] wire::Objection objection(const Link& link, wire::Lane lane, const wire::Message& message) const;
+  [[nodiscard]] wire::Objection objection_to_node(const Link& link, const wire::Aboard& said) const;
+  [[nodiscard]] wire::Objection objection_to_stage(const Link& link, std::uint32_t generation, std::uint32_t stage) const;
+  [[nodiscard]] wire::Objection objection_to_progress(const wire::Committed& said) const;
+  [[nodiscard]] wire::Objection objection_to_slice(const wire::StageSlice& slice) const;
+  void expel(Link& link, const std::string& why);
+  void expel_silent_newcomers(Instant now);
   void aboard(Link& link, const wire::Aboard& said);
   void committed(const wire::Committed& said);
   void parted(Link& link, const wire::Parted& said);
   void send_part(Link& link, std::uint32_t generation);
   void bury(std::unique_ptr<transport::Shaped> connection);
-  [[nodiscard]] const std::shared_ptr<Incoming>& incoming(std::uint64_t mini_batches);
+  [[nodiscard]] std::shared_ptr<Incoming> incoming(std::uint64_t mini_batches);
   void take_whole(std::uint64_t mini_batches);
   void judge(std::uint64_t mini_batches);
   void save();
@@ -115,6 +133,7 @@ class ConductorProcess final : private transport::Accepts, private transport::He
   void finish_when_done();
   void end(Result<protocol::Ending> how);
   [[nodiscard]] Link* link_of_device(std::uint32_t device);
+  [[nodiscard]] const Link* link_of_device(std::uint32_t device) const;
   [[nodiscard]] Duration trained() const;
   void narrate(trace::Event event);
   void flush_until(Instant when);
@@ -130,6 +149,9 @@ class ConductorProcess final : private transport::Accepts, private transport::He
   plan::Cut cut_;
   std::vector<store::StagePlace> places_;  // by stage
   std::uint32_t generation_ = 0;
+  std::uint64_t allowed_ = 0;                                    // mini-batches of this generation
+  std::vector<std::uint64_t> committed_;                         // by stage
+  std::vector<std::uint64_t> keys_;                              // of each pair of neighbours, by the first of them
   std::map<std::uint64_t, std::shared_ptr<Incoming>> incoming_;  // by mini-batches
   /// Where the slice that is under way on a connection lands: written until it is here or the connection is destroyed.
   struct Landing {
