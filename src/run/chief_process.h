@@ -85,6 +85,8 @@ class ChiefProcess final : private transport::Accepts, private transport::Hears,
   }
 
   [[nodiscard]] const transport::Address& address() const { return acceptor_->address(); }
+  /// Takes connections, as from its listener.
+  [[nodiscard]] transport::Accepts& door() { return *this; }
   [[nodiscard]] const std::vector<std::string>& node_names() const { return node_names_; }
   /// The last whole model, when it is over.
   [[nodiscard]] SharedBuffer final_values() const { return final_values_; }

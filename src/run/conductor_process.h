@@ -76,6 +76,8 @@ class ConductorProcess final : private transport::Accepts, private transport::He
   void interrupt();
 
   [[nodiscard]] const transport::Address& address() const { return acceptor_->address(); }
+  /// Takes connections, as from its listener.
+  [[nodiscard]] transport::Accepts& door() { return *this; }
   [[nodiscard]] const store::StagedModel& model() const { return options_.model; }
   [[nodiscard]] const std::vector<double>& peak_stash_bytes() const { return peak_stash_bytes_; }
 

@@ -9,7 +9,7 @@ namespace motley::run {
 class PausedCluster : public Processes {
  protected:
   static constexpr std::uint64_t seed = 20'260;
-  static constexpr int frames = 4'000;  // wrong ones, against each receiver
+  static constexpr int frames = 5'000;  // wrong ones, against each receiver
   static constexpr std::size_t most_growth = std::size_t{64} << 20;
 
   /// Runs a training to a point where everybody waits.
@@ -34,7 +34,7 @@ class PausedCluster : public Processes {
   }
 
   /// Sends frames to `door`, one after the other, on a new connection whenever the last one was closed; each begins with `introduce`.
-  void attack(const transport::Address& door, const std::function<void(WrongPeer&, WrongMessages&)>& introduce) {
+  void attack(transport::Accepts& door, const std::function<void(WrongPeer&, WrongMessages&)>& introduce) {
     SCOPED_TRACE(seed);
     WrongMessages messages(seed);
     WrongPeer peer(io, options);

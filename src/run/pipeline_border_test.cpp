@@ -10,7 +10,7 @@ class PipelineBorder : public PipelineProcesses {
  protected:
   PipelineBorder() { heartbeat = from_seconds(60); }  // however busy the machine is, nobody is silent for too long
   /// Sends so many frames to one door after the other, most of them wrong.
-  void attack(const std::vector<transport::Address>& doors, int frames) {
+  void attack(const std::vector<transport::Accepts*>& doors, int frames) {
     constexpr std::uint64_t seed = 4'711;
     SCOPED_TRACE(seed);
     WrongMessages messages(seed);
@@ -19,7 +19,7 @@ class PipelineBorder : public PipelineProcesses {
     for (int i = 0; i < frames; ++i) {
       if (i == frames / 8) before = resident_bytes();
       if (!peer.connected()) {
-        peer.connect(doors[messages.below(doors.size())]);
+        peer.connect(*doors[messages.below(doors.size())]);
         if (messages.below(2) == 0) peer.say(wire::Enquire{node_name(1)});
         if (messages.below(4) == 0) peer.say(wire::Aboard{node_name(static_cast<std::uint32_t>(messages.below(4))), "127.0.0.1:1"});
       }
@@ -46,13 +46,13 @@ class PipelineBorder : public PipelineProcesses {
 
 TEST_F(PipelineBorder, WrongFramesDoNotEndAPipelineChief) {
   start_and_wait();
-  attack({address}, 4'000);
+  attack({&conductor->door()}, 5'000);
   expect_the_same_end();
 }
 
 TEST_F(PipelineBorder, WrongFramesDoNotEndAStage) {
   start_and_wait();
-  attack({listens[0], listens[1], listens[2]}, 4'000);
+  attack({&stages[0]->door(), &stages[1]->door(), &stages[2]->door()}, 5'000);
   expect_the_same_end();
 }
 

@@ -57,6 +57,8 @@ class ServerProcess final : private transport::Accepts, private transport::Hears
 
   /// Then run the pump; `over` is called once: good when the chief has ended, which is all a server waits for.
   void start(std::function<void(Outcome)> over);
+  /// Takes connections, as from its listener, once it knows the job.
+  [[nodiscard]] transport::Accepts& door() { return *this; }
 
  private:
   void accepted(std::unique_ptr<transport::Connection> connection) override;

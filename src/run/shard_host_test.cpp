@@ -54,11 +54,11 @@ TEST_F(ShardHostTest, WhatItForeseesComesOutAsIfItHadNot) {
     push_all(left, 0, step);
     if (step == 4) {  // what was expected of one is thrown away, and comes again
       host->hear(wire::Discard{{1}, {step}});
-      push_all(right, 1, 100);
-      apply(step + 1, {{{0}, {step}, weight}, {{1}, {100}, 1 - weight}});
-      apply_by_hand({{contribution(0, step), weight}, {contribution(1, 100), 1 - weight}});
+      push_all(right, 1, 8);
+      apply(step + 1, {{{0}, {step}, weight}, {{1}, {8}, 1 - weight}});
+      apply_by_hand({{contribution(0, step), weight}, {contribution(1, 8), 1 - weight}});
     } else {
-      const std::uint64_t other = step > 4 ? step + 100 : step;
+      const std::uint64_t other = step > 4 ? step + 4 : step;
       if (step > 4) push_all(right, 1, other);
       apply(step + 1, {{{0}, {step}, weight}, {{1}, {other}, 1 - weight}});
       apply_by_hand({{contribution(0, step), weight}, {contribution(1, other), 1 - weight}});

@@ -74,6 +74,8 @@ class StageProcess final : private transport::Hears, private transport::Accepts,
   /// Then run the pump; `over` is called once: good when training ended or it was asked to leave.
   void start(std::function<void(Outcome)> over);
   void leave() { finish(Done{}); }
+  /// Takes connections, as from its listener, once it knows the job.
+  [[nodiscard]] transport::Accepts& door() { return *this; }
 
  private:
   using ConnectionPointer = std::unique_ptr<transport::Shaped>;

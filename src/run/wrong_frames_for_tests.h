@@ -105,6 +105,12 @@ class WrongPeer : public transport::Hears {
     ASSERT_TRUE(opened.ok()) << opened.error().message;
     take(std::move(*opened));
   }
+  /// In memory: as fast as it gets.
+  void connect(transport::Accepts& door) {
+    auto [here, there] = transport::loopback(io_, options_);
+    take(std::move(here));
+    door.accepted(std::move(there));
+  }
   void take(std::unique_ptr<transport::Connection> connection) {
     hang_up();
     connection_ = std::move(connection);
