@@ -21,7 +21,8 @@ class RealDoors : public RealCluster {
     two.erase(two.rfind("[[cluster.node]]"));
     write("two.toml", two);
     write("token", "a secret of many letters\n");
-    write("other-token", "another secret\n");
+    write("other-token", "another secret of letters\n");
+    write("short-token", "fifteen letters\n");
     write("empty-token", "\n");
   }
 
@@ -73,6 +74,11 @@ TEST_F(RealDoors, ADoorToOtherMachinesStaysShutWithoutAToken) {
   expect_refused({"serve", "two.toml", "--token-file", "empty-token", "--out", "x"}, {"empty-token", "found", "expected"});
   expect_refused({"hold", "--join", "unix:chief", "--server", "1"}, {"127.0.0.1:0", "token"});
   expect_refused({"stage", "--join", "unix:chief", "--node", "a"}, {"127.0.0.1:0", "token"});
+  expect_refused({"serve", "two.toml", "--token-file", "short-token", "--out", "x"},
+                 {"short-token", "found a secret of 15 bytes", "expected at least 16", "head -c 32 /dev/urandom | base64 > token"});
+  Program named = motley({"work", "--join", "127.0.0.1:1"}, "named", {{"MOTLEY_TOKEN", "fifteen letters"}});
+  EXPECT_EQ(named.wait().code, 2) << named.err();
+  EXPECT_NE(named.err().find("MOTLEY_TOKEN"), std::string::npos) << named.err();
 }
 
 TEST_F(RealDoors, AWorkerWithTheWrongTokenIsSentAwayAndTheRunIsUnharmed) {

@@ -9,6 +9,11 @@
 #include "transport/segment.h"
 
 namespace motley::app {
+namespace {
+
+constexpr std::size_t shortest_token = 16;  // bytes: nobody tries them all, even with a recorded handshake at hand
+
+}  // namespace
 
 void BulkArgument::add_to(CLI::App& command) {
   command
@@ -51,6 +56,9 @@ Result<std::string> DoorArguments::token() const {
   while (!token.empty() && blank(static_cast<unsigned char>(token.front()))) token.erase(token.begin());
   if (!token_file.empty() && token.empty())
     return bad_input(fmt::format("--token-file {}: found an empty line, expected a secret", token_file));
+  if (!token.empty() && token.size() < shortest_token)
+    return bad_input(fmt::format("{}: found a secret of {} bytes, expected at least {}; make one: head -c 32 /dev/urandom | base64 > token",
+                                 token_file.empty() ? "MOTLEY_TOKEN" : "--token-file " + token_file, token.size(), shortest_token));
   return token;
 }
 

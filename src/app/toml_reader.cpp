@@ -31,7 +31,7 @@ std::optional<double> as_number(const Value& value) {
 }
 
 bool is_name(std::string_view text) {
-  constexpr std::size_t longest = 100;
+  constexpr std::size_t longest = 56;  // a node may get a number behind it, and peers take 64 characters
   const auto fits = [](char c) {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '.' || c == '_' || c == '-';
   };
@@ -148,7 +148,7 @@ void Reader::text(std::string_view key, std::string& target, std::string_view me
 }
 
 void Reader::name(std::string_view key, std::string& target, std::string_view meaning, Presence presence) {
-  const std::string expected = fmt::format("up to 100 letters, digits, '-', '_' or '.' ({})", meaning);
+  const std::string expected = fmt::format("up to 56 letters, digits, '-', '_' or '.' ({})", meaning);
   const Value* value = ask(key, expected, presence);
   if (value == nullptr) return;
   if (const auto* text = std::get_if<std::string>(&value->held); text != nullptr && is_name(*text))

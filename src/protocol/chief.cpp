@@ -127,6 +127,7 @@ void Chief::admit(Instant now, std::span<const policy::Newcomer> newcomers, Chie
 }
 
 void Chief::forget_guest(Instant now, std::uint32_t connection) {
+  by_connection_.erase(connection);
   if (guests_.erase(connection) == 0 || !guests_.empty()) return;
   first_guest_.reset();
   empty_since_ = now;

@@ -24,6 +24,7 @@ class Membership {
   /// Members silent since before now - deadline, ascending.
   [[nodiscard]] std::vector<WorkerId> silent(Instant now) const;
   [[nodiscard]] std::size_t size() const { return members_.size(); }
+  [[nodiscard]] bool contains(WorkerId worker) const { return members_.contains(worker); }
   /// The id that the next one gets. After a restart ids go on where they were: those from before stay fenced.
   [[nodiscard]] WorkerId next_id() const { return WorkerId{next_}; }
   void go_on_from(WorkerId next) { next_ = next.value; }

@@ -33,7 +33,7 @@ void Shard::step(const wire::Message& message, ShardActions& out) {
 void Shard::pushed(const wire::Push& push, ShardActions& out) {
   const auto slice = std::lower_bound(slices_.begin(), slices_.end(), push.slice);
   if (forgotten_.contains(push.worker) || slice == slices_.end() || *slice != push.slice) return;
-  if (unwanted_.contains({push.worker, push.step})) {
+  if (is_over(push)) {
     out.emplace_back(Free{push.worker, push.step});
     return;
   }
@@ -52,6 +52,7 @@ void Shard::apply(const wire::Apply& update, ShardActions& out) {
     const auto found = arrived_.find({part.worker, part.step});
     check(found != arrived_.end() && whole(found->second), "what is applied is here whole");
     arrived_.erase(found);
+    end(part.worker, part.step);
     // Slices of an earlier step no longer come.
     unwanted_.erase(unwanted_.lower_bound({part.worker, Step{}}), unwanted_.lower_bound({part.worker, part.step}));
   }
@@ -63,6 +64,7 @@ void Shard::discard(WorkerId worker, Step step, ShardActions& out) {
   const auto found = arrived_.find({worker, step});
   const bool all_here = found != arrived_.end() && whole(found->second);
   if (!all_here && !forgotten_.contains(worker)) unwanted_.emplace(worker, step);
+  end(worker, step);
   if (found == arrived_.end()) return;
   arrived_.erase(found);
   out.emplace_back(Free{worker, step});
@@ -97,6 +99,7 @@ Snapshot Shard::snapshot_for(const wire::Release& release) {
 void Shard::forget(WorkerId worker, ShardActions& out) {
   forgotten_.insert(worker);
   holds_.erase(worker);
+  ended_.erase(worker);
   unwanted_.erase(unwanted_.lower_bound({worker, Step{}}), unwanted_.lower_bound({WorkerId{worker.value + 1}, Step{}}));
   out.emplace_back(ForgetSent{worker});
   for (auto it = arrived_.lower_bound({worker, Step{}}); it != arrived_.end() && it->first.first == worker;) {

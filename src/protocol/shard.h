@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "protocol/peers.h"
+#include "wire/permissions.h"
 
 namespace motley::protocol {
 
@@ -61,6 +62,12 @@ class Shard {
   /// Total: messages of forgotten workers, and such as a server is never sent, change nothing.
   void step(const wire::Message& message, ShardActions& out);
 
+  /// Why a message of a chief elsewhere must not be stepped: it speaks of what is not here. None: it may. For pushes, whatever came before
+  /// from this worker: slices of a step that is over are let pass, and freed by step().
+  [[nodiscard]] wire::Objection objection(const wire::Message& message) const;
+  /// This slice will be freed at once when it comes: nobody is waiting for it any more.
+  [[nodiscard]] bool is_over(const wire::Push& push) const;
+
   [[nodiscard]] Version version() const { return version_; }
   /// Here, whole or in part, and neither applied nor discarded.
   [[nodiscard]] std::size_t contributions_held() const { return arrived_.size(); }
@@ -72,6 +79,10 @@ class Shard {
   void release(const wire::Release& release, ShardActions& out);
   [[nodiscard]] Snapshot snapshot_for(const wire::Release& release);
   void forget(WorkerId worker, ShardActions& out);
+  void end(WorkerId worker, Step step);
+  [[nodiscard]] bool ended(WorkerId worker, Step step) const;
+  [[nodiscard]] wire::Objection objection_to_push(const wire::Push& push) const;
+  [[nodiscard]] wire::Objection objection_to_update(const wire::Apply& update) const;
 
   ServerId server_;
   std::vector<SliceId> slices_;
@@ -83,6 +94,12 @@ class Shard {
   [[nodiscard]] bool whole(const Arrival& arrival) const { return arrival.count == slices_.size(); }
   std::map<std::pair<WorkerId, Step>, Arrival> arrived_;
   std::set<std::pair<WorkerId, Step>> unwanted_;  // discarded before all of it was here
+  /// Steps of a worker that were applied or discarded: all below one, and some beyond it.
+  struct Ended {
+    Step below;
+    std::set<Step> beyond;
+  };
+  std::map<WorkerId, Ended> ended_;
   /// What the members of a pull class hold: how often it has moved on, and to what.
   struct Class {
     std::uint64_t moves = 0;

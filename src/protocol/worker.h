@@ -86,6 +86,8 @@ class Worker {
   void step(Instant now, const WorkerEvent& event, WorkerActions& out);
 
   [[nodiscard]] std::optional<WorkerId> id() const { return id_; }
+  /// Orders that it has not begun.
+  [[nodiscard]] std::size_t waiting() const { return orders_.size(); }
   /// While it computes: what it will compute next, as soon as it could begin. Null: not yet. Good until the next step().
   [[nodiscard]] const wire::Order* upcoming() const;
 

@@ -16,15 +16,6 @@ namespace {
 
 constexpr std::chrono::seconds farewell_time{2};  // for workers to take their Stop
 
-/// The member that a worker's message speaks for.
-std::optional<WorkerId> speaker(const wire::Message& message) {
-  if (const auto* m = std::get_if<wire::Contributed>(&message)) return m->worker;
-  if (const auto* m = std::get_if<wire::Began>(&message)) return m->worker;
-  if (const auto* m = std::get_if<wire::Heartbeat>(&message)) return m->worker;
-  if (const auto* m = std::get_if<wire::Leaving>(&message)) return m->worker;
-  return std::nullopt;
-}
-
 }  // namespace
 
 ChiefProcess::ChiefProcess(boost::asio::io_context& pump, ChiefProcessOptions options, protocol::Chief chief, Beginning beginning,
@@ -66,6 +57,7 @@ void ChiefProcess::tick() {
   ticker_.async_wait([this, alive = alive_](const boost::system::error_code& cancelled) {
     if (cancelled || !*alive || ended_) return;  // to the very end: a server may owe its part of the last model
     tell(protocol::Tick{});
+    expel_silent_newcomers();
     tick();
   });
 }
@@ -79,6 +71,7 @@ void ChiefProcess::accepted(std::unique_ptr<transport::Connection> connection) {
   Link& link = links_[&held];
   link.connection = std::move(shaped);
   link.id = next_link_++;
+  link.heard = clock_.now();
   by_id_[link.id] = &link;
   held.start(*this);
 }
@@ -92,8 +85,12 @@ ChiefProcess::Link* ChiefProcess::link_of(const transport::Connection& connectio
   return found == links_.end() ? nullptr : &found->second;
 }
 
+/// With the reason, which is told once: a connection takes its time to close.
 void ChiefProcess::expel(Link& link, const std::string& why) {
-  const std::string sentence = fmt::format("sent {} away: {}", link.connection->peer(), why);
+  if (std::exchange(link.sent_away, true)) return;
+  const std::string& peer = link.connection->peer();
+  const std::string sentence =
+      fmt::format("sent {} away: {}", link.name.empty() ? peer : fmt::format("{} at {}", link.name, peer), why);
   link.workers.empty() && !link.server ? strangers_.say(sentence) : hooks_.log(sentence);
   link.connection->close(why);
 }
@@ -101,29 +98,47 @@ void ChiefProcess::expel(Link& link, const std::string& why) {
 void ChiefProcess::heard(transport::Connection& from, wire::Message message) {
   Link* link = link_of(from);
   if (link == nullptr) return;
-  if (const auto* enquire = std::get_if<wire::Enquire>(&message)) return enquired(*link, *enquire);
-  if (const auto* attach = std::get_if<wire::Attach>(&message)) {
-    if (!link->workers.contains(attach->worker)) return expel(*link, "it attaches as a worker that it is not");
-    return shard_->attach(attach->worker, *link->connection);
-  }
-  if (std::holds_alternative<wire::Hello>(message)) return tell(protocol::Received{protocol::guest(link->id), std::move(message)});
-  if (const auto worker = speaker(message)) return said_by_worker(*link, *worker, message);
-  if (const auto* serve = std::get_if<wire::Serve>(&message)) return serving(*link, *serve);
-  if (std::holds_alternative<wire::Echo>(message)) return link->connection->send(message);
-  if (std::holds_alternative<wire::Placed>(message) && link->server) return send_beginning(*link, *link->server);
-  const auto* gathered = std::get_if<wire::Gathered>(&message);
-  if (link->server && (gathered != nullptr || std::holds_alternative<wire::Judged>(message))) {
-    if (gathered != nullptr && gathered->server == *link->server) elsewhere_.gathered(*gathered);
-    return tell(protocol::Received{protocol::peer(*link->server), std::move(message)});
-  }
-  if (link->server && std::holds_alternative<wire::Probe>(message))
-    return tell(protocol::Received{protocol::peer(*link->server), std::move(message)});
-  expel(*link, fmt::format("a chief is never sent a {}", wire::name_of(message)));
+  if (const auto why = objection(*link, wire::Lane::control, message)) return expel(*link, *why);
+  link->heard = clock_.now();
+  std::visit(match{[&](const wire::Enquire& m) { enquired(*link, m); },
+                   [&](const wire::Attach& m) { shard_->attach(m.worker, *link->connection); },
+                   [&](const wire::Hello& m) {
+                     link->replaced += is_member(*link) ? 1 : 0;
+                     link->attempt = m.attempt;
+                     tell(protocol::Received{protocol::guest(link->id), m});
+                   },
+                   [&](const wire::Began& m) { said_by_worker(*link, m.worker, m); },
+                   [&](const wire::Contributed& m) { said_by_worker(*link, m.worker, m); },
+                   [&](const wire::Leaving& m) { said_by_worker(*link, m.worker, m); },
+                   [&](const wire::Heartbeat& m) {
+                     // The machine records all that it hears: a peer that sends more than it should fills no disk.
+                     const bool due = !link->heartbeat || link->heard - *link->heartbeat >= options_.cluster.heartbeat / 4;
+                     if (m.worker == wire::no_worker || !due) return;
+                     link->heartbeat = link->heard;
+                     said_by_worker(*link, m.worker, m);
+                   },
+                   [&](const wire::Serve& m) { serving(*link, m); },
+                   [&](const wire::Echo& m) {
+                     ++link->echoes;
+                     link->connection->send(m);
+                   },
+                   [&](const wire::Placed&) {
+                     link->placed = true;
+                     send_beginning(*link, *link->server);
+                   },
+                   [&](const wire::Gathered& m) {
+                     elsewhere_.gathered(m);
+                     tell(protocol::Received{protocol::peer(m.server), m});
+                   },
+                   [&](const wire::Judged& m) {
+                     tell(protocol::Received{protocol::peer(m.server), m});
+                   },
+                   [](const auto&) {}},  // refused above
+             message);
 }
 
 void ChiefProcess::enquired(Link& link, const wire::Enquire& enquire) {
-  if (link.enquired) return;
-  link.enquired = true;
+  link.name = enquire.node;
   const auto& nodes = options_.cluster.nodes;
   const auto found = std::find_if(nodes.begin(), nodes.end(), [&](const cluster::Node& node) { return node.name == enquire.node; });
   if (found != nodes.end()) {
@@ -131,6 +146,7 @@ void ChiefProcess::enquired(Link& link, const wire::Enquire& enquire) {
     if (auto shape = links_to_.towards(*link.node)) link.connection->reshape(std::move(*shape));
   }
   const auto server = server_called(enquire.node);  // it needs no addresses, and the others wait for it
+  link.is = server ? wire::Sender::server : wire::Sender::worker;
   if (server) link.connection->reshape({.latency = cluster::distance_between(options_.cluster, 0, server->value)});
   if (server || by_server_.size() + 1 == options_.layout.servers)
     brief(link);
@@ -139,12 +155,16 @@ void ChiefProcess::enquired(Link& link, const wire::Enquire& enquire) {
 }
 
 void ChiefProcess::said_by_worker(Link& link, WorkerId worker, const wire::Message& message) {
-  if (!link.workers.contains(worker)) return expel(link, fmt::format("it speaks as worker {}, which it is not", worker.value));
-  if (const auto* began = std::get_if<wire::Began>(&message))
+  Member& member = link.workers.at(worker);
+  if (const auto* began = std::get_if<wire::Began>(&message)) {
+    member.began = began->step.next();
     narrate({.kind = trace::Kind::compute_began, .worker = worker, .step = began->step});
-  if (const auto* said = std::get_if<wire::Contributed>(&message))
+  }
+  if (const auto* said = std::get_if<wire::Contributed>(&message)) {
+    member.contributed = said->step.next();
     narrate(
         {.kind = trace::Kind::compute_ended, .worker = worker, .step = said->step, .first = said->samples, .value = seconds(said->stood)});
+  }
   tell(protocol::Received{protocol::peer(worker), message});
 }
 
@@ -153,7 +173,7 @@ void ChiefProcess::closed(transport::Connection& connection, const Error& why) {
   if (link == nullptr) return;
   shard_->detach(connection);
   const std::uint32_t id = link->id;
-  const std::set<WorkerId> workers = link->workers;
+  const std::map<WorkerId, Member> workers = link->workers;
   if (link->server && !ending_)
     return end(
         world_failed(fmt::format("chief: server {} at {} is gone ({}); its part of the model is in the last checkpoint: go on with "
@@ -162,7 +182,7 @@ void ChiefProcess::closed(transport::Connection& connection, const Error& why) {
   if (link->server) by_server_.erase(*link->server);
   unbriefed_.erase(link->id);
   if (!workers.empty() && !ending_) hooks_.log(fmt::format("lost {}: {}", connection.peer(), why.message));
-  for (const WorkerId worker : workers) by_worker_.erase(worker);
+  for (const auto& [worker, member] : workers) by_worker_.erase(worker);
   by_id_.erase(id);
   old_.push_back(std::move(link->connection));
   links_.erase(&connection);
@@ -170,27 +190,32 @@ void ChiefProcess::closed(transport::Connection& connection, const Error& why) {
     if (*alive) old_.clear();
   });
   if (ended_) return;
-  for (const WorkerId worker : workers) tell(protocol::Lost{worker});
+  for (const auto& [worker, member] : workers) tell(protocol::Lost{worker});
   tell(protocol::LostGuest{id});
   finish_when_done();
 }
 
 std::span<std::byte> ChiefProcess::room(transport::Connection& from, const wire::Message& head, std::size_t bytes) {
+  Link* link = link_of(from);
+  if (link == nullptr) return {};
+  if (const auto why = objection(*link, wire::Lane::bulk, head)) {
+    expel(*link, *why);
+    return {};
+  }
   if (const auto* push = std::get_if<wire::Push>(&head)) return shard_->room(from, *push, bytes);
-  const auto* carried = std::get_if<wire::Carried>(&head);
-  const Link* link = link_of(from);
-  if (carried == nullptr || link == nullptr || !link->server || carried->server != *link->server) return {};
-  return wanted_.room(*carried, bytes);
+  return wanted_.room(std::get<wire::Carried>(head), bytes);
 }
 
 bool ChiefProcess::keep(transport::Connection& from, const wire::Message& head, std::span<const std::byte> payload,
                         const transport::Loan& loan) {
   const auto* push = std::get_if<wire::Push>(&head);
-  return push != nullptr && shard_->keep(from, *push, payload, loan);
+  const Link* link = link_of(from);
+  const bool good = push != nullptr && link != nullptr && !objection(*link, wire::Lane::bulk, head);  // else room() says what is wrong
+  return good && shard_->keep(from, *push, payload, loan);
 }
 
-void ChiefProcess::received(transport::Connection&, const wire::Message& head) {
-  if (const auto* push = std::get_if<wire::Push>(&head)) return shard_->received(*push);
+void ChiefProcess::received(transport::Connection& from, const wire::Message& head) {
+  if (const auto* push = std::get_if<wire::Push>(&head)) return shard_->received(from, *push);
   wanted_.received(std::get<wire::Carried>(head));
   collected();
 }
@@ -265,11 +290,9 @@ void ChiefProcess::send(const protocol::Send& send) {
     if (found != by_worker_.end()) link = found->second;
   }
   if (link == nullptr) return;  // gone meanwhile; the machine will hear of it
-  if (const auto* welcome = std::get_if<wire::Welcome>(&send.message)) {
-    link->workers.insert(welcome->worker);
-    by_worker_[welcome->worker] = link;
-  }
+  if (const auto* given = std::get_if<wire::Welcome>(&send.message)) return welcome(*link, *given);
   if (const auto* order = std::get_if<wire::Order>(&send.message)) {
+    link->workers.at(order->worker).ordered = order->step.next();
     elsewhere_.ordered(*order);
     for (const trace::Event& event : protocol::narrated(*order)) narrate(event);
   }

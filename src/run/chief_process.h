@@ -30,6 +30,7 @@
 #include "trace/event.h"
 #include "transport/acceptor.h"
 #include "transport/shaped.h"
+#include "wire/permissions.h"
 
 namespace motley::run {
 
@@ -41,8 +42,9 @@ struct ChiefProcessOptions {
   protocol::ChiefOptions chief;
   store::Layout layout;
   store::OptimizerSpec optimizer;
-  Duration trained_before{};      // by the runs that this one goes on from
-  std::size_t store_threads = 0;  // see ShardHost
+  Duration trained_before{};                      // by the runs that this one goes on from
+  Duration newcomer_deadline = from_seconds(60);  // a connection that is no member yet is closed when it is silent for longer
+  std::size_t store_threads = 0;                  // see ShardHost
 };
 
 /// Everything needed to go on from one version.
@@ -85,18 +87,32 @@ class ChiefProcess final : private transport::Accepts, private transport::Hears,
   }
 
   [[nodiscard]] const transport::Address& address() const { return acceptor_->address(); }
+  /// Takes connections, as from its listener.
+  [[nodiscard]] transport::Accepts& door() { return *this; }
   [[nodiscard]] const std::vector<std::string>& node_names() const { return node_names_; }
   /// The last whole model, when it is over.
   [[nodiscard]] SharedBuffer final_values() const { return final_values_; }
 
  private:
+  /// A membership: the first of its steps that is not ordered, not begun and not contributed yet.
+  struct Member {
+    Step ordered, began, contributed;
+  };
   struct Link {
     std::unique_ptr<transport::Shaped> connection;
     std::uint32_t id = 0;
-    std::optional<NodeId> node;  // as it said, once it did
-    bool enquired = false;
-    std::set<WorkerId> workers;      // memberships that were given through it
-    std::optional<ServerId> server;  // when a server is at its other end
+    wire::Sender is = wire::Sender::newcomer;
+    std::string name;                    // as it said, once it did
+    std::optional<NodeId> node;          // of the job, with this name
+    std::map<WorkerId, Member> workers;  // memberships that were given through it
+    std::optional<ServerId> server;      // when a server is at its other end
+    Instant heard{};                     // last
+    std::optional<Instant> heartbeat;    // the last that the machine was told of
+    std::uint32_t attempt = 0;           // of its last Hello
+    std::uint32_t replaced = 0;          // memberships, by a Hello while they were good
+    std::uint32_t echoes = 0;            // that were answered
+    bool placed = false;                 // the server has asked for its slices
+    bool sent_away = false;
   };
 
   void accepted(std::unique_ptr<transport::Connection> connection) override;
@@ -113,6 +129,15 @@ class ChiefProcess final : private transport::Accepts, private transport::Hears,
   void to_chief(const wire::Message& message) override;
   void exported(const std::shared_ptr<Exported>& what) override;
 
+  /// Whether a message may be listened to: of this peer, for itself, in its order, with values that make sense.
+  [[nodiscard]] wire::Objection objection(const Link& link, wire::Lane lane, const wire::Message& message) const;
+  [[nodiscard]] wire::Objection objection_to_identity(const Link& link, const wire::Message& message) const;
+  [[nodiscard]] wire::Objection objection_to_worker(const Link& link, WorkerId worker, const wire::Message& message) const;
+  [[nodiscard]] wire::Objection objection_to_hello(const Link& link, const wire::Hello& hello) const;
+  [[nodiscard]] wire::Objection objection_to_server(const Link& link, const wire::Message& message) const;
+  [[nodiscard]] bool is_member(const Link& link) const;
+  void welcome(Link& link, wire::Welcome welcome);
+  void expel_silent_newcomers();
   void enquired(Link& link, const wire::Enquire& enquire);
   void brief(Link& link);
   void serving(Link& link, const wire::Serve& serve);

@@ -25,8 +25,6 @@ std::optional<ServerId> ChiefProcess::server_called(std::string_view name) {
 }
 
 void ChiefProcess::serving(Link& link, const wire::Serve& serve) {
-  if (serve.server.value == 0 || serve.server.value >= options_.layout.servers || by_server_.contains(serve.server))
-    return expel(link, fmt::format("it wants to be server {}, which is not free", serve.server.value));
   link.server = serve.server;
   by_server_[serve.server] = &link;
   server_addresses_[serve.server.value] = serve.address;

@@ -10,11 +10,29 @@
 
 namespace motley::run {
 
-const std::shared_ptr<ConductorProcess::Incoming>& ConductorProcess::incoming(std::uint64_t mini_batches) {
+namespace {
+
+// Models that are being handed in at once: one is usual, more while links are slow. Of more, the oldest will be kept no more.
+constexpr std::size_t most_incoming = 16;
+
+}  // namespace
+
+std::vector<float>& ConductorProcess::Incoming::numbers(const wire::StageSlice& slice) {
+  store::StagePart& part = parts[slice.stage];
+  return slice.holding == wire::Holding::values ? part.values : slice.holding == wire::Holding::first ? part.first : part.second;
+}
+
+/// Null: of so many that come in at once, this one is too old.
+std::shared_ptr<ConductorProcess::Incoming> ConductorProcess::incoming(std::uint64_t mini_batches) {
+  if (const auto found = incoming_.find(mini_batches); found != incoming_.end()) return found->second;
+  if (incoming_.size() >= most_incoming) {
+    if (mini_batches < incoming_.begin()->first) return nullptr;
+    incoming_.erase(incoming_.begin());
+  }
   auto& made = incoming_[mini_batches];
-  if (made) return made;
   made = std::make_shared<Incoming>();
   made->parts.resize(places_.size());
+  made->received.resize(places_.size());
   for (std::size_t s = 0; s < places_.size(); ++s) {
     made->parts[s].values.resize(places_[s].values);
     made->parts[s].first.resize(places_[s].parameters);
@@ -26,24 +44,26 @@ const std::shared_ptr<ConductorProcess::Incoming>& ConductorProcess::incoming(st
 }
 
 std::span<std::byte> ConductorProcess::room(transport::Connection& from, const wire::Message& head, std::size_t bytes) {
+  const auto link = links_.find(&from);
+  if (link == links_.end()) return {};
+  if (const auto why = objection(link->second, wire::Lane::bulk, head)) {
+    expel(link->second, *why);
+    return {};
+  }
   Landing& landing = landing_[&from];
   landing = {bytes / sizeof(float), nullptr, {}};
-  const auto* slice = std::get_if<wire::StageSlice>(&head);
-  const auto link = links_.find(&from);
-  if (slice == nullptr || link == links_.end() || !link->second.device) return {};
-  if (slice->generation != generation_ || slice->mini_batches <= conductor_.kept() || cut_.empty()) {  // nobody wants it any more
+  const auto& slice = std::get<wire::StageSlice>(head);
+  const bool wanted = slice.generation == generation_ && slice.mini_batches > conductor_.kept() && !cut_.empty();
+  const std::shared_ptr<Incoming> held = wanted ? incoming(slice.mini_batches) : nullptr;
+  if (!held) {
     landing.waste.resize(bytes);
     return landing.waste;
   }
-  if (slice->stage >= cut_.size() || cut_[slice->stage].device != *link->second.device) return {};
-  const std::shared_ptr<Incoming>& held = incoming(slice->mini_batches);
-  store::StagePart& part = held->parts[slice->stage];
-  std::vector<float>& all = slice->holding == wire::Holding::values  ? part.values
-                            : slice->holding == wire::Holding::first ? part.first
-                                                                     : part.second;
-  if (bytes % sizeof(float) != 0 || slice->offset > all.size() || bytes / sizeof(float) > all.size() - slice->offset) return {};
+  std::vector<float>& all = held->numbers(slice);
+  const std::uint64_t next = held->received[slice.stage][static_cast<std::size_t>(slice.holding)];
+  if (slice.offset != next || bytes % sizeof(float) != 0 || bytes / sizeof(float) > all.size() - next) return {};
   landing.keeps = held;
-  return std::as_writable_bytes(std::span(all).subspan(slice->offset, bytes / sizeof(float)));
+  return std::as_writable_bytes(std::span(all).subspan(slice.offset, bytes / sizeof(float)));
 }
 
 void ConductorProcess::received(transport::Connection& from, const wire::Message& head) {
@@ -52,7 +72,8 @@ void ConductorProcess::received(transport::Connection& from, const wire::Message
   const auto& slice = std::get<wire::StageSlice>(head);
   const auto found = incoming_.find(slice.mini_batches);
   if (!landing.keeps || found == incoming_.end() || found->second != landing.keeps) return;  // laid out anew meanwhile
-  landing.keeps->missing -= std::min(landing.keeps->missing, landing.values);
+  landing.keeps->received[slice.stage][static_cast<std::size_t>(slice.holding)] += landing.values;
+  landing.keeps->missing -= landing.values;
   if (landing.keeps->missing == 0) tell(protocol::ModelKept{slice.mini_batches});
 }
 

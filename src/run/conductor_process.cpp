@@ -9,7 +9,7 @@
 #include "base/check.h"
 #include "base/match.h"
 #include "protocol/narration.h"
-#include "wire/frame.h"
+#include "run/random_key.h"
 
 namespace motley::run {
 namespace {
@@ -65,6 +65,7 @@ void ConductorProcess::tick() {
     for (auto& [connection, link] : links_)
       if (link.device && now - link.heard > options_.cluster.silence_deadline) silent.push_back(link.connection.get());
     for (transport::Shaped* connection : silent) connection->abandon("silent for too long");
+    expel_silent_newcomers(now);
     if (!started_ && generation_ == 0 && now > Instant{options_.start_deadline}) tell(protocol::WaitedEnough{});
     if (still_since_ && now - *still_since_ > options_.empty_deadline) {
       hooks_.log(fmt::format("standing still for {:.0f} s: giving up; what was kept is saved, go on with --resume",
@@ -83,6 +84,7 @@ void ConductorProcess::accepted(std::unique_ptr<transport::Connection> connectio
   auto shaped = std::make_unique<transport::Shaped>(std::move(connection), pump_.get_executor(), transport::Shape{}, options_.transport);
   transport::Shaped& held = *shaped;
   links_[&held].connection = std::move(shaped);
+  links_[&held].heard = clock_.now();
   held.start(*this);
 }
 
@@ -96,61 +98,47 @@ ConductorProcess::Link* ConductorProcess::link_of_device(std::uint32_t device) {
   return nullptr;
 }
 
+const ConductorProcess::Link* ConductorProcess::link_of_device(std::uint32_t device) const {
+  for (const auto& [connection, link] : links_)
+    if (link.device == device) return &link;
+  return nullptr;
+}
+
 void ConductorProcess::heard(transport::Connection& from, wire::Message message) {
   const auto found = links_.find(&from);
   if (found == links_.end()) return;
   Link& link = found->second;
   attend();
+  if (const auto why = objection(link, wire::Lane::control, message)) return expel(link, *why);
   link.heard = clock_.now();
-  std::visit(match{[&](const wire::Enquire&) {
+  std::visit(match{[&](const wire::Enquire& said) {
+                     link.is = wire::Sender::stage;
+                     link.name = said.node;
                      link.connection->send(wire::Briefing{options_.job, {}, {}});
                    },
-                   [&](const wire::Aboard& said) { aboard(link, said); },
-                   [&](const wire::Committed& said) {
-                     if (link.device) committed(said);
-                   },
-                   [&](const wire::Parted& said) {
-                     if (link.device) parted(link, said);
-                   },
-                   [&](const wire::Laid& said) {
-                     if (link.device) send_part(link, said.generation);
-                   },
-                   [&](const wire::Heartbeat&) {},
+                   [&](const wire::Aboard& said) { aboard(link, said); }, [&](const wire::Committed& said) { committed(said); },
+                   [&](const wire::Parted& said) { parted(link, said); }, [&](const wire::Laid& said) { send_part(link, said.generation); },
                    [&](const wire::Doing& said) {
                      if (link.device) doing(*link.device, said);
                    },
-                   [&](const auto&) {
-                     const std::string why = fmt::format("a conductor is never sent a {}", wire::name_of(message));
-                     strangers_.say(fmt::format("sent {} away: {}", link.connection->peer(), why));
-                     link.connection->close(why);
-                   }},
+                   [](const auto&) {}},  // a Heartbeat; the rest is refused above
              message);
 }
 
 void ConductorProcess::aboard(Link& link, const wire::Aboard& said) {
   const auto& nodes = options_.cluster.nodes;
   const auto node = std::find_if(nodes.begin(), nodes.end(), [&](const cluster::Node& n) { return n.name == said.node; });
-  if (node == nodes.end() || link.device) {
-    const std::string why =
-        fmt::format("found a node called \"{}\", expected one of the job's: a model is cut across the nodes that it describes", said.node);
-    strangers_.say(fmt::format("sent {} away: {}", link.connection->peer(), why));
-    return link.connection->close(why);
-  }
-  if (const auto address = transport::parse_address(said.address); !address) {
-    strangers_.say(fmt::format("sent {} away: {}", said.node, address.error().message));
-    return link.connection->close(address.error().message);
-  }
   const auto device = static_cast<std::uint32_t>(node - nodes.begin());
   if (Link* before = link_of_device(device)) {  // it died, and is back before that was noticed
     before->device.reset();
-    before->connection->send(wire::Stop{});  // should it live after all, one of the two is enough
-    before->connection->close("another has come in its place");
+    before->connection->abandon("silent for too long, and another has come in its place");
     tell(protocol::DeviceGone{device});
   }
   link.device = device;
   link.address = said.address;
   hooks_.log(fmt::format("{} is here, at {}", said.node, said.address));
   if (ending_) return link.connection->send(wire::Stop{});
+  link.connection->send(said);
   tell(protocol::DeviceCame{device});
 }
 
@@ -183,8 +171,10 @@ void ConductorProcess::bury(std::unique_ptr<transport::Shaped> connection) {
 
 /// Whoever has lost a neighbour cannot tell whether it died; that is heard here as well, and comes first.
 void ConductorProcess::parted(Link& link, const wire::Parted& said) {
+  if (said.generation != generation_ || link.parted == generation_) return;  // it says so once
+  link.parted = generation_;
   auto timer = std::make_shared<boost::asio::steady_timer>(pump_, doubt);
-  timer->async_wait([this, alive = alive_, timer, generation = said.generation, why = said.why,
+  timer->async_wait([this, alive = alive_, timer, generation = said.generation, why = wire::printable(said.why),
                      node = options_.cluster.nodes[*link.device].name](const boost::system::error_code& cancelled) {
     if (cancelled || !*alive || ended_ || ending_ || generation != generation_ || cut_.empty()) return;
     hooks_.log(fmt::format("{} and its neighbour have lost each other: {}", node, why));
@@ -216,6 +206,7 @@ void ConductorProcess::tell(const protocol::ConductorEvent& event) {
 void ConductorProcess::carry_out(const protocol::ConductorAction& action) {
   std::visit(match{[&](const protocol::LayOut& a) { lay_out(a); },
                    [&](const protocol::AllowMore& a) {
+                     allowed_ = a.allowed;
                      for (const plan::Stage& stage : cut_)
                        if (Link* link = link_of_device(stage.device))
                          link->connection->send(wire::Allow{generation_, a.allowed, a.hand_in});
@@ -247,6 +238,10 @@ void ConductorProcess::lay_out(const protocol::LayOut& laid) {
   generation_ = laid.generation;
   cut_ = laid.cut;
   places_ = options_.places(cut_);
+  allowed_ = laid.allowed;
+  committed_.assign(cut_.size(), laid.from);
+  keys_.resize(cut_.size());
+  for (std::uint64_t& key : keys_) key = random_key();
   incoming_.clear();
   const Duration now = trained();  // where the stages' clocks begin: whatever they do is told after it
   told_until_.assign(cut_.size(), Instant{now});
@@ -276,6 +271,8 @@ void ConductorProcess::lay_out(const protocol::LayOut& laid) {
     lay.kept_bytes = plan::Sums(options_.conductor.problem.blocks).kept_bytes(cut_[s].first, cut_[s].last);
     lay.parts_s = plan::parts_s(options_.conductor.problem, cut_[s]);
     lay.training = now;
+    lay.before_key = s > 0 ? keys_[s - 1] : 0;
+    lay.next_key = keys_[s];
     link->connection->send(lay);
   }
   for (trace::Event& event : protocol::narrated(laid)) {
@@ -286,9 +283,10 @@ void ConductorProcess::lay_out(const protocol::LayOut& laid) {
 
 /// It has heard its Lay: what comes now is not taken for something else's.
 void ConductorProcess::send_part(Link& link, std::uint32_t generation) {
-  if (generation != generation_) return;
+  if (generation != generation_ || link.laid == generation) return;  // its part comes once
   const auto found = std::find_if(cut_.begin(), cut_.end(), [&](const plan::Stage& stage) { return stage.device == *link.device; });
   if (found == cut_.end()) return;
+  link.laid = generation;
   const auto s = static_cast<std::uint32_t>(found - cut_.begin());
   const std::size_t piece = std::max<std::size_t>(1, options_.transport.slice_bytes / sizeof(float));
   const auto part = std::make_shared<const store::StagePart>(options_.model.part(places_[s]));
@@ -311,7 +309,8 @@ void ConductorProcess::sent(transport::Connection& to, std::uint64_t ticket) {
 }
 
 void ConductorProcess::committed(const wire::Committed& said) {
-  if (said.generation != generation_ || said.stage >= cut_.size()) return;
+  if (said.generation != generation_ || cut_.empty()) return;
+  committed_[said.stage] = said.mini_batches;
   partings_ = 0;
   double busy_s = 0;
   std::uint64_t micros = 0;

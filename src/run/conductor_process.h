@@ -2,6 +2,7 @@
 // decision. What stages pass to each other never comes here; only their parts of the model do, when they hand in.
 #pragma once
 #include <algorithm>
+#include <array>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <cstdint>
@@ -26,6 +27,7 @@
 #include "trace/event.h"
 #include "transport/acceptor.h"
 #include "transport/shaped.h"
+#include "wire/permissions.h"
 
 namespace motley::run {
 
@@ -46,6 +48,7 @@ struct ConductorProcessOptions {
   Duration trained_before{};                   // by the runs that this one goes on from
   Duration start_deadline = from_seconds(30);  // those who came first wait no longer for the others
   Duration empty_deadline = from_seconds(60);  // standing still for so long: give up
+  Duration newcomer_deadline = from_seconds(60);  // a connection that is no node yet is closed when it is silent for longer
 };
 
 /// A model that was kept whole, and what it took to get there.
@@ -78,6 +81,8 @@ class ConductorProcess final : private transport::Accepts, private transport::He
   void interrupt();
 
   [[nodiscard]] const transport::Address& address() const { return acceptor_->address(); }
+  /// Takes connections, as from its listener.
+  [[nodiscard]] transport::Accepts& door() { return *this; }
   [[nodiscard]] const store::StagedModel& model() const { return options_.model; }
   [[nodiscard]] const std::vector<double>& peak_stash_bytes() const { return peak_stash_bytes_; }
 
@@ -87,11 +92,18 @@ class ConductorProcess final : private transport::Accepts, private transport::He
     std::optional<std::uint32_t> device;  // once it is aboard
     std::string address;
     Instant heard{};
+    wire::Sender is = wire::Sender::newcomer;
+    std::string name;          // as it said, once it did
+    std::uint32_t parted = 0;  // the generation of which it said so
+    std::uint32_t laid = 0;    // the same
+    bool sent_away = false;
   };
-  /// What stages have handed in of one model, not whole yet.
+  /// What stages have handed in of one model, not whole yet: each its values, then its moments, in order.
   struct Incoming {
-    std::vector<store::StagePart> parts;  // by stage
-    std::uint64_t missing = 0;            // values
+    std::vector<store::StagePart> parts;                 // by stage
+    std::vector<std::array<std::uint64_t, 3>> received;  // by stage and wire::Holding: values
+    std::uint64_t missing = 0;                           // values
+    [[nodiscard]] std::vector<float>& numbers(const wire::StageSlice& slice);
   };
 
   void accepted(std::unique_ptr<transport::Connection> connection) override;
@@ -102,6 +114,14 @@ class ConductorProcess final : private transport::Accepts, private transport::He
   void sent(transport::Connection& to, std::uint64_t ticket) override;
   void closed(transport::Connection& connection, const Error& why) override;
 
+  /// Whether a message may be listened to: of this node, for the stage that it is, in its order. What does not pass closes the connection.
+  [[nodiscard]] wire::Objection objection(const Link& link, wire::Lane lane, const wire::Message& message) const;
+  [[nodiscard]] wire::Objection objection_to_node(const Link& link, const wire::Aboard& said) const;
+  [[nodiscard]] wire::Objection objection_to_stage(const Link& link, std::uint32_t generation, std::uint32_t stage) const;
+  [[nodiscard]] wire::Objection objection_to_progress(const wire::Committed& said) const;
+  [[nodiscard]] wire::Objection objection_to_slice(const wire::StageSlice& slice) const;
+  void expel(Link& link, const std::string& why);
+  void expel_silent_newcomers(Instant now);
   void aboard(Link& link, const wire::Aboard& said);
   void committed(const wire::Committed& said);
   void parted(Link& link, const wire::Parted& said);
@@ -111,7 +131,7 @@ class ConductorProcess final : private transport::Accepts, private transport::He
   void nobody_moves(const protocol::NobodyMoves& still);
   void send_part(Link& link, std::uint32_t generation);
   void bury(std::unique_ptr<transport::Shaped> connection);
-  [[nodiscard]] const std::shared_ptr<Incoming>& incoming(std::uint64_t mini_batches);
+  [[nodiscard]] std::shared_ptr<Incoming> incoming(std::uint64_t mini_batches);
   void take_whole(std::uint64_t mini_batches);
   void judge(std::uint64_t mini_batches);
   void save();
@@ -124,6 +144,7 @@ class ConductorProcess final : private transport::Accepts, private transport::He
   void finish_when_done();
   void end(Result<protocol::Ending> how);
   [[nodiscard]] Link* link_of_device(std::uint32_t device);
+  [[nodiscard]] const Link* link_of_device(std::uint32_t device) const;
   [[nodiscard]] Duration trained() const;
   /// Of the first so many mini-batches.
   [[nodiscard]] std::uint64_t samples_of(std::uint64_t minis) const { return std::min(minis * options_.samples, options_.total_samples); }
@@ -143,6 +164,9 @@ class ConductorProcess final : private transport::Accepts, private transport::He
   plan::Cut cut_;
   std::vector<store::StagePlace> places_;  // by stage
   std::uint32_t generation_ = 0;
+  std::uint64_t allowed_ = 0;                                    // mini-batches of this generation
+  std::vector<std::uint64_t> committed_;                         // by stage
+  std::vector<std::uint64_t> keys_;                              // of each pair of neighbours, by the first of them
   std::map<std::uint64_t, std::shared_ptr<Incoming>> incoming_;  // by mini-batches
   /// Where the slice that is under way on a connection lands: written until it is here or the connection is destroyed.
   struct Landing {

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <boost/asio/post.hpp>
 
+#include "base/match.h"
 #include "run/carry.h"
 #include "transport/connect.h"
 #include "wire/frame.h"
@@ -23,6 +24,7 @@ ServerProcess::ServerProcess(boost::asio::io_context& pump, ServerProcessOptions
       prepare_(std::move(prepare)),
       log_(std::move(log)),
       refusals_(pump, log_),
+      newcomers_(pump),
       alive_(std::make_shared<bool>(true)) {}
 
 ServerProcess::~ServerProcess() { *alive_ = false; }
@@ -45,7 +47,6 @@ void ServerProcess::finish(Outcome how) {
 }
 
 void ServerProcess::briefed(const wire::Briefing& briefing) {
-  if (kit_) return;
   auto kit = prepare_(briefing.job);
   if (!kit) return finish(kit.error());
   kit_ = std::move(*kit);
@@ -60,6 +61,7 @@ void ServerProcess::briefed(const wire::Briefing& briefing) {
   if (!acceptor) return finish(acceptor.error());
   acceptor_ = std::move(*acceptor);
   chief_->reshape({.latency = cluster::distance_between(kit_->cluster, 0, options_.server.value)});
+  watch_newcomers();
   call(0);
 }
 
@@ -77,7 +79,10 @@ void ServerProcess::echoed(const wire::Echo& echo) {
 }
 
 void ServerProcess::begin_when_all_is_here() {
-  if (shard_ || !kit_ || !all_ || pieces_ < all_->pieces) return;
+  if (shard_ || !all_ || carried_.size() < all_->pieces) return;
+  if (carried_.size() !=
+      pieces_of(kit_->layout, options_.server, beginning_.moments.has_value(), beginning_.moments && !beginning_.moments->second.empty()))
+    return expel(*chief_, "it has sent other slices than those that live here");
   beginning_.version = all_->version;
   if (beginning_.moments) {
     beginning_.moments->updates = all_->optimizer_updates;
@@ -88,9 +93,9 @@ void ServerProcess::begin_when_all_is_here() {
   beginning_ = {};
   log_(fmt::format("server {} holds {} of {} slices, listening on {}", options_.server.value, kit_->layout.of(options_.server).size(),
                    kit_->layout.slices.size(), to_text(acceptor_->address())));
-  for (const auto& [connection, attach] : attached_early_) shard_->attach(attach.worker, *workers_.at(connection));
+  for (const auto& [connection, worker] : attached_early_) shard_->attach(worker, *workers_.at(connection));
   attached_early_.clear();
-  for (; !early_.empty(); early_.pop_front()) shard_->hear(early_.front());
+  for (; !early_.empty(); early_.pop_front()) to_shard(early_.front());
 }
 
 // Connections ----------------------------------------------------------------------------------------------------------------------------
@@ -100,6 +105,7 @@ void ServerProcess::accepted(std::unique_ptr<transport::Connection> connection) 
   auto shaped = std::make_unique<transport::Shaped>(std::move(connection), pump_.get_executor(), transport::Shape{}, options_.transport);
   transport::Shaped& held = *shaped;
   workers_[&held] = std::move(shaped);
+  heard_[&held] = clock_.now();
   held.start(*this);
 }
 
@@ -108,58 +114,69 @@ void ServerProcess::refused(const std::string& address, const std::string& reaso
 }
 
 void ServerProcess::heard(transport::Connection& from, wire::Message message) {
-  if (&from == chief_.get()) {
-    if (const auto* briefing = std::get_if<wire::Briefing>(&message)) return briefed(*briefing);
-    if (const auto* all = std::get_if<wire::CarriedAll>(&message)) {
-      all_ = *all;
-      return begin_when_all_is_here();
-    }
-    if (std::holds_alternative<wire::Stop>(message)) return finish(Done{});
-    if (const auto* echo = std::get_if<wire::Echo>(&message)) return echoed(*echo);
-    if (const auto* placed = std::get_if<wire::Placed>(&message)) {
-      if (kit_ && !shard_ && placed->head_starts.size() == kit_->layout.servers) store::place(kit_->layout, placed->head_starts);
-      return chief_->send(*placed);
-    }
-    if (shard_)
-      shard_->hear(message);
-    else
-      early_.push_back(std::move(message));
-    return;
-  }
-  const auto worker = workers_.find(&from);
-  if (worker == workers_.end()) return;
+  if (ended_) return;
+  if (const auto why = objection(from, wire::Lane::control, message)) return expel(from, *why);
+  if (&from == chief_.get()) return heard_from_chief(std::move(message));
+  if (const auto worker = workers_.find(&from); worker != workers_.end()) heard_from_worker(*worker->second, message);
+}
+
+void ServerProcess::heard_from_chief(wire::Message message) {
+  std::visit(match{[&](const wire::Briefing& m) { briefed(m); },
+                   [&](const wire::CarriedAll& m) {
+                     all_ = m;
+                     begin_when_all_is_here();
+                   },
+                   [&](const wire::Stop&) { finish(Done{}); }, [&](const wire::Echo& m) { echoed(m); },
+                   [&](const wire::Placed& m) {
+                     if (m.head_starts.size() == kit_->layout.servers) store::place(kit_->layout, m.head_starts);
+                     chief_->send(m);
+                   },
+                   [&](const wire::Admitted& m) { admitted(m); },
+                   [&](const auto&) {
+                     if (shard_)
+                       to_shard(message);
+                     else
+                       early_.push_back(std::move(message));
+                   }},
+             message);
+}
+
+void ServerProcess::heard_from_worker(transport::Shaped& from, const wire::Message& message) {
+  heard_[&from] = clock_.now();
   if (const auto* enquire = std::get_if<wire::Enquire>(&message)) {
     const auto& nodes = kit_->cluster.nodes;
     const auto node = std::find_if(nodes.begin(), nodes.end(), [&](const cluster::Node& n) { return n.name == enquire->node; });
-    if (auto shape = links_to_->towards(NodeId{static_cast<std::uint32_t>(node - nodes.begin())}))
-      worker->second->reshape(std::move(*shape));
-  } else if (const auto* attach = std::get_if<wire::Attach>(&message)) {
-    if (shard_)
-      shard_->attach(attach->worker, *worker->second);
-    else
-      attached_early_[worker->second.get()] = *attach;
-  } else {
-    from.close(fmt::format("a server is never sent a {} by a worker", wire::name_of(message)));
+    if (auto shape = links_to_->towards(NodeId{static_cast<std::uint32_t>(node - nodes.begin())})) from.reshape(std::move(*shape));
+  }
+  const auto* claim = std::get_if<wire::Attach>(&message);
+  if (claim == nullptr) return;
+  switch (attachments_.claimed(from, *claim)) {
+    case Attachments::Answer::attach: return attach(from, claim->worker);
+    case Attachments::Answer::wait: return;  // for the chief's word
+    case Attachments::Answer::refuse: return expel(from, fmt::format("it attaches as worker {}, which it is not", claim->worker.value));
   }
 }
 
 std::span<std::byte> ServerProcess::room(transport::Connection& from, const wire::Message& head, std::size_t bytes) {
-  const auto* slice = std::get_if<wire::Carried>(&head);
-  if (&from == chief_.get() && slice != nullptr && kit_ && !shard_)
+  if (const auto why = objection(from, wire::Lane::bulk, head)) {
+    expel(from, *why);
+    return {};
+  }
+  if (const auto* slice = std::get_if<wire::Carried>(&head))
     return place(kit_->layout, *slice, bytes, beginning_.values, beginning_.moments);
-  const auto* push = std::get_if<wire::Push>(&head);
-  return push != nullptr && shard_ ? shard_->room(from, *push, bytes) : std::span<std::byte>{};
+  return shard_->room(from, std::get<wire::Push>(head), bytes);
 }
 
 bool ServerProcess::keep(transport::Connection& from, const wire::Message& head, std::span<const std::byte> payload,
                          const transport::Loan& loan) {
   const auto* push = std::get_if<wire::Push>(&head);
-  return push != nullptr && shard_ && shard_->keep(from, *push, payload, loan);
+  return push != nullptr && !objection(from, wire::Lane::bulk, head) && shard_->keep(from, *push, payload, loan);
 }
 
-void ServerProcess::received(transport::Connection&, const wire::Message& head) {
-  if (const auto* push = std::get_if<wire::Push>(&head)) return shard_->received(*push);
-  ++pieces_;
+void ServerProcess::received(transport::Connection& from, const wire::Message& head) {
+  if (const auto* push = std::get_if<wire::Push>(&head)) return shard_->received(from, *push);
+  const auto& slice = std::get<wire::Carried>(head);
+  carried_.emplace(slice.slice, slice.holding);
   begin_when_all_is_here();
 }
 
@@ -179,6 +196,9 @@ void ServerProcess::closed(transport::Connection& connection, const Error& why) 
   if (&connection == chief_.get()) return finish(world_failed(fmt::format("lost the chief: {}", why.message)));
   if (shard_) shard_->detach(connection);
   attached_early_.erase(&connection);
+  attachments_.closed(connection);
+  heard_.erase(&connection);
+  sent_away_.erase(&connection);
   const auto found = workers_.find(&connection);
   if (found == workers_.end()) return;
   old_.push_back(std::move(found->second));

@@ -3,16 +3,19 @@
 // one (returning_server.h).
 #pragma once
 #include <boost/asio/io_context.hpp>
+#include <boost/asio/steady_timer.hpp>
 #include <cstdint>
 #include <deque>
 #include <functional>
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 
 #include "base/result.h"
 #include "cluster/spec.h"
+#include "run/attachments.h"
 #include "run/clock.h"
 #include "run/limited_log.h"
 #include "run/shape.h"
@@ -23,6 +26,7 @@
 #include "transport/address.h"
 #include "transport/options.h"
 #include "transport/shaped.h"
+#include "wire/permissions.h"
 
 namespace motley::run {
 
@@ -41,7 +45,8 @@ struct ServerProcessOptions {
   transport::Address listen;
   std::string reach;  // what workers are told, if it is not where we listen
   transport::Options transport;
-  std::size_t store_threads = 0;  // see ShardHost
+  std::size_t store_threads = 0;                  // see ShardHost
+  Duration newcomer_deadline = from_seconds(60);  // a connection that is no member's yet is closed when it is silent for longer
 };
 
 class ServerProcess final : private transport::Accepts, private transport::Hears, private ShardOwner {
@@ -54,6 +59,8 @@ class ServerProcess final : private transport::Accepts, private transport::Hears
 
   /// Then run the pump; `over` is called once: good when the chief has ended, which is all a server waits for.
   void start(std::function<void(Outcome)> over);
+  /// Takes connections, as from its listener, once it knows the job.
+  [[nodiscard]] transport::Accepts& door() { return *this; }
 
   /// Whether a chief was reached, and whether it has said what the job is.
   [[nodiscard]] bool reached() const { return chief_ != nullptr; }
@@ -72,6 +79,16 @@ class ServerProcess final : private transport::Accepts, private transport::Hears
   void to_chief(const wire::Message& message) override;
   void exported(const std::shared_ptr<Exported>& what) override;
 
+  /// Whether a message may be listened to; what does not pass closes its connection.
+  [[nodiscard]] wire::Objection objection(const transport::Connection& from, wire::Lane lane, const wire::Message& message) const;
+  [[nodiscard]] wire::Objection objection_to_chief(const wire::Message& message) const;
+  void expel(transport::Connection& from, const std::string& why);
+  void heard_from_chief(wire::Message message);
+  void heard_from_worker(transport::Shaped& from, const wire::Message& message);
+  void to_shard(const wire::Message& message);
+  void admitted(const wire::Admitted& member);
+  void attach(transport::Connection& from, WorkerId worker);
+  void watch_newcomers();
   void briefed(const wire::Briefing& briefing);
   void call(std::uint32_t number);
   void echoed(const wire::Echo& echo);
@@ -93,13 +110,17 @@ class ServerProcess final : private transport::Accepts, private transport::Hears
   std::uint32_t echoes_ = 0;
   std::optional<ServerLinks> links_to_;
   Beginning beginning_;  // as it comes in
-  std::uint64_t pieces_ = 0;
   std::optional<wire::CarriedAll> all_;
   std::unique_ptr<ShardHost> shard_;
   std::deque<wire::Message> early_;  // from the chief, before all slices were here
-  std::map<const transport::Connection*, wire::Attach> attached_early_;
+  std::map<const transport::Connection*, WorkerId> attached_early_;
+  std::set<std::pair<SliceId, wire::Holding>> carried_;  // by the chief, before it began
+  Attachments attachments_;
   std::unique_ptr<transport::Acceptor> acceptor_;
   std::map<const transport::Connection*, std::unique_ptr<transport::Shaped>> workers_;
+  std::map<const transport::Connection*, Instant> heard_;  // of workers, last
+  std::set<const transport::Connection*> sent_away_;
+  boost::asio::steady_timer newcomers_;
   std::vector<std::unique_ptr<transport::Shaped>> old_;
   std::deque<std::shared_ptr<const Exported>> exports_;  // one after the other, so that the chief can tell them apart
   /// Pieces of the first one under way to the chief.

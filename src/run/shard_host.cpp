@@ -329,7 +329,7 @@ void ShardHost::attach(WorkerId worker, transport::Connection& connection) {
 
 void ShardHost::detach(const transport::Connection& connection) {
   std::erase_if(attached_, [&](const auto& entry) { return entry.second == &connection; });
-  std::erase_if(landings_, [&](const auto& entry) { return entry.second.from == &connection; });
+  landings_.erase(&connection);
   std::erase_if(under_way_, [&](const auto& entry) { return entry.second.through == &connection; });
 }
 

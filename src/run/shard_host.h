@@ -9,7 +9,6 @@
 #include <optional>
 #include <set>
 #include <span>
-#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -60,16 +59,21 @@ class ShardHost {
 
   /// From the chief, in order.
   void hear(const wire::Message& message);
+  /// Why a message of a chief elsewhere must not be heard; none: it may.
+  [[nodiscard]] wire::Objection objection(const wire::Message& message) const;
+  /// Why there is no room for this slice from this peer, whatever its size; none: there may be.
+  [[nodiscard]] wire::Objection objection(const transport::Connection& from, const wire::Push& push) const;
 
   /// What is sent to this member goes through that connection; what waited for it goes now.
   void attach(WorkerId worker, transport::Connection& connection);
+  [[nodiscard]] bool is_attached(const transport::Connection& connection) const;
   /// The connection is gone: nothing more goes through it.
   void detach(const transport::Connection& connection);
 
   /// As of transport::Hears, for slices of contributions.
   /// Only who is attached may push for a member; who was forgotten pushes into the void.
   std::span<std::byte> room(const transport::Connection& from, const wire::Push& push, std::size_t bytes);
-  void received(const wire::Push& push);
+  void received(const transport::Connection& from, const wire::Push& push);
   /// As of transport::Hears: a contribution that lies flat in the pusher's memory is summed there.
   bool keep(const transport::Connection& from, const wire::Push& push, std::span<const std::byte> payload, const transport::Loan& loan);
   void sent(std::uint64_t ticket);
@@ -105,7 +109,6 @@ class ShardHost {
   struct Landing {
     SharedBuffer flat;             // of its contribution; null: of somebody forgotten
     std::vector<std::byte> bytes;  // when it is not to land in `flat` itself: encoded, or for nobody
-    const transport::Connection* from = nullptr;
   };
   /// A slice that is here and not decoded yet.
   struct Coded {
@@ -123,7 +126,6 @@ class ShardHost {
   [[nodiscard]] bool may_push(const transport::Connection& from, WorkerId worker) const;
   SharedBuffer own(const std::pair<WorkerId, Step>& contribution);
   [[nodiscard]] bool as_it_comes(const wire::Push& push) const;
-  using LandingKey = std::tuple<WorkerId, Step, SliceId>;
   using ContributionKey = std::pair<WorkerId, Step>;
 
   void carry_out(const protocol::ShardAction& action);
@@ -155,7 +157,7 @@ class ShardHost {
   protocol::Shard machine_;
   std::map<int, std::unique_ptr<codec::Codec>> codecs_;  // of the pump, for sizes and decoding
   std::map<ContributionKey, Contribution> contributions_;
-  std::map<LandingKey, Landing> landings_;
+  std::map<const transport::Connection*, Landing> landings_;  // slices come one at a time on each
   Foresight foresight_;
   double last_rho_ = 0;  // of the last plain snapshot
   struct Prepared {

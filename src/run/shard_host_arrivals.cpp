@@ -1,4 +1,6 @@
 // Slices of contributions, as they come in: where each lands, or where it lies and is read; and what is coded, decoded.
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <boost/asio/post.hpp>
 #include <utility>
@@ -17,8 +19,25 @@ std::unique_ptr<codec::Codec> codec_of(int bits) {
 
 }  // namespace
 
+wire::Objection ShardHost::objection(const transport::Connection& from, const wire::Push& push) const {
+  if (!gone_.contains(push.worker) && !may_push(from, push.worker))
+    return fmt::format("it pushes for worker {} and is not attached as it", push.worker.value);
+  return machine_.objection(push);
+}
+
+wire::Objection ShardHost::objection(const wire::Message& message) const {
+  constexpr std::size_t most_pulls = 64;  // that wait for one worker
+  if (const auto* release = std::get_if<wire::Release>(&message)) {
+    const auto waiting = pulls_.find(release->worker);
+    if (!codec::make(release->pull_bits).ok()) return fmt::format("there is no codec of {} bits", release->pull_bits);
+    if (waiting != pulls_.end() && waiting->second.size() >= most_pulls)
+      return fmt::format("more than {} pulls wait for worker {}", most_pulls, release->worker.value);
+  }
+  return machine_.objection(message);
+}
+
 std::span<std::byte> ShardHost::room(const transport::Connection& from, const wire::Push& push, std::size_t bytes) {
-  if (push.slice.value >= layout_.slices.size() || layout_[push.slice].server != server_) return {};  // not ours: refused
+  if (objection(from, push)) return {};
   const store::Slice& slice = layout_[push.slice];
   const std::uint8_t bits = slice.bits(push.bits);
   auto& codec = codecs_[bits];
@@ -28,16 +47,17 @@ std::span<std::byte> ShardHost::room(const transport::Connection& from, const wi
     codec = std::move(*made);
   }
   if (codec->encoded_bytes(slice.count) != bytes) return {};
-  const bool gone = gone_.contains(push.worker);
-  if (!gone && !may_push(from, push.worker)) return {};
-  Landing& landing = landings_[{push.worker, push.step, push.slice}];
-  landing.from = &from;
-  if (!gone) {
+  Landing& landing = landings_[&from] = {};
+  if (!machine_.is_over(push)) {
     landing.flat = own({push.worker, push.step});
     if (as_it_comes(push)) return landing.flat->bytes(slice.offset, slice.count).first(bytes);
   }
   landing.bytes.resize(bytes);
   return landing.bytes;
+}
+
+bool ShardHost::is_attached(const transport::Connection& connection) const {
+  return std::any_of(attached_.begin(), attached_.end(), [&](const auto& one) { return one.second == &connection; });
 }
 
 bool ShardHost::may_push(const transport::Connection& from, WorkerId worker) const {
@@ -69,10 +89,9 @@ SharedBuffer ShardHost::own(const ContributionKey& contribution) {
 
 bool ShardHost::keep(const transport::Connection& from, const wire::Push& push, std::span<const std::byte> payload,
                      const transport::Loan& loan) {
-  if (push.slice.value >= layout_.slices.size() || layout_[push.slice].server != server_) return false;
+  if (objection(from, push) || machine_.is_over(push)) return false;
   const store::Slice& slice = layout_[push.slice];
   if (!as_it_comes(push) || payload.size() != codec::encoded_bytes(slice.bits(push.bits), slice.count)) return false;
-  if (gone_.contains(push.worker) || !may_push(from, push.worker)) return false;
   const float* flat = Buffer::beginning(payload, slice.offset);
   const auto [found, fresh] = contributions_.try_emplace({push.worker, push.step});
   Contribution& here = found->second;
@@ -87,9 +106,9 @@ bool ShardHost::keep(const transport::Connection& from, const wire::Push& push, 
   return true;
 }
 
-void ShardHost::received(const wire::Push& push) {
-  auto landed = landings_.extract({push.worker, push.step, push.slice});
-  if (landed.empty() || gone_.contains(push.worker)) return;
+void ShardHost::received(const transport::Connection& from, const wire::Push& push) {
+  auto landed = landings_.extract(&from);
+  if (landed.empty() || !landed.mapped().flat || machine_.is_over(push)) return;
   Landing& landing = landed.mapped();
   Contribution& here = contributions_[{push.worker, push.step}];
   here.flat = landing.flat;
@@ -105,13 +124,7 @@ void ShardHost::received(const wire::Push& push) {
 
 /// Slices that come faster than one thread decodes them gather while it does, and are then decoded side by side.
 void ShardHost::decode(Coded coded) {
-  const auto same = std::find_if(coded_.begin(), coded_.end(), [&](const Coded& waiting) {
-    return waiting.flat == coded.flat && waiting.slice.offset == coded.slice.offset;
-  });
-  if (same != coded_.end())
-    *same = std::move(coded);  // somebody has pushed it twice, and two threads must not write to one place
-  else
-    coded_.push_back(std::move(coded));
+  coded_.push_back(std::move(coded));
   if (!decoding_) decode_waiting();
 }
 

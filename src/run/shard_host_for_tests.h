@@ -64,7 +64,7 @@ class ShardHostTest : public testing::Test, private ShardOwner {
     const std::span<std::byte> room = host->room(from, what, payload.size());
     if (room.size() != payload.size()) return false;
     std::memcpy(room.data(), payload.data(), payload.size());
-    host->received(what);
+    host->received(from, what);
     return true;
   }
   void push_all(FakeConnection& from, std::uint32_t worker, std::uint64_t step, int bits = 32) {

@@ -22,6 +22,43 @@ TEST_F(ShardHostTest, RefusesWhatIsNotItsOwnOrNotOfItsSize) {
   EXPECT_TRUE(said.empty());
 }
 
+TEST_F(ShardHostTest, RefusesASliceThatIsPushedTwice) {
+  for (const int bits : {32, 8}) {
+    make();
+    host->attach({0}, left);
+    ASSERT_TRUE(push(left, head(0, 0, own[0], bits), encoded(contribution(0, 0), own[0], bits)));
+    EXPECT_FALSE(push(left, head(0, 0, own[0], bits), encoded(contribution(1, 0), own[0], bits)));
+    push_all(left, 0, 1, bits);
+    EXPECT_FALSE(push(left, head(0, 1, own[0], bits), encoded(contribution(1, 0), own[0], bits))) << "it is gathered";
+  }
+}
+
+TEST_F(ShardHostTest, KeepsABoundedNumberOfStepsThatNobodyOrdered) {
+  make();
+  host->attach({0}, left);
+  std::uint64_t taken = 0;
+  for (std::uint64_t step = 0; step < 1'000; ++step)
+    if (push(left, head(0, step * step, own[0]), encoded(contribution(0, step), own[0], 32))) ++taken;
+  EXPECT_LE(taken, 16U);
+}
+
+TEST_F(ShardHostTest, WastesSlicesOfAStepThatIsOver) {
+  make();
+  host->attach({0}, left);
+  push_all(left, 0, 0);
+  apply(1, {{{0}, {0}, 1.0}});
+  said.clear();
+  for (const SliceId id : own) EXPECT_TRUE(push(left, head(0, 0, id), encoded(contribution(0, 9), id, 32)));
+  EXPECT_TRUE(said.empty()) << "it is not gathered again";
+  host->hear(wire::Discard{{0}, {1}});
+  for (const SliceId id : own) EXPECT_TRUE(push(left, head(0, 1, id), encoded(contribution(0, 9), id, 32)));
+  push_all(left, 0, 2);
+  apply(2, {{{0}, {2}, 1.0}});
+  apply_by_hand({{contribution(0, 0), 1.0}});
+  apply_by_hand({{contribution(0, 2), 1.0}});
+  expect_same_values(*export_now(2));
+}
+
 TEST_F(ShardHostTest, WhoIsForgottenPushesIntoTheVoid) {
   make();
   host->attach({0}, left);
@@ -55,7 +92,7 @@ TEST_F(ShardHostTest, RoomStaysThoughItsMemberIsForgottenMeanwhile) {
     host->hear(wire::Forget{{0}});
     export_now(0);  // the store thread has let go of whatever it held
     std::memcpy(room.data(), payload.data(), payload.size());
-    host->received(head(0, 0, own[1], bits));
+    host->received(left, head(0, 0, own[1], bits));
     EXPECT_TRUE(said.empty());
   }
 }
@@ -72,8 +109,8 @@ TEST_F(ShardHostTest, RoomInTheVoidStaysThoughAnotherAsksForMore) {
   ASSERT_EQ(large_room.size(), many.size());
   std::memcpy(small_room.data(), few.data(), few.size());
   std::memcpy(large_room.data(), many.data(), many.size());
-  host->received(head(0, 0, own[0], 8));
-  host->received(head(1, 0, own[0]));
+  host->received(left, head(0, 0, own[0], 8));
+  host->received(right, head(1, 0, own[0]));
   EXPECT_TRUE(said.empty());
 }
 

@@ -44,7 +44,7 @@ class Streams : public testing::Test, private ShardOwner {
         const std::span<std::byte> room = host.room(worker == 0 ? ann : bob, head, slice_values * sizeof(float));
         ASSERT_EQ(room.size(), slice_values * sizeof(float));
         std::memcpy(room.data(), gradient.data() + layout[{s}].offset, room.size());
-        host.received(head);
+        host.received(worker == 0 ? ann : bob, head);
       }
   }
   void update(std::uint64_t version) {

@@ -33,6 +33,9 @@ inline std::string node_name(std::uint32_t seat) { return "node-" + std::to_stri
 struct SmallJob {
   std::string strategy = "bsp";
   std::uint32_t quorum = 3;
+  std::uint32_t servers = 1;
+  Duration newcomer_deadline = no_deadline;
+  Duration newcomers_heartbeat = from_seconds(10);
   std::uint64_t epoch_samples = 50;  // no multiple of the batch: leases cross the seam
   std::uint64_t total_samples = 300;
   std::uint64_t checkpoint_every = 0;
@@ -53,6 +56,7 @@ struct SmallJob {
             .total_samples = total_samples,
             .evaluate_every = 100,
             .max_time = {},
+            .servers = servers,
             .quorum = quorum,
             .silence_deadline = silence_deadline,
             .step_limit = step_limit,
@@ -69,6 +73,7 @@ struct SmallJob {
     const cluster::Link fast{.latency = std::chrono::microseconds(20), .up_bytes_per_second = 1e8, .down_bytes_per_second = 1e8};
     cluster::Spec spec;
     spec.server_nic = fast;
+    spec.servers = servers;
     spec.heartbeat = heartbeat;
     spec.silence_deadline = silence_deadline;
     spec.step_limit = step_limit;
@@ -195,9 +200,18 @@ class SmallChief {
       when_told(event);
     };
     hooks.inputs = [this](std::span<const std::byte> record) { inputs.insert(inputs.end(), record.begin(), record.end()); };
-    process = std::make_unique<ChiefProcess>(
-        pump, ChiefProcessOptions{address, options, "the job", job.cluster(), job.chief_options(), linear_layout(), job.optimizer, {}, 2},
-        std::move(machine), std::move(beginning), std::move(hooks));
+    process = std::make_unique<ChiefProcess>(pump,
+                                             ChiefProcessOptions{address,
+                                                                 options,
+                                                                 "the job",
+                                                                 job.cluster(),
+                                                                 job.chief_options(),
+                                                                 linear_layout(job.servers),
+                                                                 job.optimizer,
+                                                                 {},
+                                                                 job.newcomer_deadline,
+                                                                 2},
+                                             std::move(machine), std::move(beginning), std::move(hooks));
     const Outcome started = process->start([this](Result<protocol::Ending> how) { over = std::move(how); });
     EXPECT_TRUE(started.ok()) << started.error().message;
   }
@@ -233,7 +247,8 @@ class SmallWorker {
       WorkerKit kit;
       LinearTurns turns;
       if (gate != nullptr) turns.before = [gate] { gate->pass(); };
-      kit.desk = DeskKit{std::make_unique<LinearSource>(turns), job.replica(), linear_layout(), job.epoch_samples, job.seed, std::nullopt};
+      kit.desk = DeskKit{
+          std::make_unique<LinearSource>(turns), job.replica(), linear_layout(job.servers), job.epoch_samples, job.seed, std::nullopt};
       if (job.devices) {
         kit.desk.source = std::make_unique<LinearDevice>(job.rounds);
         kit.desk.keeps_values = true;
@@ -251,6 +266,7 @@ class SmallWorker {
                                               WorkerProcessOptions{.chief = address,
                                                                    .transport = options,
                                                                    .node = node_name(seat),
+                                                                   .newcomers_heartbeat = job.newcomers_heartbeat,
                                                                    .reconnect = {.first_pause = std::chrono::milliseconds(1),
                                                                                  .longest_pause = std::chrono::milliseconds(8),
                                                                                  .patience = patience,

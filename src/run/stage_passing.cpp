@@ -10,6 +10,11 @@
 #include "transport/connect.h"
 
 namespace motley::run {
+namespace {
+
+constexpr std::uint64_t most_reserved = std::uint64_t{1} << 26U;  // values, before they come
+
+}  // namespace
 
 /// As the link between the two nodes is described, where this one is emulated.
 void StageProcess::shape(transport::Shaped& connection, std::uint32_t to_stage) const {
@@ -33,9 +38,9 @@ void StageProcess::couple() {
     auto held = std::make_unique<transport::Shaped>(std::move(*connection), pump_.get_executor(), transport::Shape{}, options_.transport);
     shape(*held, life_->laid.stage + 1);
     held->start(*this);
-    held->send(wire::Couple{life_->laid.generation, life_->laid.stage});
+    held->send(wire::Couple{life_->laid.generation, life_->laid.stage, life_->laid.next_key});
     transport::Connection* name = held.get();
-    neighbours_[name] = {std::move(held), false, std::nullopt};
+    neighbours_[name] = {std::move(held), false, std::nullopt, clock_.now()};
   });
 }
 
@@ -48,14 +53,14 @@ void StageProcess::coupled(transport::Connection& from, const wire::Couple& coup
     life_->after = &from;  // it is laid out: what we put out is taken
     return begin_when_all_is_here();
   }
-  if (couple.stage + 1 == life_->laid.stage) take_before(*found->second.connection);
+  take_before(*found->second.connection);
   begin_when_all_is_here();
 }
 
 void StageProcess::take_before(transport::Shaped& connection) {
   life_->before = &connection;
   shape(connection, life_->laid.stage - 1);
-  connection.send(wire::Couple{life_->laid.generation, life_->laid.stage});
+  connection.send(wire::Couple{life_->laid.generation, life_->laid.stage, life_->laid.before_key});
 }
 
 void StageProcess::ship(std::uint64_t micro, bool back) {
@@ -66,6 +71,7 @@ void StageProcess::ship(std::uint64_t micro, bool back) {
   check(found != made.end(), "what is shipped was computed");
   auto held = std::make_shared<const Activation>(std::move(found->second));
   made.erase(found);
+  if (!back) life.shipped[micro] = held->values.size();
   if (to == nullptr) return;
   const std::size_t slices = kit_->slices;
   const std::size_t largest = std::max<std::size_t>(1, options_.transport.slice_bytes / sizeof(float));
@@ -91,62 +97,65 @@ void StageProcess::tell_of_what_is_here() {
 }
 
 std::span<std::byte> StageProcess::room(transport::Connection& from, const wire::Message& head, std::size_t bytes) {
+  if (ended_) return {};
+  if (const auto why = objection(from, wire::Lane::bulk, head)) {
+    expel(from, *why);
+    return {};
+  }
   Landing& landing = landing_[&from];
   landing = {bytes / sizeof(float), nullptr, {}};
-  const auto wasted = [&] {
+  if (bytes % sizeof(float) != 0) return {};
+  const auto* slice = std::get_if<wire::StageSlice>(&head);
+  const auto* passed = std::get_if<wire::Passed>(&head);
+  if (!life_ || (slice != nullptr ? slice->generation : passed->generation) != life_->laid.generation) {
     landing.waste.resize(bytes);
-    return std::span(landing.waste);
-  };
-  const auto land = [&](std::vector<float>& all, std::uint64_t offset, std::shared_ptr<void> keeps) -> std::span<std::byte> {
-    if (bytes % sizeof(float) != 0 || offset > all.size() || bytes / sizeof(float) > all.size() - offset) return {};
-    landing.keeps = std::move(keeps);
-    return std::as_writable_bytes(std::span(all).subspan(offset, bytes / sizeof(float)));
-  };
-  if (const auto* slice = std::get_if<wire::StageSlice>(&head)) {
-    if (&from != chief_.get()) return {};
-    if (!life_ || slice->generation != life_->laid.generation || life_->started) return wasted();
+    return landing.waste;
+  }
+  if (slice != nullptr) {
     store::StagePart& part = *life_->part;
     std::vector<float>& all = slice->holding == wire::Holding::values  ? part.values
                               : slice->holding == wire::Holding::first ? part.first
                                                                        : part.second;
-    return land(all, slice->offset, life_->part);
+    if (slice->offset > all.size() || landing.values > all.size() - slice->offset) return {};
+    landing.keeps = life_->part;
+    return std::as_writable_bytes(std::span(all).subspan(slice->offset, landing.values));
   }
-  const auto* passed = std::get_if<wire::Passed>(&head);
-  if (passed == nullptr || &from == chief_.get()) return {};
-  if (!life_ || passed->generation != life_->laid.generation) return wasted();
   auto& coming = (passed->back ? life_->gradients : life_->inputs)[passed->micro];
   if (!coming.activation) {
-    std::uint64_t values = 1;
-    for (const std::int64_t extent : passed->shape) {
-      if (extent <= 0 || static_cast<std::uint64_t>(extent) > (std::uint64_t{1} << 32U) / values) return {};
-      values *= static_cast<std::uint64_t>(extent);
-    }
     coming.activation = std::make_shared<Activation>();
     coming.activation->shape = passed->shape;
-    coming.activation->values.resize(values);
-    coming.missing = values;
+    coming.missing = wire::values_of(passed->shape);
+    coming.activation->values.reserve(std::min(coming.missing, most_reserved));
   }
-  return land(coming.activation->values, passed->offset, coming.activation);
+  if (landing.values > coming.missing) return {};
+  coming.activation->values.resize(passed->offset + landing.values);  // as much as really comes
+  landing.keeps = coming.activation;
+  return std::as_writable_bytes(std::span(coming.activation->values).subspan(passed->offset));
 }
 
 void StageProcess::received(transport::Connection& from, const wire::Message& head) {
   const Landing landing = std::exchange(landing_[&from], {});
   if (!life_ || !landing.keeps) return;
-  if (std::holds_alternative<wire::StageSlice>(head)) {
+  if (const auto* slice = std::get_if<wire::StageSlice>(&head)) {
     if (landing.keeps != life_->part) return;  // meant for what we were before
-    life_->missing -= std::min(life_->missing, landing.values);
+    life_->received[static_cast<std::size_t>(slice->holding)] += landing.values;
+    life_->missing -= landing.values;
     return begin_when_all_is_here();
   }
   const auto& passed = std::get<wire::Passed>(head);
   auto& coming = passed.back ? life_->gradients : life_->inputs;
   const auto found = coming.find(passed.micro);
   if (passed.generation != life_->laid.generation || found == coming.end() || landing.keeps != found->second.activation) return;
-  found->second.missing -= std::min(found->second.missing, landing.values);
+  found->second.missing -= landing.values;
   if (found->second.missing > 0) return;
-  if (passed.back)
+  if (passed.back) {
+    ++life_->next_gradient;
+    life_->shipped.erase(passed.micro);
     tell(protocol::GradientHere{passed.micro});
-  else
+  } else {
+    ++life_->next_input;
     tell(protocol::InputHere{passed.micro});
+  }
 }
 
 }  // namespace motley::run

@@ -31,6 +31,9 @@ StageProcess::~StageProcess() { *alive_ = false; }
 
 void StageProcess::start(std::function<void(Outcome)> over) {
   over_ = std::move(over);
+  if (!wire::is_name(options_.node))
+    return finish(bad_input(fmt::format("--node: found \"{}\", expected at most {} printable ASCII characters",
+                                        wire::printable(options_.node, wire::longest_name), wire::longest_name)));
   reach();
 }
 
@@ -59,6 +62,7 @@ void StageProcess::reached(Result<std::unique_ptr<transport::Connection>> connec
   if (!connection) return lose(connection.error());
   reconnect_.proven();
   chief_ = std::make_unique<transport::Shaped>(std::move(*connection), pump_.get_executor(), transport::Shape{}, options_.transport);
+  briefed_ = aboard_ = false;
   chief_->start(*this);
   chief_->send(wire::Enquire{options_.node});
 }
@@ -74,8 +78,10 @@ void StageProcess::lose(const Error& why) {
 }
 
 void StageProcess::briefed(const wire::Briefing& briefing) {
+  briefed_ = true;
   if (job_ == briefing.job) return prepared(StageKit{}, briefing.job);
   log_("preparing data and model");
+  stay_known();
   preparing_.post([this, alive = alive_, attempt = attempts_, job = briefing.job] {
     auto kit = std::make_shared<Result<StageKit>>(prepare_(job));
     boost::asio::post(pump_, [this, alive, attempt, kit, job] {
@@ -100,6 +106,7 @@ void StageProcess::prepared(Result<StageKit> kit, const std::string& job) {
   // A device that has hung is of no use to anybody before it moves again.
   desk_->when_free([this, attempt = attempts_] {
     if (ended_ || attempt != attempts_) return;
+    aboard_ = true;
     chief_->send(wire::Aboard{options_.node, options_.reach.empty() ? to_text(acceptor_->address()) : options_.reach});
     tick();
   });
@@ -111,6 +118,7 @@ void StageProcess::tick() {
     if (cancelled || !*alive || ended_ || attempt != attempts_ || !chief_) return;
     const StageDesk::Doing doing = desk_->doing();
     chief_->send(wire::Doing{life_ ? life_->laid.generation : 0, doing.done, doing.busy});
+    expel_idle_neighbours();
     tick();
   });
 }
@@ -161,9 +169,6 @@ void StageProcess::lay(const wire::Lay& laid) {
   Life& life = *life_;
   life.laid = laid;
   for (const wire::Section& section : laid.sections) life.cut.push_back({section.first, section.last, section.node});
-  if (!plan::sound(kit_->problem, life.cut) || laid.stage >= life.cut.size() || laid.most_held.size() != life.cut.size() ||
-      laid.micro_batches == 0 || laid.parts_s.size() != 3)
-    return finish(world_failed(fmt::format("{}: the conductor lays out what is no pipeline of this job", options_.node)));
   life.schedule = {.name = {},
                    .micro_batches = laid.micro_batches,
                    .most_held = laid.most_held,
@@ -189,16 +194,20 @@ void StageProcess::lay(const wire::Lay& laid) {
   }
   life.allowed = laid.allowed;
   life.handed_in = laid.from;
+  life.next_input = life.next_gradient = laid.from * laid.micro_batches;
   training_.emplace(laid.training);
   log_(fmt::format("stage {} of {}: blocks {} to {}, from mini-batch {}", laid.stage + 1, life.cut.size(), life.cut[laid.stage].first,
                    life.cut[laid.stage].last - 1, laid.from));
   chief_->send(wire::Laid{laid.generation});
   if (!is_last()) couple();
   // The stage before may have come already.
-  for (auto& [connection, neighbour] : neighbours_)
-    if (life.before == nullptr && neighbour.said && neighbour.said->generation == laid.generation &&
-        neighbour.said->stage + 1 == laid.stage)
+  for (auto& [connection, neighbour] : neighbours_) {
+    if (!neighbour.came || !neighbour.said || neighbour.sent_away || neighbour.said->generation != laid.generation) continue;
+    if (is_before(*neighbour.said))
       take_before(*neighbour.connection);
+    else
+      expel(*neighbour.connection, "it is not the stage before this one");
+  }
   begin_when_all_is_here();
 }
 
@@ -328,19 +337,22 @@ void StageProcess::failed(const std::string& what) {
 
 void StageProcess::heard(transport::Connection& from, wire::Message message) {
   if (ended_) return;
-  if (&from != chief_.get()) {
-    if (const auto* said = std::get_if<wire::Couple>(&message)) coupled(from, *said);
-    return;
-  }
-  if (const auto* briefing = std::get_if<wire::Briefing>(&message)) return briefed(*briefing);
-  if (const auto* laid = std::get_if<wire::Lay>(&message); laid != nullptr && kit_) return lay(*laid);
-  if (std::holds_alternative<wire::Stop>(message)) return finish(Done{});
-  const auto* allow = std::get_if<wire::Allow>(&message);
-  if (allow == nullptr || !life_ || allow->generation != life_->laid.generation) return;
-  life_->allowed = allow->allowed;
-  life_->hand_in = allow->hand_in;
-  tell(protocol::MoreMiniBatches{allow->allowed});
-  if (life_ && life_->started) hand_in_if_due();
+  if (const auto why = objection(from, wire::Lane::control, message)) return expel(from, *why);
+  std::visit(match{[&](const wire::Couple& m) { coupled(from, m); }, [&](const wire::Briefing& m) { briefed(m); },
+                   [&](const wire::Lay& m) { lay(m); }, [&](const wire::Stop&) { finish(Done{}); },
+                   [&](const wire::Aboard&) {
+                     alone_since_.reset();
+                     next_pause_ = options_.first_pause;
+                   },
+                   [&](const wire::Allow& m) {
+                     if (m.generation != life_->laid.generation) return;  // of an earlier one
+                     life_->allowed = m.allowed;
+                     life_->hand_in = m.hand_in;
+                     tell(protocol::MoreMiniBatches{m.allowed});
+                     if (life_ && life_->started) hand_in_if_due();
+                   },
+                   [](const auto&) {}},  // refused above
+             message);
 }
 
 void StageProcess::sent(transport::Connection& to, std::uint64_t ticket) {
@@ -363,7 +375,7 @@ void StageProcess::closed(transport::Connection& connection, const Error& why) {
 void StageProcess::accepted(std::unique_ptr<transport::Connection> connection) {
   auto held = std::make_unique<transport::Shaped>(std::move(connection), pump_.get_executor(), transport::Shape{}, options_.transport);
   transport::Shaped& shaped = *held;
-  neighbours_[&shaped] = {std::move(held), true, std::nullopt};
+  neighbours_[&shaped] = {std::move(held), true, std::nullopt, clock_.now()};
   shaped.start(*this);
 }
 

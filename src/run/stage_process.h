@@ -2,6 +2,7 @@
 // with the stage after it, and turns the crank of a stage machine. What it puts out goes straight to its neighbour, in slices, while it
 // computes the next. Without its conductor it waits and tries again.
 #pragma once
+#include <array>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <cstdint>
@@ -27,6 +28,7 @@
 #include "transport/address.h"
 #include "transport/options.h"
 #include "transport/shaped.h"
+#include "wire/permissions.h"
 
 namespace motley::run {
 
@@ -55,6 +57,8 @@ struct StageProcessOptions {
   transport::Options transport;
   std::string node;
   ReconnectOptions reconnect{};
+  Duration newcomers_heartbeat = from_seconds(10);  // as long as it prepares
+  Duration newcomer_deadline = from_seconds(60);    // who has come and is no neighbour is closed then
 };
 
 class StageProcess final : private transport::Hears, private transport::Accepts, private StageDeskOwner {
@@ -69,6 +73,8 @@ class StageProcess final : private transport::Hears, private transport::Accepts,
   /// Then run the pump; `over` is called once: good when training ended or it was asked to leave.
   void start(std::function<void(Outcome)> over);
   void leave() { finish(Done{}); }
+  /// Takes connections, as from its listener, once it knows the job.
+  [[nodiscard]] transport::Accepts& door() { return *this; }
 
  private:
   using ConnectionPointer = std::unique_ptr<transport::Shaped>;
@@ -78,8 +84,9 @@ class StageProcess final : private transport::Hears, private transport::Accepts,
     plan::Cut cut;
     plan::Schedule schedule;
     store::StagePlace place;
-    std::shared_ptr<store::StagePart> part;  // as it comes in
-    std::uint64_t missing = 0;               // values of it
+    std::shared_ptr<store::StagePart> part;   // as it comes in
+    std::uint64_t missing = 0;                // values of it
+    std::array<std::uint64_t, 3> received{};  // of it, by wire::Holding
     std::optional<protocol::Stage> machine;
     transport::Connection* before = nullptr;
     transport::Connection* after = nullptr;
@@ -90,6 +97,8 @@ class StageProcess final : private transport::Hears, private transport::Accepts,
       std::uint64_t missing = 0;  // values
     };
     std::map<std::uint64_t, Coming> inputs, gradients;
+    std::uint64_t next_input = 0, next_gradient = 0;  // the micro-batch that comes now: they come whole, one after the other
+    std::map<std::uint64_t, std::uint64_t> shipped;   // values of each output whose gradient is to come
     std::uint64_t allowed = 0;
     bool hand_in = false;  // when it has committed what is allowed
     std::uint64_t handed_in = 0;
@@ -109,6 +118,16 @@ class StageProcess final : private transport::Hears, private transport::Accepts,
   void finish(Outcome how);
   void tick();
 
+  /// Whether a message may be listened to: of the chief, or of the neighbour that it says it is. What does not pass closes the connection.
+  [[nodiscard]] wire::Objection objection(const transport::Connection& from, wire::Lane lane, const wire::Message& message) const;
+  [[nodiscard]] wire::Objection objection_to_chief(const wire::Message& message) const;
+  [[nodiscard]] wire::Objection objection_to_lay(const wire::Lay& laid) const;
+  [[nodiscard]] wire::Objection objection_to_couple(const transport::Connection& from, const wire::Couple& couple) const;
+  [[nodiscard]] wire::Objection objection_to_passed(const transport::Connection& from, const wire::Passed& passed) const;
+  [[nodiscard]] bool is_before(const wire::Couple& couple) const;
+  void expel(transport::Connection& from, const std::string& why);
+  void expel_idle_neighbours();
+  void stay_known();
   void lay(const wire::Lay& laid);
   void begin_when_all_is_here();
   void couple();
@@ -159,11 +178,15 @@ class StageProcess final : private transport::Hears, private transport::Accepts,
   std::optional<StageKit> kit_;
   std::unique_ptr<StageDesk> desk_;
   ConnectionPointer chief_;
+  bool briefed_ = false;  // on this connection
+  bool aboard_ = false;   // the same: it was told who we are
   std::unique_ptr<transport::Acceptor> acceptor_;
   struct Neighbour {
     ConnectionPointer connection;
     bool came = false;                 // to us: a stage before, or somebody who will say so
     std::optional<wire::Couple> said;  // may be for a generation that the conductor has not told us of yet
+    Instant since{};
+    bool sent_away = false;
   };
   std::map<const transport::Connection*, Neighbour> neighbours_;
   std::optional<Life> life_;

@@ -10,11 +10,15 @@
 namespace motley::run {
 
 std::span<std::byte> WorkerProcess::room(transport::Connection& from, const wire::Message& head, std::size_t bytes) {
-  const auto* pulled = std::get_if<wire::Pulled>(&head);
-  if (pulled == nullptr || !life_ || !life_->machine || pulled->slice.value >= desk_->layout().slices.size()) return {};
+  if (!life_ || !is_ours(from)) return {};
+  if (const auto why = objection(from, wire::Lane::bulk, head)) {
+    from.close(*why);
+    return {};
+  }
+  const auto* pulled = &std::get<wire::Pulled>(head);
   const store::Slice& slice = desk_->layout()[pulled->slice];
   const bool whole = slice.bits(pulled->bits) == plain_bits;
-  if (whole && bytes != slice.count * sizeof(float)) return {};
+  if (bytes != codec::encoded_bytes(slice.bits(pulled->bits), slice.count)) return {};
   if (pulled->rounded && !whole && !in_halves(*pulled)) return {};
   Life::Landing& landing = life_->landings[&from] = {};
   if (pulled->worker == life_->attached) {
@@ -23,22 +27,18 @@ std::span<std::byte> WorkerProcess::room(transport::Connection& from, const wire
     if (arrival->buffer().borrowed()) return {};  // who lends a model lends all of it
     landing.arrival = arrival;
     if (whole) return arrival->buffer().bytes(slice.offset, slice.count);
-    if (desk_->keeps_values()) {
-      const auto codec = codec::make(slice.bits(pulled->bits));
-      if (!codec.ok() || (*codec)->encoded_bytes(slice.count) != bytes) return {};
-      return arrival->buffer().bytes(slice.offset, slice.count).first(bytes);
-    }
+    if (desk_->keeps_values()) return arrival->buffer().bytes(slice.offset, slice.count).first(bytes);
   }
   landing.bytes.resize(bytes);
   return landing.bytes;
 }
 
 /// A model that lies flat in the server's memory is read there.
-bool WorkerProcess::keep(transport::Connection&, const wire::Message& head, std::span<const std::byte> payload,
+bool WorkerProcess::keep(transport::Connection& from, const wire::Message& head, std::span<const std::byte> payload,
                          const transport::Loan& loan) {
   const auto* pulled = std::get_if<wire::Pulled>(&head);
-  if (pulled == nullptr || !life_ || !life_->machine || life_->servers.size() != 1) return false;
-  if (pulled->slice.value >= desk_->layout().slices.size() || pulled->worker != life_->attached) return false;
+  if (pulled == nullptr || !life_ || !is_ours(from) || objection(from, wire::Lane::bulk, head)) return false;  // room() says why
+  if (life_->servers.size() != 1 || pulled->worker != life_->attached) return false;
   const store::Slice& slice = desk_->layout()[pulled->slice];
   const std::uint8_t bits = slice.bits(pulled->bits);
   if (bits != plain_bits && !in_halves(*pulled)) return false;
@@ -59,7 +59,7 @@ bool WorkerProcess::in_halves(const wire::Pulled& pulled) const {
 
 void WorkerProcess::received(transport::Connection& from, const wire::Message& head) {
   const auto& pulled = std::get<wire::Pulled>(head);
-  if (!life_ || !life_->machine) return;
+  if (!life_ || !is_ours(from)) return;
   const auto landed = life_->landings.extract(&from);
   if (landed.empty() || !landed.mapped().arrival || pulled.worker != life_->attached) return;
   const std::shared_ptr<Arrival>& arrival = landed.mapped().arrival;

@@ -28,12 +28,16 @@ WorkerProcess::WorkerProcess(boost::asio::io_context& pump, WorkerProcessOptions
       log_(std::move(log)),
       reconnect_(pump, options_.reconnect, options_.node, to_text(options_.chief), log_),
       heartbeat_(pump),
+      newcomer_(pump),
       alive_(std::make_shared<bool>(true)) {}
 
 WorkerProcess::~WorkerProcess() { *alive_ = false; }
 
 void WorkerProcess::start(std::function<void(Outcome)> over) {
   over_ = std::move(over);
+  if (!wire::is_name(options_.node))
+    return finish(bad_input(fmt::format("--node: found \"{}\", expected at most {} printable ASCII characters",
+                                        wire::printable(options_.node, wire::longest_name), wire::longest_name)));
   reach();
 }
 
@@ -65,12 +69,14 @@ void WorkerProcess::reached(Result<std::unique_ptr<transport::Connection>> conne
   life_->chief = unshaped(std::move(*connection), pump_, options_.transport);
   life_->chief->start(*this);
   life_->chief->send(wire::Enquire{options_.node});
+  stay_known();
 }
 
 void WorkerProcess::lose(const Error& why) {
   if (ended_) return;
   ++lives_;
   heartbeat_.cancel();
+  newcomer_.cancel();
   if (desk_) desk_->abandon();
   if (life_) old_.push_back({std::move(leaving_slices_), std::move(*life_)});
   life_.reset();
@@ -88,11 +94,13 @@ void WorkerProcess::finish(Outcome how) {
   ++lives_;
   reconnect_.cancel();
   heartbeat_.cancel();
+  newcomer_.cancel();
   if (desk_) desk_->abandon();
   if (over_) over_(std::move(how));
 }
 
 void WorkerProcess::briefed(const wire::Briefing& briefing) {
+  life_->briefed = true;
   if (job_ == briefing.job && head_starts_ == briefing.head_starts) return prepared(WorkerKit{}, briefing);
   log_("preparing data and model");
   preparing_.post([this, alive = alive_, life = lives_, briefing] {
@@ -109,12 +117,15 @@ void WorkerProcess::prepared(Result<WorkerKit> kit, const wire::Briefing& briefi
     job_ = briefing.job;
     head_starts_ = briefing.head_starts;
     if (head_starts_.size() == kit->desk.layout.servers) store::place(kit->desk.layout, briefing.head_starts);
+    epoch_samples_ = kit->desk.epoch_samples;
     desk_ = std::make_unique<Desk>(pump_, std::move(kit->desk), static_cast<DeskOwner&>(*this));
     kit_.emplace(std::move(*kit));
     link_.reset();
     if (kit_->node && kit_->cluster.nodes[kit_->node->value].device == cluster::DeviceKind::emulated)
       link_.emplace(pump_.get_executor(), kit_->cluster, *kit_->node);
   }
+  if (std::max<std::size_t>(briefing.servers.size(), 1) != desk_->layout().servers)
+    return lose(fmt::format("the chief names {} servers, its job has {}", briefing.servers.size(), desk_->layout().servers));
   if (link_) life_->chief->reshape(link_->shape(0));
   life_->server_addresses = briefing.servers;
   desk_->warm_up([this, life = lives_](const std::optional<cluster::Affine>& pace) {
@@ -224,7 +235,7 @@ void WorkerProcess::carry_out(const protocol::WorkerAction& action) {
              action);
 }
 
-transport::Connection* WorkerProcess::to_server(std::uint32_t server) {
+transport::Connection* WorkerProcess::to_server(std::uint32_t server) const {
   return server == 0 ? life_->chief.get() : life_->servers[server].get();
 }
 
@@ -293,19 +304,18 @@ void WorkerProcess::failed(const std::string& what) {
 
 // What comes in --------------------------------------------------------------------------------------------------------------------------
 
-void WorkerProcess::heard(transport::Connection&, wire::Message message) {
-  if (!life_) return;
-  if (const auto* briefing = std::get_if<wire::Briefing>(&message)) {
-    if (!life_->machine) briefed(*briefing);
-    return;
-  }
+void WorkerProcess::heard(transport::Connection& from, wire::Message message) {
+  if (!life_ || !is_ours(from)) return;
+  if (const auto why = objection(from, wire::Lane::control, message)) return from.close(*why);
+  if (const auto* briefing = std::get_if<wire::Briefing>(&message)) return briefed(*briefing);
   if (const auto* order = std::get_if<wire::Order>(&message)) training_.emplace(order->training);  // the chief's clock, less the way here
   tell(protocol::Arrived{message});
   // The servers must know who we are before they can send us anything.
-  if (life_ && life_->machine && life_->machine->id() && life_->attached != life_->machine->id()) {
-    life_->attached = life_->machine->id();
-    for (std::uint32_t s = 0; s < life_->servers.size(); ++s) to_server(s)->send(wire::Attach{*life_->attached});
-  }
+  const auto* welcome = std::get_if<wire::Welcome>(&message);
+  if (welcome == nullptr || !life_ || !life_->machine || life_->machine->id() != welcome->worker || life_->attached == welcome->worker)
+    return;
+  life_->attached = welcome->worker;
+  for (std::uint32_t s = 0; s < life_->servers.size(); ++s) to_server(s)->send(wire::Attach{welcome->worker, welcome->key});
 }
 
 void WorkerProcess::sent(transport::Connection&, std::uint64_t ticket) { leaving_slices_.erase(ticket); }

@@ -23,6 +23,7 @@
 #include "transport/address.h"
 #include "transport/options.h"
 #include "transport/shaped.h"
+#include "wire/permissions.h"
 
 namespace motley::run {
 
@@ -41,6 +42,7 @@ struct WorkerProcessOptions {
   transport::Address chief;
   transport::Options transport;  // its job hash is ignored: the briefing says what the job is
   std::string node;
+  Duration newcomers_heartbeat = from_seconds(10);  // as long as it is no member: a chief closes what is silent for newcomer_deadline
   ReconnectOptions reconnect{};
 };
 
@@ -69,6 +71,7 @@ class WorkerProcess final : private transport::Hears, private DeskOwner {
     std::vector<ConnectionPointer> servers;  // by ServerId; [0] stays empty
     std::size_t servers_missing = 0;
     std::optional<protocol::Worker> machine;
+    bool briefed = false;
     std::optional<WorkerId> attached;  // as the servers know us
     std::map<std::pair<WorkerId, Step>, std::shared_ptr<Arrival>> arrivals;
     /// Where the slice that is under way on a connection lands; it stays until the slice is here, whatever is computed meanwhile.
@@ -92,6 +95,12 @@ class WorkerProcess final : private transport::Hears, private DeskOwner {
   void begin();
   void lose(const Error& why);
   void lose(const std::string& why) { lose(world_failed(why)); }
+  /// Whether a message may be listened to; what does not pass closes its connection.
+  [[nodiscard]] wire::Objection objection(const transport::Connection& from, wire::Lane lane, const wire::Message& message) const;
+  [[nodiscard]] wire::Objection objection_to_order(const wire::Order& order) const;
+  [[nodiscard]] wire::Objection objection_to_slice(const transport::Connection& from, const wire::Pulled& pulled) const;
+  [[nodiscard]] bool is_ours(const transport::Connection& connection) const;
+  void stay_known();
   void finish(Outcome how);
   void tick();
 
@@ -106,7 +115,7 @@ class WorkerProcess final : private transport::Hears, private DeskOwner {
   [[nodiscard]] Outcome take_in(const wire::Pulled& pulled, std::span<const std::byte> bytes);
   [[nodiscard]] std::shared_ptr<Arrival> last_before(const std::pair<WorkerId, Step>& step) const;
   void arrived(const wire::Pulled& pulled, const std::shared_ptr<Arrival>& arrival);
-  [[nodiscard]] transport::Connection* to_server(std::uint32_t server);
+  [[nodiscard]] transport::Connection* to_server(std::uint32_t server) const;
 
   void heard(transport::Connection& from, wire::Message message) override;
   std::span<std::byte> room(transport::Connection& from, const wire::Message& head, std::size_t bytes) override;
@@ -129,12 +138,14 @@ class WorkerProcess final : private transport::Hears, private DeskOwner {
   std::optional<Clock> training_;  // the chief's, as far as known
   Reconnect reconnect_;
   boost::asio::steady_timer heartbeat_;
+  boost::asio::steady_timer newcomer_;
   bool ended_ = false;
   bool leaving_ = false;
 
   std::optional<std::string> job_;          // that the kit was made for
   std::vector<std::uint64_t> head_starts_;  // of the servers, as its layout has them
-  std::optional<WorkerKit> kit_;            // less its desk
+  std::uint64_t epoch_samples_ = 0;
+  std::optional<WorkerKit> kit_;  // less its desk
   std::unique_ptr<Desk> desk_;
   std::optional<WorkerLink> link_;
   std::optional<cluster::Affine> pace_;  // of the desk when it had warmed up; nothing: it did not need to

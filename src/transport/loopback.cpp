@@ -146,7 +146,7 @@ class LoopbackEnd final : public Connection {
     const auto here = anchor_.watch(), there = other->anchor_.watch();
     const std::span<std::byte> place = other->hears_->room(*other, passing_->head, bytes);
     if (here.gone() || there.gone() || !passing_ || !other->hears()) return;
-    if (place.size() != bytes) return other->refuse(passing_->head, bytes, place.size());
+    if (place.size() != bytes || place.empty()) return other->refuse(passing_->head, bytes, place.size());
     std::copy(passing_->payload.begin(), passing_->payload.end(), place.begin());
     post(&LoopbackEnd::end_slice);
   }

@@ -151,7 +151,7 @@ void Shaped::pass_first() {
   const auto here = anchor_.watch();
   const std::span<std::byte> place = owner().room(*this, slice.head, bytes);
   if (here.gone() || !open_) return;
-  if (place.size() != bytes) return close(refusal_of(slice.head, bytes, peer(), place.size()));
+  if (place.size() != bytes || place.empty()) return close(refusal_of(slice.head, bytes, peer(), place.size()));
   std::copy(slice.payload.begin(), slice.payload.end(), place.begin());
   owner().received(*this, slice.head);
   if (here.gone() || !open_) return;

@@ -101,7 +101,7 @@ std::optional<std::span<std::byte>> StreamConnection::place(const wire::Message&
   const auto here = anchor_.watch();
   const std::span<std::byte> place = hears_->room(*this, head, payload_bytes);
   if (here.gone() || state_ != State::open) return std::nullopt;
-  if (place.size() == payload_bytes) return place;
+  if (place.size() == payload_bytes && !place.empty()) return place;
   begin_closing(peer_broken(refusal_of(head, payload_bytes, peer_, place.size())));
   return std::nullopt;
 }

@@ -81,7 +81,7 @@ class Hears {
   virtual void heard(Connection& from, wire::Message message) = 0;
 
   /// Where the payload of `head` goes: exactly `bytes` bytes that stay valid until received() or closed(). Any other size refuses it, and
-  /// with it the connection.
+  /// with it the connection; an empty place always does, for no payload is empty. It may close the connection itself, with its reason.
   virtual std::span<std::byte> room(Connection& from, const wire::Message& head, std::size_t bytes) = 0;
   /// The payload is where room() said. Slices arrive one at a time, each room() followed by its received() unless the connection ends.
   virtual void received(Connection& from, const wire::Message& head) = 0;

@@ -23,6 +23,7 @@ inline constexpr std::size_t window_bytes = std::size_t{4} << 20;
 
 /// A node that has no place in the job's list.
 inline constexpr std::uint32_t no_seat = std::numeric_limits<std::uint32_t>::max();
+inline constexpr WorkerId no_worker{std::numeric_limits<std::uint32_t>::max()};
 
 /// Asks to become a member. Answered by Welcome (before training starts: when it does) or, when training is over, Stop.
 struct Hello {
@@ -59,7 +60,7 @@ struct Contributed {
   Duration stood{};              // still for parameters, after the first of them had come; not part of `compute`
   bool first_of_size{};          // the device has never done a batch of this size, and takes longer
 };
-/// Said when there was nothing else to say for a while.
+/// Said when there was nothing else to say for a while; by `no_worker` before it is a member.
 struct Heartbeat {
   WorkerId worker;
 };
@@ -73,6 +74,7 @@ struct Leaving {
 struct Welcome {
   WorkerId worker;
   std::uint32_t attempt{};
+  std::uint64_t key{};  // shows a server that whoever attaches is this member
 };
 /// What to do next, after what was ordered before. The parameters to do it on come from the servers, at `version` or later.
 struct Order {
@@ -212,6 +214,12 @@ struct Briefing {
 /// A worker to a server: what you send to this member goes here.
 struct Attach {
   WorkerId worker;
+  std::uint64_t key{};  // of its Welcome
+};
+/// The chief to a server, before anything else about this member: whoever attaches as it has this key.
+struct Admitted {
+  WorkerId worker;
+  std::uint64_t key{};
 };
 /// A server process to the chief, which says the same back at once: how far apart are we?
 struct Echo {
@@ -249,7 +257,7 @@ struct CarriedAll {
 
 // pipelines: between the conductor and the stages, and between neighbours; the drivers' own too ----------------------------------------
 
-/// A stage's process to the conductor: this node is here, and whoever is to be its neighbour finds it there.
+/// A stage's process to the conductor: this node is here, and whoever is to be its neighbour finds it there. Said back when it is taken.
 struct Aboard {
   std::string node;
   std::string address;
@@ -273,13 +281,14 @@ struct Lay {
   bool predicts{};
   bool clips{};
   bool softens{};
-  std::uint64_t from{};         // mini-batches that are done
-  std::uint64_t allowed{};      // mini-batches
-  bool moments{};               // the optimizer's come too
-  std::string next;             // where the stage after it listens; empty: there is none
-  std::vector<double> parts_s;  // what each part of a micro-batch takes there, as the plan has it: for emulated devices
-  double kept_bytes{};          // by a micro-batch, from its forward until its backward
-  Duration training{};          // how long training has gone on
+  std::uint64_t from{};                    // mini-batches that are done
+  std::uint64_t allowed{};                 // mini-batches
+  bool moments{};                          // the optimizer's come too
+  std::string next;                        // where the stage after it listens; empty: there is none
+  std::vector<double> parts_s;             // what each part of a micro-batch takes there, as the plan has it: for emulated devices
+  double kept_bytes{};                     // by a micro-batch, from its forward until its backward
+  Duration training{};                     // how long training has gone on
+  std::uint64_t before_key{}, next_key{};  // of the Couple with the stage before, and with the one after
 };
 /// A stage to the conductor: it has heard this Lay, and its part may come. (Slices and messages travel apart, and may overtake each other.)
 struct Laid {
@@ -319,6 +328,7 @@ struct Committed {
 struct Couple {
   std::uint32_t generation{};
   std::uint32_t stage{};  // of the one that says so
+  std::uint64_t key{};    // of this pair of stages
 };
 /// A stage to the conductor: a neighbour is lost, or was never reached, though you have not said so.
 struct Parted {
@@ -346,18 +356,19 @@ BOOST_DESCRIBE_STRUCT(Aboard, (), (node, address))
 BOOST_DESCRIBE_STRUCT(Section, (), (first, last, node))
 BOOST_DESCRIBE_STRUCT(Lay, (),
                       (generation, stage, sections, micro_batches, most_held, ahead, forwards_first, weights_apart, predicts, clips,
-                       softens, from, allowed, moments, next, parts_s, kept_bytes, training))
+                       softens, from, allowed, moments, next, parts_s, kept_bytes, training, before_key, next_key))
 BOOST_DESCRIBE_STRUCT(Allow, (), (generation, allowed, hand_in))
 BOOST_DESCRIBE_STRUCT(Did, (), (part, micro, version, late, began, ended))
 BOOST_DESCRIBE_STRUCT(Committed, (), (generation, stage, mini_batches, finite, stash_bytes, parts))
-BOOST_DESCRIBE_STRUCT(Couple, (), (generation, stage))
+BOOST_DESCRIBE_STRUCT(Couple, (), (generation, stage, key))
 BOOST_DESCRIBE_STRUCT(Parted, (), (generation, why))
 BOOST_DESCRIBE_STRUCT(Laid, (), (generation))
 BOOST_DESCRIBE_STRUCT(StageSlice, (), (generation, stage, mini_batches, holding, offset))
 BOOST_DESCRIBE_STRUCT(Passed, (), (generation, micro, back, offset, shape))
 BOOST_DESCRIBE_STRUCT(Enquire, (), (node))
 BOOST_DESCRIBE_STRUCT(Briefing, (), (job, servers, head_starts))
-BOOST_DESCRIBE_STRUCT(Attach, (), (worker))
+BOOST_DESCRIBE_STRUCT(Attach, (), (worker, key))
+BOOST_DESCRIBE_STRUCT(Admitted, (), (worker, key))
 BOOST_DESCRIBE_STRUCT(Echo, (), (number))
 BOOST_DESCRIBE_STRUCT(Serve, (), (server, address, round_trip))
 BOOST_DESCRIBE_STRUCT(Placed, (), (head_starts))
@@ -370,7 +381,7 @@ BOOST_DESCRIBE_STRUCT(Contributed, (),
 BOOST_DESCRIBE_STRUCT(Began, (), (worker, step))
 BOOST_DESCRIBE_STRUCT(Heartbeat, (), (worker))
 BOOST_DESCRIBE_STRUCT(Leaving, (), (worker))
-BOOST_DESCRIBE_STRUCT(Welcome, (), (worker, attempt))
+BOOST_DESCRIBE_STRUCT(Welcome, (), (worker, attempt, key))
 BOOST_DESCRIBE_STRUCT(Order, (),
                       (worker, step, parameters, version, local_steps, rate, push_bits, training, limit, micro, lease, missing, correction,
                        mean_steps))
@@ -394,6 +405,6 @@ BOOST_DESCRIBE_STRUCT(Pulled, (), (worker, step, version, slice, bits, rounded))
 /// The closed set. A message's place in this list is its kind on the wire: append, never reorder.
 using Message = std::variant<Hello, Contributed, Heartbeat, Leaving, Welcome, Order, Fenced, Stop, Push, Gathered, Apply, Discard, Release,
                              Forget, Pulled, Export, Enquire, Briefing, Attach, Serve, Carried, CarriedAll, Began, Judge, Judged, Cancel,
-                             Echo, Placed, Aboard, Lay, Allow, Committed, Couple, Parted, StageSlice, Passed, Laid, Probe, Doing>;
+                             Echo, Placed, Aboard, Lay, Allow, Committed, Couple, Parted, StageSlice, Passed, Laid, Probe, Doing, Admitted>;
 
 }  // namespace motley::wire

@@ -1,0 +1,27 @@
+#include "run/attachments.h"
+
+#include <iterator>
+
+namespace motley::run {
+
+Attachments::Answer Attachments::claimed(transport::Connection& from, const wire::Attach& claim) {
+  waiting_.erase(&from);
+  const auto key = keys_.find(claim.worker);
+  if (key != keys_.end()) return key->second == claim.key ? Answer::attach : Answer::refuse;
+  waiting_[&from] = {&from, claim};
+  return Answer::wait;
+}
+
+std::vector<Attachments::Claim> Attachments::admitted(const wire::Admitted& member) {
+  keys_.emplace(member.worker, member.key);
+  std::vector<Claim> answers;
+  for (auto it = waiting_.begin(); it != waiting_.end();) {
+    const Waiting& waiting = it->second;
+    const bool meant = waiting.claim.worker == member.worker;
+    if (meant) answers.push_back({waiting.from, waiting.claim.key == member.key ? Answer::attach : Answer::refuse});
+    it = meant ? waiting_.erase(it) : std::next(it);
+  }
+  return answers;
+}
+
+}  // namespace motley::run

@@ -1,0 +1,180 @@
+// Who may be on a connection, and what it may claim: names, memberships, steps; and how long it may be nobody.
+#include <algorithm>
+
+#include "run/paused_cluster_for_tests.h"
+
+namespace motley::run {
+namespace {
+
+class Newcomers : public PausedCluster {
+ protected:
+  [[nodiscard]] static bool says(const std::vector<std::string>& log, const std::string& words) {
+    return std::any_of(log.begin(), log.end(), [&](const std::string& line) { return line.find(words) != std::string::npos; });
+  }
+  auto is_closed(const WrongPeer& peer) {
+    return run_until(io, [&] { return !peer.connected(); });
+  }
+  static wire::Contributed contributed(WorkerId id, Step step, Version base) {
+    wire::Contributed said;
+    said.worker = id;
+    said.step = step;
+    said.base = base;
+    return said;
+  }
+  /// Becomes a member of a training that is under way. Nothing of what it was told to do is done yet.
+  WorkerId join(WrongPeer& peer) {
+    peer.connect(address);
+    peer.say(wire::Enquire{node_name(3)});
+    peer.say(wire::Hello{node_name(3), 1, 0, 3});
+    std::optional<WorkerId> id;
+    EXPECT_TRUE(run_until(io, [&] {
+      for (const wire::Message& message : peer.heard_now)
+        if (const auto* welcome = std::get_if<wire::Welcome>(&message)) id = welcome->worker;
+      return id.has_value();
+    }));
+    return id.value_or(wire::no_worker);
+  }
+};
+
+TEST_F(Newcomers, WhoNeverBecomesAMemberIsClosed) {
+  job.heartbeat = std::chrono::milliseconds(20);
+  job.newcomer_deadline = std::chrono::milliseconds(50);
+  job.servers = 2;
+  job.newcomers_heartbeat = std::chrono::milliseconds(5);
+  start_and_wait();
+  WrongPeer silent(io, options), undecided(io, options), at_server(io, options), waiting(io, options);
+  silent.connect(address);
+  undecided.connect(address);
+  undecided.say(wire::Enquire{node_name(3)});
+  at_server.connect(server_address);
+  waiting.connect(server_address);
+  waiting.say(wire::Attach{{77}, 5});
+  for (const WrongPeer* peer : {&silent, &undecided, &at_server, &waiting}) ASSERT_TRUE(is_closed(*peer));
+  expect_that_training_finishes();
+}
+
+TEST_F(Newcomers, WhoWaitsForOthersMayWaitForLong) {
+  job.heartbeat = job.newcomers_heartbeat = std::chrono::milliseconds(20);
+  job.newcomer_deadline = from_seconds(1);
+  start_chief();
+  start_worker(0);
+  start_worker(1);
+  WrongPeer silent(io, options);
+  silent.connect(address);
+  ASSERT_TRUE(is_closed(silent));  // so long
+  EXPECT_FALSE(says(chief->log, "sent node-"));
+  start_worker(2);
+  ASSERT_TRUE(all_are_over());
+  expect_every_sample_once();
+  EXPECT_EQ(chief->values(), train_by_hand(job));
+}
+
+TEST_F(Newcomers, ANameIsShortAndPrintableAndSoIsTheLog) {
+  start_and_wait();
+  WrongPeer peer(io, options);
+  const std::vector<std::string> names{"\x1b[2J\x1b[1;1H", std::string(1'000'000, 'x'), std::string(65, 'x'), "a\nb", "\xc2\x9b"};
+  for (const std::string& name : names) {
+    peer.connect(address);
+    peer.say(wire::Enquire{name});
+    ASSERT_TRUE(is_closed(peer));
+  }
+  for (const std::string& line : chief->log) {
+    EXPECT_LT(line.size(), 500U);
+    EXPECT_TRUE(std::all_of(line.begin(), line.end(), [](char c) { return c >= ' ' && c <= '~'; })) << line;
+  }
+  expect_that_training_finishes();
+  EXPECT_EQ(chief->values(), train_by_hand(job));
+}
+
+TEST_F(Newcomers, AWorkerWithSuchANameSaysSoToItsUser) {
+  std::optional<Outcome> over;
+  WorkerProcessOptions made;
+  made.chief = address;
+  made.node = "a\nb";
+  WorkerProcess worker(
+      io, made, [](const std::string&) -> Result<WorkerKit> { return bad_input("never"); }, [](const std::string&) {});
+  worker.start([&](Outcome how) { over = std::move(how); });
+  ASSERT_TRUE(over.has_value());
+  ASSERT_FALSE(over->ok());
+  EXPECT_EQ(over->error().next, Next::tell_user);
+}
+
+TEST_F(Newcomers, AMemberPushesOnlyStepsThatItWasOrdered) {
+  start_and_wait();
+  WrongPeer peer(io, options);
+  const WorkerId id = join(peer);
+  peer.say(wire::Attach{id});
+  for (std::uint64_t step = 0; step < 100 && peer.connected(); ++step) {
+    peer.send(wire::Push{id, Step{step}, SliceId{0}, 32}, linear_layout().slices[0].count * sizeof(float));
+    transport::run_ready(io);
+  }
+  ASSERT_TRUE(is_closed(peer));
+  EXPECT_TRUE(says(chief->log, "those that it was ordered")) << chief->log.back();
+  expect_that_training_finishes();
+}
+
+TEST_F(Newcomers, AMembersWordsComeInOrderAndForItself) {
+  start_and_wait();
+  const std::vector<std::function<wire::Message(WorkerId)>> lies{[](WorkerId id) {
+                                                                   return wire::Began{id, Step{1'000}};
+                                                                 },
+                                                                 [](WorkerId id) { return contributed(id, Step{1'000}, {}); },
+                                                                 [](WorkerId id) { return contributed(id, {}, Version{1'000}); },
+                                                                 [](WorkerId) { return wire::Heartbeat{{0}}; },
+                                                                 [](WorkerId) { return wire::Leaving{{0}}; },
+                                                                 [](WorkerId) {
+                                                                   return wire::Gathered{{0}, {0}, {5}};
+                                                                 },
+                                                                 [](WorkerId) {
+                                                                   return wire::Serve{{1}, "127.0.0.1:1", {}};
+                                                                 },
+                                                                 [](WorkerId) {
+                                                                   return wire::Hello{node_name(3), 1, 0, 3};
+                                                                 },
+                                                                 [](WorkerId) {
+                                                                   return wire::Hello{node_name(0), 2, 0, 0};
+                                                                 },
+                                                                 [](WorkerId) {
+                                                                   return wire::Hello{node_name(3), 2, 0, 1};
+                                                                 }};
+  WrongPeer peer(io, options);
+  for (const auto& lie : lies) {
+    const WorkerId id = join(peer);
+    peer.say(lie(id));
+    ASSERT_TRUE(is_closed(peer)) << wire::name_of(lie(id));
+  }
+  expect_that_training_finishes();
+}
+
+TEST_F(Newcomers, NobodyAttachesToAServerAsAnother) {
+  job.servers = 2;
+  start_and_wait();
+  WrongPeer peer(io, options);
+  for (std::uint32_t worker = 0; worker < job.quorum; ++worker) {
+    peer.connect(server_address);
+    peer.say(wire::Attach{{worker}, worker});
+    ASSERT_TRUE(is_closed(peer));
+  }
+  EXPECT_TRUE(says(server_log, "it attaches as worker 2, which it is not")) << server_log.back();
+  peer.connect(server_address);
+  peer.send(wire::Push{{0}, Step{5}, linear_layout(2).of(ServerId{1})[0], 32}, 16);
+  ASSERT_TRUE(is_closed(peer));
+  expect_that_training_finishes();
+}
+
+TEST_F(Newcomers, AServerIsWhoCameFirstAndAMemberIsNone) {
+  job.servers = 2;
+  start_and_wait();
+  WrongPeer peer(io, options);
+  for (const std::uint32_t k : {0U, 1U, 2U, ~0U}) {
+    peer.connect(address);
+    peer.say(wire::Enquire{"server " + std::to_string(k)});
+    peer.say(wire::Serve{{k}, "127.0.0.1:1", {}});
+    ASSERT_TRUE(is_closed(peer));
+  }
+  EXPECT_TRUE(says(chief->log, "it wants to be server 1")) << chief->log.back();
+  expect_that_training_finishes();
+}
+
+}  // namespace
+}  // namespace motley::run

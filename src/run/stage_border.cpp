@@ -1,0 +1,138 @@
+// A stage's process and what others may send it: its chief what a chief does, and a neighbour what the stage before or after it does, once
+// it has shown the key that the chief gave to the two of them. Whatever does not pass closes its connection, before it reaches the machine
+// or a buffer.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/match.h"
+#include "run/stage_process.h"
+#include "wire/frame.h"
+
+namespace motley::run {
+
+wire::Objection StageProcess::objection(const transport::Connection& from, wire::Lane lane, const wire::Message& message) const {
+  const bool chief = &from == chief_.get();
+  if (auto why = wire::objection(chief ? wire::Sender::stages_chief : wire::Sender::neighbour, lane, message)) return why;
+  if (chief) return objection_to_chief(message);
+  if (const auto* couple = std::get_if<wire::Couple>(&message)) return objection_to_couple(from, *couple);
+  return objection_to_passed(from, std::get<wire::Passed>(message));
+}
+
+/// In its order: first what the job is, then what stage of it we are.
+wire::Objection StageProcess::objection_to_chief(const wire::Message& message) const {
+  const std::string_view name = wire::name_of(message);
+  if (std::holds_alternative<wire::Stop>(message)) return {};
+  if (std::holds_alternative<wire::Briefing>(message) == briefed_)
+    return fmt::format("its {} comes {} the job", name, briefed_ ? "after" : "before");
+  if (!briefed_) return {};
+  if (!aboard_) return fmt::format("its {} comes before it was told who we are", name);
+  const auto of_now = [&](std::uint32_t generation) -> wire::Objection {
+    if (life_ && generation <= life_->laid.generation) return {};
+    return fmt::format("its {} is of layout {}, which was not laid", name, generation);
+  };
+  return std::visit(match{[&](const wire::Lay& m) { return objection_to_lay(m); },
+                          [&](const wire::Aboard& m) -> wire::Objection {
+                            if (m.node == options_.node) return {};
+                            return fmt::format("it takes us for \"{}\"", m.node);
+                          },
+                          [&](const wire::Allow& m) {
+                            auto why = of_now(m.generation);
+                            if (why || m.generation < life_->laid.generation) return why;
+                            if (life_->allowed <= m.allowed && m.allowed <= kit_->mini_batches) return why;
+                            why = fmt::format("it allows {} mini-batches after {}, of {}", m.allowed, life_->allowed, kit_->mini_batches);
+                            return why;
+                          },
+                          [&](const wire::StageSlice& m) {
+                            auto why = of_now(m.generation);
+                            if (why || m.generation < life_->laid.generation) return why;
+                            const bool next = !life_->started && life_->received[static_cast<std::size_t>(m.holding)] == m.offset;
+                            if (m.stage != life_->laid.stage || !next)
+                              why = fmt::format("it sends values at {} of stage {} out of their order", m.offset, m.stage);
+                            return why;
+                          },
+                          [](const auto&) -> wire::Objection { return {}; }},
+                    message);
+}
+
+wire::Objection StageProcess::objection_to_lay(const wire::Lay& laid) const {
+  if (life_ && laid.generation <= life_->laid.generation)
+    return fmt::format("it lays out {} after {}", laid.generation, life_->laid.generation);
+  plan::Cut cut;
+  for (const wire::Section& section : laid.sections) cut.push_back({section.first, section.last, section.node});
+  if (!plan::sound(kit_->problem, cut) || cut[laid.stage].device != kit_->node.value || laid.micro_batches > kit_->replica.samples ||
+      laid.allowed > kit_->mini_batches)
+    return "it lays out what is no pipeline of this job with us as this stage";
+  if (laid.next.empty()) return {};
+  const auto address = transport::parse_address(laid.next);
+  return address ? wire::Objection{} : wire::Objection{address.error().message};
+}
+
+/// Of the layout of now; with the key that only the two stages and the chief know.
+bool StageProcess::is_before(const wire::Couple& couple) const {
+  const wire::Lay& laid = life_->laid;
+  return laid.stage > 0 && couple.stage == laid.stage - 1 && couple.key == laid.before_key && life_->before == nullptr;
+}
+
+wire::Objection StageProcess::objection_to_couple(const transport::Connection& from, const wire::Couple& couple) const {
+  const auto found = neighbours_.find(&from);
+  if (found == neighbours_.end()) return {};
+  if (found->second.said) return "it has said already which stage it is";
+  const bool of_now = life_ && couple.generation == life_->laid.generation;
+  if (found->second.came) {
+    if (!of_now || is_before(couple)) return {};  // of another layout: it is over, or is to be told us
+  } else if (of_now && couple.stage == life_->laid.stage + 1 && couple.key == life_->laid.next_key && life_->after == nullptr) {
+    return {};
+  }
+  return fmt::format("it speaks as stage {} of layout {}, which it is not", couple.stage, couple.generation);
+}
+
+/// Micro-batches come whole and in their order, as stages put them out; no more wait here than the stages may hold.
+wire::Objection StageProcess::objection_to_passed(const transport::Connection& from, const wire::Passed& passed) const {
+  const bool known = life_ && (passed.back ? life_->after : life_->before) == &from;
+  if (known && passed.generation < life_->laid.generation) return {};
+  const std::string what =
+      fmt::format("{} of micro-batch {} of layout {}", passed.back ? "a gradient" : "an output", passed.micro, passed.generation);
+  if (!known || passed.generation != life_->laid.generation) return fmt::format("it passes {} and is not the stage for that", what);
+  const Life& life = *life_;
+  const auto& coming = passed.back ? life.gradients : life.inputs;
+  const std::uint64_t next = passed.back ? life.next_gradient : life.next_input;
+  const auto found = coming.find(passed.micro);
+  const std::uint64_t offset = found != coming.end() && found->second.activation ? found->second.activation->values.size() : 0;
+  if (passed.micro != next || passed.offset != offset || (offset > 0 && passed.shape != found->second.activation->shape))
+    return fmt::format("it passes {} at {}, expected micro-batch {} at {}", what, passed.offset, next, offset);
+  const std::size_t held = life.laid.most_held[passed.back ? life.laid.stage : life.laid.stage - 1];
+  if (offset == 0 && coming.size() > held) return fmt::format("it passes {}, though {} wait", what, coming.size());
+  const auto shipped = life.shipped.find(passed.micro);
+  if (passed.back && (shipped == life.shipped.end() || shipped->second != wire::values_of(passed.shape)))
+    return fmt::format("it passes {}, which is not the gradient of what was put out", what);
+  return {};
+}
+
+/// With the reason, which is told once: a connection takes its time to close.
+void StageProcess::expel(transport::Connection& from, const std::string& why) {
+  const auto neighbour = neighbours_.find(&from);
+  if (neighbour != neighbours_.end() && std::exchange(neighbour->second.sent_away, true)) return;
+  log_(fmt::format("sent {} at {} away: {}", &from == chief_.get() ? "the conductor" : "a neighbour", from.peer(), why));
+  from.close(why);
+}
+
+/// Whoever has come must be the stage before this one soon: it comes when both are laid out.
+void StageProcess::expel_idle_neighbours() {
+  const Instant now = clock_.now();
+  for (auto& [connection, neighbour] : neighbours_)
+    if (neighbour.came && now - neighbour.since > options_.newcomer_deadline && !(life_ && life_->before == connection))
+      expel(*neighbour.connection, fmt::format("it is no neighbour after {:.0f} s", seconds(options_.newcomer_deadline)));
+}
+
+/// While we prepare, the conductor hears nothing else of us.
+void StageProcess::stay_known() {
+  heartbeat_.expires_after(options_.newcomers_heartbeat);
+  heartbeat_.async_wait([this, alive = alive_, attempt = attempts_](const boost::system::error_code& cancelled) {
+    if (cancelled || !*alive || ended_ || attempt != attempts_ || aboard_) return;
+    chief_->send(wire::Heartbeat{wire::no_worker});
+    stay_known();
+  });
+}
+
+}  // namespace motley::run

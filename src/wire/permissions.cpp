@@ -1,0 +1,194 @@
+#include "wire/permissions.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <boost/mp11.hpp>
+#include <cmath>
+#include <concepts>
+
+#include "base/check.h"
+#include "wire/encode.h"
+#include "wire/frame.h"
+
+namespace motley::wire {
+namespace {
+
+/// A set of kinds of messages: bit k for the k-th of Message.
+using Kinds = std::uint64_t;
+static_assert(std::variant_size_v<Message> <= 64, "a set of kinds is one word");
+
+template <class... T>
+constexpr Kinds set_of() {
+  return (Kinds{0} | ... | (Kinds{1} << boost::mp11::mp_find<Message, T>::value));
+}
+
+struct Permission {
+  Sender sender;
+  std::string_view name;  // of the sender, for the reason
+  Kinds control;
+  Kinds bulk;
+};
+
+// The table. A kind that stands in no row of a sender is refused from it.
+constexpr std::array<Permission, 10> permissions{{
+    {Sender::newcomer, "a newcomer", set_of<Enquire>(), 0},
+    {Sender::worker, "a worker", set_of<Hello, Attach, Began, Contributed, Heartbeat, Leaving>(), set_of<Push>()},
+    {Sender::server, "a server", set_of<Echo, Serve, Placed, Gathered, Judged, Probe>(), set_of<Carried>()},
+    {Sender::servers_worker, "a worker to a server", set_of<Enquire, Attach, Heartbeat>(), set_of<Push>()},
+    {Sender::servers_chief, "a chief to a server",
+     set_of<Briefing, Echo, Placed, CarriedAll, Admitted, Apply, Discard, Release, Judge, Export, Forget, Probe, Stop>(), set_of<Carried>()},
+    {Sender::workers_chief, "a chief to a worker", set_of<Briefing, Welcome, Order, Fenced, Cancel, Stop>(), set_of<Pulled>()},
+    {Sender::workers_server, "a server to a worker", 0, set_of<Pulled>()},
+    {Sender::stage, "a stage", set_of<Aboard, Laid, Committed, Parted, Doing, Heartbeat>(), set_of<StageSlice>()},
+    {Sender::stages_chief, "a chief to a stage", set_of<Briefing, Aboard, Lay, Allow, Stop>(), set_of<StageSlice>()},
+    {Sender::neighbour, "a neighbour stage", set_of<Couple>(), set_of<Passed>()},
+}};
+
+const Permission& permission_of(Sender sender) {
+  const auto found = std::find_if(permissions.begin(), permissions.end(), [&](const Permission& row) { return row.sender == sender; });
+  check(found != permissions.end(), "every sender has its row");
+  return *found;
+}
+
+// Values ---------------------------------------------------------------------------------------------------------------------------------
+
+constexpr Duration longest = std::chrono::hours(24 * 365 * 100);
+constexpr std::size_t longest_address = 256;
+constexpr std::uint64_t largest_count = std::uint64_t{1} << 48U;  // of versions, steps, mini-batches, values: far from where sums overflow
+
+bool is_printable(char c) { return c >= ' ' && c <= '~'; }
+
+/// Texts by the names of their members. What else is text is a sentence, and escaped when it is written.
+Objection text(std::string_view member, std::string_view value) {
+  if (member == "node" && !is_name(value))
+    return fmt::format("found \"{}\", expected at most {} printable ASCII characters", printable(value, longest_name), longest_name);
+  const bool address = member == "address" || member == "next" || member == "servers";
+  if (address && (value.size() > longest_address || !std::all_of(value.begin(), value.end(), is_printable)))
+    return fmt::format("found \"{}\", expected an address of at most {} printable characters", printable(value, 64), longest_address);
+  const auto in_job = [](char c) { return is_printable(c) || c == '\n' || c == '\t' || static_cast<unsigned char>(c) >= 0x80; };
+  if (member == "job" && !std::all_of(value.begin(), value.end(), in_job)) return "found control characters, expected a job's text";
+  return {};
+}
+
+/// These are no numbers when a model diverges, and a machine deals with that.
+bool may_be_no_number(std::string_view member) {
+  constexpr std::array<std::string_view, 5> diverging{"loss_sum", "squared_norm", "residual", "moved", "along"};
+  return std::find(diverging.begin(), diverging.end(), member) != diverging.end();
+}
+
+template <class T>
+Objection values_of(std::string_view member, const T& x) {
+  if constexpr (std::is_enum_v<T>) {
+    bool known = false;
+    boost::mp11::mp_for_each<boost::describe::describe_enumerators<T>>([&](auto described) { known = known || described.value == x; });
+    if (!known) return fmt::format("{} is none of its values", static_cast<int>(x));
+  } else if constexpr (std::same_as<T, double>) {
+    if (!std::isfinite(x) && !may_be_no_number(member)) return fmt::format("found {}, expected a number", x);
+  } else if constexpr (std::same_as<T, std::uint64_t>) {
+    if (x > largest_count && !member.ends_with("key")) return fmt::format("found {}, expected at most {}", x, largest_count);
+  } else if constexpr (std::integral<T>) {
+    return {};
+  } else if constexpr (is_named_number<T>) {
+    return values_of(member, x.value);
+  } else if constexpr (std::same_as<T, Duration>) {
+    if (x < Duration{0} || x > longest) return fmt::format("found {} s, expected 0 to {:.0f}", seconds(x), seconds(longest));
+  } else if constexpr (std::same_as<T, std::string>) {
+    return text(member, x);
+  } else if constexpr (List<T>) {
+    for (const auto& item : x)
+      if (auto why = values_of(member, item)) return why;
+  } else {
+    Objection first;
+    boost::mp11::mp_for_each<Members<T>>([&](auto described) {
+      if (first) return;
+      if (auto why = values_of(described.name, x.*described.pointer))
+        first = member.empty() ? fmt::format("{}: {}", described.name, *why) : fmt::format("{}.{}", described.name, *why);
+    });
+    return first;
+  }
+  return {};
+}
+
+// What the fields of one message mean together -------------------------------------------------------------------------------------------
+
+Objection expects(bool holds, std::string_view sentence) { return holds ? Objection{} : Objection{fmt::format("expected {}", sentence)}; }
+
+template <class T>
+Objection together(const T&) {
+  return {};
+}
+Objection together(const Hello& hello) {
+  return expects(hello.grain <= 1U << 16U && hello.samples_per_second >= 0 && hello.overhead_s >= 0,
+                 "a grain of at most 65536, and a speed and an overhead of at least 0");
+}
+Objection together(const Order& order) {
+  return expects(order.micro >= 1 && order.local_steps >= 1 && !order.lease.empty() && order.parameters <= order.step,
+                 "one local step, one sample between looks at the clock, a lease, and parameters of a step up to its own");
+}
+Objection together(const Apply& update) {
+  return expects(!update.parts.empty() && update.version.value > 0, "parts, and a version above 0");
+}
+Objection together(const Committed& said) {
+  const bool good =
+      std::all_of(said.parts.begin(), said.parts.end(), [](const Did& did) { return did.part < 3 && did.began <= did.ended; });
+  return expects(good, "parts 0, 1 and 2 that begin before they end");
+}
+Objection together(const Lay& laid) {
+  const std::size_t stages = laid.sections.size();
+  const auto holds = [](std::uint32_t held) { return held >= 1; };
+  const auto takes = [](double part_s) { return part_s >= 0; };
+  return expects(laid.stage < stages && laid.most_held.size() == stages &&
+                     std::all_of(laid.most_held.begin(), laid.most_held.end(), holds) && laid.parts_s.size() == 3 &&
+                     std::all_of(laid.parts_s.begin(), laid.parts_s.end(), takes) && laid.micro_batches >= 1 && laid.from <= laid.allowed &&
+                     laid.kept_bytes >= 0 && laid.kept_bytes < 1e15 && laid.next.empty() == (laid.stage + 1 == stages),
+                 "a pipeline with this stage in it, and where the next one listens");
+}
+Objection together(const Passed& passed) {
+  std::uint64_t values = 1;
+  for (const std::int64_t extent : passed.shape) {
+    if (extent <= 0 || static_cast<std::uint64_t>(extent) > (std::uint64_t{1} << 32U) / values)
+      return "expected a shape of at most 2^32 values";
+    values *= static_cast<std::uint64_t>(extent);
+  }
+  return expects(!passed.shape.empty() && passed.offset < values, "a shape, and an offset within it");
+}
+
+}  // namespace
+
+Objection objection_to_values(const Message& message) {
+  return std::visit(
+      [&]<class T>(const T& one) -> Objection {
+        Objection why = values_of("", one);
+        if (!why) why = together(one);
+        if (!why) return {};
+        return fmt::format("a {} that no correct peer sends: {}", name_of(message), *why);
+      },
+      message);
+}
+
+Objection objection(Sender sender, Lane lane, const Message& message) {
+  const Permission& row = permission_of(sender);
+  const Kinds kind = Kinds{1} << message.index();
+  if (((lane == Lane::control ? row.control : row.bulk) & kind) == 0)
+    return fmt::format("{} never sends a {} on the {} lane", row.name, name_of(message), lane == Lane::control ? "control" : "bulk");
+  return objection_to_values(message);
+}
+
+std::uint64_t values_of(const std::vector<std::int64_t>& shape) {
+  std::uint64_t values = 1;
+  for (const std::int64_t extent : shape) values *= static_cast<std::uint64_t>(extent);
+  return values;
+}
+
+bool is_name(std::string_view text) { return text.size() <= longest_name && std::all_of(text.begin(), text.end(), is_printable); }
+
+std::string printable(std::string_view text, std::size_t most) {
+  std::string out;
+  for (const char c : text.substr(0, most))
+    out += is_printable(c) ? std::string(1, c) : fmt::format("\\x{:02x}", static_cast<unsigned char>(c));
+  return text.size() > most ? out + "..." : out;
+}
+
+}  // namespace motley::wire
