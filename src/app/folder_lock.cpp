@@ -49,7 +49,9 @@ Result<FolderLock> FolderLock::take(const std::filesystem::path& folder, const s
 }
 
 FolderLock::~FolderLock() {
-  if (held()) close(file_);
+  if (!held()) return;
+  (void)!ftruncate(file_, 0);  // no number of a process that has nothing to do with the folder any more
+  close(file_);
 }
 
 FolderLock::FolderLock(FolderLock&& other) noexcept : file_(std::exchange(other.file_, -1)) {}
