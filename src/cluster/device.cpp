@@ -13,9 +13,9 @@ Device::Device(const Spec& spec, NodeId node, std::uint64_t seed)
   for (const Fault& fault : spec.faults) {
     if (fault.node != node) continue;
     if (fault.kind == FaultKind::slow) faults_.push_back({fault.at, fault.at + fault.lasting, fault.factor});
-    if (fault.kind == FaultKind::pause || fault.kind == FaultKind::hang)
-      faults_.push_back({fault.at, fault.at + fault.lasting, std::numeric_limits<double>::infinity()});
-    if (fault.kind == FaultKind::hang) hangs_.push_back(faults_.back());
+    if (fault.kind != FaultKind::pause && fault.kind != FaultKind::hang) continue;
+    faults_.push_back({fault.at, fault.at + fault.lasting, std::numeric_limits<double>::infinity()});
+    stops_.push_back(faults_.back());
   }
 }
 
@@ -75,8 +75,8 @@ Instant Device::finish(Instant start, double work) {
 
 Instant Device::hangs_until(Instant now) const {
   Instant until = now;
-  for (const Spell& hang : hangs_)
-    if (hang.from <= now && now < hang.to) until = std::max(until, hang.to);
+  for (const Spell& stop : stops_)
+    if (stop.from <= now && now < stop.to) until = std::max(until, stop.to);
   return until;
 }
 

@@ -36,7 +36,7 @@ class Device {
   /// The same for one step of at most `samples` samples. A limit of 0 is none.
   [[nodiscard]] Stint work(Instant start, std::uint64_t samples, std::uint32_t steps, Duration limit, std::uint32_t micro);
 
-  /// When the device moves again, if it hangs at `now`; else `now`. Until then it does not even stop what it was told to stop.
+  /// When the device moves again, if it hangs or is paused at `now`; else `now`. Until then it does not even stop what it is told to stop.
   [[nodiscard]] Instant hangs_until(Instant now) const;
 
  private:
@@ -56,7 +56,7 @@ class Device {
   Rng jitter_;
   Rng slowdowns_;
   std::vector<Spell> faults_;
-  std::vector<Spell> hangs_;   // those of `faults_` that are
+  std::vector<Spell> stops_;   // those of `faults_` in which nothing moves
   std::vector<Spell> spells_;  // random slowdowns foreseen so far and not over yet
   Instant foreseen_{};
   SizesMet sizes_;  // of a device with a grain

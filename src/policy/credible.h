@@ -10,11 +10,11 @@ namespace motley::policy {
 /// `unexplained`: from when it could begin (it was done with the step before, and its parameters had come, as it says) until it said that
 /// it was done. Messages take some of that, computing the rest: at least half of it, or it claims too little.
 /// `whole`: from its order, or from the end of the step before, until every server had its contribution. Waiting for parameters is its own
-/// word as well; but however its time is divided, computing is at least a quarter of it. For who waits so much it matters little what
-/// computing takes; who claims nothing seems at most four times as fast as it is.
+/// word as well; but however its time is divided, computing is at least an eighth of it. For who waits so much it matters little what
+/// computing takes; who claims nothing seems at most eight times as fast as it is.
 [[nodiscard]] inline Duration credible_compute(Duration claimed, Duration unexplained, Duration whole) {
   constexpr int most_messages = 2;
-  constexpr int most_waiting = 4;
+  constexpr int most_waiting = 8;
   return std::max({claimed, unexplained / most_messages, whole / most_waiting});
 }
 

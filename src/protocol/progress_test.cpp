@@ -124,6 +124,7 @@ StageProgress two_stages() {
   progress.begin(2);
   for (const std::uint32_t stage : {0U, 1U}) {
     EXPECT_FALSE(progress.doing(at_seconds(0), stage, 0, true));
+    EXPECT_FALSE(progress.doing(at_seconds(1), stage, 0, true));
     EXPECT_FALSE(progress.doing(at_seconds(1), stage, 1, true));
     progress.committed(at_seconds(1), stage);
     EXPECT_FALSE(progress.doing(at_seconds(1), stage, 2, false));
@@ -146,6 +147,7 @@ TEST(StageProgress, WhoIsAtOnePieceForTooLongHasHung) {
 TEST(StageProgress, WhoHasLongPiecesMayTakeTenTimesAsLong) {
   StageProgress progress = two_stages();
   (void)progress.doing(at_seconds(10), 1, 2, true);
+  (void)progress.doing(at_seconds(30), 1, 2, true);
   (void)progress.doing(at_seconds(30), 1, 3, true);
   EXPECT_FALSE(progress.doing(at_seconds(230), 1, 3, true));
   EXPECT_TRUE(progress.doing(at_seconds(230.5), 1, 3, true));

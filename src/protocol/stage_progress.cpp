@@ -21,7 +21,10 @@ void StageProgress::committed(Instant now, std::uint32_t stage) {
 
 void StageProgress::unattended(Duration time) {
   for (Stage& stage : stages_)
-    if (stage.since) *stage.since += time;
+    if (stage.since) {
+      *stage.since += time;
+      stage.seen += time;
+    }
   if (moved_) *moved_ += time;
 }
 
@@ -29,7 +32,8 @@ std::optional<StageProgress::Late> StageProgress::doing(Instant now, std::uint32
   Stage& it = stages_[stage];
   const bool the_same = it.since && busy && done == it.done;
   if (!moved_ || done != it.done) moved_ = now;
-  if (it.since && !the_same) it.longest = std::max(it.longest, now - *it.since);
+  if (it.since && !the_same) it.longest = std::max(it.longest, it.seen - *it.since);
+  it.seen = now;
   it.done = done;
   if (!busy) it.since.reset();
   if (busy && !the_same) it.since = now;

@@ -5,7 +5,7 @@
 //        Before it has committed anything in its generation: 10 * the least limit.
 //        A stage that is seen at one piece for longer has hung. When no stage is at anything and none moves for 10 * the least limit,
 //        something is lost on the way between them.
-// The longest time is the conductor's own observation; it is as fine as stages tell.
+// The longest time is the conductor's own observation: from when a piece was first seen until it was last seen. Short ones are seen once.
 #pragma once
 #include <cstdint>
 #include <optional>
@@ -38,6 +38,7 @@ class StageProgress {
  private:
   struct Stage {
     std::optional<Instant> since;  // that it is at one piece
+    Instant seen{};                // at it, last
     std::uint64_t done = 0;
     Duration longest{};
     bool has_committed = false;
