@@ -39,7 +39,8 @@ void Chief::step(Instant now, const ChiefEvent& event, ChiefActions& out) {
                    [&](const Tick&) {
                      if (!finished_) tick(now, out);
                    },
-                   [&](const Interrupted&) { finish(now, Ended::interrupted, out); }},
+                   [&](const Interrupted&) { finish(now, Ended::interrupted, out); },
+                   [&](const ModelNotFinite&) { finish(now, Ended::diverged, out); }},
              event);
 }
 
@@ -136,7 +137,7 @@ void Chief::expel(Instant now, WorkerId worker, Gone why, ChiefActions& out) {
   membership_.leave(worker);
   if (membership_.size() == 0) empty_since_ = now;
   if (why == Gone::silent_too_long) out.emplace_back(Send{peer(worker), wire::Fenced{worker}});  // the others know
-  if (why == Gone::never_finite) out.emplace_back(Send{peer(worker), wire::Stop{}});
+  if (why == Gone::never_finite || why == Gone::sent_not_finite) out.emplace_back(Send{peer(worker), wire::Stop{}});
   out.emplace_back(Left{worker, why});
   strategy_.left(now, worker, decisions_);
   carry_out(now, out);
@@ -174,6 +175,7 @@ void Chief::gathered(Instant now, const wire::Gathered& said, ChiefActions& out)
   Outstanding* order = find(said.worker, said.step);
   if (order == nullptr || finished_) return;
   if (!order->gathered.insert(said.server).second) return;
+  order->applicable = order->applicable && said.finite;
   complete_if_whole(now, said.worker, *order, out);
 }
 
@@ -193,6 +195,10 @@ void Chief::complete_if_whole(Instant now, WorkerId worker, const Outstanding& o
   const wire::Contributed said = *order.said;
   const bool finite = said.finite && std::isfinite(said.squared_norm) && std::isfinite(said.loss_sum);
   if (!finite || said.squared_norm < 0) return refuse(now, worker, order, out);
+  if (!order.applicable) {
+    out.emplace_back(Dropped{worker, order.step, policy::Why::not_finite});
+    return expel(now, worker, Gone::sent_not_finite, out);
+  }
   refusals_ = 0;
   Lease lease = order.lease;
   const auto ordered = static_cast<std::uint32_t>(lease.size());
@@ -220,6 +226,7 @@ void Chief::complete_if_whole(Instant now, WorkerId worker, const Outstanding& o
   complete_.emplace(std::pair{worker, order.step}, Complete{std::move(lease), order.parameters});
   Duty& duty = duties_.at(worker);
   duty.refusals = 0;
+  duty.good_at = order.version;
   duty.outstanding.erase(duty.outstanding.begin() + (&order - duty.outstanding.data()));
   out.emplace_back(Completed{worker, contribution.step, contribution.base, contribution.samples, contribution.loss, contribution.pull});
   if (!rest.empty()) {
@@ -234,13 +241,27 @@ void Chief::refuse(Instant now, WorkerId worker, const Outstanding& order, Chief
   const Step step = order.step;
   ledger_.give_back(order.lease);
   Duty& duty = duties_.at(worker);
+  if (duty.refusals == 0) duty.refused_at = order.version;
   duty.outstanding.erase(duty.outstanding.begin() + (&order - duty.outstanding.data()));
   tell_servers(wire::Discard{worker, step}, out);
   out.emplace_back(Dropped{worker, step, policy::Why::not_finite});
   if (++refusals_ >= options_.refusals_in_a_row) return finish(now, Ended::diverged, out);
-  if (++duty.refusals >= options_.refusals_of_one && membership_.size() > 1) return expel(now, worker, Gone::never_finite, out);
+  if (++duty.refusals >= options_.refusals_of_one && others_fare_better(duty)) return expel(now, worker, Gone::never_finite, out);
   strategy_.refused(now, worker, decisions_);
   carry_out(now, out);
+}
+
+/// More of them had finite numbers last, on parameters as new as its first refused ones, than had not: then it is not the model.
+bool Chief::others_fare_better(const Duty& duty) const {
+  int better = 0;
+  for (const auto& [worker, other] : duties_) {
+    if (&other == &duty) continue;
+    if (other.refusals > 0)
+      --better;
+    else if (other.good_at && *other.good_at >= duty.refused_at)
+      ++better;
+  }
+  return better > 0;
 }
 
 void Chief::carry_out(Instant now, ChiefActions& out) {
@@ -346,7 +367,8 @@ void Chief::finish(Instant now, Ended why, ChiefActions& out) {
   if (finished_) return;
   finished_ = true;
   if (evaluated_ < version_) evaluate(out);
-  if ((options_.checkpoint_every > 0 || why == Ended::interrupted) && started_ && saved_ != version_) checkpoint(now, out);
+  const bool worth_keeping = options_.checkpoint_every > 0 ? why != Ended::diverged : why == Ended::interrupted;
+  if (worth_keeping && started_ && saved_ != version_) checkpoint(now, out);
   for (const WorkerId worker : membership_.all()) out.emplace_back(Send{peer(worker), wire::Stop{}});
   for (const auto& [connection, hello] : guests_) out.emplace_back(Send{guest(connection), wire::Stop{}});
   out.emplace_back(Finished{why});

@@ -60,7 +60,7 @@ void Chief::order_next(Instant now, policy::Release release, ChiefActions& out) 
                                 plan.bits.push, trained(now), limited ? plan.box.limit : Duration{0}, plan.box.micro, lease,
                                 first_missing(worker, step), strategy_.correction(), strategy_.mean_steps()}});
   duty.outstanding.push_back(
-      {step, duty.pull->step, std::move(lease), local_steps, plan.bits, limited, plan.box.spare > 0, std::nullopt, {}, {}});
+      {step, duty.pull->step, duty.pull->version, std::move(lease), local_steps, plan.bits, limited, plan.box.spare > 0, std::nullopt, {}, {}});
   strategy_.ordered(now, worker, ordered);
 }
 

@@ -10,7 +10,7 @@
 namespace motley::run {
 namespace {
 
-enum class Input : std::uint8_t { received, lost, lost_guest, tick, interrupted };
+enum class Input : std::uint8_t { received, lost, lost_guest, tick, interrupted, model_not_finite };
 
 using protocol::Role;
 
@@ -83,7 +83,8 @@ void Recorder::stepped(Instant now, const protocol::ChiefEvent& event, const pro
                      begin(Input::lost_guest);
                      wire::write(out, e.connection);
                    },
-                   [&](const protocol::Tick&) { begin(Input::tick); }, [&](const protocol::Interrupted&) { begin(Input::interrupted); }},
+                   [&](const protocol::Tick&) { begin(Input::tick); }, [&](const protocol::Interrupted&) { begin(Input::interrupted); },
+                   [&](const protocol::ModelNotFinite&) { begin(Input::model_not_finite); }},
              event);
   wire::write(out, fingerprint(actions));
   sink_(record_);
@@ -137,7 +138,8 @@ Result<std::optional<Record>> read_record(std::span<const std::byte>& bytes, std
     }
     case Input::tick: break;
     case Input::interrupted: record.event = protocol::Interrupted{}; break;
-    default: return broken(fmt::format("found kind {}, expected 0 to 4", kind));
+    case Input::model_not_finite: record.event = protocol::ModelNotFinite{}; break;
+    default: return broken(fmt::format("found kind {}, expected 0 to 5", kind));
   }
   if (!wire::read(in, record.answers)) return Answer{};
   bytes = bytes.last(in.left());

@@ -114,11 +114,12 @@ struct Push {
 
 // server -> chief ------------------------------------------------------------------------------------------------------------------
 
-/// Every slice of this contribution that lives here has arrived.
+/// Every slice of this contribution that lives here has arrived, and every value of it was looked at.
 struct Gathered {
   ServerId server;
   WorkerId worker;
   Step step;
+  bool finite = true;  // each is a number of a size that can be applied (base/finite.h)
 };
 /// Answer to Judge, for the values that live here.
 struct Judged {
@@ -367,7 +368,7 @@ BOOST_DESCRIBE_STRUCT(Order, (),
 BOOST_DESCRIBE_STRUCT(Fenced, (), (worker))
 BOOST_DESCRIBE_STRUCT(Stop, (), ())
 BOOST_DESCRIBE_STRUCT(Push, (), (worker, step, slice, bits))
-BOOST_DESCRIBE_STRUCT(Gathered, (), (server, worker, step))
+BOOST_DESCRIBE_STRUCT(Gathered, (), (server, worker, step, finite))
 BOOST_DESCRIBE_STRUCT(Part, (), (worker, step, weight, parameters))
 BOOST_DESCRIBE_STRUCT(Apply, (), (version, kind, rate, momentum, share, parts, compensation, next_rate))
 BOOST_DESCRIBE_STRUCT(Discard, (), (worker, step))
