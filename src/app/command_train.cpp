@@ -2,7 +2,6 @@
 #include <fmt/format.h>
 
 #include <boost/json/parse.hpp>
-#include <boost/json/serialize.hpp>
 #include <cstdio>
 #include <fstream>
 #include <iterator>
@@ -11,6 +10,7 @@
 #include "app/commands.h"
 #include "app/doors.h"
 #include "app/job_arguments.h"
+#include "app/json_text.h"
 #include "app/launch.h"
 #include "app/pipeline_training.h"
 #include "app/run_folder.h"
@@ -46,7 +46,7 @@ int print_result(const std::filesystem::path& folder, const Launched& launched, 
     result["peak_rss_bytes"] = std::move(peaks);
     result["deaths"] = launched.deaths;
     result["run"] = folder.string();
-    fmt::print("{}\n", boost::json::serialize(result));
+    fmt::print("{}\n", json_text(result));
   }
   if (!json) {
     for (const std::string& line : launched.said) fmt::print("{}\n", line);

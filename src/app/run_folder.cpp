@@ -6,13 +6,13 @@
 
 #include <array>
 #include <boost/describe.hpp>
-#include <boost/json/serialize.hpp>
 #include <chrono>
 #include <fstream>
 #include <iterator>
 #include <set>
 
 #include "app/checkpoint_state.h"
+#include "app/json_text.h"
 #include "app/results.h"
 #include "app/simulation.h"
 #include "cluster/spec.h"
@@ -240,8 +240,7 @@ Result<RunResult> RunFolder::finish(const Job& job, const std::vector<std::strin
   inputs_file_.close();
   const report::Comparison table = comparison(seen, {result}, {job.seed}, command);
   if (const Outcome written = write_text(path_ / "report.html", report::page(table)); !written) return written.error();
-  if (const Outcome written = write_text(path_ / "result.json", boost::json::serialize(run_json(seen, result)) + "\n"); !written)
-    return written.error();
+  if (const Outcome written = write_text(path_ / "result.json", json_text(run_json(seen, result)) + "\n"); !written) return written.error();
   return result;
 }
 

@@ -3,9 +3,9 @@
 // A contribution is complete when its worker has said Contributed and every server has said Gathered; only then does the strategy hear of
 // it. So whatever is applied is whole on every server, and a worker that dies in mid-push has contributed nothing: its lease returns to the
 // pool.
-// What servers find in it that cannot be applied is not: whoever called it finite is expelled. A worker that says itself that its numbers are
-// not finite is ordered something else, and expelled only while others fare better on parameters as new: where nobody does, training has
-// diverged.
+// What servers find in it that cannot be applied is not: whoever called it finite is expelled. A worker that says itself that its numbers
+// are not finite is ordered something else, and expelled only while others fare better on parameters as new: where nobody does, training
+// has diverged.
 //
 // Until training starts, whoever says Hello is a guest and waits. When the quorum is there, or the silence deadline has passed since the
 // first of them came, all guests are welcomed at once in the order of their seats: ids, leases and the order of summation do not depend on
@@ -212,7 +212,7 @@ class Chief {
     std::uint32_t refusals = 0;      // in a row
     Version refused_at{};            // the parameters of the first of them
     std::optional<Version> good_at;  // the parameters of the last contribution that was none of them
-    bool halves = false;         // see wire::Hello
+    bool halves = false;             // see wire::Hello
     /// The last parameters released to it.
     struct Pull {
       Step step;

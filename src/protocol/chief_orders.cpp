@@ -59,8 +59,17 @@ void Chief::order_next(Instant now, policy::Release release, ChiefActions& out) 
       peer(worker), wire::Order{worker, step, duty.pull->step, version_, local_steps, plan.rate_scale * schedule_.rate(ledger_.counted()),
                                 plan.bits.push, trained(now), limited ? plan.box.limit : Duration{0}, plan.box.micro, lease,
                                 first_missing(worker, step), strategy_.correction(), strategy_.mean_steps()}});
-  duty.outstanding.push_back(
-      {step, duty.pull->step, duty.pull->version, std::move(lease), local_steps, plan.bits, limited, plan.box.spare > 0, std::nullopt, {}, {}});
+  duty.outstanding.push_back({step,
+                              duty.pull->step,
+                              duty.pull->version,
+                              std::move(lease),
+                              local_steps,
+                              plan.bits,
+                              limited,
+                              plan.box.spare > 0,
+                              std::nullopt,
+                              {},
+                              {}});
   strategy_.ordered(now, worker, ordered);
 }
 

@@ -3,9 +3,11 @@
 
 #include <algorithm>
 #include <boost/asio/post.hpp>
+#include <cmath>
 #include <iterator>
 #include <utility>
 
+#include "codec/magnitude.h"
 #include "run/conductor_process.h"
 
 namespace motley::run {
@@ -27,7 +29,7 @@ const std::shared_ptr<ConductorProcess::Incoming>& ConductorProcess::incoming(st
 
 std::span<std::byte> ConductorProcess::room(transport::Connection& from, const wire::Message& head, std::size_t bytes) {
   Landing& landing = landing_[&from];
-  landing = {bytes / sizeof(float), nullptr, {}};
+  landing = {};
   const auto* slice = std::get_if<wire::StageSlice>(&head);
   const auto link = links_.find(&from);
   if (slice == nullptr || link == links_.end() || !link->second.device) return {};
@@ -43,7 +45,8 @@ std::span<std::byte> ConductorProcess::room(transport::Connection& from, const w
                                                                      : part.second;
   if (bytes % sizeof(float) != 0 || slice->offset > all.size() || bytes / sizeof(float) > all.size() - slice->offset) return {};
   landing.keeps = held;
-  return std::as_writable_bytes(std::span(all).subspan(slice->offset, bytes / sizeof(float)));
+  landing.values = std::span(all).subspan(slice->offset, bytes / sizeof(float));
+  return std::as_writable_bytes(landing.values);
 }
 
 void ConductorProcess::received(transport::Connection& from, const wire::Message& head) {
@@ -51,7 +54,10 @@ void ConductorProcess::received(transport::Connection& from, const wire::Message
   const auto& slice = std::get<wire::StageSlice>(head);
   const auto found = incoming_.find(slice.mini_batches);
   if (!landing.keeps || found == incoming_.end() || found->second != landing.keeps) return;  // laid out anew meanwhile
-  landing.keeps->missing -= std::min(landing.keeps->missing, landing.values);
+  if (!codec::all_finite(landing.values))                                                    // never missing none: never kept
+    return diverged(fmt::format("stage {} on node {} handed in values that are not finite, of mini-batch {}", slice.stage + 1,
+                                options_.cluster.nodes[cut_[slice.stage].device].name, slice.mini_batches));
+  landing.keeps->missing -= std::min<std::uint64_t>(landing.keeps->missing, landing.values.size());
   if (landing.keeps->missing == 0) tell(protocol::ModelKept{slice.mini_batches});
 }
 
@@ -82,6 +88,8 @@ void ConductorProcess::judge(std::uint64_t mini_batches) {
                    .first = mini_batches * options_.samples,
                    .value = (*judged)->accuracy,
                    .second = (*judged)->loss});
+      if (!std::isfinite((*judged)->loss))
+        return diverged(fmt::format("the loss of the model after mini-batch {} is not finite", mini_batches));
       finish_when_done();
     });
   });

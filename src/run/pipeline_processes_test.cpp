@@ -3,6 +3,9 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
+#include <functional>
+#include <limits>
 #include <map>
 #include <memory>
 #include <vector>
@@ -19,10 +22,16 @@ constexpr std::uint32_t blocks = 6;
 constexpr std::uint64_t mini_batches = 40;
 constexpr std::uint64_t samples = 8;  // of a mini-batch
 
+enum class Made { output, gradient_of_inputs, gradient_of_weights };
+/// May change what a stage has made.
+using Spoils = std::function<void(Made what, std::uint64_t micro, std::span<float> values)>;
+
 /// Blocks one after the other, however they are cut: the same bits.
 class Chain final : public store::StageSource {
  public:
-  Chain(bool first, bool last, std::size_t count) : first_(first), last_(last), count_(count) {}
+  Chain(
+      bool first, bool last, std::size_t count, Spoils spoils = [](Made, std::uint64_t, std::span<float>) {})
+      : first_(first), last_(last), count_(count), spoils_(std::move(spoils)) {}
   store::Loss forward(std::uint64_t micro, std::span<const float> values, std::span<const std::uint32_t> batch, const Activation& input,
                       Activation& output) override {
     Kept& kept = kept_[micro];
@@ -37,6 +46,7 @@ class Chain final : public store::StageSource {
     if (!last_) {
       output.values = x;
       output.shape = {static_cast<std::int64_t>(x.size())};
+      spoils_(Made::output, micro, output.values);
       return {};
     }
     store::Loss loss{0, 0, x.size()};
@@ -60,10 +70,12 @@ class Chain final : public store::StageSource {
     if (first_) return;
     input_gradient.values = gradient;
     input_gradient.shape = {static_cast<std::int64_t>(gradient.size())};
+    spoils_(Made::gradient_of_inputs, micro, input_gradient.values);
   }
   void weight_gradient(std::uint64_t micro, double scale, std::span<float> out) override {
     const Kept& kept = kept_.at(micro);
     for (std::size_t b = 0; b < kept.weights.size(); ++b) out[b] += static_cast<float>(scale) * kept.weights[b];
+    spoils_(Made::gradient_of_weights, micro, out);
     kept_.erase(micro);
   }
 
@@ -76,6 +88,7 @@ class Chain final : public store::StageSource {
   };
   bool first_, last_;
   std::size_t count_;  // of its values; the rest is ballast
+  Spoils spoils_;
   std::map<std::uint64_t, Kept> kept_;
 };
 
@@ -193,9 +206,12 @@ class PipelineProcesses : public testing::Test {
       kit.replica = replica_options();
       kit.mini_batches = mini_batches;
       kit.keep_every = 5;
-      kit.make = [](const plan::Cut& cut, std::uint32_t stage) -> Result<std::unique_ptr<store::StageSource>> {
+      const Spoils mine = [spoils = spoils, node](Made what, std::uint64_t micro, std::span<float> values) {
+        if (node == 1 && spoils) spoils(what, micro, values);
+      };
+      kit.make = [mine](const plan::Cut& cut, std::uint32_t stage) -> Result<std::unique_ptr<store::StageSource>> {
         return std::unique_ptr<store::StageSource>(
-            std::make_unique<Chain>(stage == 0, stage + 1 == cut.size(), cut[stage].last - cut[stage].first));
+            std::make_unique<Chain>(stage == 0, stage + 1 == cut.size(), cut[stage].last - cut[stage].first, mine));
       };
       kit.place = [this](const plan::Cut& cut, std::uint32_t stage) { return place_of(cut[stage], ballast); };
       if (emulated) kit.emulated.emplace(kit.cluster, kit.node, 1);
@@ -234,6 +250,7 @@ class PipelineProcesses : public testing::Test {
 
   static constexpr std::uint32_t micros = 4;
   std::uint64_t ballast = 0;
+  Spoils spoils;  // what node 1 makes
   std::string schedule = "gpipe";
   transport::Options options = patient();
   transport::Address address = fresh_socket();
@@ -322,6 +339,40 @@ TEST_F(PipelineProcesses, AStageThatIsLostIsDoneWithoutAndTakenInAgain) {
   ASSERT_TRUE(is_over());
   expect_good_end();
   EXPECT_EQ(values(), train_by_hand(micros)) << "what was done again was not counted twice";
+}
+
+/// However a number that is none gets into a pipeline: the run ends as diverged, says where, and the model that was kept has none of it.
+TEST_F(PipelineProcesses, WhatIsNotFiniteEndsTheRunByNameAndIsNeverKept) {
+  struct Case {
+    const char* name;
+    Made made;
+    std::uint64_t mini;
+    float value;
+  };
+  const float nan = std::numeric_limits<float>::quiet_NaN();
+  for (const Case& one : {Case{"output", Made::output, 12, nan}, Case{"gradient back", Made::gradient_of_inputs, 12, -nan},
+                          Case{"own gradient", Made::gradient_of_weights, 12, std::numeric_limits<float>::infinity()},
+                          Case{"own gradient at the end", Made::gradient_of_weights, mini_batches - 1, nan},
+                          Case{"gradient back at the end", Made::gradient_of_inputs, mini_batches - 1, nan}}) {
+    SCOPED_TRACE(one.name);
+    spoils = [one](Made what, std::uint64_t micro, std::span<float> values) {
+      if (what == one.made && micro / micros == one.mini) values.front() = one.value;
+    };
+    address = fresh_socket();
+    over.reset();
+    log.clear();
+    start_all();
+    ASSERT_TRUE(is_over());
+    ASSERT_TRUE(over->ok()) << over->error().message;
+    EXPECT_EQ((*over)->why, protocol::Ended::diverged);
+    for (const float value : values()) EXPECT_TRUE(std::isfinite(value));
+    EXPECT_LT((*over)->updates, mini_batches);
+    EXPECT_EQ(std::count_if(log.begin(), log.end(),
+                            [](const std::string& line) { return line.find("training diverged: stage ") == 0 && line.find("node-") > 0; }),
+              1);
+    stages.clear();
+    conductor.reset();
+  }
 }
 
 TEST_F(PipelineProcesses, StagesWaitForAConductorThatComesBack) {

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "base/check.h"
+#include "codec/magnitude.h"
 #include "run/stage_process.h"
 #include "transport/connect.h"
 
@@ -92,7 +93,7 @@ void StageProcess::tell_of_what_is_here() {
 
 std::span<std::byte> StageProcess::room(transport::Connection& from, const wire::Message& head, std::size_t bytes) {
   Landing& landing = landing_[&from];
-  landing = {bytes / sizeof(float), nullptr, {}};
+  landing = {};
   const auto wasted = [&] {
     landing.waste.resize(bytes);
     return std::span(landing.waste);
@@ -100,7 +101,8 @@ std::span<std::byte> StageProcess::room(transport::Connection& from, const wire:
   const auto land = [&](std::vector<float>& all, std::uint64_t offset, std::shared_ptr<void> keeps) -> std::span<std::byte> {
     if (bytes % sizeof(float) != 0 || offset > all.size() || bytes / sizeof(float) > all.size() - offset) return {};
     landing.keeps = std::move(keeps);
-    return std::as_writable_bytes(std::span(all).subspan(offset, bytes / sizeof(float)));
+    landing.values = std::span(all).subspan(offset, bytes / sizeof(float));
+    return std::as_writable_bytes(landing.values);
   };
   if (const auto* slice = std::get_if<wire::StageSlice>(&head)) {
     if (&from != chief_.get()) return {};
@@ -134,14 +136,15 @@ void StageProcess::received(transport::Connection& from, const wire::Message& he
   if (!life_ || !landing.keeps) return;
   if (std::holds_alternative<wire::StageSlice>(head)) {
     if (landing.keeps != life_->part) return;  // meant for what we were before
-    life_->missing -= std::min(life_->missing, landing.values);
+    life_->missing -= std::min<std::uint64_t>(life_->missing, landing.values.size());
     return begin_when_all_is_here();
   }
   const auto& passed = std::get<wire::Passed>(head);
   auto& coming = passed.back ? life_->gradients : life_->inputs;
   const auto found = coming.find(passed.micro);
   if (passed.generation != life_->laid.generation || found == coming.end() || landing.keeps != found->second.activation) return;
-  found->second.missing -= std::min(found->second.missing, landing.values);
+  life_->finite = life_->finite && codec::all_finite(landing.values);  // the conductor hears of it with the next mini-batch
+  found->second.missing -= std::min<std::uint64_t>(found->second.missing, landing.values.size());
   if (found->second.missing > 0) return;
   if (passed.back)
     tell(protocol::GradientHere{passed.micro});

@@ -35,8 +35,9 @@ void append_announcement(const Parcel& parcel, std::uint32_t checksum, wire::Byt
 Outcome check_payload(const Announced& announced, std::span<const std::byte> payload) {
   const std::uint32_t found = crc32c(payload);
   if (found == announced.checksum) return Done{};
-  return peer_broken(fmt::format("the payload of a {} of {} bytes arrived damaged: checksum {:#010x}, expected {:#010x}; nothing of it is used",
-                                 wire::name_of(announced.head), payload.size(), found, announced.checksum));
+  return peer_broken(
+      fmt::format("the payload of a {} of {} bytes arrived damaged: checksum {:#010x}, expected {:#010x}; nothing of it is used",
+                  wire::name_of(announced.head), payload.size(), found, announced.checksum));
 }
 
 Result<std::variant<wire::Incomplete, Announced>> parse_announcement(std::span<const std::byte> bytes, std::size_t largest_payload_bytes) {

@@ -302,7 +302,7 @@ struct Committed {
   std::uint32_t generation{};
   std::uint32_t stage{};
   std::uint64_t mini_batches{};
-  bool finite = true;           // its losses were
+  bool finite = true;           // its losses were, and whatever it was passed
   std::uint64_t stash_bytes{};  // the most that it kept: activations, and parameters beside the newest
   std::vector<Did> parts;
 };
