@@ -351,7 +351,7 @@ void ConductorProcess::end_for(protocol::Ended why) {
 
 /// What was kept last is finite, and is what is left.
 void ConductorProcess::diverged(const std::string& what) {
-  if (ended_) return;
+  if (ended_ || ending_ == protocol::Ended::diverged) return;
   hooks_.log(fmt::format("training diverged: {}", what));
   if (!ending_) return end_for(protocol::Ended::diverged);
   ending_ = protocol::Ended::diverged;

@@ -64,6 +64,7 @@ class FalseWorker final : private transport::Hears {
       contribute();
     } else if (std::holds_alternative<wire::Stop>(message)) {
       stopped = true;
+      chief_->close("done");
     }
   }
   std::span<std::byte> room(transport::Connection&, const wire::Message& head, std::size_t bytes) override {

@@ -1,10 +1,12 @@
 // A worker that calls finite what is not: under every strategy and in whatever form its numbers come, it is sent away by name, nothing of
 // it is applied, and the others finish the training.
+#include <fmt/ranges.h>
+
+#include <atomic>
 #include <cmath>
 #include <limits>
 
-#include <fmt/ranges.h>
-
+#include "codec/magnitude.h"
 #include "run/false_worker_for_tests.h"
 #include "run/processes_for_tests.h"
 #include "transport/segment.h"
@@ -59,7 +61,7 @@ TEST_P(LyingWorker, IsSentAwayByNameAndTheOthersFinish) {
 
   ASSERT_TRUE(chief->over->ok()) << chief->over->error().message;
   ASSERT_TRUE(lied);
-  if (lie.lends && transport::has_segments()) EXPECT_TRUE(liar->lent);
+  EXPECT_EQ(liar->lent, lie.lends && transport::has_segments());
   for (const float value : chief->values()) EXPECT_LT(std::abs(value), 1e3F);
   expect_every_sample_once();
   const auto gone = chief->story.all(trace::Kind::left);
@@ -111,6 +113,44 @@ TEST_F(Processes, LiarsWhoCancelOutAreBothSentAway) {
   EXPECT_TRUE(all[0]->stopped && all[1]->stopped);
   EXPECT_EQ(all[0]->pushed, 1U);
   EXPECT_EQ(all[1]->pushed, 1U);
+}
+
+/// Whether a loss is not finite in the middle (a hundred samples apart) or in the last evaluation: the run does not end well.
+TEST_F(Processes, ALossThatIsNotFiniteEndsTheTrainingAsDiverged) {
+  for (const int bad : {2, 3}) {
+    SCOPED_TRACE(bad);
+    address = fresh_socket();
+    job.checkpoint_every = 5;
+    start_chief();
+    auto calls = std::make_shared<std::atomic<int>>(0);
+    chief->loss = [calls, bad](std::span<const float>) { return ++*calls == bad ? double{nan} : 1.0; };
+    for (std::uint32_t n = 0; n < job.quorum; ++n) start_worker(n);
+    ASSERT_TRUE(all_are_over());
+    ASSERT_TRUE(chief->over->ok()) << chief->over->error().message;
+    EXPECT_EQ((*chief->over)->why, protocol::Ended::diverged);
+    const auto finished = chief->story.all(trace::Kind::finished);
+    ASSERT_FALSE(finished.empty());
+    EXPECT_EQ(finished.back().why, static_cast<std::uint8_t>(protocol::Ended::diverged));
+    const auto says_so = [](const std::string& line) { return line.find("training diverged") == 0; };
+    EXPECT_EQ(std::count_if(chief->log.begin(), chief->log.end(), says_so), 1);
+    expect_all_good();
+    workers.clear();
+  }
+}
+
+/// A rate at which the model overflows within a few updates: everyone's numbers do.
+TEST_F(Processes, AModelThatIsNotFiniteIsNeverSaved) {
+  job.checkpoint_every = 1;
+  job.optimizer.weight_decay = 1e30;  // w -= 0.1 * 1e30 * w, again and again
+  start_all();
+  ASSERT_TRUE(all_are_over());
+  ASSERT_TRUE(chief->over->ok()) << chief->over->error().message;
+  EXPECT_EQ((*chief->over)->why, protocol::Ended::diverged);
+  for (const Saved& saved : chief->saved()) {
+    EXPECT_TRUE(codec::all_finite(std::as_const(*saved.values).floats()));
+    EXPECT_TRUE(codec::all_finite(saved.moments.first));
+  }
+  EXPECT_EQ(chief->story.count(trace::Kind::left), 0U) << "nobody is to blame";
 }
 
 }  // namespace

@@ -110,28 +110,30 @@ bool ShardHost::keep(const transport::Connection& from, const wire::Push& push, 
 void ShardHost::look_at_waiting() {
   if (unseen_.empty()) return;
   looking_ = true;
-  store_thread_.post([this, alive = alive_, team = team_, batch = std::exchange(unseen_, {})] {
-    constexpr std::size_t piece_bytes = std::size_t{256} << 10U;
-    std::vector<std::pair<std::size_t, std::size_t>> pieces;  // slice, and where in it
-    for (std::size_t i = 0; i < batch.size(); ++i)
-      for (std::size_t at = 0; at < batch[i].payload.size(); at += piece_bytes) pieces.emplace_back(i, at);
-    std::vector<std::uint8_t> finite(pieces.size());  // not bool: threads write side by side
-    team->each(pieces.size(), [&](std::size_t p) {
-      const Unseen& slice = batch[pieces[p].first];
-      const auto piece = slice.payload.subspan(pieces[p].second);
-      const auto bytes = piece.first(std::min(piece.size(), piece_bytes));
-      finite[p] = codec_of(slice.bits)->all_below(value_limit, bytes, bytes.size() * 8 / slice.bits) ? 1 : 0;
-    });
-    std::vector<bool> all(batch.size(), true);
-    for (std::size_t p = 0; p < pieces.size(); ++p)
-      if (finite[p] == 0) all[pieces[p].first] = false;
-    boost::asio::post(pump_, [this, alive, batch, all] {
-      if (!*alive) return;
-      looking_ = false;
-      for (std::size_t i = 0; i < batch.size(); ++i) looked_at(batch[i].push, batch[i].number, all[i]);
-      if (!looking_) look_at_waiting();
-    });
-  });
+  store_thread_.post(
+      [this, alive = alive_, team = team_, slices = std::make_shared<std::vector<Unseen>>(std::exchange(unseen_, {}))]() mutable {
+        const std::vector<Unseen>& batch = *slices;
+        constexpr std::size_t piece_bytes = std::size_t{256} << 10U;
+        std::vector<std::pair<std::size_t, std::size_t>> pieces;  // slice, and where in it
+        for (std::size_t i = 0; i < batch.size(); ++i)
+          for (std::size_t at = 0; at < batch[i].payload.size(); at += piece_bytes) pieces.emplace_back(i, at);
+        std::vector<std::uint8_t> finite(pieces.size());  // not bool: threads write side by side
+        team->each(pieces.size(), [&](std::size_t p) {
+          const Unseen& slice = batch[pieces[p].first];
+          const auto piece = slice.payload.subspan(pieces[p].second);
+          const auto bytes = piece.first(std::min(piece.size(), piece_bytes));
+          finite[p] = codec_of(slice.bits)->all_below(value_limit, bytes, bytes.size() * 8 / slice.bits) ? 1 : 0;
+        });
+        std::vector<bool> all(batch.size(), true);
+        for (std::size_t p = 0; p < pieces.size(); ++p)
+          if (finite[p] == 0) all[pieces[p].first] = false;
+        boost::asio::post(pump_, [this, alive, slices = std::move(slices), all] {
+          if (!*alive) return;
+          looking_ = false;
+          for (std::size_t i = 0; i < slices->size(); ++i) looked_at((*slices)[i].push, (*slices)[i].number, all[i]);
+          if (!looking_) look_at_waiting();
+        });
+      });
 }
 
 /// From now on the slice counts. Nothing when its contribution was freed meanwhile.

@@ -163,8 +163,9 @@ TEST_F(ShardHostTest, WhatIsForgottenWhileItIsLookedAtLeavesNothing) {
       host->hear(wire::Discard{{0}, {0}});
       export_now(0);  // the store thread has looked
       run_ready(io);
-      if (!forgotten)  // the rest of it comes all the same
-        for (std::size_t s = kept; s < own.size(); ++s) EXPECT_TRUE(push(left, head(0, 0, own[s]), encoded(lender.flat, own[s], 32)));
+      if (!forgotten) {  // the rest of it comes all the same
+        for (std::size_t i = kept; i < own.size(); ++i) EXPECT_TRUE(push(left, head(0, 0, own[i]), encoded(lender.flat, own[i], 32)));
+      }
       EXPECT_TRUE(said.empty());
       EXPECT_EQ(lender.loan.use_count(), 1) << kept << " slices";
     }

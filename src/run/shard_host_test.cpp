@@ -85,6 +85,7 @@ TEST_F(ShardHostTest, SumsWhatLiesInThePushersMemoryAndGivesItBack) {
       else
         ASSERT_TRUE(host->keep(left, head(0, step, id), payload, loans));
     }
+    ASSERT_TRUE(run_until(io, [&] { return said.size() == 2 * step + 1; })) << "it was looked at";
     EXPECT_EQ(loans.use_count(), step == 2 ? 1 : 1 + static_cast<long>(own.size())) << step;
     EXPECT_FALSE(host->keep(right, head(0, step, own[0]), std::as_bytes(std::span(flat).first(layout[own[0]].count)), loans))
         << "not its own";
@@ -313,23 +314,6 @@ TEST_F(ShardHostTest, WhatIsAppliedIsDecodedHoweverManySlicesCameMeanwhile) {
     apply_by_hand(by_hand);
   }
   expect_same_values(*export_now(20));
-}
-
-TEST_F(ShardHostTest, OfASliceThatIsPushedTwiceTheSecondCounts) {
-  make();
-  host->attach(WorkerId{0}, left);
-  const std::vector<float> wrong(linear_values, 5.0F);
-  ASSERT_TRUE(push(left, head(0, 0, own[0], 8), encoded(wrong, own[0], 8)));
-  ASSERT_TRUE(push(left, head(0, 0, own[0], 8), encoded(wrong, own[0], 8)));
-  push_all(left, 0, 0, 8);
-  std::vector<float> decoded(linear_values);
-  for (const SliceId id : own) {
-    const std::span<float> place = std::span(decoded).subspan(layout[id].offset, layout[id].count);
-    ASSERT_TRUE(codec::make(8).value()->decode(encoded(contribution(0, 0), id, 8), place).ok());
-  }
-  apply(1, {{.worker = {0}, .step = {0}, .weight = 1}});
-  apply_by_hand({{decoded, 1}});
-  expect_same_values(*export_now(1));
 }
 
 TEST_F(ShardHostTest, DestroyedWithWorkUnderWayItSaysNothingMore) {
