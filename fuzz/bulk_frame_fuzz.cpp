@@ -7,12 +7,12 @@
 using namespace motley;  // NOLINT(google-build-using-namespace): a program of two functions
 
 namespace {
-constexpr std::size_t length_bytes = 4;
-std::array<std::byte, 1 << 16> payload;  // as large as is allowed here
+constexpr std::size_t behind_the_head = 8;  // length and checksum
+std::array<std::byte, 1 << 16> payload;     // as large as is allowed here
 }  // namespace
 
 extern "C" std::size_t LLVMFuzzerCustomMutator(std::uint8_t* data, std::size_t size, std::size_t largest, unsigned seed) {
-  return fuzz::mutate(data, size, largest, seed, 0, length_bytes);
+  return fuzz::mutate(data, size, largest, seed, 0, behind_the_head);
 }
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
@@ -29,7 +29,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   check(announced.bytes <= std::min(size, transport::longest_announcement), "an announcement takes no more than was given and promised");
   check(announced.payload_bytes <= payload.size(), "no payload is larger than allowed");
   wire::Bytes again;
-  transport::append_announcement({.head = announced.head, .payload = std::span(payload).first(announced.payload_bytes)}, again);
+  transport::append_announcement({.head = announced.head, .payload = std::span(payload).first(announced.payload_bytes)}, announced.checksum,
+                                 again);
   check(fuzz::same(again, bytes.first(announced.bytes)), "an announcement has one form only");
   fuzz::check_beginnings(again, parse);
   return 0;

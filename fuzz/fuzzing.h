@@ -47,7 +47,7 @@ void check_beginnings(Span whole, Parse parse) {
 /// Gives the bytes from `at` to `behind` before the end the head and checksum of a frame; its kind and body stay. Nothing when too short.
 inline void reseal(std::span<std::uint8_t> data, std::size_t at, std::size_t behind) {
   constexpr std::size_t kind_at = 6, kind_bytes = 2, length_at = 8, head_bytes = 12, crc_bytes = 4;
-  static constexpr std::uint8_t magic_and_version[kind_at] = {'M', 'T', 'L', 'Y', 1, 0};
+  static constexpr std::uint8_t magic_and_version[kind_at] = {'M', 'T', 'L', 'Y', wire::version & 0xffU, wire::version >> 8U};
   if (data.size() < at + head_bytes + crc_bytes + behind) return;
   const std::span<std::uint8_t> frame = data.subspan(at, data.size() - at - behind);
   const auto put = [&](std::size_t place, std::size_t number) {

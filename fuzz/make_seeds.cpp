@@ -61,7 +61,8 @@ void message_seeds(const std::filesystem::path& to) {
   transport::append_message(message, control);
   save(to / "control_frame" / name, control);
   wire::Bytes bulk = frame;
-  wire::Appender{bulk}.put(5, 4);  // bytes of payload
+  wire::Appender{bulk}.put(5, 4);           // bytes of payload
+  wire::Appender{bulk}.put(0x12345678, 4);  // its checksum
   if (transport::parse_announcement(bulk, 5).ok()) save(to / "bulk_frame" / name, bulk);
 }
 

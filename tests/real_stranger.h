@@ -18,6 +18,7 @@
 #include <utility>
 
 #include "transport/proof.h"
+#include "wire/frame.h"
 
 namespace real {
 
@@ -123,7 +124,7 @@ class Stranger {
 /// The head of a message that claims to be `length` bytes long: magic:u32 version:u16 kind:u16 length:u32.
 inline std::string head_of_frame(std::uint16_t kind, std::uint32_t length) {
   std::string head = "MTLY";
-  head += std::string("\x02\x00", 2);
+  for (int i = 0; i < 2; ++i) head += static_cast<char>(motley::wire::version >> (8 * i));
   for (int i = 0; i < 2; ++i) head += static_cast<char>(kind >> (8 * i));
   for (int i = 0; i < 4; ++i) head += static_cast<char>(length >> (8 * i));
   return head;

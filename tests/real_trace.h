@@ -48,7 +48,7 @@ enum class Told : std::uint8_t {
   committed,
   recut
 };
-enum class WhyLeft : std::uint8_t { said_goodbye, connection_lost, silent_too_long, never_finite };
+enum class WhyLeft : std::uint8_t { said_goodbye, connection_lost, silent_too_long, never_finite, step_too_long, sent_not_finite };
 
 struct Record {
   std::int64_t at_ns = 0;

@@ -17,6 +17,7 @@
 #include "app/bench_transport_raw.h"
 #include "app/stopwatch.h"
 #include "app/temporary_folder.h"
+#include "base/crc32c.h"
 #include "transport/acceptor.h"
 #include "transport/connect.h"
 #include "transport/lendable.h"
@@ -266,6 +267,20 @@ Party copying() {
   return party;
 }
 
+/// Of slices that lie in memory, as those of a large model do. The result is told, so that no compiler leaves the work out.
+double checksum_bytes_per_second() {
+  Flat flat(0.001F, 0);
+  std::vector<double> times;
+  std::uint32_t told = 0;
+  for (int i = 0; i < rounds; ++i) {
+    const Stopwatch watch;
+    for (std::uint32_t s = 0; s < slices; ++s) told = crc32c(std::as_bytes(flat.slice({s})), told);
+    times.push_back(watch.seconds());
+  }
+  std::sort(times.begin(), times.end());
+  return told == 0 ? 0 : static_cast<double>(values * sizeof(float)) / times[times.size() / 2];
+}
+
 std::uint64_t urgent_slice_position(transport::Bulk bulk) {
   const transport::Options options = carried_by(bulk);
   Meeting meeting(bulk);
@@ -320,6 +335,7 @@ Compared compare(std::size_t workers, bool with_memory) {
 boost::json::object figures(bool with_memory) {
   const double bytes = 2.0 * values * sizeof(float);
   const Compared one = compare(1, with_memory), four = compare(4, with_memory);
+  const double checksum = checksum_bytes_per_second();
   boost::json::object all{
       {"round_trip_bytes_per_second", bytes / one.tcp.seconds},
       {"raw_tcp_bytes_per_second", bytes / one.raw.seconds},
@@ -331,7 +347,10 @@ boost::json::object figures(bool with_memory) {
       {"processor_ratio_to_raw_tcp", one.raw.processor_seconds / one.tcp.processor_seconds},
       {"processor_ratio_to_raw_tcp_4_workers", four.raw.processor_seconds / four.tcp.processor_seconds},
       {"urgent_slice_position", urgent_slice_position(transport::Bulk::tcp)},
-      {"memcpy_bytes_per_second", bytes / one.copied.seconds}};
+      {"memcpy_bytes_per_second", bytes / one.copied.seconds},
+      // Of each byte that travels two are made.
+      {"checksum_bytes_per_second", checksum},
+      {"checksum_share_of_processor_time", 2 * bytes / checksum / one.tcp.processor_seconds}};
   if (!with_memory) return all;
   all["shared_round_trip_bytes_per_second"] = bytes / one.shared->seconds;
   all["shared_ratio_to_raw_tcp"] = one.raw.seconds / one.shared->seconds;

@@ -3,7 +3,6 @@
 
 #include <CLI/CLI.hpp>
 #include <array>
-#include <boost/json/serialize.hpp>
 #include <memory>
 #include <string>
 #include <utility>
@@ -13,13 +12,14 @@
 #include "app/commands.h"
 #include "app/doors.h"
 #include "app/job_arguments.h"
+#include "app/json_text.h"
 
 namespace motley::app {
 namespace {
 
 void print(const boost::json::object& figures, bool json) {
   if (json) {
-    fmt::print("{}\n", boost::json::serialize(figures));
+    fmt::print("{}\n", json_text(figures));
     return;
   }
   for (const auto& [key, value] : figures) {
@@ -60,7 +60,7 @@ void add_mixed(CLI::App& bench, int& exit_code) {
       exit_code = fail(figures.error());
       return;
     }
-    if (asked->json) fmt::print("{}\n", boost::json::serialize(*figures));
+    if (asked->json) fmt::print("{}\n", json_text(*figures));
     exit_code = ExitCode::done;
   });
 }

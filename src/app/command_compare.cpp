@@ -2,7 +2,6 @@
 #include <fmt/format.h>
 
 #include <atomic>
-#include <boost/json/serialize.hpp>
 #include <cstdio>
 #include <exception>
 #include <filesystem>
@@ -15,6 +14,7 @@
 #include "app/commands.h"
 #include "app/job_arguments.h"
 #include "app/job_seeds.h"
+#include "app/json_text.h"
 #include "app/progress.h"
 #include "app/real_comparison.h"
 #include "app/results.h"
@@ -152,7 +152,7 @@ int run(const Arguments& arguments) {
     figures["real"] = real_json(*real);
     beside = "\n" + real_text(*real);
   }
-  const std::string json = boost::json::serialize(figures);
+  const std::string json = json_text(figures);
   const auto report = write_report(folder, table, json);
   if (!report) return fail(report.error());
   if (arguments.job.json) {

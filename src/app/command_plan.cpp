@@ -6,6 +6,7 @@
 
 #include "app/commands.h"
 #include "app/job_arguments.h"
+#include "app/json_text.h"
 #include "app/pipeline.h"
 
 namespace motley::app {
@@ -95,7 +96,7 @@ int run(const JobArguments& arguments) {
   const auto made = plan_pipeline(*job, *material);
   if (!made) return fail(made.error());
   if (arguments.json)
-    fmt::print("{}\n", json::serialize(plan_json(*job, *made)));
+    fmt::print("{}\n", json_text(plan_json(*job, *made)));
   else
     fmt::print("{}", plan_text(*job, *made));
   return ExitCode::done;

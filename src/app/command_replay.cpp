@@ -1,7 +1,6 @@
 // motley replay RUN: lives a real run's decisions again, from what its chief heard, and finds the first that comes out differently.
 #include <fmt/format.h>
 
-#include <boost/json/serialize.hpp>
 #include <cstdio>
 #include <fstream>
 #include <iterator>
@@ -10,6 +9,7 @@
 
 #include "app/commands.h"
 #include "app/job_arguments.h"
+#include "app/json_text.h"
 #include "app/pipeline_training.h"
 #include "app/run_folder.h"
 #include "app/training.h"
@@ -69,7 +69,7 @@ int replay(const Arguments& arguments) {
     if (replayed->damaged) return ExitCode::bad_input;
   }
   if (arguments.json)
-    fmt::print("{}\n", boost::json::serialize(boost::json::object{{"lives", lives}, {"inputs", inputs}, {"identical", true}}));
+    fmt::print("{}\n", json_text(boost::json::object{{"lives", lives}, {"inputs", inputs}, {"identical", true}}));
   else
     fmt::print("{}: {} inputs of {} {} of the chief lived again, every decision identical\n", folder.string(), inputs, lives,
                lives == 1 ? "life" : "lives");

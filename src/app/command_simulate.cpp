@@ -1,13 +1,13 @@
 // motley simulate JOB: the job in virtual time, with real gradients.
 #include <fmt/format.h>
 
-#include <boost/json/serialize.hpp>
 #include <cstdio>
 #include <fstream>
 #include <memory>
 
 #include "app/commands.h"
 #include "app/job_arguments.h"
+#include "app/json_text.h"
 #include "app/results.h"
 #include "app/simulation.h"
 
@@ -55,7 +55,7 @@ int run(const Arguments& arguments) {
   }
 
   if (arguments.job.json)
-    fmt::print("{}\n", boost::json::serialize(run_json(*job, *result)));
+    fmt::print("{}\n", json_text(run_json(*job, *result)));
   else
     fmt::print("{}", run_text(*job, *result));
   if (failed(result->ending.why)) {

@@ -2,7 +2,6 @@
 #include <fmt/format.h>
 
 #include <boost/json/parse.hpp>
-#include <boost/json/serialize.hpp>
 #include <cstdio>
 #include <fstream>
 #include <iterator>
@@ -12,6 +11,7 @@
 #include "app/doors.h"
 #include "app/folder_lock.h"
 #include "app/job_arguments.h"
+#include "app/json_text.h"
 #include "app/launch.h"
 #include "app/pipeline_training.h"
 #include "app/run_folder.h"
@@ -50,7 +50,7 @@ int print_result(const std::filesystem::path& folder, const Launched& launched, 
     result["peak_rss_bytes"] = std::move(peaks);
     result["deaths"] = launched.deaths;
     result["run"] = folder.string();
-    fmt::print("{}\n", boost::json::serialize(result));
+    fmt::print("{}\n", json_text(result));
   }
   if (!json) {
     for (const std::string& line : launched.said) fmt::print("{}\n", line);

@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <boost/json.hpp>
 
+#include "app/json_text.h"
+
 namespace motley::app {
 namespace {
 
@@ -103,7 +105,7 @@ std::string to_json(const Facts& facts, const std::vector<Finding>& findings) {
                                 {"runs", facts.runs.string()},
                                 {"runs_writable", facts.runs_writable},
                                 {"findings", as_array(findings)}};
-  return boost::json::serialize(out);
+  return json_text(out);
 }
 
 }  // namespace motley::app

@@ -192,7 +192,9 @@ std::string_view ended_sentence(protocol::Ended why) {
   switch (why) {
     case protocol::Ended::every_sample_counted: return "every sample counted";
     case protocol::Ended::time_is_up: return "time is up";
-    case protocol::Ended::diverged: return "diverged: contributions were not finite";
+    case protocol::Ended::diverged:
+      return "training diverged: gradients, the model or its loss are not finite; lower the learning rate ([optimizer] lr), or let it rise "
+             "for longer ([optimizer] warmup)";
     case protocol::Ended::nobody_left: return "no worker was left";
     case protocol::Ended::interrupted: return "interrupted";
   }

@@ -6,12 +6,12 @@
 
 #include <array>
 #include <boost/describe.hpp>
-#include <boost/json/serialize.hpp>
 #include <chrono>
 #include <fstream>
 #include <iterator>
 
 #include "app/checkpoint_state.h"
+#include "app/json_text.h"
 #include "app/results.h"
 #include "app/simulation.h"
 #include "cluster/spec.h"
@@ -225,7 +225,7 @@ RunResult RunFolder::finish(const Job& job, const std::vector<std::string>& node
   require(events_.path().filename().string(), events_.close());
   const report::Comparison table = comparison(seen, {result}, {job.seed}, command);
   require("report.html", store::write_whole(path_ / "report.html", report::page(table)));
-  require("result.json", store::write_whole(path_ / "result.json", boost::json::serialize(run_json(seen, result)) + "\n"));
+  require("result.json", store::write_whole(path_ / "result.json", json_text(run_json(seen, result)) + "\n"));
   return result;
 }
 

@@ -3,12 +3,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <boost/json/serialize.hpp>
 #include <cstdio>
 #include <sstream>
 #include <utility>
 
 #include "app/commands.h"
+#include "app/json_text.h"
 #include "app/learning.h"
 #include "app/results.h"
 #include "report/table.h"
@@ -99,7 +99,7 @@ std::string how_to_go_on(const ServeArguments& arguments, const std::filesystem:
 int conclude(const ServeArguments& arguments, const Conclusion& run) {
   const Job& job = run.job;
   const std::string command = fmt::format("motley train {}", (run.folder.path() / "job.toml").string());
-  if (!run.values.empty()) {
+  if (!run.values.empty() && run.ending.why != protocol::Ended::diverged) {  // what others would take for a result
     const Outcome written =
         store::write_safetensors(run.folder.path() / "model.safetensors", named(run.shape), run.values, {{"format", "pt"}});
     if (!written) run.folder.errors().failed("model.safetensors", written.error().message);
@@ -110,7 +110,7 @@ int conclude(const ServeArguments& arguments, const Conclusion& run) {
     std::istringstream text(run_text(seen, result) + "\n" + report::text_table(comparison(seen, {result}, {job.seed}, command)));
     for (std::string line; std::getline(text, line);) arguments.tell_launcher("say " + line);
   } else if (arguments.job.json) {
-    fmt::print("{}\n", boost::json::serialize(run_json(seen, result)));
+    fmt::print("{}\n", json_text(run_json(seen, result)));
   } else {
     fmt::print("{}run: {}\n", run_text(seen, result), run.folder.path().string());
   }

@@ -1,16 +1,22 @@
 #include "codec/bf16.h"
 
+#include <bit>
+
 namespace motley::codec {
 
 void Bf16::encode_into(std::span<const float> values, std::span<std::byte> out) const {
   check_room(values.size(), out);
-  loops_.encode(values.data(), values.size(), out.data());
+  kernels_->bf16.encode(values.data(), values.size(), out.data());
 }
 
 Outcome Bf16::decode(std::span<const std::byte> bytes, std::span<float> out) const {
   Outcome size = require_size(bytes, out.size());
-  if (size.ok()) loops_.decode(bytes.data(), out.size(), out.data());
+  if (size.ok()) kernels_->bf16.decode(bytes.data(), out.size(), out.data());
   return size;
+}
+
+bool Bf16::all_below(float limit, std::span<const std::byte> bytes, std::size_t values) const {
+  return kernels_->largest_half_bits(bytes.data(), values) < std::bit_cast<std::int32_t>(limit);
 }
 
 }  // namespace motley::codec

@@ -8,13 +8,14 @@ namespace motley::codec {
 /// so that finite stays finite; infinities and NaNs stay what they are. It has no state: any number of threads may use one.
 class Bf16 final : public Codec {
  public:
-  explicit Bf16(const Kernels& kernels = best_kernels()) : loops_(kernels.bf16) {}
+  explicit Bf16(const Kernels& kernels = best_kernels()) : kernels_(&kernels) {}
   [[nodiscard]] std::size_t encoded_bytes(std::size_t values) const override { return values * 2; }
   void encode_into(std::span<const float> values, std::span<std::byte> out) const override;
   Outcome decode(std::span<const std::byte> bytes, std::span<float> out) const override;
+  [[nodiscard]] bool all_below(float limit, std::span<const std::byte> bytes, std::size_t values) const override;
 
  private:
-  Coding loops_;
+  const Kernels* kernels_;
 };
 
 }  // namespace motley::codec

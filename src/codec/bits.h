@@ -22,6 +22,7 @@ class Bits final : public Codec {
   [[nodiscard]] std::size_t encoded_bytes(std::size_t values) const override;
   void encode_into(std::span<const float> values, std::span<std::byte> out) const override;
   Outcome decode(std::span<const std::byte> bytes, std::span<float> out) const override;
+  [[nodiscard]] bool all_below(float limit, std::span<const std::byte> bytes, std::size_t values) const override;
 
  private:
   int bits_;

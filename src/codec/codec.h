@@ -36,6 +36,10 @@ class Codec {
   /// Fills `out`. `bytes` come from a peer: a wrong size is refused and leaves `out` alone; of the right size, any bytes are some values.
   virtual Outcome decode(std::span<const std::byte> bytes, std::span<float> out) const = 0;
 
+  /// Whether each of the `values` values of these bytes, which have the right size, is a number and |x| < limit. In few bits a block is
+  /// judged by its scale, and refused from half the limit on. fp32, bf16: the bytes begin where such a number may. One pass at most.
+  [[nodiscard]] virtual bool all_below(float limit, std::span<const std::byte> bytes, std::size_t values) const = 0;
+
  protected:
   /// Room of another size than encoded_bytes(values) is our bug.
   void check_room(std::size_t values, std::span<std::byte> out) const;

@@ -6,6 +6,7 @@
 #include <bit>
 #include <cmath>
 #include <limits>
+#include <utility>
 
 #include "base/check.h"
 #include "base/rng.h"
@@ -100,6 +101,48 @@ TEST_P(CodecLaw, RandomInputsAreWithinTheBound) {
     expect_within_bound(x);
     if (HasFatalFailure()) return;
   }
+}
+
+/// What is told of bytes is true of the values that they decode to, and nothing harmless is refused.
+TEST_P(CodecLaw, BytesAreBelowALimitWhenAllTheirValuesAre) {
+  constexpr float limit = 0x1p60F;
+  const auto below = [&](const Floats& x) {
+    Bytes bytes;
+    codec->encode(x, bytes);
+    return codec->all_below(limit, bytes, x.size());
+  };
+  for (const std::size_t n : {1U, 15U, 16U, 17U, 255U, 256U, 257U, 600U, 1024U, 5000U}) {
+    Rng rng(n, "below");
+    Floats x(n);
+    for (float& value : x) value = static_cast<float>(0x1p50 * rng.normal());
+    EXPECT_TRUE(below(x)) << n << " values";
+    for (const float bad : {nan, -nan, infinity, -infinity, 1e38F, -1e38F, 0x1.02p60F}) {
+      const std::size_t at = rng.below(n);
+      const float good = std::exchange(x[at], bad);
+      EXPECT_FALSE(below(x)) << bad << " at " << at << " of " << n;
+      x[at] = good;
+    }
+  }
+  EXPECT_TRUE(codec->all_below(limit, {}, 0));
+}
+
+/// Whoever makes bytes by hand may use the code that no encoder does, and scales that none writes.
+TEST_P(CodecLaw, NoBytesThatAreBelowALimitDecodeToMore) {
+  constexpr float limit = 0x1p60F;
+  std::size_t taken = 0;
+  for (std::uint64_t seed = 0; seed < 2000; ++seed) {
+    Rng rng(seed, "bytes");
+    const std::size_t n = 1 + rng.below(40);
+    std::vector<float> room(codec->encoded_bytes(n) / sizeof(float) + 1);  // begins where a float may
+    const auto bytes = std::as_writable_bytes(std::span(room)).first(codec->encoded_bytes(n));
+    for (std::byte& b : bytes) b = static_cast<std::byte>(rng.below(256));
+    if (!codec->all_below(limit, bytes, n)) continue;
+    ++taken;
+    Floats y(n);
+    ASSERT_TRUE(codec->decode(bytes, y).ok());
+    for (const float value : y) ASSERT_LT(std::abs(value), limit) << "seed " << seed;
+  }
+  EXPECT_GT(taken, 20U);
 }
 
 TEST_P(CodecLaw, FiniteComesBackFiniteAndNonFiniteDoesNot) {

@@ -10,6 +10,7 @@ class Fp32 final : public Codec {
   [[nodiscard]] std::size_t encoded_bytes(std::size_t values) const override { return values * sizeof(float); }
   void encode_into(std::span<const float> values, std::span<std::byte> out) const override;
   Outcome decode(std::span<const std::byte> bytes, std::span<float> out) const override;
+  [[nodiscard]] bool all_below(float limit, std::span<const std::byte> bytes, std::size_t values) const override;
 };
 
 }  // namespace motley::codec

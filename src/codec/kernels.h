@@ -32,6 +32,8 @@ struct Kernels {
   Coding bf16;
   /// The bits of the largest |x|; 0 for no values.
   std::int32_t (*largest_magnitude_bits)(const float* values, std::size_t n);
+  /// The same of n bfloat16s, as the bits of the float that the largest |x| is.
+  std::int32_t (*largest_half_bits)(const std::byte* halves, std::size_t n);
   /// sum = a + b
   void (*add)(const float* a, const float* b, std::size_t n, float* sum);
   /// residual = wanted - sent, and the squares of both added to `sums`, the first value's to sum 0.

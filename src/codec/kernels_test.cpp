@@ -203,6 +203,19 @@ TEST_P(TargetLaw, FindsTheLargestMagnitudeWhereverItIs) {
     }
 }
 
+TEST_P(TargetLaw, FindsTheLargestHalfWhereverItIs) {
+  EXPECT_EQ(kernels.largest_half_bits(nullptr, 0), 0);
+  Rng rng(1, "largest half");
+  for (const std::size_t n : sizes)
+    for (std::size_t i = 0; i < n; ++i) {
+      std::vector<std::uint16_t> x(n, 0x3f00);
+      x[i] = static_cast<std::uint16_t>(rng.below(1U << 16));
+      const auto* bytes = reinterpret_cast<const std::byte*>(x.data());
+      const std::int32_t expected = std::max<std::int32_t>(x[i] & 0x7fff, n > 1 ? 0x3f00 : 0) << 16;
+      ASSERT_EQ(kernels.largest_half_bits(bytes, n), expected) << i << " of " << n;
+    }
+}
+
 TEST_P(TargetLaw, AddsAlike) {
   Rng rng(1, "add");
   for (int round = 0; round < 20; ++round)

@@ -20,6 +20,16 @@ std::int32_t largest_magnitude_bits(const float* values, std::size_t n) {
   return largest;
 }
 
+std::int32_t largest_half_bits(const std::byte* halves, std::size_t n) {
+  std::int16_t largest = 0;  // signed: the baseline vector instructions have no other maximum
+  for (std::size_t i = 0; i < n; ++i) {
+    std::uint16_t half = 0;
+    std::memcpy(&half, halves + 2 * i, sizeof(half));
+    largest = std::max(largest, static_cast<std::int16_t>(half & 0x7fffU));
+  }
+  return static_cast<std::int32_t>(largest) << 16;
+}
+
 std::uint16_t scale_of(const float* block, std::size_t n) {
   const std::int32_t bits = largest_magnitude_bits(block, n);
   if (bits >= infinity_bits) return poisoned;
@@ -149,6 +159,7 @@ constinit const Kernels reference_kernels{.bits2 = Blocks<2>::coding,
                                           .bits8 = Blocks<8>::coding,
                                           .bf16 = {encode_bf16, decode_bf16},
                                           .largest_magnitude_bits = largest_magnitude_bits,
+                                          .largest_half_bits = largest_half_bits,
                                           .add = add,
                                           .keep_back = keep_back};
 

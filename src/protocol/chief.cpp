@@ -43,7 +43,8 @@ void Chief::step(Instant now, const ChiefEvent& event, ChiefActions& out) {
                      if (!finished_) tick(now, out);
                      watch_servers(now, out);
                    },
-                   [&](const Interrupted&) { finish(now, Ended::interrupted, out); }, [&](const Unattended& e) { unattended(e.time); }},
+                   [&](const Interrupted&) { finish(now, Ended::interrupted, out); }, [&](const Unattended& e) { unattended(e.time); },
+                   [&](const ModelNotFinite&) { finish(now, Ended::diverged, out); }},
              event);
 }
 
@@ -147,7 +148,7 @@ void Chief::expel(Instant now, WorkerId worker, Gone why, ChiefActions& out, con
   if (membership_.size() == 0) empty_since_ = now;
   if (why == Gone::silent_too_long || why == Gone::step_too_long)
     out.emplace_back(Send{peer(worker), wire::Fenced{worker}});  // the others know
-  if (why == Gone::never_finite) out.emplace_back(Send{peer(worker), wire::Stop{}});
+  if (why == Gone::never_finite || why == Gone::sent_not_finite) out.emplace_back(Send{peer(worker), wire::Stop{}});
   out.emplace_back(Left{worker, why, stuck});
   strategy_.left(now, worker, decisions_);
   carry_out(now, out);
@@ -176,6 +177,7 @@ void Chief::gathered(Instant now, const wire::Gathered& said, ChiefActions& out)
   Outstanding* order = find(said.worker, said.step);
   if (order == nullptr || finished_) return;
   if (!order->gathered.insert(said.server).second) return;
+  order->applicable = order->applicable && said.finite;
   complete_if_whole(now, said.worker, *order, out);
 }
 
@@ -195,6 +197,10 @@ void Chief::complete_if_whole(Instant now, WorkerId worker, const Outstanding& o
   const wire::Contributed said = *order.said;
   const bool finite = said.finite && std::isfinite(said.squared_norm) && std::isfinite(said.loss_sum);
   if (!finite || said.squared_norm < 0) return refuse(now, worker, order, out);
+  if (!order.applicable) {
+    out.emplace_back(Dropped{worker, order.step, policy::Why::not_finite});
+    return expel(now, worker, Gone::sent_not_finite, out);
+  }
   refusals_ = 0;
   Lease lease = order.lease;
   const auto ordered = static_cast<std::uint32_t>(lease.size());
@@ -221,7 +227,9 @@ void Chief::complete_if_whole(Instant now, WorkerId worker, const Outstanding& o
                                     said.first_of_size};
   const Lease rest = lease.cut(done);
   complete_.emplace(std::pair{worker, order.step}, Complete{std::move(lease), order.parameters});
-  duties_.at(worker).refusals = 0;
+  Duty& duty = duties_.at(worker);
+  duty.refusals = 0;
+  duty.good_at = order.version;
   close(now, worker, order);
   out.emplace_back(Completed{worker, contribution.step, contribution.base, contribution.samples, contribution.loss, contribution.pull});
   if (!rest.empty()) {
@@ -251,13 +259,27 @@ void Chief::refuse(Instant now, WorkerId worker, const Outstanding& order, Chief
   const Step step = order.step;
   ledger_.give_back(order.lease);
   Duty& duty = duties_.at(worker);
+  if (duty.refusals == 0) duty.refused_at = order.version;
   close(now, worker, order);
   tell_servers(wire::Discard{worker, step}, out);
   out.emplace_back(Dropped{worker, step, policy::Why::not_finite});
   if (++refusals_ >= options_.refusals_in_a_row) return finish(now, Ended::diverged, out);
-  if (++duty.refusals >= options_.refusals_of_one && membership_.size() > 1) return expel(now, worker, Gone::never_finite, out);
+  if (++duty.refusals >= options_.refusals_of_one && others_fare_better(duty)) return expel(now, worker, Gone::never_finite, out);
   strategy_.refused(now, worker, decisions_);
   carry_out(now, out);
+}
+
+/// More of them had finite numbers last, on parameters as new as its first refused ones, than had not: then it is not the model.
+bool Chief::others_fare_better(const Duty& duty) const {
+  int better = 0;
+  for (const auto& [worker, other] : duties_) {
+    if (&other == &duty) continue;
+    if (other.refusals > 0)
+      --better;
+    else if (other.good_at && *other.good_at >= duty.refused_at)
+      ++better;
+  }
+  return better > 0;
 }
 
 void Chief::carry_out(Instant now, ChiefActions& out) {
@@ -352,7 +374,8 @@ void Chief::finish(Instant now, Ended why, ChiefActions& out) {
   finished_ = true;
   finished_at_ = now;
   if (evaluated_ < version_) evaluate(out);
-  if ((options_.checkpoint_every > 0 || why == Ended::interrupted) && started_ && saved_ != version_) checkpoint(now, out);
+  const bool worth_keeping = options_.checkpoint_every > 0 ? why != Ended::diverged : why == Ended::interrupted;
+  if (worth_keeping && started_ && saved_ != version_) checkpoint(now, out);
   for (const WorkerId worker : membership_.all()) out.emplace_back(Send{peer(worker), wire::Stop{}});
   for (const auto& [connection, hello] : guests_) out.emplace_back(Send{guest(connection), wire::Stop{}});
   out.emplace_back(Finished{why});

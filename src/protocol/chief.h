@@ -3,6 +3,9 @@
 // A contribution is complete when its worker has said Contributed and every server has said Gathered; only then does the strategy hear of
 // it. So whatever is applied is whole on every server, and a worker that dies in mid-push has contributed nothing: its lease returns to the
 // pool.
+// What servers find in it that cannot be applied is not: whoever called it finite is expelled. A worker that says itself that its numbers
+// are not finite is ordered something else, and expelled only while others fare better on parameters as new: where nobody does, training
+// has diverged.
 //
 // Until training starts, whoever says Hello is a guest and waits. When the quorum is there, or the silence deadline has passed since the
 // first of them came, all guests are welcomed at once in the order of their seats: ids, leases and the order of summation do not depend on
@@ -46,7 +49,7 @@ struct ChiefOptions {
   Duration empty_deadline = from_seconds(60);   // nobody here for so long: give up
   std::uint32_t refusals_in_a_row = 16;         // so many contributions with non-finite values, and training has diverged
   std::uint64_t checkpoint_every = 0;           // updates between two checkpoints; 0: none
-  std::uint32_t refusals_of_one = 4;            // so many of one worker in a row, and it is sent away, if it is not the only one
+  std::uint32_t refusals_of_one = 4;            // so many of one worker in a row, and it is sent away, if others fare better
 };
 
 // What the chief hears -------------------------------------------------------------------------------------------------------------
@@ -67,13 +70,15 @@ struct LostGuest {
 struct Tick {};
 /// The user wants to stop here and go on another time.
 struct Interrupted {};
-using ChiefEvent = std::variant<Received, Lost, LostGuest, Tick, Interrupted, Unattended>;
+/// A model that was handed out is not finite, or its loss is not.
+struct ModelNotFinite {};
+using ChiefEvent = std::variant<Received, Lost, LostGuest, Tick, Interrupted, Unattended, ModelNotFinite>;
 
 // What the chief answers, beside Send: facts for the trace and the screen ------------------------------------------------------------
 
-enum class Gone : std::uint8_t { said_goodbye, connection_lost, silent_too_long, never_finite, step_too_long };
+enum class Gone : std::uint8_t { said_goodbye, connection_lost, silent_too_long, never_finite, step_too_long, sent_not_finite };
 enum class Ended : std::uint8_t { every_sample_counted, time_is_up, diverged, nobody_left, interrupted };
-BOOST_DESCRIBE_ENUM(Gone, said_goodbye, connection_lost, silent_too_long, never_finite, step_too_long)
+BOOST_DESCRIBE_ENUM(Gone, said_goodbye, connection_lost, silent_too_long, never_finite, step_too_long, sent_not_finite)
 BOOST_DESCRIBE_ENUM(Ended, every_sample_counted, time_is_up, diverged, nobody_left, interrupted)
 
 struct Joined {
@@ -212,6 +217,7 @@ class Chief {
   struct Outstanding {
     Step step;
     Step parameters;  // the step whose pull it is computed on
+    Version version;  // of that
     Lease lease;
     std::uint32_t local_steps{};
     policy::Bits bits;
@@ -222,12 +228,15 @@ class Chief {
     Instant said_at{};
     Instant said_before{};                          // that it was done with the step before
     boost::container::flat_set<ServerId> gathered;  // servers that have it whole
+    bool applicable = true;                         // as far as they say
   };
   struct Duty {
     std::uint32_t shard = 0;
     Step next;
-    std::uint32_t refusals = 0;  // in a row
-    bool halves = false;         // see wire::Hello
+    std::uint32_t refusals = 0;      // in a row
+    Version refused_at{};            // the parameters of the first of them
+    std::optional<Version> good_at;  // the parameters of the last contribution that was none of them
+    bool halves = false;             // see wire::Hello
     /// The last parameters released to it.
     struct Pull {
       Step step;
@@ -260,6 +269,7 @@ class Chief {
   [[nodiscard]] static Duration credible(Instant now, const Duty& duty, const Outstanding& order);
   void close(Instant now, WorkerId worker, const Outstanding& order);
   void refuse(Instant now, WorkerId worker, const Outstanding& order, ChiefActions& out);
+  [[nodiscard]] bool others_fare_better(const Duty& duty) const;
   void start(Instant now, ChiefActions& out);
   void carry_out(Instant now, ChiefActions& out);
   void apply(Instant now, const policy::Apply& update, ChiefActions& out);

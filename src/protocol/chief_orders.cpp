@@ -59,8 +59,15 @@ void Chief::order_next(Instant now, policy::Release release, ChiefActions& out) 
       peer(worker), wire::Order{worker, step, duty.pull->step, version_, local_steps, plan.rate_scale * schedule_.rate(ledger_.counted()),
                                 plan.bits.push, trained(now), limited ? plan.box.limit : Duration{0}, plan.box.micro, lease,
                                 first_missing(worker, step), strategy_.correction(), strategy_.mean_steps()}});
-  duty.outstanding.push_back(
-      {step, duty.pull->step, std::move(lease), local_steps, plan.bits, limited, plan.box.spare > 0, now, std::nullopt, {}, {}, {}});
+  duty.outstanding.push_back({.step = step,
+                              .parameters = duty.pull->step,
+                              .version = duty.pull->version,
+                              .lease = std::move(lease),
+                              .local_steps = local_steps,
+                              .bits = plan.bits,
+                              .limited = limited,
+                              .spare = plan.box.spare > 0,
+                              .ordered_at = now});
   progress_.ordered(now, worker, ordered);
   strategy_.ordered(now, worker, ordered);
 }

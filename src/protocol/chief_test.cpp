@@ -222,6 +222,7 @@ TEST(Refusing, WhoSendsNothingElseIsSentAwayWhileOthersGoOn) {
   ChiefHands h = hands_of("asp");
   h.hello(0);
   h.hello(1);
+  h.finish(ann);
   for (int i = 0; i < 3; ++i) h.finish(bob, false);
   EXPECT_TRUE(h.told<Left>().empty());
   h.finish(bob, false);
@@ -229,7 +230,71 @@ TEST(Refusing, WhoSendsNothingElseIsSentAwayWhileOthersGoOn) {
   EXPECT_EQ(h.told<Left>()[0].why, Gone::never_finite);
   EXPECT_FALSE(h.chief.finished());
   h.finish(ann);
-  EXPECT_EQ(h.chief.version(), Version{1});
+  EXPECT_EQ(h.chief.version(), Version{2});
+}
+
+/// The model may be at fault: then nobody is sent away for it.
+TEST(Refusing, NobodyIsSentAwayWhenNobodyFaresBetter) {
+  ChiefHands h = hands_of("asp");
+  h.hello(0);
+  h.hello(1);
+  h.finish(ann);  // on the parameters of before
+  h.finish(bob);
+  std::size_t left = 0;
+  for (int i = 0; !h.chief.finished(); ++i) {
+    ASSERT_LT(i, 100);
+    h.finish(i % 2 == 0 ? ann : bob, false);
+    left += h.told<Left>().size();
+  }
+  EXPECT_EQ(left, 0U);
+  EXPECT_EQ(h.told<Finished>()[0].why, Ended::diverged);
+}
+
+TEST(Refusing, WhoCallsFiniteWhatAServerFindsIsNotIsExpelled) {
+  for (const std::uint32_t server : {0U, 1U}) {
+    ChiefHands h = hands_of("asp");
+    h.hello(0);
+    h.hello(1);
+    const wire::Order lie = h.orders.at(bob);
+    h.say_contributed(bob);
+    h.step(Received{peer(ServerId{server}), wire::Gathered{ServerId{server}, bob, lie.step, false}});
+    EXPECT_TRUE(h.told<Left>().empty()) << "the other server has not spoken";
+    h.step(Received{peer(ServerId{1 - server}), wire::Gathered{ServerId{1 - server}, bob, lie.step, true}});
+    ASSERT_EQ(h.told<Left>().size(), 1U);
+    EXPECT_EQ(h.told<Left>()[0].why, Gone::sent_not_finite);
+    EXPECT_EQ(h.told<Dropped>()[0].step, lie.step);
+    EXPECT_TRUE(h.sent<wire::Apply>().empty());
+    EXPECT_EQ(h.sent<wire::Discard>().size(), 2U);
+    EXPECT_EQ(h.sent<wire::Stop>().size(), 1U);
+    h.finish(ann);
+    EXPECT_EQ(h.orders.at(ann).lease.ranges.at(0), lie.lease.ranges.at(0)) << "others get its samples";
+  }
+}
+
+TEST(Refusing, WhoSaysItselfThatItIsNotFiniteIsNoLiar) {
+  ChiefHands h = hands_of("asp");
+  h.hello(0);
+  h.hello(1);
+  const wire::Order order = h.orders.at(bob);
+  h.say_contributed(bob, false);
+  for (const std::uint32_t server : {0U, 1U})
+    h.step(Received{peer(ServerId{server}), wire::Gathered{ServerId{server}, bob, order.step, false}});
+  EXPECT_EQ(h.told<Dropped>().size(), 1U);
+  EXPECT_TRUE(h.told<Left>().empty());
+}
+
+TEST(Refusing, AModelThatIsNotFiniteEndsTheTrainingAndIsNotSaved) {
+  ChiefOptions options = small_job();
+  options.checkpoint_every = 100;
+  ChiefHands h = hands_of("asp", options);
+  h.hello(0);
+  h.finish(ann);
+  h.step(ModelNotFinite{});
+  ASSERT_EQ(h.told<Finished>().size(), 1U);
+  EXPECT_EQ(h.told<Finished>()[0].why, Ended::diverged);
+  EXPECT_TRUE(h.told<Checkpoint>().empty());
+  h.step(ModelNotFinite{});
+  EXPECT_TRUE(h.last.empty());
 }
 
 TEST(Refusing, TooManyInARowAreADivergence) {

@@ -4,9 +4,11 @@
 
 #include <algorithm>
 #include <boost/asio/post.hpp>
+#include <cmath>
 
 #include "base/check.h"
 #include "base/match.h"
+#include "codec/magnitude.h"
 #include "protocol/narration.h"
 #include "run/carry.h"
 #include "wire/frame.h"
@@ -233,6 +235,7 @@ void ChiefProcess::carry_out(const protocol::ChiefAction& action) {
     const auto node = link == by_worker_.end() ? std::nullopt : link->second->node;
     narrate({.kind = trace::Kind::joined, .worker = joined->worker, .first = node_index(joined->node, node)});
     hooks_.log(fmt::format("{} joined as worker {}", joined->node, joined->worker.value));
+    nodes_of_workers_[joined->worker] = joined->node;
   }
   if (const auto event = protocol::narrated(action)) narrate(*event);
   std::visit(
@@ -240,6 +243,7 @@ void ChiefProcess::carry_out(const protocol::ChiefAction& action) {
             [&](const protocol::Left& a) {
               elsewhere_.over(a.worker);
               if (a.stuck) name_stuck(a.worker, *a.stuck);
+              log_departure(a);
             },
             [&](const protocol::ServerStuck& a) { give_up_on(a); },
             [&](const protocol::Completed& a) { elsewhere_.over(a.worker, a.step); },
@@ -335,7 +339,8 @@ void ChiefProcess::judge(const Wanted& wanted) {
   ++judging_;
   clerk_.post([this, alive = alive_, values = wanted.values, at = wanted.at, samples = *wanted.evaluate, version = wanted.version] {
     const auto judged = std::make_shared<Result<Judgement>>(hooks_.evaluate(std::as_const(*values).floats()));
-    boost::asio::post(pump_, [this, alive, judged, at, samples, version] {
+    const bool finite = codec::all_finite(std::as_const(*values).floats());
+    boost::asio::post(pump_, [this, alive, judged, at, samples, version, finite] {
       if (!*alive) return;
       --judging_;
       if (!*judged) return end(judged->error());
@@ -345,6 +350,7 @@ void ChiefProcess::judge(const Wanted& wanted) {
                .first = samples,
                .value = (*judged)->accuracy,
                .second = (*judged)->loss});
+      if (!finite || !std::isfinite((*judged)->loss)) model_not_finite(version, finite ? "its loss" : "a value of it");
       finish_when_done();
     });
   });
@@ -355,11 +361,14 @@ void ChiefProcess::save(Wanted& wanted) {
   if (hooks_.saving) hooks_.saving();
   auto saved = std::make_shared<Saved>(Saved{std::move(*wanted.save), wanted.values, std::move(*wanted.moments)});
   clerk_.post([this, alive = alive_, saved] {
-    const auto kept = std::make_shared<Outcome>(hooks_.save(*saved));
-    boost::asio::post(pump_, [this, alive, kept] {
+    const bool finite = codec::all_finite(std::as_const(*saved->values).floats()) && codec::all_finite(saved->moments.first) &&
+                        codec::all_finite(saved->moments.second);
+    const auto kept = std::make_shared<Outcome>(finite ? hooks_.save(*saved) : Outcome(Done{}));
+    boost::asio::post(pump_, [this, alive, kept, finite, version = saved->chief.version] {
       if (!*alive) return;
       --judging_;
-      if (hooks_.saved) hooks_.saved(*kept);
+      if (!finite) model_not_finite(version, "a value of it or of its momentum, so that it is not saved,");
+      if (finite && hooks_.saved) hooks_.saved(*kept);
       finish_when_done();
     });
   });

@@ -155,6 +155,8 @@ class ChiefProcess final : private transport::Accepts, private transport::Hears,
   void await_farewell();
   void end(Result<protocol::Ending> how);
   void collected();
+  void log_departure(const protocol::Left& left);
+  void model_not_finite(Version version, const std::string& what);
   void judge(const Wanted& wanted);
   void save(Wanted& wanted);
   void place_slices();
@@ -179,6 +181,7 @@ class ChiefProcess final : private transport::Accepts, private transport::Hears,
   std::map<const transport::Connection*, Link> links_;
   std::map<std::uint32_t, Link*> by_id_;
   std::map<WorkerId, Link*> by_worker_;
+  std::map<WorkerId, std::string> nodes_of_workers_;  // names, as they said
   std::map<ServerId, Link*> by_server_;
   std::set<std::uint32_t> unbriefed_;                    // links that wait until all servers are there
   std::uint64_t next_ticket_ = std::uint64_t{1} << 63U;  // above those of the shard host

@@ -3,9 +3,11 @@
 
 #include <algorithm>
 #include <boost/asio/post.hpp>
+#include <cmath>
 #include <iterator>
 #include <utility>
 
+#include "codec/magnitude.h"
 #include "run/conductor_process.h"
 
 namespace motley::run {
@@ -51,7 +53,7 @@ std::span<std::byte> ConductorProcess::room(transport::Connection& from, const w
     return {};
   }
   Landing& landing = landing_[&from];
-  landing = {bytes / sizeof(float), nullptr, {}};
+  landing = {};
   const auto& slice = std::get<wire::StageSlice>(head);
   const bool wanted = slice.generation == generation_ && slice.mini_batches > conductor_.kept() && !cut_.empty();
   const std::shared_ptr<Incoming> held = wanted ? incoming(slice.mini_batches) : nullptr;
@@ -63,7 +65,8 @@ std::span<std::byte> ConductorProcess::room(transport::Connection& from, const w
   const std::uint64_t next = held->received[slice.stage][static_cast<std::size_t>(slice.holding)];
   if (slice.offset != next || bytes % sizeof(float) != 0 || bytes / sizeof(float) > all.size() - next) return {};
   landing.keeps = held;
-  return std::as_writable_bytes(std::span(all).subspan(slice.offset, bytes / sizeof(float)));
+  landing.values = std::span(all).subspan(slice.offset, bytes / sizeof(float));
+  return std::as_writable_bytes(landing.values);
 }
 
 void ConductorProcess::received(transport::Connection& from, const wire::Message& head) {
@@ -72,8 +75,11 @@ void ConductorProcess::received(transport::Connection& from, const wire::Message
   const auto& slice = std::get<wire::StageSlice>(head);
   const auto found = incoming_.find(slice.mini_batches);
   if (!landing.keeps || found == incoming_.end() || found->second != landing.keeps) return;  // laid out anew meanwhile
-  landing.keeps->received[slice.stage][static_cast<std::size_t>(slice.holding)] += landing.values;
-  landing.keeps->missing -= landing.values;
+  if (!codec::all_finite(landing.values))  // never missing none: never kept
+    return diverged(fmt::format("stage {} on node {} handed in values that are not finite, of mini-batch {}", slice.stage + 1,
+                                options_.cluster.nodes[cut_[slice.stage].device].name, slice.mini_batches));
+  landing.keeps->received[slice.stage][static_cast<std::size_t>(slice.holding)] += landing.values.size();
+  landing.keeps->missing -= landing.values.size();
   if (landing.keeps->missing == 0) tell(protocol::ModelKept{slice.mini_batches});
 }
 
@@ -104,6 +110,8 @@ void ConductorProcess::judge(std::uint64_t mini_batches) {
                    .first = samples_of(mini_batches),
                    .value = (*judged)->accuracy,
                    .second = (*judged)->loss});
+      if (!std::isfinite((*judged)->loss))
+        return diverged(fmt::format("the loss of the model after mini-batch {} is not finite", mini_batches));
       finish_when_done();
     });
   });

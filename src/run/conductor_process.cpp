@@ -330,9 +330,9 @@ void ConductorProcess::committed(const wire::Committed& said) {
   narrate({.at = last, .kind = trace::Kind::committed, .worker = {said.stage}, .version = {said.mini_batches}});
   told_until_[said.stage] = std::max(told_until_[said.stage], last);
   peak_stash_bytes_[said.stage] = std::max(peak_stash_bytes_[said.stage], static_cast<double>(said.stash_bytes));
-  if (!said.finite && !ending_) {
-    return end_for(protocol::Ended::diverged);
-  }
+  if (!said.finite && !ending_)
+    return diverged(fmt::format("stage {} on node {} was given or has computed values that are not finite, by mini-batch {}",
+                                said.stage + 1, options_.cluster.nodes[cut_[said.stage].device].name, said.mini_batches));
   tell(protocol::StageCommitted{said.generation, said.stage, said.mini_batches, busy_s, micros});
   if (!told_until_.empty()) flush_until(*std::min_element(told_until_.begin(), told_until_.end()));
 }
@@ -360,6 +360,15 @@ void ConductorProcess::interrupt() {
 void ConductorProcess::end_for(protocol::Ended why) {
   ending_ = why;
   ending_at_ = Instant{trained()};
+  finish_when_done();
+}
+
+/// What was kept last is finite, and is what is left.
+void ConductorProcess::diverged(const std::string& what) {
+  if (ended_ || ending_ == protocol::Ended::diverged) return;
+  hooks_.log(fmt::format("training diverged: {}", what));
+  if (!ending_) return end_for(protocol::Ended::diverged);
+  ending_ = protocol::Ended::diverged;
   finish_when_done();
 }
 

@@ -11,6 +11,7 @@
 #include <memory>
 #include <optional>
 #include <set>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -133,6 +134,7 @@ class ConductorProcess final : private transport::Accepts, private transport::He
   void bury(std::unique_ptr<transport::Shaped> connection);
   [[nodiscard]] std::shared_ptr<Incoming> incoming(std::uint64_t mini_batches);
   void take_whole(std::uint64_t mini_batches);
+  void diverged(const std::string& what);
   void judge(std::uint64_t mini_batches);
   void save();
 
@@ -170,9 +172,9 @@ class ConductorProcess final : private transport::Accepts, private transport::He
   std::map<std::uint64_t, std::shared_ptr<Incoming>> incoming_;  // by mini-batches
   /// Where the slice that is under way on a connection lands: written until it is here or the connection is destroyed.
   struct Landing {
-    std::uint64_t values = 0;
-    std::shared_ptr<Incoming> keeps;  // null: nobody wants it
-    std::vector<std::byte> waste;     // then it lands here
+    std::span<float> values{};
+    std::shared_ptr<Incoming> keeps{};  // null: nobody wants it
+    std::vector<std::byte> waste{};     // then it lands here
   };
   std::map<const transport::Connection*, Landing> landing_;
   /// Parts under way to stages, by connection and ticket: read until sent or the connection is destroyed.

@@ -10,7 +10,7 @@
 namespace motley::run {
 namespace {
 
-enum class Input : std::uint8_t { received, lost, lost_guest, tick, interrupted, closed, unattended };
+enum class Input : std::uint8_t { received, lost, lost_guest, tick, interrupted, closed, unattended, model_not_finite };
 
 using protocol::Role;
 
@@ -86,7 +86,8 @@ void Recorder::stepped(Instant now, const protocol::ChiefEvent& event, const pro
                    [&](const protocol::Unattended& e) {
                      begin(Input::unattended);
                      wire::write(out, e.time);
-                   }},
+                   },
+                   [&](const protocol::ModelNotFinite&) { begin(Input::model_not_finite); }},
              event);
   wire::write(out, fingerprint(actions));
   sink_(record_);
@@ -161,7 +162,8 @@ Result<std::optional<Record>> read_record(std::span<const std::byte>& bytes, std
       record.event = protocol::Unattended{time};
       break;
     }
-    default: return broken(fmt::format("found kind {}, expected 0 to 6", kind));
+    case Input::model_not_finite: record.event = protocol::ModelNotFinite{}; break;
+    default: return broken(fmt::format("found kind {}, expected 0 to 7", kind));
   }
   if (!wire::read(in, record.answers)) return Answer{};
   bytes = bytes.last(in.left());

@@ -187,7 +187,7 @@ TEST(Inputs, WhatIsNoRecordTearsTheRecordingThere) {
   const Replayed replayed = replay(damaged, again);
   EXPECT_EQ(replayed.inputs, 5U) << "what comes before counts";
   EXPECT_FALSE(replayed.first_difference.has_value());
-  EXPECT_EQ(replayed.torn, "input 5: found kind 99, expected 0 to 5");
+  EXPECT_EQ(replayed.torn, "input 5: found kind 99, expected 0 to 7");
 }
 
 TEST(Inputs, TheFingerprintSeesOrderAndEveryFact) {

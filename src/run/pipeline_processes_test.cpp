@@ -1,4 +1,7 @@
 // Whole pipelines over real sockets, in one process and on one pump: that they learn what a hand would, whoever is lost.
+#include <algorithm>
+#include <cmath>
+#include <limits>
 #include <set>
 
 #include "run/small_pipeline_for_tests.h"
@@ -159,6 +162,40 @@ TEST_F(PipelineProcesses, AnyStageMayBeLostWhenOthersThanTheFirstOnesTakeOver) {
       EXPECT_TRUE(!does || announced.contains(e.worker)) << e.worker.value;
     }
     EXPECT_EQ(announced.size(), 2U);
+    stages.clear();
+    conductor.reset();
+  }
+}
+
+/// However a number that is none gets into a pipeline: the run ends as diverged, says where, and the model that was kept has none of it.
+TEST_F(PipelineProcesses, WhatIsNotFiniteEndsTheRunByNameAndIsNeverKept) {
+  struct Case {
+    const char* name;
+    Made made;
+    std::uint64_t mini;
+    float value;
+  };
+  const float nan = std::numeric_limits<float>::quiet_NaN();
+  for (const Case& one : {Case{"output", Made::output, 12, nan}, Case{"gradient back", Made::gradient_of_inputs, 12, -nan},
+                          Case{"own gradient", Made::gradient_of_weights, 12, std::numeric_limits<float>::infinity()},
+                          Case{"own gradient at the end", Made::gradient_of_weights, mini_batches - 1, nan},
+                          Case{"gradient back at the end", Made::gradient_of_inputs, mini_batches - 1, nan}}) {
+    SCOPED_TRACE(one.name);
+    spoils = [one](Made what, std::uint64_t micro, std::span<float> values) {
+      if (what == one.made && micro / micros == one.mini) values.front() = one.value;
+    };
+    address = fresh_socket();
+    over.reset();
+    log.clear();
+    start_all();
+    ASSERT_TRUE(is_over());
+    ASSERT_TRUE(over->ok()) << over->error().message;
+    EXPECT_EQ((*over)->why, protocol::Ended::diverged);
+    for (const float value : values()) EXPECT_TRUE(std::isfinite(value));
+    EXPECT_LT((*over)->updates, mini_batches);
+    EXPECT_EQ(std::count_if(log.begin(), log.end(),
+                            [](const std::string& line) { return line.find("training diverged: stage ") == 0 && line.find("node-") > 0; }),
+              1);
     stages.clear();
     conductor.reset();
   }

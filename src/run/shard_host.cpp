@@ -56,6 +56,16 @@ void ShardHost::hear(const wire::Message& message) {
   protocol::ShardActions actions;
   machine_.step(message, actions);
   for (const auto& action : actions) carry_out(action);
+  if (const auto* gone = std::get_if<wire::Forget>(&message)) drop_parts_of(gone->worker);
+}
+
+/// Of contributions that will never be whole, also such as the machine has not heard of yet.
+void ShardHost::drop_parts_of(WorkerId worker) {
+  std::erase_if(contributions_, [&](const auto& entry) {
+    const bool in_part = entry.first.first == worker && entry.second.counted < slices_.size();
+    if (in_part) foresight_.lost(worker, entry.first.second);
+    return in_part;
+  });
 }
 
 void ShardHost::carry_out(const protocol::ShardAction& action) {
@@ -71,7 +81,10 @@ void ShardHost::carry_out(const protocol::ShardAction& action) {
                        pulls.back().snapshot = snapshots_[pulls.back().key].snapshot.lock();
                        send_ready(slice->worker);
                      } else {
-                       owner_.to_chief(send.message);
+                       wire::Message message = send.message;
+                       if (auto* whole = std::get_if<wire::Gathered>(&message))  // what is in it the machine does not know
+                         whole->finite = contributions_.at({whole->worker, whole->step}).finite;
+                       owner_.to_chief(message);
                      }
                    },
                    [&](const protocol::Commit& c) { commit(c.update); },

@@ -71,7 +71,8 @@ class ShardHost {
   void detach(const transport::Connection& connection);
 
   /// As of transport::Hears, for slices of contributions.
-  /// Only who is attached may push for a member; who was forgotten pushes into the void.
+  /// Only who is attached may push for a member, each slice once; who was forgotten pushes into the void. A slice counts when every value
+  /// of it was looked at (base/finite.h): what was copied here at once, what is read where it lies by the team.
   std::span<std::byte> room(const transport::Connection& from, const wire::Push& push, std::size_t bytes);
   void received(const transport::Connection& from, const wire::Push& push);
   /// As of transport::Hears: a contribution that lies flat in the pusher's memory is summed there.
@@ -119,12 +120,29 @@ class ShardHost {
   };
   /// What is here of a contribution, at least one slice.
   struct Contribution {
+    std::uint64_t number{};  // tells it from an earlier one that was freed
     SharedBuffer flat;
+    std::vector<bool> here;     // by slice
     std::vector<bool> halves;   // by slice: its values are numbers of 16 bits
     std::vector<SliceId> kept;  // of the slices that are here, while `flat` is borrowed
+    std::size_t counted = 0;    // slices that the machine has heard of
+    bool finite = true;         // as far as they were looked at
+  };
+  /// A slice that is read where it lies and was not looked at yet.
+  struct Unseen {
+    wire::Push push;
+    std::uint64_t number{};  // of its contribution
+    std::uint8_t bits{};
+    std::span<const std::byte> payload;
+    transport::Loan loan;
   };
   [[nodiscard]] bool may_push(const transport::Connection& from, WorkerId worker) const;
   SharedBuffer own(const std::pair<WorkerId, Step>& contribution);
+  Contribution& begun(const wire::Push& push, const SharedBuffer& flat);
+  [[nodiscard]] bool is_here(const wire::Push& push) const;
+  void look_at_waiting();
+  void looked_at(const wire::Push& push, std::uint64_t number, bool finite);
+  void drop_parts_of(WorkerId worker);
   [[nodiscard]] bool as_it_comes(const wire::Push& push) const;
   using ContributionKey = std::pair<WorkerId, Step>;
 
@@ -157,6 +175,7 @@ class ShardHost {
   protocol::Shard machine_;
   std::map<int, std::unique_ptr<codec::Codec>> codecs_;  // of the pump, for sizes and decoding
   std::map<ContributionKey, Contribution> contributions_;
+  std::uint64_t next_contribution_ = 0;
   std::map<const transport::Connection*, Landing> landings_;  // slices come one at a time on each
   Foresight foresight_;
   double last_rho_ = 0;  // of the last plain snapshot
@@ -175,7 +194,9 @@ class ShardHost {
   std::size_t preparing_ = 0;         // batches of the ones before them
   std::optional<Prepared> expected_;  // the snapshot that goes with what is foreseen
   std::optional<Prepared> prepared_;  // the one that went with the last update
-  std::vector<Coded> coded_;          // came while others were being decoded: the next to be, together
+  std::vector<Unseen> unseen_;        // came while others were being looked at: the next to be, together
+  bool looking_ = false;
+  std::vector<Coded> coded_;  // came while others were being decoded: the next to be, together
   bool decoding_ = false;
   std::set<WorkerId> gone_;  // the machine has forgotten them: whatever they push goes to waste
   std::map<WorkerId, std::vector<Pull>> pulls_;

@@ -1,4 +1,5 @@
-// Slices of contributions, as they come in: where each lands, or where it lies and is read; and what is coded, decoded.
+// Slices of contributions, as they come in: where each lands, or where it lies and is read; that its values are such as can be applied; and
+// what is coded, decoded.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -6,6 +7,7 @@
 #include <utility>
 
 #include "base/check.h"
+#include "base/finite.h"
 #include "run/shard_host.h"
 
 namespace motley::run {
@@ -47,8 +49,10 @@ std::span<std::byte> ShardHost::room(const transport::Connection& from, const wi
     codec = std::move(*made);
   }
   if (codec->encoded_bytes(slice.count) != bytes) return {};
+  const bool over = machine_.is_over(push);
+  if (!over && is_here(push)) return {};
   Landing& landing = landings_[&from] = {};
-  if (!machine_.is_over(push)) {
+  if (!over) {
     landing.flat = own({push.worker, push.step});
     if (as_it_comes(push)) return landing.flat->bytes(slice.offset, slice.count).first(bytes);
   }
@@ -63,6 +67,23 @@ bool ShardHost::is_attached(const transport::Connection& connection) const {
 bool ShardHost::may_push(const transport::Connection& from, WorkerId worker) const {
   const auto owner = attached_.find(worker);
   return owner != attached_.end() && owner->second == &from;
+}
+
+/// It must not come again: it may be looked at already.
+bool ShardHost::is_here(const wire::Push& push) const {
+  const auto found = contributions_.find({push.worker, push.step});
+  return found != contributions_.end() && found->second.here[push.slice.value];
+}
+
+/// The contribution of this slice, which is here now. `flat`: where it lies if it is the first.
+ShardHost::Contribution& ShardHost::begun(const wire::Push& push, const SharedBuffer& flat) {
+  const auto [found, fresh] = contributions_.try_emplace({push.worker, push.step});
+  Contribution& here = found->second;
+  const std::size_t slices = layout_.slices.size();
+  if (fresh) here = {next_contribution_++, flat, std::vector<bool>(slices), std::vector<bool>(slices), {}};
+  here.here[push.slice.value] = true;
+  here.halves[push.slice.value] = layout_[push.slice].bits(push.bits) == half_bits;
+  return here;
 }
 
 /// Its bytes can be summed: floats, or upper halves of floats.
@@ -92,34 +113,77 @@ bool ShardHost::keep(const transport::Connection& from, const wire::Push& push, 
   if (objection(from, push) || machine_.is_over(push)) return false;
   const store::Slice& slice = layout_[push.slice];
   if (!as_it_comes(push) || payload.size() != codec::encoded_bytes(slice.bits(push.bits), slice.count)) return false;
+  if (is_here(push)) return false;
   const float* flat = Buffer::beginning(payload, slice.offset);
-  const auto [found, fresh] = contributions_.try_emplace({push.worker, push.step});
-  Contribution& here = found->second;
-  if (fresh) here = {std::make_shared<Buffer>(flat, layout_.values), std::vector<bool>(layout_.slices.size()), {}};
-  if (!here.flat->borrowed() || here.flat->floats().data() != flat) return false;
+  const auto found = contributions_.find({push.worker, push.step});
+  if (found != contributions_.end() && (!found->second.flat->borrowed() || found->second.flat->floats().data() != flat)) return false;
+  Contribution& here = begun(push, found == contributions_.end() ? std::make_shared<Buffer>(flat, layout_.values) : nullptr);
   here.flat->add(loan);
-  here.halves[push.slice.value] = slice.bits(push.bits) == half_bits;
   here.kept.push_back(push.slice);
   bytes_pushed_ += payload.size();
+  unseen_.push_back({push, here.number, slice.bits(push.bits), payload, loan});
+  if (!looking_) look_at_waiting();
   prepare(push);
-  hear(push);
   return true;
+}
+
+/// What a peer has written is in none of our caches: the team reads it, in pieces, while the pump goes on. The peer could still write to it
+/// afterwards; but it is a process of this user, to whom our memory is as open as its own.
+void ShardHost::look_at_waiting() {
+  if (unseen_.empty()) return;
+  looking_ = true;
+  store_thread_.post(
+      [this, alive = alive_, team = team_, slices = std::make_shared<std::vector<Unseen>>(std::exchange(unseen_, {}))]() mutable {
+        const std::vector<Unseen>& batch = *slices;
+        constexpr std::size_t piece_bytes = std::size_t{256} << 10U;
+        std::vector<std::pair<std::size_t, std::size_t>> pieces;  // slice, and where in it
+        for (std::size_t i = 0; i < batch.size(); ++i)
+          for (std::size_t at = 0; at < batch[i].payload.size(); at += piece_bytes) pieces.emplace_back(i, at);
+        std::vector<std::uint8_t> finite(pieces.size());  // not bool: threads write side by side
+        team->each(pieces.size(), [&](std::size_t p) {
+          const Unseen& slice = batch[pieces[p].first];
+          const auto piece = slice.payload.subspan(pieces[p].second);
+          const auto bytes = piece.first(std::min(piece.size(), piece_bytes));
+          finite[p] = codec_of(slice.bits)->all_below(value_limit, bytes, bytes.size() * 8 / slice.bits) ? 1 : 0;
+        });
+        std::vector<bool> all(batch.size(), true);
+        for (std::size_t p = 0; p < pieces.size(); ++p)
+          if (finite[p] == 0) all[pieces[p].first] = false;
+        boost::asio::post(pump_, [this, alive, slices = std::move(slices), all] {
+          if (!*alive) return;
+          looking_ = false;
+          for (std::size_t i = 0; i < slices->size(); ++i) looked_at((*slices)[i].push, (*slices)[i].number, all[i]);
+          if (!looking_) look_at_waiting();
+        });
+      });
+}
+
+/// From now on the slice counts. Nothing when its contribution was freed meanwhile.
+void ShardHost::looked_at(const wire::Push& push, std::uint64_t number, bool finite) {
+  const auto found = contributions_.find({push.worker, push.step});
+  if (found == contributions_.end() || found->second.number != number) return;
+  ++found->second.counted;
+  found->second.finite = found->second.finite && finite;
+  hear(push);
 }
 
 void ShardHost::received(const transport::Connection& from, const wire::Push& push) {
   auto landed = landings_.extract(&from);
   if (landed.empty() || !landed.mapped().flat || machine_.is_over(push)) return;
   Landing& landing = landed.mapped();
-  Contribution& here = contributions_[{push.worker, push.step}];
+  Contribution& here = begun(push, landing.flat);
   here.flat = landing.flat;
-  here.halves.resize(layout_.slices.size());
   const store::Slice& slice = layout_[push.slice];
   const std::uint8_t bits = slice.bits(push.bits);
-  here.halves[push.slice.value] = bits == half_bits;
-  bytes_pushed_ += codec::encoded_bytes(bits, slice.count);
-  if (!as_it_comes(push)) decode({std::move(landing.flat), slice, bits, std::move(landing.bytes)});
+  const std::size_t bytes = codec::encoded_bytes(bits, slice.count);
+  const bool as_it_is = as_it_comes(push);
+  const auto payload = as_it_is ? std::as_const(*landing.flat).bytes(slice.offset, slice.count).first(bytes) : landing.bytes;
+  const bool finite = codecs_.at(bits)->all_below(value_limit, payload, slice.count);  // just copied: it is in the cache
+  bytes_pushed_ += bytes;
+  const std::uint64_t number = here.number;
+  if (!as_it_is) decode({std::move(landing.flat), slice, bits, std::move(landing.bytes)});
   prepare(push);
-  hear(push);
+  looked_at(push, number, finite);
 }
 
 /// Slices that come faster than one thread decodes them gather while it does, and are then decoded side by side.

@@ -28,6 +28,7 @@ TEST_F(ShardHostTest, SumsNumbersOfSixteenBitsWhereTheyLie) {
     }
     EXPECT_FALSE(host->keep(left, head(0, step, own[0], 16), std::as_bytes(std::span(flat).first(layout[own[0]].count)), loans))
         << "as many bytes as floats have";
+    ASSERT_TRUE(run_until(io, [&] { return said.size() == 2 * step + 1; })) << "it was looked at";
     push_all(right, 1, step);
     apply(step + 1, {{{0}, {step}, 0.5}, {{1}, {step}, 0.5}});
     apply_by_hand({{flat, 0.5}, {contribution(1, step), 0.5}});

@@ -1,4 +1,8 @@
 // A shard host and those who have no right to push, or none any more.
+#include <limits>
+#include <memory>
+#include <utility>
+
 #include "run/shard_host_for_tests.h"
 
 namespace motley::run {
@@ -122,6 +126,86 @@ TEST_F(ShardHostTest, WhatAForgottenMemberHadGatheredMayStillBeApplied) {
   apply(1, {{{0}, {0}, 1.0}});
   apply_by_hand({{contribution(0, 0), 1.0}});
   expect_same_values(*export_now(1));
+}
+
+/// What was looked at must not change: no slice comes twice, in whatever form.
+TEST_F(ShardHostTest, ASliceThatIsHereIsNotTakenAgain) {
+  make();
+  host->attach({0}, left);
+  const auto payload = encoded(contribution(0, 0), own[0], 32);
+  ASSERT_TRUE(push(left, head(0, 0, own[0]), payload));
+  EXPECT_TRUE(host->room(left, head(0, 0, own[0]), payload.size()).empty());
+  EXPECT_TRUE(host->room(left, head(0, 0, own[0], 8), encoded(contribution(0, 0), own[0], 8).size()).empty());
+  EXPECT_FALSE(host->keep(left, head(0, 0, own[0]), payload, nullptr));
+  EXPECT_TRUE(push(left, head(0, 1, own[0]), payload)) << "of another step it may";
+}
+
+/// A contribution that lies flat in its pusher's memory.
+struct Lender {
+  explicit Lender(std::vector<float> values) : flat(std::move(values)) {}
+  [[nodiscard]] std::span<const std::byte> slice(const store::Slice& s) const {
+    return std::as_bytes(std::span(flat).subspan(s.offset, s.count));
+  }
+  std::vector<float> flat;
+  transport::Loan loan = std::make_shared<int>(0);
+};
+
+TEST_F(ShardHostTest, SaysOfEachContributionWhetherItsNumbersCanBeApplied) {
+  const float nan = std::numeric_limits<float>::quiet_NaN();
+  for (const int bits : {32, 16, 8, 4, 2})
+    for (const float value : {1.0F, nan, -std::numeric_limits<float>::infinity(), 1e38F})
+      for (const SliceId bad : own) {
+        make();
+        said.clear();
+        host->attach({0}, left);
+        std::vector<float> values = contribution(0, 0);
+        values[layout[bad].offset + layout[bad].count - 1] = value;
+        for (const SliceId id : own) {
+          const auto own_bits = layout[id].bits(static_cast<std::uint8_t>(bits));
+          ASSERT_TRUE(push(left, head(0, 0, id, bits), encoded(values, id, own_bits)));
+        }
+        ASSERT_EQ(said.size(), 1U);
+        EXPECT_EQ(std::get<wire::Gathered>(said[0]).finite, value == 1.0F) << bits << " bits, " << value;
+      }
+}
+
+TEST_F(ShardHostTest, LooksAtWhatIsLentBeforeItCounts) {
+  for (const float value : {1.0F, std::numeric_limits<float>::quiet_NaN(), -1e38F}) {
+    make();
+    said.clear();
+    host->attach({0}, left);
+    Lender lender(contribution(0, 0));
+    lender.flat[layout[own.back()].offset] = value;
+    for (const SliceId id : own) ASSERT_TRUE(host->keep(left, head(0, 0, id), lender.slice(layout[id]), lender.loan));
+    EXPECT_TRUE(said.empty());
+    ASSERT_TRUE(run_until(io, [&] { return !said.empty(); }));
+    EXPECT_EQ(std::get<wire::Gathered>(said[0]).finite, value == 1.0F) << value;
+    EXPECT_GT(lender.loan.use_count(), 1) << "it is summed where it lies";
+    host->hear(wire::Discard{{0}, {0}});
+    run_ready(io);
+    EXPECT_EQ(lender.loan.use_count(), 1);
+  }
+}
+
+/// A member may go, and a contribution be dropped, between a slice and the look at it.
+TEST_F(ShardHostTest, WhatIsForgottenWhileItIsLookedAtLeavesNothing) {
+  for (const bool forgotten : {true, false})
+    for (std::size_t kept = 1; kept <= own.size(); ++kept) {
+      make();
+      said.clear();
+      host->attach({0}, left);
+      const Lender lender(contribution(0, 0));
+      for (std::size_t s = 0; s < kept; ++s) ASSERT_TRUE(host->keep(left, head(0, 0, own[s]), lender.slice(layout[own[s]]), lender.loan));
+      if (forgotten) host->hear(wire::Forget{{0}});
+      host->hear(wire::Discard{{0}, {0}});
+      export_now(0);  // the store thread has looked
+      run_ready(io);
+      if (!forgotten) {  // the rest of it comes all the same
+        for (std::size_t i = kept; i < own.size(); ++i) EXPECT_TRUE(push(left, head(0, 0, own[i]), encoded(lender.flat, own[i], 32)));
+      }
+      EXPECT_TRUE(said.empty());
+      EXPECT_EQ(lender.loan.use_count(), 1) << kept << " slices";
+    }
 }
 
 }  // namespace

@@ -85,6 +85,7 @@ TEST_F(ShardHostTest, SumsWhatLiesInThePushersMemoryAndGivesItBack) {
       else
         ASSERT_TRUE(host->keep(left, head(0, step, id), payload, loans));
     }
+    ASSERT_TRUE(run_until(io, [&] { return said.size() == 2 * step + 1; })) << "it was looked at";
     EXPECT_EQ(loans.use_count(), step == 2 ? 1 : 1 + static_cast<long>(own.size())) << step;
     EXPECT_FALSE(host->keep(right, head(0, step, own[0]), std::as_bytes(std::span(flat).first(layout[own[0]].count)), loans))
         << "not its own";

@@ -4,6 +4,9 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
+#include <functional>
+#include <limits>
 #include <map>
 #include <memory>
 #include <set>
@@ -21,10 +24,16 @@ inline constexpr std::uint32_t blocks = 6;
 inline constexpr std::uint64_t mini_batches = 40;
 inline constexpr std::uint64_t samples = 8;  // of a mini-batch
 
+enum class Made { output, gradient_of_inputs, gradient_of_weights };
+/// May change what a stage has made.
+using Spoils = std::function<void(Made what, std::uint64_t micro, std::span<float> values)>;
+
 /// Blocks one after the other, however they are cut: the same bits.
 class Chain final : public store::StageSource {
  public:
-  Chain(bool first, bool last, std::size_t count, Gate* gate = nullptr) : first_(first), last_(last), count_(count), gate_(gate) {}
+  Chain(bool first, bool last, std::size_t count, Gate* gate = nullptr,
+        Spoils spoils = [](Made, std::uint64_t, std::span<float>) {})
+      : first_(first), last_(last), count_(count), gate_(gate), spoils_(std::move(spoils)) {}
   store::Loss forward(std::uint64_t micro, std::span<const float> values, std::span<const std::uint32_t> batch, const Activation& input,
                       Activation& output) override {
     if (gate_ != nullptr) gate_->pass();
@@ -40,6 +49,7 @@ class Chain final : public store::StageSource {
     if (!last_) {
       output.values = x;
       output.shape = {static_cast<std::int64_t>(x.size())};
+      spoils_(Made::output, micro, output.values);
       return {};
     }
     store::Loss loss{0, 0, x.size()};
@@ -63,10 +73,12 @@ class Chain final : public store::StageSource {
     if (first_) return;
     input_gradient.values = gradient;
     input_gradient.shape = {static_cast<std::int64_t>(gradient.size())};
+    spoils_(Made::gradient_of_inputs, micro, input_gradient.values);
   }
   void weight_gradient(std::uint64_t micro, double scale, std::span<float> out) override {
     const Kept& kept = kept_.at(micro);
     for (std::size_t b = 0; b < kept.weights.size(); ++b) out[b] += static_cast<float>(scale) * kept.weights[b];
+    spoils_(Made::gradient_of_weights, micro, out);
     kept_.erase(micro);
   }
 
@@ -80,6 +92,7 @@ class Chain final : public store::StageSource {
   bool first_, last_;
   std::size_t count_;  // of its values; the rest is ballast
   Gate* gate_;
+  Spoils spoils_;
   std::map<std::uint64_t, Kept> kept_;
 };
 
@@ -212,9 +225,12 @@ class PipelineProcesses : public testing::Test {
       kit.replica.total_samples = total;
       kit.mini_batches = mini_batches;
       kit.keep_every = 5;
-      kit.make = [this](const plan::Cut& cut, std::uint32_t stage) -> Result<std::unique_ptr<store::StageSource>> {
+      const Spoils mine = [spoils = spoils, node](Made what, std::uint64_t micro, std::span<float> values) {
+        if (node == 1 && spoils) spoils(what, micro, values);
+      };
+      kit.make = [this, mine](const plan::Cut& cut, std::uint32_t stage) -> Result<std::unique_ptr<store::StageSource>> {
         return std::unique_ptr<store::StageSource>(
-            std::make_unique<Chain>(stage == 0, stage + 1 == cut.size(), cut[stage].last - cut[stage].first, &gate));
+            std::make_unique<Chain>(stage == 0, stage + 1 == cut.size(), cut[stage].last - cut[stage].first, &gate, mine));
       };
       kit.place = [this](const plan::Cut& cut, std::uint32_t stage) { return place_of(cut[stage], ballast); };
       if (emulated) kit.emulated.emplace(kit.cluster, kit.node, 1);
@@ -264,6 +280,7 @@ class PipelineProcesses : public testing::Test {
   Duration newcomer_deadline = no_deadline;
   Duration newcomers_heartbeat = from_seconds(10);
   std::function<void()> before_preparing;  // on the threads that do
+  Spoils spoils;  // what node 1 makes
   std::string schedule = "gpipe";
   transport::Options options = patient();
   transport::Address address = fresh_socket();

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "base/check.h"
+#include "codec/magnitude.h"
 #include "run/stage_process.h"
 #include "transport/connect.h"
 
@@ -103,22 +104,27 @@ std::span<std::byte> StageProcess::room(transport::Connection& from, const wire:
     return {};
   }
   Landing& landing = landing_[&from];
-  landing = {bytes / sizeof(float), nullptr, {}};
+  landing = {};
   if (bytes % sizeof(float) != 0) return {};
+  const std::size_t count = bytes / sizeof(float);
   const auto* slice = std::get_if<wire::StageSlice>(&head);
   const auto* passed = std::get_if<wire::Passed>(&head);
   if (!life_ || (slice != nullptr ? slice->generation : passed->generation) != life_->laid.generation) {
     landing.waste.resize(bytes);
     return landing.waste;
   }
+  const auto land = [&](std::vector<float>& all, std::uint64_t offset, std::shared_ptr<void> keeps) {
+    landing.keeps = std::move(keeps);
+    landing.values = std::span(all).subspan(offset, count);
+    return std::as_writable_bytes(landing.values);
+  };
   if (slice != nullptr) {
     store::StagePart& part = *life_->part;
     std::vector<float>& all = slice->holding == wire::Holding::values  ? part.values
                               : slice->holding == wire::Holding::first ? part.first
                                                                        : part.second;
-    if (slice->offset > all.size() || landing.values > all.size() - slice->offset) return {};
-    landing.keeps = life_->part;
-    return std::as_writable_bytes(std::span(all).subspan(slice->offset, landing.values));
+    if (slice->offset > all.size() || count > all.size() - slice->offset) return {};
+    return land(all, slice->offset, life_->part);
   }
   auto& coming = (passed->back ? life_->gradients : life_->inputs)[passed->micro];
   if (!coming.activation) {
@@ -127,10 +133,9 @@ std::span<std::byte> StageProcess::room(transport::Connection& from, const wire:
     coming.missing = wire::values_of(passed->shape);
     coming.activation->values.reserve(std::min(coming.missing, most_reserved));
   }
-  if (landing.values > coming.missing) return {};
-  coming.activation->values.resize(passed->offset + landing.values);  // as much as really comes
-  landing.keeps = coming.activation;
-  return std::as_writable_bytes(std::span(coming.activation->values).subspan(passed->offset));
+  if (count > coming.missing) return {};
+  coming.activation->values.resize(passed->offset + count);  // as much as really comes
+  return land(coming.activation->values, passed->offset, coming.activation);
 }
 
 void StageProcess::received(transport::Connection& from, const wire::Message& head) {
@@ -138,15 +143,16 @@ void StageProcess::received(transport::Connection& from, const wire::Message& he
   if (!life_ || !landing.keeps) return;
   if (const auto* slice = std::get_if<wire::StageSlice>(&head)) {
     if (landing.keeps != life_->part) return;  // meant for what we were before
-    life_->received[static_cast<std::size_t>(slice->holding)] += landing.values;
-    life_->missing -= landing.values;
+    life_->received[static_cast<std::size_t>(slice->holding)] += landing.values.size();
+    life_->missing -= landing.values.size();
     return begin_when_all_is_here();
   }
   const auto& passed = std::get<wire::Passed>(head);
   auto& coming = passed.back ? life_->gradients : life_->inputs;
   const auto found = coming.find(passed.micro);
   if (passed.generation != life_->laid.generation || found == coming.end() || landing.keeps != found->second.activation) return;
-  found->second.missing -= landing.values;
+  life_->finite = life_->finite && codec::all_finite(landing.values);  // the conductor hears of it with the next mini-batch
+  found->second.missing -= landing.values.size();
   if (found->second.missing > 0) return;
   if (passed.back) {
     ++life_->next_gradient;

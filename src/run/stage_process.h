@@ -10,6 +10,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -197,9 +198,9 @@ class StageProcess final : private transport::Hears, private transport::Accepts,
   /// Where the slice that is under way on a connection lands: written until it is here or the connection is destroyed, whatever we have
   /// become meanwhile.
   struct Landing {
-    std::uint64_t values = 0;
-    std::shared_ptr<void> keeps;   // what it lands in; null: nobody wants it
-    std::vector<std::byte> waste;  // then it lands here
+    std::span<float> values{};
+    std::shared_ptr<void> keeps{};   // what it lands in; null: nobody wants it
+    std::vector<std::byte> waste{};  // then it lands here
   };
   std::map<const transport::Connection*, Landing> landing_;
   std::vector<ConnectionPointer> old_;

@@ -1,6 +1,7 @@
 #include "sim/pipeline_world.h"
 
 #include <algorithm>
+#include <cmath>
 #include <set>
 #include <utility>
 
@@ -73,7 +74,8 @@ PipelineEnding PipelineWorld::run() {
   ending_.stands_still = !ending_.diverged && !conductor_.finished();
   check(!ending_.stands_still || cut_.empty(), "a pipeline comes to its end");
   ending_.ended = now_;
-  report({.kind = trace::Kind::finished, .first = samples_of(ending_.mini_batches)});
+  const auto why = ending_.diverged ? protocol::Ended::diverged : protocol::Ended::every_sample_counted;
+  report({.kind = trace::Kind::finished, .why = static_cast<std::uint8_t>(why), .first = samples_of(ending_.mini_batches)});
   return ending_;
 }
 
@@ -244,7 +246,7 @@ void PipelineWorld::weigh(std::uint32_t stage) {
 void PipelineWorld::commit(std::uint32_t stage, std::uint64_t mini) {
   const std::uint64_t done = mini + 1;
   numbers_.committed(stage, mini);
-  ending_.diverged = numbers_.diverged();
+  ending_.diverged = ending_.diverged || numbers_.diverged();
   report({.kind = trace::Kind::committed, .worker = {stage}, .version = {done}});
   weigh(stage);
   const std::uint32_t generation = generation_;
@@ -269,6 +271,7 @@ void PipelineWorld::hand_in(std::uint32_t stage) {
             .first = samples_of(done),
             .value = evaluation.accuracy,
             .second = evaluation.loss});
+  ending_.diverged = ending_.diverged || (evaluation.made && !std::isfinite(evaluation.loss));
   tell(protocol::ModelKept{done});
 }
 

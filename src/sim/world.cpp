@@ -1,6 +1,7 @@
 #include "sim/world.h"
 
 #include <algorithm>
+#include <cmath>
 #include <utility>
 
 #include "base/bits.h"
@@ -382,6 +383,13 @@ void World::evaluated(Version version, const Evaluation& evaluation) {
         .value = evaluation.accuracy,
         .second = evaluation.loss});
   evaluations_.erase(asked);
+  if (!std::isfinite(evaluation.loss)) model_not_finite();
+}
+
+void World::model_not_finite() {
+  if (!ended_) return tell_chief(protocol::ModelNotFinite{});
+  if (std::exchange(ending_.why, protocol::Ended::diverged) == protocol::Ended::diverged) return;
+  tell({.kind = trace::Kind::finished, .why = static_cast<std::uint8_t>(ending_.why), .first = chief_.ledger().counted()});
 }
 
 void World::tell(trace::Event event) {

@@ -149,6 +149,7 @@ class World {
   [[nodiscard]] std::uint64_t bytes_of(SliceId slice, std::uint8_t bits);
   void post(Letter letter, Port from, Port to);
   void evaluated(Version version, const Evaluation& evaluation);
+  void model_not_finite();
   void tell(trace::Event event);
 
   WorldOptions options_;

@@ -6,6 +6,7 @@
 #include <numeric>
 
 #include "base/check.h"
+#include "base/finite.h"
 
 namespace motley::store {
 namespace {
@@ -131,11 +132,15 @@ Worth Replica::contribute(GradientSource& source, const Round& round, News& news
   return worth;
 }
 
+/// What servers would refuse is not called finite; no squared norm counts statistics.
 void Replica::judge(std::span<const float> out, Worth& worth) const {
   const bool uncounted = worth.loss.squared_norm < 0;  // what is no number was counted
   check(!uncounted || !worth.loss.coded, "who codes counts what it codes");
   worth.squared_norm = uncounted ? squared_norm(out.first(options_.parameters)) : worth.loss.squared_norm;
-  worth.finite = std::isfinite(worth.squared_norm) && std::isfinite(worth.loss.sum);
+  const auto statistics = uncounted ? out.subspan(options_.parameters) : std::span<const float>();  // else they may lie here coded
+  const bool small = std::all_of(statistics.begin(), statistics.end(),
+                                 [](float x) { return static_cast<double>(x) * static_cast<double>(x) < squared_norm_limit; });
+  worth.finite = worth.squared_norm < squared_norm_limit && small && std::isfinite(worth.loss.sum);
 }
 
 }  // namespace motley::store

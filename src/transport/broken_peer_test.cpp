@@ -1,6 +1,7 @@
 // A peer that was let in and then breaks the rules is dropped, by name, and nobody else notices.
 #include <gtest/gtest.h>
 
+#include "base/crc32c.h"
 #include "transport/bulk_frame.h"
 #include "transport/control_frame.h"
 #include "transport/stranger_for_tests.h"
@@ -23,10 +24,11 @@ class BrokenPeer : public testing::Test {
   }
 };
 
-wire::Bytes announcement(std::uint32_t length) {
+wire::Bytes announcement(std::uint32_t length, std::uint32_t checksum = 0) {
   wire::Bytes bytes;
   wire::append(push_of(1), bytes);
   wire::Appender{bytes}.put(length, 4);
+  wire::Appender{bytes}.put(checksum, 4);
   return bytes;
 }
 
@@ -69,7 +71,7 @@ TEST_F(BrokenPeer, ThatSendsAMessageOnTheBulkLaneIsDropped) {
   Traitor traitor(io, options);
   wire::Bytes bytes;
   wire::append(wire::Stop{}, bytes);
-  wire::Appender{bytes}.put(0, 4);
+  wire::Appender{bytes}.put(0, 8);
   write_raw(traitor.bulk, bytes);
   expect_dropped(traitor, "carries a Stop");
 }
@@ -82,13 +84,34 @@ TEST_F(BrokenPeer, ThatFlipsABitOfAHeadIsDropped) {
   expect_dropped(traitor, "arrived damaged");
 }
 
+/// Every bit of a payload counts; the sender is told why, and nothing is used.
+TEST_F(BrokenPeer, ThatFlipsABitOfAPayloadIsDroppedAndTold) {
+  for (const std::size_t bytes : {1U, 700U, 100'000U})
+    for (const std::size_t at : {std::size_t{0}, bytes / 2, bytes - 1}) {
+      Traitor traitor(io, options);
+      wire::Bytes payload = noise(bytes, 4);
+      write_raw(traitor.bulk, announcement(static_cast<std::uint32_t>(bytes), crc32c(payload)));
+      payload[at] ^= std::byte{16};
+      write_raw(traitor.bulk, payload);
+      expect_dropped(traitor, "the payload of a Push of " + std::to_string(bytes) + " bytes arrived damaged");
+      EXPECT_TRUE(traitor.ear.arrived.empty());
+      wire::Bytes told;
+      append_goodbye(traitor.ear.ends[0], told);
+      wire::Bytes credit;
+      append_credit(options.window_bytes, credit);
+      read_raw(io, traitor.control, credit.size());
+      EXPECT_EQ(read_raw(io, traitor.control, told.size()), told);
+    }
+}
+
 TEST_F(BrokenPeer, ThatSendsBeyondItsWindowIsDropped) {
   options.window_bytes = 1'000;
   Traitor traitor(io, options);
   traitor.door.guests[0]->hold();
   for (int i = 0; i < 2; ++i) {
-    write_raw(traitor.bulk, announcement(600));
-    write_raw(traitor.bulk, noise(600, 1));
+    const wire::Bytes payload = noise(600, 1);
+    write_raw(traitor.bulk, announcement(600, crc32c(payload)));
+    write_raw(traitor.bulk, payload);
   }
   expect_dropped(traitor, "beyond the window of 1000");
 }
@@ -134,9 +157,9 @@ TEST_F(BrokenPeer, HasItsLastWordMadeFitToPrint) {
 
 TEST_F(BrokenPeer, ThatSendsOneByteAtATimeIsStillUnderstood) {
   Traitor traitor(io, options);
-  wire::Bytes control, bulk = announcement(50);
-  append_message(wire::Heartbeat{.worker = {7}}, control);
   const wire::Bytes payload = noise(50, 3);
+  wire::Bytes control, bulk = announcement(50, crc32c(payload));
+  append_message(wire::Heartbeat{.worker = {7}}, control);
   bulk.insert(bulk.end(), payload.begin(), payload.end());
   for (const std::byte b : control) write_raw(traitor.control, {b}), run_ready(io);
   for (const std::byte b : bulk) write_raw(traitor.bulk, {b}), run_ready(io);

@@ -3,12 +3,15 @@
 #include <fmt/format.h>
 
 #include "base/check.h"
+#include "base/crc32c.h"
 #include "wire/encode.h"
 
 namespace motley::transport {
 namespace {
 
 constexpr std::size_t length_bytes = 4;
+constexpr std::size_t checksum_bytes = 4;
+constexpr std::size_t behind_the_head = length_bytes + checksum_bytes;
 constexpr wire::Limits limits{.body_bytes = 256};  // a Passed with a long shape has less
 
 bool announces_payload(const wire::Message& head) {
@@ -19,31 +22,44 @@ bool announces_payload(const wire::Message& head) {
 
 }  // namespace
 
-void append_announcement(const Parcel& parcel, wire::Bytes& out) {
+void append_announcement(const Parcel& parcel, wire::Bytes& out) { append_announcement(parcel, crc32c(parcel.payload), out); }
+
+void append_announcement(const Parcel& parcel, std::uint32_t checksum, wire::Bytes& out) {
   check(announces_payload(parcel.head), "a parcel's head announces a payload");
   wire::append(parcel.head, out);
-  wire::Appender{out}.put(parcel.payload.size(), length_bytes);
+  wire::Appender to{out};
+  to.put(parcel.payload.size(), length_bytes);
+  to.put(checksum, checksum_bytes);
+}
+
+Outcome check_payload(const Announced& announced, std::span<const std::byte> payload) {
+  const std::uint32_t found = crc32c(payload);
+  if (found == announced.checksum) return Done{};
+  return peer_broken(
+      fmt::format("the payload of a {} of {} bytes arrived damaged: checksum {:#010x}, expected {:#010x}; nothing of it is used",
+                  wire::name_of(announced.head), payload.size(), found, announced.checksum));
 }
 
 Result<std::variant<wire::Incomplete, Announced>> parse_announcement(std::span<const std::byte> bytes, std::size_t largest_payload_bytes) {
   using Answer = std::variant<wire::Incomplete, Announced>;
   Result<wire::Parsed> parsed = wire::parse(bytes, limits);
   if (!parsed.ok()) return parsed.error();
-  if (const auto* missing = std::get_if<wire::Incomplete>(&*parsed)) return Answer{wire::Incomplete{missing->more_bytes + length_bytes}};
+  if (const auto* missing = std::get_if<wire::Incomplete>(&*parsed)) return Answer{wire::Incomplete{missing->more_bytes + behind_the_head}};
   auto& head = std::get<wire::Complete>(*parsed);
   if (!announces_payload(head.message))
     return peer_broken(
         fmt::format("the bulk lane carries a {}, expected Push, Pulled, Carried, StageSlice or Passed", wire::name_of(head.message)));
 
   const auto rest = bytes.subspan(head.bytes);
-  if (rest.size() < length_bytes) return Answer{wire::Incomplete{length_bytes - rest.size()}};
+  if (rest.size() < behind_the_head) return Answer{wire::Incomplete{behind_the_head - rest.size()}};
   wire::Reader in(rest);
   std::uint64_t length = 0;
-  if (!in.take(length, length_bytes)) return peer_broken(in.problem());
+  std::uint64_t checksum = 0;
+  if (!in.take(length, length_bytes) || !in.take(checksum, checksum_bytes)) return peer_broken(in.problem());
   if (length > largest_payload_bytes)
     return peer_broken(
         fmt::format("a {} announces {} bytes, at most {} are allowed", wire::name_of(head.message), length, largest_payload_bytes));
-  return Answer{Announced{std::move(head.message), length, head.bytes + length_bytes}};
+  return Answer{Announced{std::move(head.message), length, static_cast<std::uint32_t>(checksum), head.bytes + behind_the_head}};
 }
 
 }  // namespace motley::transport

@@ -39,6 +39,8 @@ class BulkLane {
     /// unless the lane was detached.
     virtual bool keep(const wire::Message& head, std::span<const std::byte> payload, const Loan& loan) = 0;
 
+    /// What was placed is not what was sent, and is not to be used. Nothing more comes from the lane.
+    virtual void damaged(const Error& why) = 0;
     /// The lane ended, failed or was garbled. Nothing more comes from it.
     virtual void bulk_lost(const Error& why) = 0;
   };

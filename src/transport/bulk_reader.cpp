@@ -21,6 +21,8 @@ asio::awaitable<void> BulkReader::read(std::shared_ptr<BulkReader> self) {
     if (!place) co_return;
     const bool filled = co_await self->fill(*place);
     if (!filled) co_return;
+    if (const Outcome whole = check_payload(*slice, *place); !whole.ok())
+      co_return std::exchange(self->owner_, nullptr)->damaged(whole.error());
     self->owner_->placed(slice->head, slice->payload_bytes, Travels::sent);
   }
 }

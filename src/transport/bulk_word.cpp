@@ -80,7 +80,7 @@ void append_lent(std::uint32_t segment, std::uint64_t offset, std::uint32_t loan
   wire::Appender to{out};
   to.put(offset, large_bytes);
   to.put(loan, count_bytes);
-  append_announcement(parcel, out);
+  append_announcement(parcel, 0, out);
 }
 void append_returned(std::uint32_t loan, wire::Bytes& out) { append_count(returned_tag, loan, out); }
 void append_withdrawn(std::uint32_t segment, wire::Bytes& out) { append_count(withdrawn_tag, segment, out); }

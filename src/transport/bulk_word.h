@@ -8,7 +8,8 @@
 //         longer needed | 6:u8 segment:u32                                             nothing more will lie there        numbers
 //         little-endian
 //
-// A slice's bytes are laid after its announcement and before the next one. No checksum: a count that does not add up is refused.
+// A slice's bytes are laid after its announcement and before the next one; they are copied twice and have their checksum. What is lent has
+// none (its field is 0): not a byte of it moves, and a checksum would be made of the very cells that the reader reads.
 #pragma once
 #include <cstddef>
 #include <cstdint>

@@ -17,7 +17,7 @@
 namespace motley::transport {
 
 inline constexpr std::uint32_t handshake_magic = 0x484C544D;  // "MTLH" when little-endian
-inline constexpr std::uint16_t handshake_version = 5;
+inline constexpr std::uint16_t handshake_version = 6;
 inline constexpr std::size_t challenge_bytes = 38, answer_bytes = 119, verdict_bytes = 33;
 
 enum class Verdict : std::uint8_t { welcome, not_motley, other_version, wrong_token, other_job, wrong_lane };

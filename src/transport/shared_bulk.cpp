@@ -81,7 +81,7 @@ void SharedBulk::hear(Announced slice) {
   if (filling_) return lose(peer_broken("the bulk lane announces a slice in the middle of another"));
   const auto place = owner_->place(slice.head, slice.payload_bytes, Travels::sent);
   if (!place) return detach();
-  filling_ = Filling{std::move(slice), *place};
+  filling_ = Filling{std::move(slice), *place, *place};
   finish_if_filled();
 }
 
@@ -153,7 +153,9 @@ void SharedBulk::hear(const Returned& returned) {
 void SharedBulk::finish_if_filled() {
   if (!filling_->rest.empty()) return;
   const Announced slice = std::move(filling_->slice);
+  const std::span<const std::byte> payload = filling_->place;
   filling_.reset();
+  if (const Outcome whole = check_payload(slice, payload); !whole.ok()) return std::exchange(owner_, nullptr)->damaged(whole.error());
   owner_->placed(slice.head, slice.payload_bytes, Travels::sent);
 }
 

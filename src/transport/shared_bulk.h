@@ -52,7 +52,8 @@ class SharedBulk final : public BulkLane, public std::enable_shared_from_this<Sh
   };
   struct Filling {
     Announced slice;
-    std::span<std::byte> rest;  // of the place, not yet filled
+    std::span<std::byte> place;
+    std::span<std::byte> rest;  // of it, not yet filled
   };
 
   asio::awaitable<void> read(std::shared_ptr<SharedBulk> self);

@@ -54,12 +54,12 @@ class SharedBulkLane : public testing::Test {
     append_shown(segment, bytes, words);
     write_raw_with_file(their_bulk, words, file);
   }
-  [[nodiscard]] static wire::Bytes slice_of_bytes(std::size_t bytes) {
-    const Memory payload(bytes);
+  [[nodiscard]] static wire::Bytes slice_of(const Memory& payload) {
     wire::Bytes words;
     append_slice({.head = push_of(1), .payload = payload}, words);
     return words;
   }
+  [[nodiscard]] static wire::Bytes slice_of_bytes(std::size_t bytes) { return slice_of(Memory(bytes)); }
 
   asio::io_context io{1};
   Options options{.linger = std::chrono::milliseconds(20)};
@@ -70,7 +70,9 @@ class SharedBulkLane : public testing::Test {
 };
 
 TEST_F(SharedBulkLane, TakesWhatIsLaidPieceByPieceAndSaysSo) {
-  wire::Bytes words = slice_of_bytes(1'500);
+  Memory round_and_round = their_ring;
+  round_and_round.insert(round_and_round.end(), their_ring.begin(), their_ring.begin() + 500);
+  wire::Bytes words = slice_of(round_and_round);
   append_laid(900, words);
   for (const std::byte b : words) write_raw(their_bulk, {b}), run_ready(io);
   wire::Bytes took;
@@ -82,9 +84,17 @@ TEST_F(SharedBulkLane, TakesWhatIsLaidPieceByPieceAndSaysSo) {
   append_laid(600, more);
   write_raw(their_bulk, more);
   ASSERT_TRUE(run_until(io, [&] { return ear.arrived.size() == 1; }));
-  Memory round_and_round = their_ring;
-  round_and_round.insert(round_and_round.end(), their_ring.begin(), their_ring.begin() + 500);
   EXPECT_TRUE(ear.slices.at(1) == round_and_round);
+}
+
+TEST_F(SharedBulkLane, DropsAPeerWhoseBytesInTheRingAreNotThoseItSpokeOf) {
+  Memory spoken_of(their_ring.begin(), their_ring.begin() + 900);
+  spoken_of[450] ^= std::byte{1};
+  wire::Bytes words = slice_of(spoken_of);
+  append_laid(900, words);
+  write_raw(their_bulk, words);
+  expect_dropped("the payload of a Push of 900 bytes arrived damaged");
+  EXPECT_TRUE(ear.arrived.empty());
 }
 
 TEST_F(SharedBulkLane, WaitsForTheRingAndNoLonger) {

@@ -136,6 +136,8 @@ void StreamConnection::grant_what_is_owed() {
 // ending ---------------------------------------------------------------------------------------------------------------------------
 
 void StreamConnection::control_lost(const Error& why) { end(peer_broken(fmt::format("{}: {}", peer_, why.message))); }
+/// The sender is told why.
+void StreamConnection::damaged(const Error& why) { begin_closing(peer_broken(fmt::format("{}: {}", peer_, why.message))); }
 void StreamConnection::bulk_lost(const Error& why) { end(peer_broken(fmt::format("{}: {}", peer_, why.message))); }
 
 void StreamConnection::close(const std::string& reason) { begin_closing(peer_broken(reason)); }

@@ -50,6 +50,7 @@ class StreamConnection final : public Connection, private ControlLane::Owner, pr
   std::optional<std::span<std::byte>> place(const wire::Message& head, std::size_t payload_bytes, Travels how) override;
   void placed(const wire::Message& head, std::size_t payload_bytes, Travels how) override;
   bool keep(const wire::Message& head, std::span<const std::byte> payload, const Loan& loan) override;
+  void damaged(const Error& why) override;
   void bulk_lost(const Error& why) override;
 
   std::optional<Parcel> next_parcel() override;

@@ -22,7 +22,6 @@ struct Header {
 BOOST_DESCRIBE_STRUCT(Header, (), (magic, version, kind, length))
 
 constexpr std::uint32_t magic = 0x594C544D;  // "MTLY" when little-endian
-constexpr std::uint16_t version = 2;         // another one whenever a message changes: peers, and recordings, of others are told apart
 constexpr std::size_t header_bytes = 12;
 constexpr std::size_t crc_bytes = 4;
 constexpr std::size_t kinds = std::variant_size_v<Message>;

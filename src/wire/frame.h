@@ -1,9 +1,9 @@
 // A message as bytes that can be told from noise. All bytes from other processes are checked here, once; beyond this line they are trusted.
 //
 //   frame := magic:u32 version:u16 kind:u16 length:u32 | body: length bytes | crc:u32          numbers little-endian
-//            'MTLY'    1           place in Message      see encode.h         zlib's CRC-32 of all before it
+//            'MTLY'    version     place in Message      see encode.h         zlib's CRC-32 of all before it
 //
-// The payloads of Push and Pulled travel beside their frames and are not covered.
+// The payloads of Push and Pulled travel beside their frames, with a checksum of their own (transport/bulk_frame.h).
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -18,6 +18,9 @@
 namespace motley::wire {
 
 using Bytes = std::vector<std::byte>;
+
+/// Another one whenever a message changes: peers, and recordings, of others are told apart.
+inline constexpr std::uint16_t version = 3;
 
 struct Limits {
   std::uint32_t body_bytes = 1 << 20;  // our largest message, an Apply of 10,000 parts, has 200 kB

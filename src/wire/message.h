@@ -116,11 +116,12 @@ struct Push {
 
 // server -> chief ------------------------------------------------------------------------------------------------------------------
 
-/// Every slice of this contribution that lives here has arrived.
+/// Every slice of this contribution that lives here has arrived, and every value of it was looked at.
 struct Gathered {
   ServerId server;
   WorkerId worker;
   Step step;
+  bool finite = true;  // each is a number of a size that can be applied (base/finite.h)
 };
 /// Answer to Judge, for the values that live here.
 struct Judged {
@@ -320,7 +321,7 @@ struct Committed {
   std::uint32_t generation{};
   std::uint32_t stage{};
   std::uint64_t mini_batches{};
-  bool finite = true;           // its losses were
+  bool finite = true;           // its losses were, and whatever it was passed
   std::uint64_t stash_bytes{};  // the most that it kept: activations, and parameters beside the newest
   std::vector<Did> parts;
 };
@@ -388,7 +389,7 @@ BOOST_DESCRIBE_STRUCT(Order, (),
 BOOST_DESCRIBE_STRUCT(Fenced, (), (worker))
 BOOST_DESCRIBE_STRUCT(Stop, (), ())
 BOOST_DESCRIBE_STRUCT(Push, (), (worker, step, slice, bits))
-BOOST_DESCRIBE_STRUCT(Gathered, (), (server, worker, step))
+BOOST_DESCRIBE_STRUCT(Gathered, (), (server, worker, step, finite))
 BOOST_DESCRIBE_STRUCT(Part, (), (worker, step, weight, parameters))
 BOOST_DESCRIBE_STRUCT(Apply, (), (version, kind, rate, momentum, share, parts, compensation, next_rate))
 BOOST_DESCRIBE_STRUCT(Discard, (), (worker, step))

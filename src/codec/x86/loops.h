@@ -44,6 +44,26 @@ struct Loops {
     return most > rest ? most : rest;
   }
 
+  /// Two halves lie in an integer: both become floats' magnitudes where they are.
+  static Ints larger_of_halves(Ints largest, const std::byte* halves) {
+    const Ints upper = Lanes::all(0x7fff0000);
+    const Ints both = Lanes::load_bits(reinterpret_cast<const float*>(halves));
+    return Lanes::larger(largest, Lanes::larger(Lanes::both(both, upper), Lanes::both(Lanes::template left<16>(both), upper)));
+  }
+
+  static std::int32_t largest_half_bits(const std::byte* halves, std::size_t n) {
+    constexpr std::size_t at_once = 4 * width;  // two vectors: a maximum need not wait for the one before
+    Ints even = Lanes::all(0);
+    Ints odd = Lanes::all(0);
+    for (; n >= at_once; n -= at_once, halves += 2 * at_once) {
+      even = larger_of_halves(even, halves);
+      odd = larger_of_halves(odd, halves + at_once);
+    }
+    const std::int32_t most = Lanes::largest(Lanes::larger(even, odd));
+    const std::int32_t rest = reference_kernels.largest_half_bits(halves, n);
+    return most > rest ? most : rest;
+  }
+
   static float widened(std::uint16_t half) {
     const std::uint32_t bits = static_cast<std::uint32_t>(half) << 16;
     float value = 0;
@@ -216,6 +236,7 @@ struct Loops {
                                    .bits8 = {encode<8>, decode<8>},
                                    .bf16 = {encode_bf16, decode_bf16},
                                    .largest_magnitude_bits = largest_magnitude_bits,
+                                   .largest_half_bits = largest_half_bits,
                                    .add = add,
                                    .keep_back = keep_back};
 };

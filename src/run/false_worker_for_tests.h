@@ -1,0 +1,135 @@
+// For tests: somebody who speaks a worker's part word for word, but pushes numbers of the test's choosing and says that they are finite.
+#pragma once
+#include <boost/asio/io_context.hpp>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "codec/codec.h"
+#include "transport/connect.h"
+#include "transport/lendable.h"
+#include "transport/transport.h"
+
+namespace motley::run {
+
+class FalseWorker final : private transport::Hears {
+ public:
+  /// The slice's values as they go into its codec.
+  using Numbers = std::function<void(const wire::Order& order, SliceId slice, std::vector<float>& values)>;
+  struct Options {
+    std::string node;
+    std::uint32_t seat = wire::no_seat;
+    /// How many values each slice has; empty: as it is sent them in full.
+    std::vector<std::size_t> counts{};
+    std::function<std::uint8_t(SliceId slice, std::uint8_t ordered)> bits = [](SliceId, std::uint8_t ordered) { return ordered; };
+    bool lends = false;  // what it pushes is read where it lies, if its connection can
+  };
+
+  FalseWorker(boost::asio::io_context& pump, const transport::Address& chief, const transport::Options& transport, Options options,
+              Numbers numbers)
+      : options_(std::move(options)), numbers_(std::move(numbers)), alive_(std::make_shared<bool>(true)) {
+    transport::connect(pump, chief, transport, [this, alive = alive_](auto connection) {
+      if (!*alive || !connection.ok()) return;
+      chief_ = std::move(*connection);
+      chief_->start(*this);
+      chief_->send(wire::Enquire{options_.node});
+    });
+  }
+  ~FalseWorker() override { *alive_ = false; }
+  FalseWorker(const FalseWorker&) = delete;
+  FalseWorker& operator=(const FalseWorker&) = delete;
+
+  std::optional<WorkerId> id;
+  bool stopped = false;      // by the chief's word
+  bool lent = false;         // something was
+  std::string ended;         // its connection, for this reason
+  std::uint64_t pushed = 0;  // contributions
+
+ private:
+  void heard(transport::Connection&, wire::Message message) override {
+    if (std::holds_alternative<wire::Briefing>(message)) {
+      wire::Hello hello{options_.node, 1};
+      hello.seat = options_.seat;
+      chief_->send(hello);
+    } else if (const auto* welcome = std::get_if<wire::Welcome>(&message)) {
+      id = welcome->worker;
+      chief_->send(wire::Attach{*id});
+    } else if (const auto* order = std::get_if<wire::Order>(&message)) {
+      orders_.push_back(*order);
+      contribute();
+    } else if (std::holds_alternative<wire::Stop>(message)) {
+      stopped = true;
+      chief_->close("done");
+    }
+  }
+  std::span<std::byte> room(transport::Connection&, const wire::Message& head, std::size_t bytes) override {
+    const auto& pulled = std::get<wire::Pulled>(head);
+    if (options_.counts.empty() && pulled.bits == 32) sizes_[pulled.slice] = bytes / sizeof(float);
+    arrived_.resize(bytes);
+    return arrived_;
+  }
+  void received(transport::Connection&, const wire::Message& head) override {
+    const auto& pulled = std::get<wire::Pulled>(head);
+    ++pulls_[{pulled.worker, pulled.step}];
+    contribute();
+  }
+  void sent(transport::Connection&, std::uint64_t ticket) override { leaving_.erase(ticket); }
+  void closed(transport::Connection&, const Error& why) override { ended = why.message; }
+
+  /// As soon as it knows all sizes: by the count of slices of its first pull, or as it was told.
+  void contribute() {
+    if (!options_.counts.empty())
+      for (std::uint32_t s = 0; s < options_.counts.size(); ++s) sizes_[SliceId{s}] = options_.counts[s];
+    for (; !orders_.empty(); orders_.erase(orders_.begin())) {
+      const wire::Order& order = orders_.front();
+      if (options_.counts.empty() && (sizes_.empty() || pulls_[{order.worker, order.parameters}] < sizes_.rbegin()->first.value + 1))
+        return;
+      for (const auto& [slice, count] : sizes_) push(order, slice, count);
+      ++pushed;
+      const auto samples = static_cast<std::uint32_t>(order.lease.size());
+      wire::Contributed said{order.worker, order.step, order.version, samples, order.local_steps};
+      said.loss_sum = samples;
+      said.squared_norm = 1;
+      said.finite = true;
+      said.compute = from_seconds(0.001);
+      chief_->send(said);
+    }
+  }
+  void push(const wire::Order& order, SliceId slice, std::size_t count) {
+    std::vector<float> values(count, 0.001F);
+    numbers_(order, slice, values);
+    const std::uint8_t bits = options_.bits(slice, order.push_bits);
+    auto bytes = std::make_shared<std::vector<std::byte>>();
+    codec::make(bits).value()->encode(values, *bytes);
+    std::span<const std::byte> payload = *bytes;
+    if (options_.lends && chief_->lends()) {
+      auto* place = static_cast<std::byte*>(transport::lendable().take(std::max<std::size_t>(bytes->size(), 1)));
+      if (place != nullptr) {
+        std::copy(bytes->begin(), bytes->end(), place);
+        payload = {place, bytes->size()};
+        lent = true;
+      }
+    }
+    leaving_[next_ticket_] = bytes;
+    chief_->send(transport::Parcel{wire::Push{order.worker, order.step, slice, order.push_bits}, payload, slice.value, next_ticket_++,
+                                   options_.lends});
+  }
+
+  Options options_;
+  Numbers numbers_;
+  std::shared_ptr<bool> alive_;
+  std::vector<wire::Order> orders_;
+  std::map<SliceId, std::size_t> sizes_;
+  std::map<std::pair<WorkerId, Step>, std::size_t> pulls_;
+  std::vector<std::byte> arrived_;
+  std::map<std::uint64_t, std::shared_ptr<std::vector<std::byte>>> leaving_;
+  std::uint64_t next_ticket_ = 0;
+  std::unique_ptr<transport::Connection> chief_;  // last: it reads what leaves
+};
+
+}  // namespace motley::run
