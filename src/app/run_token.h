@@ -19,7 +19,8 @@ class RunToken {
   [[nodiscard]] Outcome keep() const;
 
  private:
-  RunToken(std::filesystem::path file, std::string secret, bool fresh) : file_(std::move(file)), secret_(std::move(secret)), fresh_(fresh) {}
+  RunToken(std::filesystem::path file, std::string secret, bool fresh)
+      : file_(std::move(file)), secret_(std::move(secret)), fresh_(fresh) {}
 
   std::filesystem::path file_;
   std::string secret_;
