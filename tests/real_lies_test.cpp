@@ -40,7 +40,8 @@ TEST_F(RealLies, AWorkerThatCallsNaNFiniteIsSentAwayByName) {
     boost::asio::io_context io;
     motley::transport::Options options;
     options.token = "a secret of many letters";
-    FalseWorker::Options who{.node = "c", .seat = 2};
+    // From 16 features by 32 to 4 classes: the first weights, and all that is small behind them.
+    FalseWorker::Options who{.node = "c", .seat = 2, .counts = {16 * 32, 32 + 32 * 4 + 4}};
     who.lends = lends;
     FalseWorker liar(io, *motley::transport::parse_address(address), options, std::move(who),
                      [](const motley::wire::Order& order, motley::SliceId, std::vector<float>& values) {
@@ -76,7 +77,6 @@ TEST_F(RealLies, TrainingThatDivergesExits3AndLeavesNoModel) {
     expect_json(strategy, program);
     const json::object result = json::parse(program.out()).as_object();
     EXPECT_NE(std::string(result.at("ended").as_string()).find("diverged"), std::string::npos);
-    EXPECT_TRUE(result.at("final_loss").is_null());
     EXPECT_FALSE(fs::exists(folder_ / strategy / "model.safetensors"));
     EXPECT_FALSE(fs::exists(folder_ / strategy / "checkpoints" / "latest"));
     for (const auto& [worker, why] : members_of(folder_ / strategy).left) EXPECT_EQ(why, "connection_lost");
@@ -94,7 +94,7 @@ TEST_F(RealLies, DivergenceInVirtualTimeExits3WithJson) {
 }
 
 TEST_F(RealLies, APipelineThatDivergesExits3AndLeavesNoModel) {
-  Program program = train("pipe", {"--strategy", "gpipe", "--set", "optimizer.lr=1000", "--set", "model.hidden=[16, 16, 16]"});
+  Program program = train("pipe", {"--strategy", "gpipe", "--set", "optimizer.lr=1000"});
   EXPECT_EQ(program.wait().code, 3) << program.err();
   EXPECT_NE(program.err().find("lower the learning rate"), std::string::npos) << program.err();
   expect_json("pipe", program);

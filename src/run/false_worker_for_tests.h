@@ -24,8 +24,7 @@ class FalseWorker final : private transport::Hears {
   struct Options {
     std::string node;
     std::uint32_t seat = wire::no_seat;
-    /// How many values each slice has; empty: as it is sent them in full.
-    std::vector<std::size_t> counts{};
+    std::vector<std::size_t> counts{};  // values, by slice
     std::function<std::uint8_t(SliceId slice, std::uint8_t ordered)> bits = [](SliceId, std::uint8_t ordered) { return ordered; };
     bool lends = false;  // what it pushes is read where it lies, if its connection can
   };
@@ -60,45 +59,30 @@ class FalseWorker final : private transport::Hears {
       id = welcome->worker;
       chief_->send(wire::Attach{*id});
     } else if (const auto* order = std::get_if<wire::Order>(&message)) {
-      orders_.push_back(*order);
-      contribute();
+      contribute(*order);
     } else if (std::holds_alternative<wire::Stop>(message)) {
       stopped = true;
       chief_->close("done");
     }
   }
-  std::span<std::byte> room(transport::Connection&, const wire::Message& head, std::size_t bytes) override {
-    const auto& pulled = std::get<wire::Pulled>(head);
-    if (options_.counts.empty() && pulled.bits == 32) sizes_[pulled.slice] = bytes / sizeof(float);
+  std::span<std::byte> room(transport::Connection&, const wire::Message&, std::size_t bytes) override {
     arrived_.resize(bytes);
     return arrived_;
   }
-  void received(transport::Connection&, const wire::Message& head) override {
-    const auto& pulled = std::get<wire::Pulled>(head);
-    ++pulls_[{pulled.worker, pulled.step}];
-    contribute();
-  }
+  void received(transport::Connection&, const wire::Message&) override {}
   void sent(transport::Connection&, std::uint64_t ticket) override { leaving_.erase(ticket); }
   void closed(transport::Connection&, const Error& why) override { ended = why.message; }
 
-  /// As soon as it knows all sizes: by the count of slices of its first pull, or as it was told.
-  void contribute() {
-    if (!options_.counts.empty())
-      for (std::uint32_t s = 0; s < options_.counts.size(); ++s) sizes_[SliceId{s}] = options_.counts[s];
-    for (; !orders_.empty(); orders_.erase(orders_.begin())) {
-      const wire::Order& order = orders_.front();
-      if (options_.counts.empty() && (sizes_.empty() || pulls_[{order.worker, order.parameters}] < sizes_.rbegin()->first.value + 1))
-        return;
-      for (const auto& [slice, count] : sizes_) push(order, slice, count);
-      ++pushed;
-      const auto samples = static_cast<std::uint32_t>(order.lease.size());
-      wire::Contributed said{order.worker, order.step, order.version, samples, order.local_steps};
-      said.loss_sum = samples;
-      said.squared_norm = 1;
-      said.finite = true;
-      said.compute = from_seconds(0.001);
-      chief_->send(said);
-    }
+  void contribute(const wire::Order& order) {
+    for (std::uint32_t s = 0; s < options_.counts.size(); ++s) push(order, SliceId{s}, options_.counts[s]);
+    ++pushed;
+    const auto samples = static_cast<std::uint32_t>(order.lease.size());
+    wire::Contributed said{order.worker, order.step, order.version, samples, order.local_steps};
+    said.loss_sum = samples;
+    said.squared_norm = 1;
+    said.finite = true;
+    said.compute = from_seconds(0.001);
+    chief_->send(said);
   }
   void push(const wire::Order& order, SliceId slice, std::size_t count) {
     std::vector<float> values(count, 0.001F);
@@ -123,9 +107,6 @@ class FalseWorker final : private transport::Hears {
   Options options_;
   Numbers numbers_;
   std::shared_ptr<bool> alive_;
-  std::vector<wire::Order> orders_;
-  std::map<SliceId, std::size_t> sizes_;
-  std::map<std::pair<WorkerId, Step>, std::size_t> pulls_;
   std::vector<std::byte> arrived_;
   std::map<std::uint64_t, std::shared_ptr<std::vector<std::byte>>> leaving_;
   std::uint64_t next_ticket_ = 0;
