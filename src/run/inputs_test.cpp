@@ -174,7 +174,7 @@ TEST(Inputs, AFileCutAnywhereIsGoodAsFarAsItGoes) {
 
 TEST(Inputs, WhatIsNoRecordIsRefused) {
   protocol::Chief chief = a_chief();
-  EXPECT_FALSE(replay(Bytes(40, std::byte{5}), chief).ok());
+  EXPECT_FALSE(replay(Bytes(40, std::byte{6}), chief).ok());
   EXPECT_FALSE(replay(Bytes(40, std::byte{255}), chief).ok());
   Bytes wrong_role(40, std::byte{0});
   wrong_role[9] = std::byte{4};
