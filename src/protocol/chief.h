@@ -224,10 +224,10 @@ class Chief {
     bool limited = false;  // by time: it may do less than its lease
     bool spare = false;    // it has more than its share, should there be time
     Instant ordered_at{};
-    std::optional<wire::Contributed> said;  // once its worker has computed it
+    std::optional<wire::Contributed> said{};  // once its worker has computed it
     Instant said_at{};
     Instant said_before{};                          // that it was done with the step before
-    boost::container::flat_set<ServerId> gathered;  // servers that have it whole
+    boost::container::flat_set<ServerId> gathered{};  // servers that have it whole
     bool applicable = true;                         // as far as they say
   };
   struct Duty {

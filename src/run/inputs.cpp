@@ -157,8 +157,8 @@ Result<std::optional<Record>> read_record(std::span<const std::byte>& bytes, std
     case Input::unattended: {
       Duration time{};
       if (!wire::read(in, time)) return Answer{};
-      if (time < Duration{0} || time > longest_run)
-        return broken(fmt::format("found {} ns unattended, expected 0 to {}", time.count(), longest_run.count()));
+      if (time < Duration{0} || time > protocol::longest_training)
+        return broken(fmt::format("found {} ns unattended, expected 0 to {}", time.count(), protocol::longest_training.count()));
       record.event = protocol::Unattended{time};
       break;
     }

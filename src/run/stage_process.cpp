@@ -102,7 +102,6 @@ void StageProcess::prepared(Result<StageKit> kit, const std::string& job) {
     if (!acceptor) return finish(acceptor.error());
     acceptor_ = std::move(*acceptor);
   }
-  reconnect_.settled();
   // A device that has hung is of no use to anybody before it moves again.
   desk_->when_free([this, attempt = attempts_] {
     if (ended_ || attempt != attempts_) return;
@@ -340,10 +339,7 @@ void StageProcess::heard(transport::Connection& from, wire::Message message) {
   if (const auto why = objection(from, wire::Lane::control, message)) return expel(from, *why);
   std::visit(match{[&](const wire::Couple& m) { coupled(from, m); }, [&](const wire::Briefing& m) { briefed(m); },
                    [&](const wire::Lay& m) { lay(m); }, [&](const wire::Stop&) { finish(Done{}); },
-                   [&](const wire::Aboard&) {
-                     alone_since_.reset();
-                     next_pause_ = options_.first_pause;
-                   },
+                   [&](const wire::Aboard&) { reconnect_.settled(); },
                    [&](const wire::Allow& m) {
                      if (m.generation != life_->laid.generation) return;  // of an earlier one
                      life_->allowed = m.allowed;
