@@ -102,6 +102,7 @@ void Conductor::doing(Instant now, const StageDoing& said, ConductorActions& out
   if (const auto late = progress_.doing(now, said.stage, said.done, said.busy)) {
     const std::uint32_t device = cut_[said.stage].device;
     out.emplace_back(StageExpelled{said.stage, device, late->took, late->longest});
+    most_stages_ = std::min(most_stages_, said.stage);  // it is announced again when a layout has it
     gone(device, out);
   } else if (const auto still = progress_.nobody_moves(now)) {
     out.emplace_back(NobodyMoves{*still});

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "base/match.h"
 #include "run/chief_process.h"
@@ -26,6 +27,13 @@ std::optional<WorkerId> speaker(const wire::Message& message) {
         return std::nullopt;
       },
       message);
+}
+
+/// What is no number, or less than none, tells a strategy nothing.
+wire::Contributed tamed(wire::Contributed said) {
+  for (double* told : {&said.residual, &said.moved})
+    if (!std::isfinite(*told) || *told < 0) *told = 0;
+  return said;
 }
 
 }  // namespace
@@ -103,6 +111,38 @@ wire::Objection ChiefProcess::objection_to_server(const Link& link, const wire::
 
 bool ChiefProcess::is_member(const Link& link) const {
   return std::any_of(link.workers.begin(), link.workers.end(), [&](const auto& one) { return chief_.membership().contains(one.first); });
+}
+
+void ChiefProcess::enquired(Link& link, const wire::Enquire& enquire) {
+  link.name = enquire.node;
+  const auto& nodes = options_.cluster.nodes;
+  const auto found = std::find_if(nodes.begin(), nodes.end(), [&](const cluster::Node& node) { return node.name == enquire.node; });
+  if (found != nodes.end()) {
+    link.node = NodeId{static_cast<std::uint32_t>(found - nodes.begin())};
+    if (auto shape = links_to_.towards(*link.node)) link.connection->reshape(std::move(*shape));
+  }
+  const auto server = server_called(enquire.node);  // it needs no addresses, and the others wait for it
+  link.is = server ? wire::Sender::server : wire::Sender::worker;
+  if (server) link.connection->reshape({.latency = cluster::distance_between(options_.cluster, 0, server->value)});
+  if (server || by_server_.size() + 1 == options_.layout.servers)
+    brief(link);
+  else
+    unbriefed_.insert(link.id);
+}
+
+void ChiefProcess::said_by_worker(Link& link, WorkerId worker, wire::Message message) {
+  Member& member = link.workers.at(worker);
+  if (const auto* began = std::get_if<wire::Began>(&message)) {
+    member.began = began->step.next();
+    narrate({.kind = trace::Kind::compute_began, .worker = worker, .step = began->step});
+  }
+  if (auto* said = std::get_if<wire::Contributed>(&message)) {
+    *said = tamed(*said);
+    member.contributed = said->step.next();
+    narrate(
+        {.kind = trace::Kind::compute_ended, .worker = worker, .step = said->step, .first = said->samples, .value = seconds(said->stood)});
+  }
+  tell(protocol::Received{protocol::peer(worker), std::move(message)});
 }
 
 /// Servers hear of it first: what its key is, so that nobody else attaches as it.

@@ -139,37 +139,6 @@ void ChiefProcess::heard(transport::Connection& from, wire::Message message) {
              message);
 }
 
-void ChiefProcess::enquired(Link& link, const wire::Enquire& enquire) {
-  link.name = enquire.node;
-  const auto& nodes = options_.cluster.nodes;
-  const auto found = std::find_if(nodes.begin(), nodes.end(), [&](const cluster::Node& node) { return node.name == enquire.node; });
-  if (found != nodes.end()) {
-    link.node = NodeId{static_cast<std::uint32_t>(found - nodes.begin())};
-    if (auto shape = links_to_.towards(*link.node)) link.connection->reshape(std::move(*shape));
-  }
-  const auto server = server_called(enquire.node);  // it needs no addresses, and the others wait for it
-  link.is = server ? wire::Sender::server : wire::Sender::worker;
-  if (server) link.connection->reshape({.latency = cluster::distance_between(options_.cluster, 0, server->value)});
-  if (server || by_server_.size() + 1 == options_.layout.servers)
-    brief(link);
-  else
-    unbriefed_.insert(link.id);
-}
-
-void ChiefProcess::said_by_worker(Link& link, WorkerId worker, const wire::Message& message) {
-  Member& member = link.workers.at(worker);
-  if (const auto* began = std::get_if<wire::Began>(&message)) {
-    member.began = began->step.next();
-    narrate({.kind = trace::Kind::compute_began, .worker = worker, .step = began->step});
-  }
-  if (const auto* said = std::get_if<wire::Contributed>(&message)) {
-    member.contributed = said->step.next();
-    narrate(
-        {.kind = trace::Kind::compute_ended, .worker = worker, .step = said->step, .first = said->samples, .value = seconds(said->stood)});
-  }
-  tell(protocol::Received{protocol::peer(worker), message});
-}
-
 void ChiefProcess::closed(transport::Connection& connection, const Error& why) {
   Link* link = link_of(connection);
   if (link == nullptr) return;

@@ -43,7 +43,7 @@ struct ChiefProcessOptions {
   store::Layout layout;
   store::OptimizerSpec optimizer;
   Duration trained_before{};                      // by the runs that this one goes on from
-  Duration newcomer_deadline = from_seconds(60);  // a connection that is no member yet is closed when it is silent for longer
+  Duration newcomer_deadline = from_seconds(120);  // a connection that is no member yet is closed when it is silent for longer
   std::size_t store_threads = 0;                  // see ShardHost
 };
 
@@ -141,7 +141,7 @@ class ChiefProcess final : private transport::Accepts, private transport::Hears,
   void enquired(Link& link, const wire::Enquire& enquire);
   void brief(Link& link);
   void serving(Link& link, const wire::Serve& serve);
-  void said_by_worker(Link& link, WorkerId worker, const wire::Message& message);
+  void said_by_worker(Link& link, WorkerId worker, wire::Message message);
   void expel(Link& link, const std::string& why);
 
   void tell(const protocol::ChiefEvent& event);

@@ -33,7 +33,13 @@ wire::Objection ConductorProcess::objection(const Link& link, wire::Lane lane, c
                             auto why = objection_to_stage(link, m.generation, m.stage);
                             return why ? why : objection_to_slice(m);
                           },
-                          [&](const wire::Parted& m) { return of_now(m.generation); },
+                          [&](const wire::Parted& m) {
+                            auto why = of_now(m.generation);
+                            const auto is_it = [&](const plan::Stage& stage) { return stage.device == *link.device; };
+                            if (!why && m.generation == generation_ && std::none_of(cut_.begin(), cut_.end(), is_it))
+                              why = "it has lost a neighbour and is no stage";
+                            return why;
+                          },
                           [&](const wire::Laid& m) { return of_now(m.generation); },
                           [&](const wire::Doing& m) { return of_now(m.generation); }, [](const auto&) -> wire::Objection { return {}; }},
                     message);

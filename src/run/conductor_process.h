@@ -49,7 +49,7 @@ struct ConductorProcessOptions {
   Duration trained_before{};                   // by the runs that this one goes on from
   Duration start_deadline = from_seconds(30);  // those who came first wait no longer for the others
   Duration empty_deadline = from_seconds(60);  // standing still for so long: give up
-  Duration newcomer_deadline = from_seconds(60);  // a connection that is no node yet is closed when it is silent for longer
+  Duration newcomer_deadline = from_seconds(120);  // a connection that is no node yet is closed when it is silent for longer
 };
 
 /// A model that was kept whole, and what it took to get there.

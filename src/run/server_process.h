@@ -46,7 +46,7 @@ struct ServerProcessOptions {
   std::string reach;  // what workers are told, if it is not where we listen
   transport::Options transport;
   std::size_t store_threads = 0;                  // see ShardHost
-  Duration newcomer_deadline = from_seconds(60);  // a connection that is no member's yet is closed when it is silent for longer
+  Duration newcomer_deadline = from_seconds(120);  // a connection that is no member's yet is closed when it is silent for longer
 };
 
 class ServerProcess final : private transport::Accepts, private transport::Hears, private ShardOwner {

@@ -60,6 +60,13 @@ constexpr std::uint64_t largest_count = std::uint64_t{1} << 48U;  // of versions
 
 bool is_printable(char c) { return c >= ' ' && c <= '~'; }
 
+/// The control characters of UTF-8 that have two bytes: some terminals obey them.
+bool has_wide_controls(std::string_view text) {
+  for (std::size_t at = text.find('\xc2'); at != std::string_view::npos; at = text.find('\xc2', at + 1))
+    if (at + 1 < text.size() && static_cast<unsigned char>(text[at + 1]) < 0xa0) return true;
+  return false;
+}
+
 /// Texts by the names of their members. What else is text is a sentence, and escaped when it is written.
 Objection text(std::string_view member, std::string_view value) {
   if (member == "node" && !is_name(value))
@@ -68,7 +75,8 @@ Objection text(std::string_view member, std::string_view value) {
   if (address && (value.size() > longest_address || !std::all_of(value.begin(), value.end(), is_printable)))
     return fmt::format("found \"{}\", expected an address of at most {} printable characters", printable(value, 64), longest_address);
   const auto in_job = [](char c) { return is_printable(c) || c == '\n' || c == '\t' || static_cast<unsigned char>(c) >= 0x80; };
-  if (member == "job" && !std::all_of(value.begin(), value.end(), in_job)) return "found control characters, expected a job's text";
+  if (member == "job" && (!std::all_of(value.begin(), value.end(), in_job) || has_wide_controls(value)))
+    return "found control characters, expected a job's text";
   return {};
 }
 
@@ -127,6 +135,7 @@ Objection together(const Order& order) {
   return expects(order.micro >= 1 && order.local_steps >= 1 && !order.lease.empty() && order.parameters <= order.step,
                  "one local step, one sample between looks at the clock, a lease, and parameters of a step up to its own");
 }
+Objection together(const Serve& serve) { return expects(serve.round_trip <= std::chrono::hours(1), "a round trip of at most an hour"); }
 Objection together(const Apply& update) {
   return expects(!update.parts.empty() && update.version.value > 0, "parts, and a version above 0");
 }
