@@ -49,19 +49,24 @@ children_of() {
 }
 # number KEY FILE
 number() { grep -o "\"$1\":[-0-9.eE+]*" "$2" | head -n 1 | cut -d: -f2; }
-# How long the run must be to be disturbed for so many seconds, at the speed that the simulator predicts: epochs, in hundredths.
-epochs_for() {
+# How many global batches (of 128 samples) the run must have to be disturbed for so many seconds, at the speed that the simulator predicts.
+batches_for() {
   "$motley" simulate "$1" --strategy "$2" --set job.max_epochs=0.2 --json |
-    grep -o '"samples_per_second":[-0-9.eE+]*' | head -n 1 | cut -d: -f2 | awk -v s="$seconds" -v e=$epoch '{ printf "%.2f", 0.02 + $1 * s / e }'
+    grep -o '"samples_per_second":[-0-9.eE+]*' | head -n 1 | cut -d: -f2 | awk -v s="$seconds" '{ printf "%d", 10 + $1 * s / 128 }'
 }
 
 # one STRATEGY SEED: a line of the table on stdout; status 0 if everything is as it must be
 one() {
-  local strategy=$1 job=examples/4421-cheap.toml members=work
+  local strategy=$1 job=examples/4421-cheap.toml members=work pipeline=
   RANDOM=$2
-  if [[ ,$schedules, == *,"${strategy%%:*}",* ]]; then job=examples/pipe4-4421-heavy.toml members=stage; fi
-  local run="$folder/${strategy//[:=]/-}" epochs kills=0 chief_kills=0 passed=0 code=0 ledger=exact launcher victims victim
-  epochs=$(epochs_for "$job" "$strategy")
+  if [[ ,$schedules, == *,"$strategy",* ]]; then
+    job=examples/pipe4-4421-heavy.toml members=stage
+    case $strategy in naive-mp) pipeline=1:0 ;; pipedream) pipeline=1:4 ;; gpipe | 1f1b) pipeline=4:0 ;; *) pipeline=4:1 ;; esac
+    [[ $pipeline == 1:* ]] || strategy=$strategy:micro_batches=4
+  fi
+  local run="$folder/${strategy//[:=]/-}" batches epochs kills=0 chief_kills=0 passed=0 code=0 ledger=exact launcher victims victim
+  batches=$(batches_for "$job" "$strategy")
+  epochs=$(awk -v b="$batches" -v e=$epoch 'BEGIN { printf "%.9f", b * 128 / e }')
   "$motley" train "$job" --strategy "$strategy" --respawn --json --out "$run" --checkpoint-every 50 --set job.max_epochs="$epochs" \
     >"$run.json" 2>"$run.log" &
   launcher=$!
@@ -82,11 +87,11 @@ one() {
   done
   wait $launcher || code=$?
   trap - EXIT
-  local check=(MOTLEY_RUN_EPOCH=$epoch MOTLEY_RUN_TOTAL="$(awk -v e="$epochs" -v s=$epoch 'BEGIN { printf "%.0f", e * s }')")
-  env MOTLEY_RUN="$run" "${check[@]}" "$checker" --gtest_filter="*MotleyRun*" >"$run.ledger" 2>&1 ||
+  env MOTLEY_RUN="$run" MOTLEY_RUN_EPOCH=$epoch MOTLEY_RUN_TOTAL=$((batches * 128)) \
+    ${pipeline:+MOTLEY_RUN_MINI_BATCHES=$batches MOTLEY_RUN_MICRO_BATCHES=${pipeline%:*} MOTLEY_RUN_AHEAD=${pipeline#*:}} "$checker" --gtest_filter="*MotleyRun*" >"$run.ledger" 2>&1 ||
     ledger="WRONG: $(grep -m 1 'faults, the first' "$run.ledger" || tail -n 1 "$run.ledger")"
   if grep -q SKIPPED "$run.ledger"; then ledger="not checked"; fi
-  printf '%-12s %8.1f %6d %6d %9d %9.2f%% %5d  %s\n' "$strategy" "$(number seconds "$run.json" || echo 0)" $kills $chief_kills \
+  printf '%-22s %8.1f %6d %6d %9d %9.2f%% %5d  %s\n' "$strategy" "$(number seconds "$run.json" || echo 0)" $kills $chief_kills \
     "$(number samples "$run.json" || echo 0)" "$(number final_accuracy "$run.json" | awk '{ print 100 * $1 }')" $code "$ledger"
   if ((code != 0)) || [[ $ledger != exact ]] || ((kills == 0)); then
     tail -n 5 "$run.log"
@@ -95,7 +100,7 @@ one() {
 }
 
 echo "a random process is killed every $pause s for $seconds s, every fifth time the chief; $jobs at once, seed $seed"
-printf '%-12s %8s %6s %6s %9s %10s %5s  %s\n' strategy seconds kills chief samples accuracy exit ledger
+printf '%-22s %8s %6s %6s %9s %10s %5s  %s\n' strategy seconds kills chief samples accuracy exit ledger
 bad=0
 while read -r strategy; do
   while (($(jobs -rp | wc -l) >= jobs)); do wait -n || bad=$((bad + 1)); done

@@ -136,14 +136,22 @@ TEST(RealTrace, AMicroBatchThatIsLeftOutIsFound) {
   EXPECT_FALSE(pipeline_faults(read_trace(bytes_of(records)), 2, 2, 0, 1).empty());
 }
 
+std::uint64_t number_in(const char* variable) {
+  const char* text = std::getenv(variable);
+  return text == nullptr ? 0 : std::strtoull(text, nullptr, 10);
+}
+
 TEST(RealTrace, TheRunInMotleyRunHasAnExactLedger) {
   const char* run = std::getenv("MOTLEY_RUN");
-  const char* epoch = std::getenv("MOTLEY_RUN_EPOCH");
-  const char* total = std::getenv("MOTLEY_RUN_TOTAL");
-  if (run == nullptr || epoch == nullptr || total == nullptr)
-    GTEST_SKIP() << "MOTLEY_RUN (a folder), MOTLEY_RUN_EPOCH and MOTLEY_RUN_TOTAL (samples) are not set";
-  const auto faults = ledger_faults(read_trace_file(std::filesystem::path(run) / "trace.bin"), std::strtoull(epoch, nullptr, 10),
-                                    std::strtoull(total, nullptr, 10));
+  const std::uint64_t epoch = number_in("MOTLEY_RUN_EPOCH"), total = number_in("MOTLEY_RUN_TOTAL");
+  const std::uint64_t mini_batches = number_in("MOTLEY_RUN_MINI_BATCHES");
+  if (run == nullptr || epoch == 0 || total == 0)
+    GTEST_SKIP() << "MOTLEY_RUN (a folder), MOTLEY_RUN_EPOCH and MOTLEY_RUN_TOTAL (samples) are not set; of a pipeline also "
+                    "MOTLEY_RUN_MINI_BATCHES, MOTLEY_RUN_MICRO_BATCHES (of each) and MOTLEY_RUN_AHEAD (updates)";
+  const Trace trace = read_trace_file(std::filesystem::path(run) / "trace.bin");
+  const auto faults = mini_batches > 0
+                          ? pipeline_faults(trace, mini_batches, number_in("MOTLEY_RUN_MICRO_BATCHES"), number_in("MOTLEY_RUN_AHEAD"))
+                          : ledger_faults(trace, epoch, total);
   EXPECT_TRUE(faults.empty()) << faults.size() << " faults, the first: " << faults.front();
 }
 
