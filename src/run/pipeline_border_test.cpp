@@ -123,6 +123,25 @@ TEST_F(PipelineBorder, NobodyCouplesWithoutTheKeyOfTheTwo) {
   expect_the_same_end();
 }
 
+TEST_F(PipelineBorder, WhoCouplesEarlyWithoutTheKeyTakesNobodysPlace) {
+  start_and_wait();
+  std::vector<std::unique_ptr<WrongPeer>> early;
+  for (std::uint32_t n = 0; n + 1 < nodes; ++n)
+    for (const std::uint32_t stage : {0U, 1U}) {
+      early.push_back(std::make_unique<WrongPeer>(io, options));
+      early.back()->connect(listens[n]);
+      early.back()->say(wire::Couple{2, stage, 0});
+    }
+  transport::run_ready(io);
+  stages.erase(2);  // the others are laid out again
+  ASSERT_TRUE(run_until(io, [this] { return says("a stage was lost") || over; }));
+  gate.open();
+  ASSERT_TRUE(is_over());
+  expect_good_end();
+  EXPECT_EQ(story.count(trace::Kind::recut), 2U) << "two stages, laid out once";
+  EXPECT_EQ(values(), train_by_hand(micros));
+}
+
 TEST_F(PipelineBorder, WhoNeverBecomesANodeOrANeighbourIsClosed) {
   heartbeat = std::chrono::milliseconds(20);
   newcomer_deadline = std::chrono::milliseconds(50);
