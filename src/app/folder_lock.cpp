@@ -29,22 +29,26 @@ Result<FolderLock> FolderLock::take(const std::filesystem::path& folder, const s
   std::error_code failed;
   std::filesystem::create_directories(folder, failed);
   const std::filesystem::path path = folder / name;
-  FolderLock lock;
-  lock.file_ = open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0644);
-  if (lock.file_ < 0)
+  const int file = open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0644);
+  if (file < 0)
     return bad_input(fmt::format("the run's folder {} cannot be written ({}); expected a writable place (choose one with --out)",
                                  folder.string(), std::strerror(errno)));
-  if (flock(lock.file_, LOCK_EX | LOCK_NB) != 0) {
-    if (errno == EWOULDBLOCK)
+  if (flock(file, LOCK_EX | LOCK_NB) != 0) {
+    const int why = errno;
+    const std::string owner = owner_in(file);
+    close(file);
+    if (why == EWOULDBLOCK)
       return bad_input(
           fmt::format("the run's folder {}: found it in use by {}, expected one that no running chief writes to; wait until "
                       "that has ended, stop it, or choose another folder with --out",
-                      folder.string(), owner_in(lock.file_)));
+                      folder.string(), owner));
     return bad_input(
-        fmt::format("{}: cannot be locked: {}; choose a folder on another file system with --out", path.string(), std::strerror(errno)));
+        fmt::format("{}: cannot be locked: {}; choose a folder on another file system with --out", path.string(), std::strerror(why)));
   }
+  FolderLock lock;
+  lock.file_ = file;
   const std::string owner = fmt::format("{}\n", getpid());
-  if (ftruncate(lock.file_, 0) == 0) (void)!pwrite(lock.file_, owner.data(), owner.size(), 0);  // it is locked on a full disk, too
+  if (ftruncate(file, 0) == 0) (void)!pwrite(file, owner.data(), owner.size(), 0);  // it is locked on a full disk, too
   return lock;
 }
 

@@ -104,8 +104,7 @@ std::string pipeline_text(const Job& job, const RunResult& run) {
   for (std::size_t s = 0; s < f.stages.size(); ++s)
     text += fmt::format(
         "  stage {:<4} {}: forward {:.1f} s, gradients of inputs {:.1f} s, of weights {:.1f} s, {} micro-batches held at most\n", s + 1,
-        name_of_node(job, f.stages[s].node), f.stages[s].busy_s[0], f.stages[s].busy_s[1], f.stages[s].busy_s[2],
-        f.stages[s].most_held);
+        name_of_node(job, f.stages[s].node), f.stages[s].busy_s[0], f.stages[s].busy_s[1], f.stages[s].busy_s[2], f.stages[s].most_held);
   return text + fmt::format("  trace      {}\n", run.trace_sha256);
 }
 
@@ -287,9 +286,9 @@ std::string run_text(const Job& job, const RunResult& run) {
   if (run.pipeline) return text + pipeline_text(job, run);
   text += fmt::format("  time       {:.1f} % waiting, {:.1f} % exposed communication\n", f.wait_share * 100, f.exposed_comm_share * 100);
   for (const trace::WorkerSummary& w : run.summary.workers())
-    text += fmt::format("  {:<10} {} steps, {:.1f} samples each, computing {:.1f} s, waiting {:.1f} s\n", name_of_node(job, w.node),
-                        w.steps, w.steps > 0 ? static_cast<double>(w.samples) / static_cast<double>(w.steps) : 0.0, w.time.compute_s,
-                        w.time.wait_s);
+    text +=
+        fmt::format("  {:<10} {} steps, {:.1f} samples each, computing {:.1f} s, waiting {:.1f} s\n", name_of_node(job, w.node), w.steps,
+                    w.steps > 0 ? static_cast<double>(w.samples) / static_cast<double>(w.steps) : 0.0, w.time.compute_s, w.time.wait_s);
   return text + fmt::format("  trace      {}\n", run.trace_sha256);
 }
 

@@ -226,9 +226,9 @@ class Chief {
     Instant ordered_at{};
     std::optional<wire::Contributed> said{};  // once its worker has computed it
     Instant said_at{};
-    Instant said_before{};                          // that it was done with the step before
+    Instant said_before{};                            // that it was done with the step before
     boost::container::flat_set<ServerId> gathered{};  // servers that have it whole
-    bool applicable = true;                         // as far as they say
+    bool applicable = true;                           // as far as they say
   };
   struct Duty {
     std::uint32_t shard = 0;

@@ -20,12 +20,15 @@ void Chief::tick(Instant now, ChiefActions& out) {
 /// Whoever has had something to do for too long is taken for hung, whatever it says of itself meanwhile.
 void Chief::expel_stuck(Instant now, ChiefActions& out) {
   if (!watch_.all_have_answered()) return;  // it may wait for a server
+  bool unknown = false;
   for (const Overdue& late : progress_.overdue(now)) {
     const auto duty = duties_.find(late.worker);
     if (duty == duties_.end() || duty->second.outstanding.empty()) continue;
     const Outstanding& order = duty->second.outstanding.front();
+    unknown = unknown || late.expected == Duration{0};
     expel(now, late.worker, Gone::step_too_long, out, Left::Stuck{order.step, order.said.has_value(), late.took, late.expected});
   }
+  if (unknown) progress_.unknown_was_overdue();
 }
 
 /// At the end only servers are waited for: they owe the last model.

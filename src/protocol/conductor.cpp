@@ -189,7 +189,7 @@ void Conductor::lay_out(plan::Cut cut, Relaid why, ConductorActions& out) {
   measured_.assign(cut_.size(), {});
   progress_.begin(cut_.size());
   allowed_ = std::min(options_.mini_batches, kept_ + schedule_.ahead + 2);
-  if (most_stages_ == 0) why = Relaid::begins;  // whoever was there before could not hold the model
+  if (!std::exchange(has_begun_, true)) why = Relaid::begins;  // whoever was there before could not hold the model
   out.emplace_back(LayOut{generation_, cut_, schedule_, kept_, allowed_, why, most_stages_});
   most_stages_ = std::max(most_stages_, static_cast<std::uint32_t>(cut_.size()));
 }

@@ -83,7 +83,7 @@ struct LayOut {
   std::uint64_t from{};
   std::uint64_t allowed{};
   Relaid why{};
-  std::uint32_t stages_before{};  // the most that any layout before this one had: those behind are new to whoever watches
+  std::uint32_t stages_before{};  // those behind are new to whoever watches
 };
 /// To every stage of this generation. Whoever has committed `allowed` and is to hand in does so.
 struct AllowMore {
@@ -159,7 +159,8 @@ class Conductor {
   StageProgress progress_;
   bool newcomer_ = false;
   bool finished_ = false;
-  std::uint32_t most_stages_ = 0;  // of any layout
+  bool has_begun_ = false;         // something was laid out
+  std::uint32_t most_stages_ = 0;  // of any layout, as far as they are still announced
 };
 
 }  // namespace motley::protocol

@@ -7,6 +7,7 @@ namespace {
 
 constexpr double times_expected = 10;
 constexpr double stays = 0.9;  // of the slowest step before
+constexpr double longest_first = 1 << 10;
 
 Duration times(double factor, Duration duration) { return from_seconds(factor * seconds(duration)); }
 
@@ -36,6 +37,8 @@ void Progress::taken_back(Instant now, WorkerId worker) {
   it.since.reset();
 }
 
+void Progress::unknown_was_overdue() { first_ = std::min(2 * first_, longest_first); }
+
 void Progress::unattended(Duration time) {
   for (auto& [worker, it] : workers_)
     if (it.since) *it.since += time;
@@ -53,7 +56,7 @@ Duration Progress::limit(const Worker& worker) const {
   if (worker.of_samples > 0) return std::max(least_, times(times_expected, expected(worker, worker.samples)));
   Duration slowest = least_;
   for (const auto& [id, other] : workers_) slowest = std::max(slowest, expected(other, worker.samples));
-  return times(times_expected, slowest);
+  return times(times_expected * first_, slowest);
 }
 
 std::vector<Overdue> Progress::overdue(Instant now) const {

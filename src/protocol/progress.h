@@ -3,7 +3,8 @@
 // Rule:  expected = the slowest step of this worker lately (0.9 of the one before counts still), more in proportion for a larger step
 //        limit    = the least limit, or 10 * expected if that is longer
 //        Before its first contribution nothing is known of a worker. Then limit = 10 * the longer one of the least limit and of the
-//        slowest step that another worker has had lately.
+//        slowest step that another worker has had lately; twice as long after each time that this was not enough for somebody, so that
+//        an honest slow device is expelled a few times at most.
 // All times are those that the chief has seen. What a worker says of itself plays no part, so that it cannot choose its own limit.
 #pragma once
 #include <cstdint>
@@ -33,6 +34,8 @@ class Progress {
   /// Everything that it had to do was taken back. The time for which it had it stays: whoever hangs hangs in its next order too.
   void taken_back(Instant now, WorkerId worker);
   void left(WorkerId worker) { workers_.erase(worker); }
+  /// Somebody of whom nothing was known has taken too long: the next one is given twice the time.
+  void unknown_was_overdue();
   void unattended(Duration time);
 
   /// Those who have taken too long, in order of id.
@@ -53,6 +56,7 @@ class Progress {
   [[nodiscard]] Duration limit(const Worker& worker) const;
 
   Duration least_;
+  double first_ = 1;  // how many times the limit of a first step has become longer
   std::map<WorkerId, Worker> workers_;
 };
 

@@ -73,6 +73,16 @@ TEST(Progress, TheFirstStepMayTakeTenTimesAsLongOrAsOthers) {
   EXPECT_TRUE(late(progress, 500.1, bob)) << "ten times the slowest";
 }
 
+TEST(Progress, AFirstStepMayTakeTwiceAsLongWhenThatWasNotEnough) {
+  Progress progress(from_seconds(30));
+  progress.unknown_was_overdue();
+  progress.ordered(at_seconds(0), bob, 10);
+  EXPECT_FALSE(late(progress, 600, bob));
+  EXPECT_TRUE(late(progress, 600.1, bob));
+  for (int i = 0; i < 2'000; ++i) progress.unknown_was_overdue();
+  EXPECT_TRUE(late(progress, 1e6, bob)) << "whoever hangs does not hang for ever";
+}
+
 TEST(Progress, TheSecondOrdersTimeBeginsWhenTheFirstIsDone) {
   Progress progress = after_a_step_of(1);
   progress.ordered(at_seconds(100), ann, 10);
@@ -159,6 +169,17 @@ TEST(StageProgress, BeforeItHasCommittedAStageMayTakeTenTimesTheLimit) {
   (void)progress.doing(at_seconds(5), 0, 0, true);
   EXPECT_FALSE(progress.doing(at_seconds(305), 0, 0, true));
   EXPECT_TRUE(progress.doing(at_seconds(305.5), 0, 0, true));
+}
+
+TEST(StageProgress, BeforeItHasCommittedTwiceAsLongWhenThatWasNotEnough) {
+  StageProgress progress(from_seconds(30));
+  double expelled_after = 300;
+  for (int generation = 0; generation < 3; ++generation, expelled_after *= 2) {
+    progress.begin(2);
+    EXPECT_FALSE(progress.doing(at_seconds(1'000), 1, 0, true));
+    EXPECT_FALSE(progress.doing(at_seconds(1'000 + expelled_after), 1, 0, true));
+    EXPECT_TRUE(progress.doing(at_seconds(1'001 + expelled_after), 1, 0, true));
+  }
 }
 
 TEST(StageProgress, WhenAllWaitAndNobodyMovesSomethingIsLost) {

@@ -6,6 +6,7 @@ namespace motley::protocol {
 namespace {
 
 constexpr int times_longest = 10;
+constexpr int longest_first = 1 << 10;
 
 }  // namespace
 
@@ -38,8 +39,9 @@ std::optional<StageProgress::Late> StageProgress::doing(Instant now, std::uint32
   if (!busy) it.since.reset();
   if (busy && !the_same) it.since = now;
   if (!the_same) return std::nullopt;
-  const Duration limit = it.has_committed ? std::max(least_, times_longest * it.longest) : times_longest * least_;
+  const Duration limit = it.has_committed ? std::max(least_, times_longest * it.longest) : first_ * times_longest * least_;
   if (now - *it.since <= limit) return std::nullopt;
+  if (!it.has_committed) first_ = std::min(2 * first_, longest_first);
   return Late{now - *it.since, it.has_committed ? it.longest : Duration{0}};
 }
 

@@ -2,7 +2,7 @@
 // twice a heartbeat how many pieces of work (parts, updates, copies of the model) its device has done, and whether it is at another one.
 //
 // Rule:  limit = the least limit, or 10 * the longest time that this stage was seen at one piece, if that is longer
-//        Before it has committed anything in its generation: 10 * the least limit.
+//        Before it has committed anything in its generation: 10 * the least limit, twice as long after each stage that this expelled.
 //        A stage that is seen at one piece for longer has hung. When no stage is at anything and none moves for 10 * the least limit,
 //        something is lost on the way between them.
 // The longest time is the conductor's own observation: from when a piece was first seen until it was last seen. Short ones are seen once.
@@ -44,6 +44,7 @@ class StageProgress {
     bool has_committed = false;
   };
   Duration least_;
+  int first_ = 1;  // how many times the limit of a stage that has committed nothing has become longer
   std::vector<Stage> stages_;
   std::optional<Instant> moved_;  // anybody; none: nothing was heard of this generation
 };

@@ -104,8 +104,8 @@ wire::Objection ChiefProcess::objection_to_server(const Link& link, const wire::
                             return "it asks for slices that were not placed so, or more than once";
                           },
                           [&](const wire::Gathered& m) { return as(m.server); }, [&](const wire::Judged& m) { return as(m.server); },
-                          [&](const wire::Probe& m) { return as(m.server); },
-                          [&](const wire::Carried& m) { return as(m.server); }, [](const auto&) -> wire::Objection { return {}; }},
+                          [&](const wire::Probe& m) { return as(m.server); }, [&](const wire::Carried& m) { return as(m.server); },
+                          [](const auto&) -> wire::Objection { return {}; }},
                     message);
 }
 

@@ -91,8 +91,7 @@ ChiefProcess::Link* ChiefProcess::link_of(const transport::Connection& connectio
 void ChiefProcess::expel(Link& link, const std::string& why) {
   if (std::exchange(link.sent_away, true)) return;
   const std::string& peer = link.connection->peer();
-  const std::string sentence =
-      fmt::format("sent {} away: {}", link.name.empty() ? peer : fmt::format("{} at {}", link.name, peer), why);
+  const std::string sentence = fmt::format("sent {} away: {}", link.name.empty() ? peer : fmt::format("{} at {}", link.name, peer), why);
   link.workers.empty() && !link.server ? strangers_.say(sentence) : hooks_.log(sentence);
   link.connection->close(why);
 }

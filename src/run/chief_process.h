@@ -42,9 +42,9 @@ struct ChiefProcessOptions {
   protocol::ChiefOptions chief;
   store::Layout layout;
   store::OptimizerSpec optimizer;
-  Duration trained_before{};                      // by the runs that this one goes on from
+  Duration trained_before{};                       // by the runs that this one goes on from
   Duration newcomer_deadline = from_seconds(120);  // a connection that is no member yet is closed when it is silent for longer
-  std::size_t store_threads = 0;                  // see ShardHost
+  std::size_t store_threads = 0;                   // see ShardHost
 };
 
 /// Everything needed to go on from one version.

@@ -75,7 +75,7 @@ void ConductorProcess::received(transport::Connection& from, const wire::Message
   const auto& slice = std::get<wire::StageSlice>(head);
   const auto found = incoming_.find(slice.mini_batches);
   if (!landing.keeps || found == incoming_.end() || found->second != landing.keeps) return;  // laid out anew meanwhile
-  if (!codec::all_finite(landing.values))  // never missing none: never kept
+  if (!codec::all_finite(landing.values))                                                    // never missing none: never kept
     return diverged(fmt::format("stage {} on node {} handed in values that are not finite, of mini-batch {}", slice.stage + 1,
                                 options_.cluster.nodes[cut_[slice.stage].device].name, slice.mini_batches));
   landing.keeps->received[slice.stage][static_cast<std::size_t>(slice.holding)] += landing.values.size();

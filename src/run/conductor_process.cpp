@@ -391,11 +391,4 @@ void ConductorProcess::finish_when_done() {
   });
 }
 
-void ConductorProcess::end(Result<protocol::Ending> how) {
-  if (ended_) return;
-  ended_ = true;
-  ticker_.cancel();
-  if (over_) over_(std::move(how));
-}
-
 }  // namespace motley::run

@@ -42,13 +42,13 @@ struct ConductorProcessOptions {
   bool second = false;       // the optimizer has second moments
   /// Where each stage of a cut lies in the model.
   std::function<std::vector<store::StagePlace>(const plan::Cut&)> places;
-  std::uint64_t samples = 0;                   // of a mini-batch
-  std::uint64_t total_samples = no_end;        // where the last mini-batch is smaller
-  std::uint64_t evaluate_every = 1;            // mini-batches
-  std::uint64_t checkpoint_every = 0;          // mini-batches; 0: only when interrupted
-  Duration trained_before{};                   // by the runs that this one goes on from
-  Duration start_deadline = from_seconds(30);  // those who came first wait no longer for the others
-  Duration empty_deadline = from_seconds(60);  // standing still for so long: give up
+  std::uint64_t samples = 0;                       // of a mini-batch
+  std::uint64_t total_samples = no_end;            // where the last mini-batch is smaller
+  std::uint64_t evaluate_every = 1;                // mini-batches
+  std::uint64_t checkpoint_every = 0;              // mini-batches; 0: only when interrupted
+  Duration trained_before{};                       // by the runs that this one goes on from
+  Duration start_deadline = from_seconds(30);      // those who came first wait no longer for the others
+  Duration empty_deadline = from_seconds(60);      // standing still for so long: give up
   Duration newcomer_deadline = from_seconds(120);  // a connection that is no node yet is closed when it is silent for longer
 };
 
@@ -184,7 +184,7 @@ class ConductorProcess final : private transport::Accepts, private transport::He
   std::multimap<Instant, trace::Event> told_later_;  // until every stage has told what came before
   std::vector<Instant> told_until_;                  // by stage
   std::vector<double> peak_stash_bytes_;
-  std::uint64_t done_ = 0;   // mini-batches that all have committed
+  std::uint64_t done_ = 0;  // mini-batches that all have committed
   Instant done_at_{};
   std::uint64_t again_ = 0;  // that had to be done again
   std::size_t judging_ = 0;

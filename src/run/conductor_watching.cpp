@@ -60,4 +60,11 @@ void ConductorProcess::nobody_moves(const protocol::NobodyMoves& still) {
         "the stages do not get on, and none of them is at anything: look at the links between the nodes; go on with --resume"));
 }
 
+void ConductorProcess::end(Result<protocol::Ending> how) {
+  if (ended_) return;
+  ended_ = true;
+  ticker_.cancel();
+  if (over_) over_(std::move(how));
+}
+
 }  // namespace motley::run

@@ -57,7 +57,7 @@ class FalseWorker final : private transport::Hears {
       chief_->send(hello);
     } else if (const auto* welcome = std::get_if<wire::Welcome>(&message)) {
       id = welcome->worker;
-      chief_->send(wire::Attach{*id});
+      chief_->send(wire::Attach{*id, welcome->key});
     } else if (const auto* order = std::get_if<wire::Order>(&message)) {
       contribute(*order);
     } else if (std::holds_alternative<wire::Stop>(message)) {

@@ -4,7 +4,8 @@
 //   recording := record* closed, without which it is torn: its process was killed, or could not write
 //   record := kind:u8 now:i64 | received: role:u8 id:u32 frame (wire/frame.h) | lost: worker:u32 | lost guest: connection:u32
 //             | unattended: time:i64 | answers:u64     numbers little-endian
-//             kind 0 received, 1 lost, 2 lost guest, 3 tick, 4 interrupted, 6 unattended, 7 model not finite; answers: FNV-1a of all that the machine answered
+//             kind 0 received, 1 lost, 2 lost guest, 3 tick, 4 interrupted, 6 unattended, 7 model not finite; answers: FNV-1a of all that
+//             the machine answered
 //   closed := kind:u8 now:i64 with kind 5: nothing more was heard
 #pragma once
 #include <cstdint>

@@ -16,7 +16,7 @@ namespace {
 
 constexpr float nan = std::numeric_limits<float>::quiet_NaN();
 constexpr float infinity = std::numeric_limits<float>::infinity();
-constexpr auto sent_not_finite = std::uint8_t{4};  // of protocol::Gone, as traces have it
+constexpr auto sent_not_finite = std::uint8_t{5};  // of protocol::Gone, as traces have it
 
 struct Lie {
   std::string name;

@@ -45,7 +45,7 @@ struct ServerProcessOptions {
   transport::Address listen;
   std::string reach;  // what workers are told, if it is not where we listen
   transport::Options transport;
-  std::size_t store_threads = 0;                  // see ShardHost
+  std::size_t store_threads = 0;                   // see ShardHost
   Duration newcomer_deadline = from_seconds(120);  // a connection that is no member's yet is closed when it is silent for longer
 };
 

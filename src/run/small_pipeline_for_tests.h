@@ -31,8 +31,8 @@ using Spoils = std::function<void(Made what, std::uint64_t micro, std::span<floa
 /// Blocks one after the other, however they are cut: the same bits.
 class Chain final : public store::StageSource {
  public:
-  Chain(bool first, bool last, std::size_t count, Gate* gate = nullptr,
-        Spoils spoils = [](Made, std::uint64_t, std::span<float>) {})
+  Chain(
+      bool first, bool last, std::size_t count, Gate* gate = nullptr, Spoils spoils = [](Made, std::uint64_t, std::span<float>) {})
       : first_(first), last_(last), count_(count), gate_(gate), spoils_(std::move(spoils)) {}
   store::Loss forward(std::uint64_t micro, std::span<const float> values, std::span<const std::uint32_t> batch, const Activation& input,
                       Activation& output) override {
@@ -280,7 +280,7 @@ class PipelineProcesses : public testing::Test {
   Duration newcomer_deadline = no_deadline;
   Duration newcomers_heartbeat = from_seconds(10);
   std::function<void()> before_preparing;  // on the threads that do
-  Spoils spoils;  // what node 1 makes
+  Spoils spoils;                           // what node 1 makes
   std::string schedule = "gpipe";
   transport::Options options = patient();
   transport::Address address = fresh_socket();

@@ -59,7 +59,7 @@ struct StageProcessOptions {
   std::string node;
   ReconnectOptions reconnect{};
   Duration newcomers_heartbeat = from_seconds(10);  // as long as it prepares
-  Duration newcomer_deadline = from_seconds(120);    // who has come and is no neighbour is closed then
+  Duration newcomer_deadline = from_seconds(120);   // who has come and is no neighbour is closed then
 };
 
 class StageProcess final : private transport::Hears, private transport::Accepts, private StageDeskOwner {

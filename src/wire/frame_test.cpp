@@ -141,7 +141,7 @@ TEST_P(FrameLaw, ABodyDamagedBelowTheChecksumNeverCrashes) {
 INSTANTIATE_TEST_SUITE_P(Kinds, FrameLaw, testing::Range(std::size_t{0}, kinds));
 
 TEST(Frame, TheBytesAreThoseOfTheDrawing) {
-  const Bytes drawn = bytes_of({'M', 'T', 'L', 'Y', 2, 0, 10,   0,    81, 0, 0, 0,  // header: version 2, kind 10, 81 bytes
+  const Bytes drawn = bytes_of({'M', 'T', 'L', 'Y', 3, 0, 10,   0,    81, 0, 0, 0,  // header: version 3, kind 10, 81 bytes
                                 5,   0,   0,   0,   0, 0, 0,    0,                  // version
                                 1,                                                  // kind: delta
                                 0,   0,   0,   0,   0, 0, 0xe0, 0x3f,               // rate 0.5

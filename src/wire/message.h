@@ -13,6 +13,7 @@
 #include "base/lease.h"
 #include "base/time.h"
 #include "base/update_kind.h"
+#include "wire/pipeline_messages.h"
 
 namespace motley::wire {
 
@@ -238,9 +239,6 @@ struct Placed {
   std::vector<std::uint64_t> head_starts;
 };
 
-/// Numbers that a server holds: the values, or the optimizer's moments.
-enum class Holding : std::uint8_t { values, first, second };
-BOOST_DESCRIBE_ENUM(Holding, values, first, second)
 /// One slice of what a server holds, from the chief (so that it may begin) or to it (Export); its payload, 32 bits a value, goes beside it.
 struct Carried {
   ServerId server;
@@ -256,116 +254,6 @@ struct CarriedAll {
   double rate{};  // of the last gradient update
 };
 
-// pipelines: between the conductor and the stages, and between neighbours; the drivers' own too ----------------------------------------
-
-/// A stage's process to the conductor: this node is here, and whoever is to be its neighbour finds it there. Said back when it is taken.
-struct Aboard {
-  std::string node;
-  std::string address;
-};
-/// Blocks [first, last) of the model on one of the job's nodes.
-struct Section {
-  std::uint32_t first{};
-  std::uint32_t last{};
-  std::uint32_t node{};
-};
-/// The conductor to a node: from now on you are this stage, whatever you were before. Its values come as StageSlices.
-struct Lay {
-  std::uint32_t generation{};
-  std::uint32_t stage{};
-  std::vector<Section> sections;  // of all stages
-  std::uint32_t micro_batches{};
-  std::vector<std::uint32_t> most_held;
-  std::uint32_t ahead{};
-  bool forwards_first{};
-  bool weights_apart{};
-  bool predicts{};
-  bool clips{};
-  bool softens{};
-  std::uint64_t from{};                    // mini-batches that are done
-  std::uint64_t allowed{};                 // mini-batches
-  bool moments{};                          // the optimizer's come too
-  std::string next;                        // where the stage after it listens; empty: there is none
-  std::vector<double> parts_s;             // what each part of a micro-batch takes there, as the plan has it: for emulated devices
-  double kept_bytes{};                     // by a micro-batch, from its forward until its backward
-  Duration training{};                     // how long training has gone on
-  std::uint64_t before_key{}, next_key{};  // of the Couple with the stage before, and with the one after
-};
-/// A stage to the conductor: it has heard this Lay, and its part may come. (Slices and messages travel apart, and may overtake each other.)
-struct Laid {
-  std::uint32_t generation{};
-};
-/// A stage to the conductor, now and then: how far its device has come.
-struct Doing {
-  std::uint32_t generation{};
-  std::uint64_t done{};  // pieces of work, since its process began
-  bool busy{};           // with another one
-};
-/// So many may be begun. `hand_in`: who has committed them all hands in.
-struct Allow {
-  std::uint32_t generation{};
-  std::uint64_t allowed{};
-  bool hand_in{};
-};
-/// One part of one micro-batch, when it was computed.
-struct Did {
-  std::uint8_t part{};  // 0 forward, 1 gradient of inputs, 2 of weights
-  std::uint64_t micro{};
-  std::uint64_t version{};  // of the parameters it used
-  std::uint32_t late{};     // updates that they lacked
-  Duration began{};         // of training
-  Duration ended{};
-};
-/// A stage to the conductor: it has committed so many mini-batches, and this is what it did since it said so last.
-struct Committed {
-  std::uint32_t generation{};
-  std::uint32_t stage{};
-  std::uint64_t mini_batches{};
-  bool finite = true;           // its losses were, and whatever it was passed
-  std::uint64_t stash_bytes{};  // the most that it kept: activations, and parameters beside the newest
-  std::vector<Did> parts;
-};
-/// A stage to the one after it, first thing on a connection; said back when that one is laid out for the same generation.
-struct Couple {
-  std::uint32_t generation{};
-  std::uint32_t stage{};  // of the one that says so
-  std::uint64_t key{};    // of this pair of stages
-};
-/// A stage to the conductor: a neighbour is lost, or was never reached, though you have not said so.
-struct Parted {
-  std::uint32_t generation{};
-  std::string why;
-};
-/// A run of a stage's numbers as of `mini_batches`, from the conductor or to it; its payload goes beside it.
-struct StageSlice {
-  std::uint32_t generation{};
-  std::uint32_t stage{};
-  std::uint64_t mini_batches{};
-  Holding holding{};
-  std::uint64_t offset{};  // values
-};
-/// A run of what one stage puts out for the next, or of its gradient on the way back; its payload goes beside it.
-struct Passed {
-  std::uint32_t generation{};
-  std::uint64_t micro{};
-  bool back{};
-  std::uint64_t offset{};           // values
-  std::vector<std::int64_t> shape;  // of the whole
-};
-
-BOOST_DESCRIBE_STRUCT(Aboard, (), (node, address))
-BOOST_DESCRIBE_STRUCT(Section, (), (first, last, node))
-BOOST_DESCRIBE_STRUCT(Lay, (),
-                      (generation, stage, sections, micro_batches, most_held, ahead, forwards_first, weights_apart, predicts, clips,
-                       softens, from, allowed, moments, next, parts_s, kept_bytes, training, before_key, next_key))
-BOOST_DESCRIBE_STRUCT(Allow, (), (generation, allowed, hand_in))
-BOOST_DESCRIBE_STRUCT(Did, (), (part, micro, version, late, began, ended))
-BOOST_DESCRIBE_STRUCT(Committed, (), (generation, stage, mini_batches, finite, stash_bytes, parts))
-BOOST_DESCRIBE_STRUCT(Couple, (), (generation, stage, key))
-BOOST_DESCRIBE_STRUCT(Parted, (), (generation, why))
-BOOST_DESCRIBE_STRUCT(Laid, (), (generation))
-BOOST_DESCRIBE_STRUCT(StageSlice, (), (generation, stage, mini_batches, holding, offset))
-BOOST_DESCRIBE_STRUCT(Passed, (), (generation, micro, back, offset, shape))
 BOOST_DESCRIBE_STRUCT(Enquire, (), (node))
 BOOST_DESCRIBE_STRUCT(Briefing, (), (job, servers, head_starts))
 BOOST_DESCRIBE_STRUCT(Attach, (), (worker, key))
@@ -400,7 +288,6 @@ BOOST_DESCRIBE_STRUCT(Cancel, (), (worker, step))
 BOOST_DESCRIBE_STRUCT(Export, (), (version, state))
 BOOST_DESCRIBE_STRUCT(Forget, (), (worker))
 BOOST_DESCRIBE_STRUCT(Probe, (), (server))
-BOOST_DESCRIBE_STRUCT(Doing, (), (generation, done, busy))
 BOOST_DESCRIBE_STRUCT(Pulled, (), (worker, step, version, slice, bits, rounded))
 
 /// The closed set. A message's place in this list is its kind on the wire: append, never reorder.
