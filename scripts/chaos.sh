@@ -67,7 +67,7 @@ one() {
   local run="$folder/${strategy//[:=]/-}" batches epochs kills=0 chief_kills=0 passed=0 code=0 ledger=exact launcher victims victim
   batches=$(batches_for "$job" "$strategy")
   epochs=$(awk -v b="$batches" -v e=$epoch 'BEGIN { printf "%.9f", b * 128 / e }')
-  "$motley" train "$job" --strategy "$strategy" --respawn --json --out "$run" --checkpoint-every 50 --set job.max_epochs="$epochs" \
+  "$motley" train "$job" --strategy "$strategy" --respawn --json --out "$run" --checkpoint-every 10 --set job.max_epochs="$epochs" \
     >"$run.json" 2>"$run.log" &
   launcher=$!
   trap 'kill -9 $launcher 2>/dev/null || true' EXIT

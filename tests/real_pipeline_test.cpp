@@ -108,12 +108,14 @@ TEST_F(RealPipeline, EachStageAndTheChiefMayBeKilledAndMoreStagesTakeOver) {
                                        "--set", "cluster.node.b.samples_per_second=1000",
                                        "--set", "cluster.node.c.samples_per_second=1000"};
   Program program = train("run", shape + std::vector<std::string>{"--respawn", "--checkpoint-every", "8"});
+  constexpr std::string_view nodes = "abc";
   for (const char* victim : {"a", "b", "the chief", "c"}) {
     const bool chief = victim == std::string("the chief");
     const std::uint64_t kept = members_of(folder_ / "run").evaluations;
     const auto there = [&] {
       const std::string said = program.err();
-      const bool all_came = std::all_of(&"abc"[0], &"abc"[3], [&](char n) { return said.find(n + std::string(" is here")) < said.size(); });
+      const bool all_came =
+          std::all_of(nodes.begin(), nodes.end(), [&](char n) { return said.find(n + std::string(" is here")) < said.size(); });
       return all_came && members_of(folder_ / "run").evaluations > kept && (chief || workers_of(program).contains(victim));
     };
     ASSERT_TRUE(wait_until([&] { return !program.alive() || there(); })) << program.err();

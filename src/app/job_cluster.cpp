@@ -171,7 +171,8 @@ void read_liveness(Reader& cluster, Spec& spec) {
                            fmt::format("more than heartbeat_s, {}", seconds(spec.heartbeat)));
   spec.step_limit = std::max(spec.step_limit, spec.silence_deadline);  // unless it is said: whom we wait for is not expelled meanwhile
   read_seconds(cluster, "step_limit_s", spec.step_limit, period,
-               "seconds that a step may take, if that is more than ten times what was predicted, before its worker is expelled as hung");
+               "seconds that a step may take, if that is more than ten times what its worker's slowest took lately, before its worker is "
+               "expelled as hung");
 }
 
 }  // namespace

@@ -69,7 +69,12 @@ void Launch::wait_for_signals() {
       if (chief_.child) chief_.child->signal(SIGKILL);
     }
     interrupted_ = true;
-    if (chief_.child) chief_.child->signal(SIGTERM);  // it saves, tells the workers, and ends
+    if (chief_.child && chief_.child->alive()) {
+      chief_.child->signal(SIGTERM);  // it saves, tells the workers, and ends
+    } else if (!over_) {
+      say(fmt::format("stopped on request while the chief was down; go on with: motley train {} --resume", options_.folder.string()));
+      ended_for_good(ExitCode::stopped);
+    }
     wait_for_signals();
   });
 }
@@ -98,11 +103,12 @@ Outcome Launch::start_chief(bool resume) {
                    "--checkpoint-every",
                    std::to_string(options_.checkpoint_every)};
   if (resume) child.command.emplace_back("--resume");
-  if (options_.from_scratch && chief_.lives == 0) child.command.emplace_back("--from-scratch");
+  if (options_.from_scratch && !listened_) child.command.emplace_back("--from-scratch");
   if (options_.require_target) child.command.emplace_back("--require-target");
   child.inherit_errors = true;
   if (gpu_shares_) child.environment = gpu_shares_->environment(judges_percent);
   ++chief_.lives;
+  result_.said.clear();
   auto started = run::Child::start(
       pump_, child, {[this](const std::string& line) { chief_said(line); }, [this](const run::ChildEnd& end) { chief_ended(end); }});
   if (!started) return started.error();
@@ -112,6 +118,7 @@ Outcome Launch::start_chief(bool resume) {
 
 void Launch::chief_said(const std::string& line) {
   if (line.starts_with("listening ")) {
+    listened_ = true;
     for (std::uint32_t s = 1; s < job_.cluster.servers; ++s)
       if (!servers_[s].child || !servers_[s].child->alive())
         if (const Outcome started = start_server(s); !started) failed_ = started.error();
@@ -145,12 +152,13 @@ void Launch::progressed(const std::string& line) {
 void Launch::chief_ended(const run::ChildEnd& end) {
   auto& peak = result_.peak_rss_bytes["chief"];
   peak = std::max(peak, end.peak_rss_bytes);
-  const bool lost_a_server = end.exited && end.code == ExitCode::cluster_failed && job_.cluster.servers > 1;
+  const bool concluded = !result_.said.empty();  // then it has told how training ended, and would end so again
+  const bool lost_a_server = end.exited && end.code == ExitCode::cluster_failed && job_.cluster.servers > 1 && !concluded;
   const bool may_come_back = (!end.exited || lost_a_server) && options_.respawn && !interrupted_;
   if (const auto pause = may_come_back ? chief_.respawn.died() : std::nullopt) {
     say(fmt::format("the chief died: {}; starting it again from its last checkpoint in {:g} s", run::describe(end), seconds(*pause)));
     after(*pause, [this] {
-      if (interrupted_) return ended_for_good(ExitCode::cluster_failed);
+      if (over_) return;  // interrupted meanwhile
       if (const Outcome started = start_chief(true); !started) failed_ = started.error();
     });
     return;

@@ -94,6 +94,7 @@ class Launch {
   bool interrupted_ = false;
   bool nobody_left_ = false;
   bool faults_started_ = false;
+  bool listened_ = false;  // a chief has: the run's folder is as it was told to be
   std::optional<Error> failed_;
   std::vector<std::unique_ptr<boost::asio::steady_timer>> timers_;
   Launched result_;

@@ -122,6 +122,9 @@ int conclude(const ServeArguments& arguments, const Conclusion& run) {
   if (result.ending.why == protocol::Ended::interrupted) {
     fmt::print(stderr, "{}: stopped on request after {:.1f} s, before its end; go on with: {}\n", job.name, seconds(result.ending.ended),
                how_to_go_on(arguments, run.folder.path()));
+    if (!run.folder.errors().none())
+      fmt::print(stderr, "{}: {} could not be written whole ({}): what was done since the last checkpoint may be lost\n", job.name,
+                 run.folder.path().string(), run.folder.errors().files());
     return ExitCode::stopped;
   }
   if (arguments.require_target && (!job.target_accuracy || !trace::time_to_target(result.summary.curve(), *job.target_accuracy))) {

@@ -263,8 +263,9 @@ void Chief::refuse(Instant now, WorkerId worker, const Outstanding& order, Chief
   close(now, worker, order);
   tell_servers(wire::Discard{worker, step}, out);
   out.emplace_back(Dropped{worker, step, policy::Why::not_finite});
-  if (++refusals_ >= options_.refusals_in_a_row) return finish(now, Ended::diverged, out);
+  ++refusals_;
   if (++duty.refusals >= options_.refusals_of_one && others_fare_better(duty)) return expel(now, worker, Gone::never_finite, out);
+  if (refusals_ >= options_.refusals_in_a_row && !others_will_tell(duty)) return finish(now, Ended::diverged, out);
   strategy_.refused(now, worker, decisions_);
   carry_out(now, out);
 }
@@ -276,10 +277,16 @@ bool Chief::others_fare_better(const Duty& duty) const {
     if (&other == &duty) continue;
     if (other.refusals > 0)
       --better;
-    else if (other.good_at && *other.good_at >= duty.refused_at)
+    else if (other.good_at && (other.outstanding.empty() || *other.good_at >= duty.refused_at))
       ++better;
   }
   return better > 0;
+}
+
+/// Somebody is at a step whose outcome will tell the worker's fault from the model's.
+bool Chief::others_will_tell(const Duty& duty) const {
+  return std::any_of(duties_.begin(), duties_.end(),
+                     [&](const auto& one) { return &one.second != &duty && one.second.refusals == 0 && !one.second.outstanding.empty(); });
 }
 
 void Chief::carry_out(Instant now, ChiefActions& out) {

@@ -270,6 +270,7 @@ class Chief {
   void close(Instant now, WorkerId worker, const Outstanding& order);
   void refuse(Instant now, WorkerId worker, const Outstanding& order, ChiefActions& out);
   [[nodiscard]] bool others_fare_better(const Duty& duty) const;
+  [[nodiscard]] bool others_will_tell(const Duty& duty) const;
   void start(Instant now, ChiefActions& out);
   void carry_out(Instant now, ChiefActions& out);
   void apply(Instant now, const policy::Apply& update, ChiefActions& out);

@@ -250,6 +250,19 @@ TEST(Refusing, NobodyIsSentAwayWhenNobodyFaresBetter) {
   EXPECT_EQ(h.told<Finished>()[0].why, Ended::diverged);
 }
 
+TEST(Refusing, ABrokenWorkerIsWaitedOutUntilASlowOneHasSpoken) {
+  ChiefHands h = hands_of("asp");
+  h.hello(0);
+  h.hello(1);
+  for (int i = 0; i < 40; ++i) h.finish(ann, false);  // bob is still at his first step
+  EXPECT_FALSE(h.chief.finished());
+  h.finish(bob);
+  h.finish(ann, false);
+  ASSERT_EQ(h.told<Left>().size(), 1U);
+  EXPECT_EQ(h.told<Left>()[0].worker, ann);
+  EXPECT_EQ(h.told<Left>()[0].why, Gone::never_finite);
+}
+
 TEST(Refusing, WhoCallsFiniteWhatAServerFindsIsNotIsExpelled) {
   for (const std::uint32_t server : {0U, 1U}) {
     ChiefHands h = hands_of("asp");

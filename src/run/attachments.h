@@ -23,11 +23,15 @@ class Attachments {
   };
   std::vector<Claim> admitted(const wire::Admitted& member);
   [[nodiscard]] bool knows(WorkerId worker) const { return keys_.contains(worker); }
-  void forget(WorkerId worker) { keys_.erase(worker); }
-  void closed(const transport::Connection& connection) { waiting_.erase(&connection); }
+  void forget(WorkerId worker);
+  void closed(const transport::Connection& connection);
 
  private:
+  /// A second connection for one member is refused: what has been looked at on the one must not be overwritten through the other.
+  Answer attached(WorkerId worker, const transport::Connection& from);
+
   std::map<WorkerId, std::uint64_t> keys_;
+  std::map<WorkerId, const transport::Connection*> attached_;
   struct Waiting {
     transport::Connection* from = nullptr;
     wire::Attach claim;

@@ -71,6 +71,7 @@ wire::Objection ChiefProcess::objection_to_worker(const Link& link, WorkerId wor
 }
 
 wire::Objection ChiefProcess::objection_to_hello(const Link& link, const wire::Hello& hello) const {
+  if (unbriefed_.contains(link.id)) return "its Hello comes before its Briefing";
   if (hello.node != link.name) return fmt::format("it said that it was \"{}\" and now that it is \"{}\"", link.name, hello.node);
   if (hello.seat != wire::no_seat && (!link.node || hello.seat != link.node->value))
     return fmt::format("it claims seat {}, which is not its node's", hello.seat);

@@ -134,6 +134,9 @@ void ChiefProcess::heard(transport::Connection& from, wire::Message message) {
                    [&](const wire::Judged& m) {
                      tell(protocol::Received{protocol::peer(m.server), m});
                    },
+                   [&](const wire::Probe& m) {
+                     tell(protocol::Received{protocol::peer(m.server), m});
+                   },
                    [](const auto&) {}},  // refused above
              message);
 }
@@ -308,6 +311,7 @@ void ChiefProcess::judge(const Wanted& wanted) {
   clerk_.post([this, alive = alive_, values = wanted.values, at = wanted.at, samples = *wanted.evaluate, version = wanted.version] {
     const auto judged = std::make_shared<Result<Judgement>>(hooks_.evaluate(std::as_const(*values).floats()));
     const bool finite = codec::all_finite(std::as_const(*values).floats());
+    if (judged->ok() && !std::isfinite((*judged)->loss)) unfit_ = version;
     boost::asio::post(pump_, [this, alive, judged, at, samples, version, finite] {
       if (!*alive) return;
       --judging_;
@@ -329,7 +333,7 @@ void ChiefProcess::save(Wanted& wanted) {
   if (hooks_.saving) hooks_.saving();
   auto saved = std::make_shared<Saved>(Saved{std::move(*wanted.save), wanted.values, std::move(*wanted.moments)});
   clerk_.post([this, alive = alive_, saved] {
-    const bool finite = codec::all_finite(std::as_const(*saved->values).floats()) && codec::all_finite(saved->moments.first) &&
+    const bool finite = unfit_ != saved->chief.version && codec::all_finite(std::as_const(*saved->values).floats()) && codec::all_finite(saved->moments.first) &&
                         codec::all_finite(saved->moments.second);
     const auto kept = std::make_shared<Outcome>(finite ? hooks_.save(*saved) : Outcome(Done{}));
     boost::asio::post(pump_, [this, alive, kept, finite, version = saved->chief.version] {

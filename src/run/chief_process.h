@@ -207,7 +207,8 @@ class ChiefProcess final : private transport::Accepts, private transport::Hears,
   std::function<void(Result<protocol::Ending>)> over_;
   std::vector<std::unique_ptr<transport::Shaped>> old_;
   std::shared_ptr<bool> alive_;
-  TaskThread clerk_;  // evaluates and saves; last: ends first
+  std::optional<Version> unfit_;  // the clerk's: a model whose loss is not finite, and which is not saved
+  TaskThread clerk_;              // evaluates and saves; last: ends first
 };
 
 }  // namespace motley::run

@@ -15,7 +15,10 @@ void ChiefProcess::tell(const protocol::ChiefEvent& event) {
   const Instant now = clock_.now();
   const Duration missed = now - std::exchange(attended_, now);
   const Duration deadline = std::min(options_.chief.silence_deadline, options_.chief.step_limit);
-  if (missed > std::max(options_.cluster.heartbeat, deadline / 2)) step(now, protocol::Unattended{missed});
+  if (missed > std::max(options_.cluster.heartbeat, deadline / 2)) {
+    for (auto& [connection, link] : links_) link.heard += missed;
+    step(now, protocol::Unattended{missed});
+  }
   step(now, event);
 }
 

@@ -90,8 +90,9 @@ void ConductorProcess::take_whole(std::uint64_t mini_batches) {
   for (std::size_t s = 0; s < places_.size(); ++s) options_.model.put(places_[s], found->second->parts[s]);
   options_.model.updates = mini_batches;
   incoming_.erase(incoming_.begin(), std::next(found));
-  if (mini_batches % options_.evaluate_every == 0 || mini_batches == options_.conductor.mini_batches) judge(mini_batches);
+  // Saving goes first: where processors are busy an evaluation takes its time, and what dies meanwhile is lost.
   if (options_.checkpoint_every > 0 && mini_batches / options_.checkpoint_every > saved_ / options_.checkpoint_every) save();
+  if (mini_batches % options_.evaluate_every == 0 || mini_batches == options_.conductor.mini_batches) judge(mini_batches);
 }
 
 void ConductorProcess::judge(std::uint64_t mini_batches) {

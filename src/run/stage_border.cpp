@@ -113,7 +113,9 @@ wire::Objection StageProcess::objection_to_passed(const transport::Connection& f
 void StageProcess::expel(transport::Connection& from, const std::string& why) {
   const auto neighbour = neighbours_.find(&from);
   if (neighbour != neighbours_.end() && std::exchange(neighbour->second.sent_away, true)) return;
-  log_(fmt::format("sent {} at {} away: {}", &from == chief_.get() ? "the conductor" : "a neighbour", from.peer(), why));
+  const std::string sentence =
+      fmt::format("sent {} at {} away: {}", &from == chief_.get() ? "the conductor" : "a neighbour", from.peer(), why);
+  &from == chief_.get() ? log_(sentence) : refusals_.say(sentence);
   from.close(why);
 }
 

@@ -79,9 +79,9 @@ void StageProcess::lose(const Error& why) {
 
 void StageProcess::briefed(const wire::Briefing& briefing) {
   briefed_ = true;
+  stay_known();
   if (job_ == briefing.job) return prepared(StageKit{}, briefing.job);
   log_("preparing data and model");
-  stay_known();
   preparing_.post([this, alive = alive_, attempt = attempts_, job = briefing.job] {
     auto kit = std::make_shared<Result<StageKit>>(prepare_(job));
     boost::asio::post(pump_, [this, alive, attempt, kit, job] {
