@@ -333,14 +333,15 @@ void ChiefProcess::save(Wanted& wanted) {
   if (hooks_.saving) hooks_.saving();
   auto saved = std::make_shared<Saved>(Saved{std::move(*wanted.save), wanted.values, std::move(*wanted.moments)});
   clerk_.post([this, alive = alive_, saved] {
-    const bool finite = unfit_ != saved->chief.version && codec::all_finite(std::as_const(*saved->values).floats()) && codec::all_finite(saved->moments.first) &&
+    const bool finite = codec::all_finite(std::as_const(*saved->values).floats()) && codec::all_finite(saved->moments.first) &&
                         codec::all_finite(saved->moments.second);
-    const auto kept = std::make_shared<Outcome>(finite ? hooks_.save(*saved) : Outcome(Done{}));
-    boost::asio::post(pump_, [this, alive, kept, finite, version = saved->chief.version] {
+    const bool fit = finite && unfit_ != saved->chief.version;
+    const auto kept = std::make_shared<Outcome>(fit ? hooks_.save(*saved) : Outcome(Done{}));
+    boost::asio::post(pump_, [this, alive, kept, finite, fit, version = saved->chief.version] {
       if (!*alive) return;
       --judging_;
       if (!finite) model_not_finite(version, "a value of it or of its momentum, so that it is not saved,");
-      if (finite && hooks_.saved) hooks_.saved(*kept);
+      if (fit && hooks_.saved) hooks_.saved(*kept);
       finish_when_done();
     });
   });
