@@ -1,6 +1,7 @@
 #include "plan/replan.h"
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <numeric>
 #include <utility>
@@ -25,6 +26,7 @@ std::vector<std::uint32_t> device_of_block(const Problem& problem, const Cut& cu
 
 std::optional<Replanned> replan(const Problem& problem, const Cut& cut, std::span<const double> stage_s) {
   check(stage_s.size() == cut.size(), "every stage was measured");
+  if (!std::all_of(stage_s.begin(), stage_s.end(), [](double s) { return std::isfinite(s) && s >= 0; })) return std::nullopt;
   const double slowest = *std::max_element(stage_s.begin(), stage_s.end());
   const double mean = std::accumulate(stage_s.begin(), stage_s.end(), 0.0) / static_cast<double>(stage_s.size());
   if (mean <= 0 || slowest <= uneven * mean) return std::nullopt;

@@ -19,7 +19,7 @@ struct Replanned {
   double after_s = 0;
 };
 
-/// `stage_s`: what one micro-batch took on each stage, all three parts. None: stay.
+/// `stage_s`: what one micro-batch took on each stage, all three parts. None: stay; so it is where one of them is no time.
 [[nodiscard]] std::optional<Replanned> replan(const Problem& problem, const Cut& cut, std::span<const double> stage_s);
 
 /// Seconds until every moved block has reached its new device: parameters and momentum, each way by itself. What stays where it is costs

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <limits>
 
 #include "plan/partition.h"
 
@@ -28,6 +29,16 @@ TEST(Replan, StaysWhileNobodyIsMuchSlowerThanTheMean) {
   const Cut cut = uniform(problem);
   EXPECT_FALSE(replan(problem, cut, measured(problem, cut, 1, 1)));
   EXPECT_FALSE(replan(problem, cut, measured(problem, cut, 1, 1.2)));
+}
+
+TEST(Replan, StaysWhereATimeIsNoTime) {
+  const Problem problem = equal(12, {1, 1, 1});
+  const Cut cut = uniform(problem);
+  for (const double factor : {std::numeric_limits<double>::quiet_NaN(), std::numeric_limits<double>::infinity(), -5.0})
+    EXPECT_FALSE(replan(problem, cut, measured(problem, cut, 1, factor))) << factor;
+  std::vector<double> times = measured(problem, cut, 0, 10);
+  times[1] = -1;
+  EXPECT_FALSE(replan(problem, cut, times));
 }
 
 TEST(Replan, MovesBoundaryBlocksFromWhoHasSlowedDown) {
