@@ -22,6 +22,7 @@ Conductor::Conductor(ConductorOptions options)
 
 void Conductor::step(Instant now, const ConductorEvent& event, ConductorActions& out) {
   if (finished_) return;
+  const std::uint32_t generation_before = generation_;
   std::visit(match{[&](const DeviceCame& e) { came(e.device, out); }, [&](const DeviceGone& e) { gone(e.device, out); },
                    [&](const WaitedEnough&) {
                      if (!laid() && generation_ == 0) lay_out_present(Relaid::begins, out);
@@ -36,6 +37,7 @@ void Conductor::step(Instant now, const ConductorEvent& event, ConductorActions&
                      if (laid() && e.generation == generation_) lay_out_present(Relaid::loss, out);
                    }},
              event);
+  if (generation_ != generation_before) laid_at_ = now;
 }
 
 std::uint64_t Conductor::committed_by_all() const { return *std::min_element(committed_.begin(), committed_.end()); }
@@ -84,10 +86,13 @@ void Conductor::committed(Instant now, const StageCommitted& said, ConductorActi
   if (!laid() || said.generation != generation_ || said.stage >= committed_.size()) return;
   const std::uint64_t before = committed_by_all();
   if (said.mini_batches <= committed_[said.stage] || said.mini_batches > allowed_) return;
+  const Measured measured = believed(now, said);
   committed_[said.stage] = said.mini_batches;
   progress_.committed(now, said.stage);
-  measured_[said.stage].busy_s += said.busy_s;
-  measured_[said.stage].micro_batches += said.micro_batches;
+  for (Measured* sum : {&believed_since_[said.stage], &measured_[said.stage]}) {
+    sum->busy_s += measured.busy_s;
+    sum->micro_batches += measured.micro_batches;
+  }
   const std::uint64_t after = committed_by_all();
   for (std::uint64_t n = before + 1; n <= after; ++n) {
     out.emplace_back(CommittedByAll{n});
@@ -96,13 +101,22 @@ void Conductor::committed(Instant now, const StageCommitted& said, ConductorActi
   if (handed_in_ > kept_) kept(handed_in_, out);
 }
 
+/// Nothing, where what it says is no time.
+Conductor::Measured Conductor::believed(Instant now, const StageCommitted& said) const {
+  if (!(said.busy_s >= 0)) return {};
+  const Measured& before = believed_since_[said.stage];
+  const double possible_s = std::max(0.0, seconds(now - laid_at_) - before.busy_s);
+  const std::uint64_t possible = schedule_.micro_batches * (allowed_ - laid_from_) - before.micro_batches;
+  return {std::min(said.busy_s, possible_s), std::min(said.micro_batches, possible)};
+}
+
 void Conductor::doing(Instant now, const StageDoing& said, ConductorActions& out) {
   if (!laid() || said.generation != generation_ || said.stage >= cut_.size()) return;
   if (said.slices_moved) progress_.moved(now);
   if (const auto late = progress_.doing(now, said.stage, said.done, said.busy)) {
     const std::uint32_t device = cut_[said.stage].device;
     out.emplace_back(StageExpelled{said.stage, device, late->took, late->longest});
-    most_stages_ = std::min(most_stages_, said.stage);  // it is announced again when a layout has it
+    announced_.erase(said.stage);  // until a layout has it again
     gone(device, out);
   } else if (const auto still = progress_.nobody_moves(now)) {
     out.emplace_back(NobodyMoves{*still});
@@ -132,11 +146,13 @@ bool Conductor::wants_another_cut() {
     }
   }
   std::vector<double> stage_s;
+  bool all_measured = true;
   for (Measured& measured : measured_) {
-    stage_s.push_back(measured.micro_batches > 0 ? measured.busy_s / static_cast<double>(measured.micro_batches) : 0);
+    all_measured = all_measured && measured.micro_batches > 0;
+    stage_s.push_back(all_measured ? measured.busy_s / static_cast<double>(measured.micro_batches) : 0);
     measured = {};
   }
-  if (schedule_.replan_every == 0) return false;
+  if (schedule_.replan_every == 0 || !all_measured) return false;
   const auto better = plan::replan(believed_, cut_, stage_s);
   if (!better) return false;
   // It may name devices that are not there.
@@ -187,11 +203,15 @@ void Conductor::lay_out(plan::Cut cut, Relaid why, ConductorActions& out) {
   ++generation_;
   committed_.assign(cut_.size(), kept_);
   measured_.assign(cut_.size(), {});
+  believed_since_.assign(cut_.size(), {});
+  laid_from_ = kept_;
   progress_.begin(cut_.size());
   allowed_ = std::min(options_.mini_batches, kept_ + schedule_.ahead + 2);
   if (!std::exchange(has_begun_, true)) why = Relaid::begins;  // whoever was there before could not hold the model
-  out.emplace_back(LayOut{generation_, cut_, schedule_, kept_, allowed_, why, most_stages_});
-  most_stages_ = std::max(most_stages_, static_cast<std::uint32_t>(cut_.size()));
+  std::vector<std::uint32_t> joined;
+  for (std::uint32_t s = 0; s < cut_.size(); ++s)
+    if (announced_.insert(s).second) joined.push_back(s);
+  out.emplace_back(LayOut{generation_, cut_, schedule_, kept_, allowed_, why, std::move(joined)});
 }
 
 }  // namespace motley::protocol

@@ -46,7 +46,8 @@ struct DeviceGone {
 };
 /// Those who are there begin without the others.
 struct WaitedEnough {};
-/// A stage has committed so many, and took so long for so many micro-batches since it said so last.
+/// A stage has committed so many, and says that it took so long for so many micro-batches since it said so last. It is believed no more
+/// than the time since the layout began, and no more micro-batches than it was allowed.
 struct StageCommitted {
   std::uint32_t generation{};
   std::uint32_t stage{};
@@ -83,7 +84,7 @@ struct LayOut {
   std::uint64_t from{};
   std::uint64_t allowed{};
   Relaid why{};
-  std::uint32_t stages_before{};  // those behind are new to whoever watches
+  std::vector<std::uint32_t> joined;  // stages that are new to whoever watches: no layout had them, or they were expelled since
 };
 /// To every stage of this generation. Whoever has committed `allowed` and is to hand in does so.
 struct AllowMore {
@@ -147,7 +148,11 @@ class Conductor {
     double busy_s = 0;
     std::uint64_t micro_batches = 0;
   };
-  std::vector<Measured> measured_;  // by stage, since the last look
+  [[nodiscard]] Measured believed(Instant now, const StageCommitted& said) const;
+  Instant laid_at_{};
+  std::uint64_t laid_from_ = 0;           // mini-batches that were done then
+  std::vector<Measured> believed_since_;  // by stage, since then
+  std::vector<Measured> measured_;        // by stage, since the last look
   std::uint64_t allowed_ = 0;
   std::uint64_t kept_ = 0;
   std::uint64_t handed_in_ = 0;  // whole, though not everybody has said yet that it has committed it
@@ -159,8 +164,8 @@ class Conductor {
   StageProgress progress_;
   bool newcomer_ = false;
   bool finished_ = false;
-  bool has_begun_ = false;         // something was laid out
-  std::uint32_t most_stages_ = 0;  // of any layout, as far as they are still announced
+  bool has_begun_ = false;             // something was laid out
+  std::set<std::uint32_t> announced_;  // stages of any layout, without those that were expelled since
 };
 
 }  // namespace motley::protocol

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <limits>
 #include <string>
 
 #include "base/rng.h"
@@ -109,13 +110,23 @@ TEST(Conductor, GoesOnFromWhatWasKeptWhenADeviceIsLost) {
   EXPECT_TRUE(told.tell(StageCommitted{1, 0, 15, 1, 8}).empty()) << "what the lost generation still says";
 }
 
-/// Stage 2 is at one piece of work; the others wait for it.
-void tell_until(Told& told, double until_s) {
+/// One stage is at one piece of work; the others wait for it.
+void tell_until(Told& told, double until_s, std::uint32_t hangs = 2) {
   for (double now = seconds(told.now); now <= until_s && told.find<StageExpelled>() == nullptr; now += 0.5) {
     told.now = at_seconds(now);
-    for (const std::uint32_t stage : {0U, 1U, 3U, 2U}) told.tell(StageDoing{told.laid.generation, stage, 5, stage == 2});
+    for (std::uint32_t stage = 0; stage < 4; ++stage)
+      if (stage != hangs) told.tell(StageDoing{told.laid.generation, stage, 5, false});
+    told.tell(StageDoing{told.laid.generation, hangs, 5, true});
   }
 }
+
+std::vector<std::uint32_t> announced(const LayOut& laid) {
+  std::vector<std::uint32_t> stages;
+  for (const trace::Event& event : narrated(laid))
+    if (event.kind == trace::Kind::joined) stages.push_back(event.worker.value);
+  return stages;
+}
+using Stages = std::vector<std::uint32_t>;
 
 TEST(Conductor, ExpelsAStageThatHangsAndGoesOnWithTheOthers) {
   Told told(four_devices());
@@ -236,8 +247,10 @@ TEST(Conductor, ACutForWhoHasLeftMeanwhileIsNotLaidOut) {
   options.cut = {{0, 3, 0}, {3, 6, 1}, {6, 8, 2}};
   Told told(options);
   told.all_come();
-  for (std::uint64_t n = 1; n <= 50; ++n)
+  for (std::uint64_t n = 1; n <= 50; ++n) {
+    told.now += from_seconds(8 * 0.9);
     for (std::uint32_t s = 0; s < 3; ++s) told.tell(StageCommitted{1, s, n, s == 0 ? 8 * 0.9 : 8 * 0.09, 8});
+  }
   ASSERT_TRUE(told.allowed.hand_in) << "the first has become ten times as slow";
   told.tell(DeviceGone{3});
   for (std::uint64_t n = 51; n <= told.allowed.allowed; ++n) told.all_commit(n);
@@ -272,24 +285,61 @@ TEST(Conductor, EveryStageThatNoLayoutHadBeforeIsAnnounced) {
   options.cut = {{0, 8, 0}};
   options.recut = [](const plan::Problem& problem) { return std::optional(plan::uniform(problem)); };
   Told told(options);
-  const auto announced = [&] {
-    std::vector<std::uint32_t> stages;
-    for (const trace::Event& event : narrated(told.laid))
-      if (event.kind == trace::Kind::joined) stages.push_back(event.worker.value);
-    return stages;
-  };
-  using Stages = std::vector<std::uint32_t>;
   told.all_come();
-  EXPECT_EQ(announced(), (Stages{0}));
+  EXPECT_EQ(announced(told.laid), (Stages{0}));
   told.tell(DeviceGone{0});
   EXPECT_EQ(told.laid.cut.size(), 3U);
-  EXPECT_EQ(announced(), (Stages{1, 2}));
+  EXPECT_EQ(announced(told.laid), (Stages{1, 2}));
   told.tell(DeviceGone{1});
-  EXPECT_EQ(announced(), Stages{}) << "two stages, which are known";
+  EXPECT_EQ(announced(told.laid), Stages{}) << "two stages, which are known";
   told.tell(DeviceCame{0});
   told.tell(DeviceCame{1});
   told.tell(DeviceGone{3});
-  EXPECT_EQ(announced(), Stages{}) << "three again";
+  EXPECT_EQ(announced(told.laid), Stages{}) << "three again";
+}
+
+TEST(Conductor, OnlyTheExpelledStageIsAnnouncedAgain) {
+  Told told(four_devices());
+  told.all_come();
+  EXPECT_EQ(announced(told.laid), (Stages{0, 1, 2, 3}));
+  told.go_to(14);
+  told.now = at_seconds(100);
+  tell_until(told, 140, 1);
+  ASSERT_NE(told.find<StageExpelled>(), nullptr);
+  EXPECT_EQ(told.laid.cut.size(), 3U);
+  EXPECT_EQ(announced(told.laid), (Stages{1})) << "nobody said that those behind it have left";
+  told.tell(DeviceCame{1});
+  told.tell(StagesParted{told.laid.generation});
+  EXPECT_EQ(told.laid.cut.size(), 4U);
+  EXPECT_EQ(announced(told.laid), Stages{});
+}
+
+/// 50 mini-batches of 8 s each; stage 0 says that each of them took it so long.
+AllowMore after_stage_0_says(double busy_s, std::uint64_t micro_batches = 8) {
+  Told told(four_devices());
+  told.all_come();
+  for (std::uint64_t n = 1; n <= 50; ++n) {
+    told.now += from_seconds(8);
+    for (std::uint32_t s = 0; s < 4; ++s)
+      told.tell(s == 0 ? StageCommitted{1, s, n, busy_s, micro_batches} : StageCommitted{1, s, n, 7.5, 8});
+  }
+  EXPECT_GE(told.allowed.allowed, 50U);
+  return told.allowed;
+}
+
+TEST(Conductor, AStageIsBelievedNoMoreThanTheTimeThatPassed) {
+  EXPECT_FALSE(after_stage_0_says(7.5).hand_in);
+  EXPECT_FALSE(after_stage_0_says(1e9).hand_in) << "8 s at most are not uneven";
+  EXPECT_FALSE(after_stage_0_says(std::numeric_limits<double>::infinity()).hand_in);
+}
+
+TEST(Conductor, AStageWhoseTimeIsNoTimeMovesNoBlocks) {
+  EXPECT_FALSE(after_stage_0_says(std::numeric_limits<double>::quiet_NaN()).hand_in);
+  EXPECT_FALSE(after_stage_0_says(-1e9).hand_in);
+}
+
+TEST(Conductor, AStageHasDoneNoMoreMicroBatchesThanItWasAllowed) {
+  EXPECT_FALSE(after_stage_0_says(7.5, 1'000'000'000).hand_in) << "so fast that the others would be uneven";
 }
 
 TEST(Conductor, TheFirstLayoutBeginsTrainingHoweverLongItWasWaitedFor) {

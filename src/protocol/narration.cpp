@@ -1,5 +1,7 @@
 #include "protocol/narration.h"
 
+#include <algorithm>
+
 #include "base/match.h"
 
 namespace motley::protocol {
@@ -117,7 +119,7 @@ std::vector<trace::Event> narrated(const LayOut& laid) {
   std::vector<trace::Event> events;
   for (std::uint32_t s = 0; s < laid.cut.size(); ++s) {
     const plan::Stage& stage = laid.cut[s];
-    if (s >= laid.stages_before)
+    if (std::find(laid.joined.begin(), laid.joined.end(), s) != laid.joined.end())
       events.push_back({.kind = trace::Kind::joined, .worker = {s}, .version = {laid.from}, .first = stage.device});
     if (laid.why != Relaid::begins)
       events.push_back({.kind = trace::Kind::recut,

@@ -19,7 +19,7 @@ namespace motley::protocol {
 [[nodiscard]] std::vector<trace::Event> narrated(const wire::Order& order);
 /// A stage is gone.
 [[nodiscard]] trace::Event narrated(const StageExpelled& expelled);
-/// Each stage that no layout had before joins; when it is not the first layout, each is told what it has from now on.
+/// Each stage that no layout had before, or that was expelled, joins; after the first layout each is told what it has from now on.
 [[nodiscard]] std::vector<trace::Event> narrated(const LayOut& laid);
 
 }  // namespace motley::protocol
