@@ -68,6 +68,9 @@ class Shard {
   /// This slice will be freed at once when it comes: nobody is waiting for it any more.
   [[nodiscard]] bool is_over(const wire::Push& push) const;
 
+  /// What was sent to this worker last has not reached it: the next parameters go to it as values, not as a change.
+  void lost_pulls(WorkerId worker) { holds_.erase(worker); }
+
   [[nodiscard]] Version version() const { return version_; }
   /// Here, whole or in part, and neither applied nor discarded.
   [[nodiscard]] std::size_t contributions_held() const { return arrived_.size(); }

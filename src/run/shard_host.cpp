@@ -11,6 +11,7 @@
 namespace motley::run {
 namespace {
 
+constexpr std::size_t most_pulls = 16;       // that wait for one worker, each with its snapshot; with overlap there are two or three
 constexpr std::size_t batches_prepared = 2;  // at a time: one by the store thread, one waits for it
 
 /// Of `asked` threads, or as many as help with so many values.
@@ -53,10 +54,19 @@ void ShardHost::hear(const wire::Message& message) {
     attached_.erase(gone->worker);
     in_halves_.erase(gone->worker);
   }
+  if (const auto* release = std::get_if<wire::Release>(&message)) drop_pulls_of_many(release->worker);
   protocol::ShardActions actions;
   machine_.step(message, actions);
   for (const auto& action : actions) carry_out(action);
   if (const auto* gone = std::get_if<wire::Forget>(&message)) drop_parts_of(gone->worker);
+}
+
+/// A worker that never attaches, or takes nothing, loses its own pulls. The chief, which cannot know of it, goes on being heard.
+void ShardHost::drop_pulls_of_many(WorkerId worker) {
+  const auto waiting = pulls_.find(worker);
+  if (waiting == pulls_.end() || waiting->second.size() < most_pulls) return;
+  pulls_.erase(waiting);
+  machine_.lost_pulls(worker);
 }
 
 /// Of contributions that will never be whole, also such as the machine has not heard of yet.

@@ -143,6 +143,7 @@ class ShardHost {
   void look_at_waiting();
   void looked_at(const wire::Push& push, std::uint64_t number, bool finite);
   void drop_parts_of(WorkerId worker);
+  void drop_pulls_of_many(WorkerId worker);
   [[nodiscard]] bool as_it_comes(const wire::Push& push) const;
   using ContributionKey = std::pair<WorkerId, Step>;
 

@@ -28,13 +28,8 @@ wire::Objection ShardHost::objection(const transport::Connection& from, const wi
 }
 
 wire::Objection ShardHost::objection(const wire::Message& message) const {
-  constexpr std::size_t most_pulls = 64;  // that wait for one worker
-  if (const auto* release = std::get_if<wire::Release>(&message)) {
-    const auto waiting = pulls_.find(release->worker);
-    if (!codec::make(release->pull_bits).ok()) return fmt::format("there is no codec of {} bits", release->pull_bits);
-    if (waiting != pulls_.end() && waiting->second.size() >= most_pulls)
-      return fmt::format("more than {} pulls wait for worker {}", most_pulls, release->worker.value);
-  }
+  const auto* release = std::get_if<wire::Release>(&message);
+  if (release != nullptr && !codec::make(release->pull_bits).ok()) return fmt::format("there is no codec of {} bits", release->pull_bits);
   return machine_.objection(message);
 }
 

@@ -46,6 +46,34 @@ TEST_F(ShardHostTest, KeepsABoundedNumberOfStepsThatNobodyOrdered) {
   EXPECT_LE(taken, 16U);
 }
 
+/// Its chief is not to blame for it, and goes on being heard; what is sent in the end is new and whole.
+TEST_F(ShardHostTest, KeepsABoundedNumberOfPullsOfWhoNeverAttaches) {
+  for (const int bits : {32, 8}) {
+    make();
+    left.parcels.clear();
+    right.parcels.clear();
+    host->attach({0}, left);
+    for (std::uint64_t step = 0; step < 100; ++step) {
+      const wire::Release release{{1}, {step}, 0, static_cast<std::uint8_t>(bits), 0, false, false};
+      ASSERT_FALSE(host->objection(release)) << "step " << step;
+      host->hear(release);
+      push_all(left, 0, step);
+      apply(step + 1, {{{0}, {step}, 1.0}});
+      apply_by_hand({{contribution(0, step), 1.0}});
+    }
+    release(1, 100, 0, bits);
+    export_now(100);
+    run_ready(io);
+    host->attach({1}, right);
+    ASSERT_FALSE(right.parcels.empty());
+    EXPECT_LE(right.parcels.size(), 16 * own.size());
+    const auto bits_of = [&](std::size_t parcel) { return std::get<wire::Pulled>(right.parcels[parcel].head).bits; };
+    EXPECT_EQ(bits_of(0), 32) << "what came before it is lost: it gets the values themselves";
+    EXPECT_EQ(std::get<wire::Pulled>(right.parcels.back().head).version, Version{100});
+    if (bits == 32) expect_sent(right, snapshot_by_hand(0), right.parcels.size() - own.size());
+  }
+}
+
 TEST_F(ShardHostTest, WastesSlicesOfAStepThatIsOver) {
   make();
   host->attach({0}, left);
