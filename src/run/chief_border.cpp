@@ -55,6 +55,7 @@ wire::Objection ChiefProcess::objection_to_identity(const Link& link, const wire
 wire::Objection ChiefProcess::objection_to_worker(const Link& link, WorkerId worker, const wire::Message& message) const {
   const auto found = link.workers.find(worker);
   if (found == link.workers.end()) return fmt::format("its {} is worker {}'s, which it is not", wire::name_of(message), worker.value);
+  if (link.left && std::holds_alternative<wire::Leaving>(message)) return "it has said Leaving twice";
   const Member& member = found->second;
   const auto out_of_order = [&](Step step, Step first) -> wire::Objection {
     if (first <= step && step < member.ordered) return {};
@@ -75,6 +76,7 @@ wire::Objection ChiefProcess::objection_to_hello(const Link& link, const wire::H
   if (hello.node != link.name) return fmt::format("it said that it was \"{}\" and now that it is \"{}\"", link.name, hello.node);
   if (hello.seat != wire::no_seat && (!link.node || hello.seat != link.node->value))
     return fmt::format("it claims seat {}, which is not its node's", hello.seat);
+  if (link.left) return "its Hello comes after its Leaving";
   if (hello.attempt <= link.attempt) return fmt::format("its Hello number {} comes after number {}", hello.attempt, link.attempt);
   if (link.replaced >= most_replaced) return fmt::format("it became a member {} times without need", link.replaced);
   return {};
@@ -131,6 +133,21 @@ void ChiefProcess::enquired(Link& link, const wire::Enquire& enquire) {
     unbriefed_.insert(link.id);
 }
 
+/// The machine records what it hears: of each membership it hears one Hello, however often a peer repeats it while it waits.
+void ChiefProcess::said_hello(Link& link, const wire::Hello& hello) {
+  link.attempt = hello.attempt;
+  if (link.awaits_welcome || link.stopped) return;
+  link.replaced += is_member(link) ? 1 : 0;
+  link.awaits_welcome = true;
+  tell(protocol::Received{protocol::guest(link.id), hello});
+}
+
+/// The last word on a connection. Of a worker that is no member any more it changes nothing.
+void ChiefProcess::said_leaving(Link& link, const wire::Leaving& leaving) {
+  link.left = true;
+  if (chief_.membership().contains(leaving.worker)) said_by_worker(link, leaving.worker, leaving);
+}
+
 void ChiefProcess::said_by_worker(Link& link, WorkerId worker, wire::Message message) {
   Member& member = link.workers.at(worker);
   if (const auto* began = std::get_if<wire::Began>(&message)) {
@@ -149,6 +166,8 @@ void ChiefProcess::said_by_worker(Link& link, WorkerId worker, wire::Message mes
 /// Servers hear of it first: what its key is, so that nobody else attaches as it.
 void ChiefProcess::welcome(Link& link, wire::Welcome welcome) {
   welcome.key = random_key();
+  welcome.attempt = link.attempt;  // the last of those that waited for this answer
+  link.awaits_welcome = false;
   link.workers.emplace(welcome.worker, Member{});
   by_worker_[welcome.worker] = &link;
   for (const auto& [server, its_link] : by_server_) its_link->connection->send(wire::Admitted{welcome.worker, welcome.key});

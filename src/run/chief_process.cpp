@@ -103,14 +103,9 @@ void ChiefProcess::heard(transport::Connection& from, wire::Message message) {
   link->heard = clock_.now();
   std::visit(match{[&](const wire::Enquire& m) { enquired(*link, m); },
                    [&](const wire::Attach& m) { shard_->attach(m.worker, *link->connection); },
-                   [&](const wire::Hello& m) {
-                     link->replaced += is_member(*link) ? 1 : 0;
-                     link->attempt = m.attempt;
-                     tell(protocol::Received{protocol::guest(link->id), m});
-                   },
-                   [&](const wire::Began& m) { said_by_worker(*link, m.worker, m); },
+                   [&](const wire::Hello& m) { said_hello(*link, m); }, [&](const wire::Began& m) { said_by_worker(*link, m.worker, m); },
                    [&](const wire::Contributed& m) { said_by_worker(*link, m.worker, m); },
-                   [&](const wire::Leaving& m) { said_by_worker(*link, m.worker, m); },
+                   [&](const wire::Leaving& m) { said_leaving(*link, m); },
                    [&](const wire::Heartbeat& m) {
                      // The machine records all that it hears: a peer that sends more than it should fills no disk.
                      const bool due = !link->heartbeat || link->heard - *link->heartbeat >= options_.cluster.heartbeat / 4;
@@ -146,6 +141,7 @@ void ChiefProcess::closed(transport::Connection& connection, const Error& why) {
   if (link == nullptr) return;
   shard_->detach(connection);
   const std::uint32_t id = link->id;
+  const bool known = link->attempt > 0;  // else the machine does not know of it
   const std::map<WorkerId, Member> workers = link->workers;
   if (link->server && !ending_)
     return end(
@@ -164,7 +160,7 @@ void ChiefProcess::closed(transport::Connection& connection, const Error& why) {
   });
   if (ended_) return;
   for (const auto& [worker, member] : workers) tell(protocol::Lost{worker});
-  tell(protocol::LostGuest{id});
+  if (known) tell(protocol::LostGuest{id});
   finish_when_done();
 }
 
@@ -234,7 +230,6 @@ void ChiefProcess::carry_out(const protocol::ChiefAction& action) {
               ending.updates = chief_.version().value;
               ending.samples = chief_.ledger().counted();
               ending.closed_epochs = chief_.ledger().closed_epochs();
-              narrate({.kind = trace::Kind::finished, .why = static_cast<std::uint8_t>(a.why), .first = ending.samples});
               ending_ = ending;
               await_farewell();
               boost::asio::post(pump_, [this, alive = alive_] {
@@ -266,6 +261,7 @@ void ChiefProcess::send(const protocol::Send& send) {
   }
   if (link == nullptr) return;  // gone meanwhile; the machine will hear of it
   if (const auto* given = std::get_if<wire::Welcome>(&send.message)) return welcome(*link, *given);
+  link->stopped = link->stopped || std::holds_alternative<wire::Stop>(send.message);
   if (const auto* order = std::get_if<wire::Order>(&send.message)) {
     link->workers.at(order->worker).ordered = order->step.next();
     elsewhere_.ordered(*order);
@@ -279,7 +275,16 @@ void ChiefProcess::send(const protocol::Send& send) {
 void ChiefProcess::narrate(trace::Event event) {
   if (event.at == Instant{}) event.at = clock_.now();
   event.at = Instant{options_.trained_before + (started_ ? std::max(event.at - *started_, Duration{0}) : Duration{0})};
+  if (ending_ && !ending_told_) return after_ending_.push_back(event);
   hooks_.told(event);
+}
+
+/// Once, and only when the last model was judged: how a training ended may depend on that.
+void ChiefProcess::tell_ending() {
+  if (std::exchange(ending_told_, true)) return;
+  hooks_.told(
+      {.at = ending_->ended, .kind = trace::Kind::finished, .why = static_cast<std::uint8_t>(ending_->why), .first = ending_->samples});
+  for (const trace::Event& event : std::exchange(after_ending_, {})) hooks_.told(event);
 }
 
 std::uint32_t ChiefProcess::node_index(const std::string& name, std::optional<NodeId> node) {
@@ -349,6 +354,7 @@ void ChiefProcess::save(Wanted& wanted) {
 
 void ChiefProcess::finish_when_done() {
   if (!ending_ || ended_ || judging_ > 0 || !wanted_.empty()) return;
+  tell_ending();
   if (!said_farewell_ && !by_worker_.empty()) return;  // they close when they have their Stop
   if (!by_server_.empty() && !stopped_servers_) {      // their parts of the last model are here: they may go
     stopped_servers_ = true;
@@ -375,6 +381,7 @@ void ChiefProcess::await_farewell() {
 void ChiefProcess::end(Result<protocol::Ending> how) {
   if (ended_) return;
   ended_ = true;
+  if (ending_) tell_ending();
   if (recorder_) recorder_->closed(clock_.now());
   ticker_.cancel();
   farewell_.cancel();

@@ -109,6 +109,9 @@ class ChiefProcess final : private transport::Accepts, private transport::Hears,
     Instant heard{};                     // last
     std::optional<Instant> heartbeat;    // the last that the machine was told of
     std::uint32_t attempt = 0;           // of its last Hello
+    bool awaits_welcome = false;         // the machine has heard its Hello
+    bool left = false;                   // it has said Leaving
+    bool stopped = false;                // it was sent a Stop
     std::uint32_t replaced = 0;          // memberships, by a Hello while they were good
     std::uint32_t echoes = 0;            // that were answered
     bool placed = false;                 // the server has asked for its slices
@@ -141,6 +144,8 @@ class ChiefProcess final : private transport::Accepts, private transport::Hears,
   void enquired(Link& link, const wire::Enquire& enquire);
   void brief(Link& link);
   void serving(Link& link, const wire::Serve& serve);
+  void said_hello(Link& link, const wire::Hello& hello);
+  void said_leaving(Link& link, const wire::Leaving& leaving);
   void said_by_worker(Link& link, WorkerId worker, wire::Message message);
   void expel(Link& link, const std::string& why);
 
@@ -162,6 +167,7 @@ class ChiefProcess final : private transport::Accepts, private transport::Hears,
   void place_slices();
   void send_beginning(Link& link, ServerId server);
   void narrate(trace::Event event);
+  void tell_ending();
   [[nodiscard]] std::uint32_t node_index(const std::string& name, std::optional<NodeId> node);
   [[nodiscard]] static std::optional<ServerId> server_called(std::string_view name);
   [[nodiscard]] Link* link_of(const transport::Connection& connection);
@@ -200,6 +206,8 @@ class ChiefProcess final : private transport::Accepts, private transport::Hears,
   Alarm alarm_;  // what the strategy wants to be woken for
   boost::asio::steady_timer farewell_;
   std::optional<protocol::Ending> ending_;
+  bool ending_told_ = false;                // to the trace: it is told once the last model was judged
+  std::vector<trace::Event> after_ending_;  // what is to be told behind it
   bool ended_ = false;
   bool said_farewell_ = false;  // whoever has not gone by now is not waited for
   bool stopped_servers_ = false;

@@ -28,8 +28,7 @@ void ChiefProcess::log_departure(const protocol::Left& left) {
 void ChiefProcess::model_not_finite(Version version, const std::string& what) {
   hooks_.log(fmt::format("training diverged: in the model of version {} {} is not finite", version.value, what));
   if (!ending_) return tell(protocol::ModelNotFinite{});
-  if (std::exchange(ending_->why, protocol::Ended::diverged) == protocol::Ended::diverged) return;
-  narrate({.kind = trace::Kind::finished, .why = static_cast<std::uint8_t>(ending_->why), .first = ending_->samples});
+  ending_->why = protocol::Ended::diverged;  // not told yet
 }
 
 }  // namespace motley::run

@@ -146,6 +146,81 @@ TEST_F(Newcomers, AMembersWordsComeInOrderAndForItself) {
   expect_that_training_finishes();
 }
 
+/// Whatever is recorded lies on a disk: no peer may fill it.
+TEST_F(Newcomers, AHelloThatIsRepeatedIsRecordedOnceAndAnsweredLast) {
+  job.heartbeat = no_deadline;  // no tick is recorded meanwhile
+  start_chief();
+  WrongPeer peer(io, options);
+  peer.connect(chief->process->door());
+  peer.say(wire::Enquire{node_name(0)});
+  peer.say(wire::Hello{node_name(0), 1, 0, 0});
+  transport::run_ready(io);
+  const std::size_t recorded = chief->inputs.size();
+  ASSERT_GT(recorded, 0U);
+  constexpr std::uint32_t attempts = 300;
+  for (std::uint32_t attempt = 2; attempt <= attempts; ++attempt) peer.say(wire::Hello{node_name(0), attempt, 0, 0});
+  transport::run_ready(io);
+  EXPECT_TRUE(peer.connected()) << "who waits for the others may say so";
+  EXPECT_EQ(chief->inputs.size(), recorded);
+  start_worker(1);
+  start_worker(2);
+  std::optional<wire::Welcome> welcome;
+  ASSERT_TRUE(run_until(io, [&] {
+    for (const wire::Message& message : peer.heard_now)
+      if (const auto* given = std::get_if<wire::Welcome>(&message)) welcome = *given;
+    return welcome.has_value();
+  }));
+  EXPECT_EQ(welcome->attempt, attempts);
+  peer.hang_up();
+  ASSERT_TRUE(all_are_over());
+  expect_every_sample_once();
+  EXPECT_EQ(chief->story.count(trace::Kind::joined), 3U);
+}
+
+TEST_F(Newcomers, WhoHasLeftDoesNotComeBackOnThatConnection) {
+  start_and_wait();
+  const std::vector<std::function<wire::Message(WorkerId)>> repetitions{[](WorkerId id) { return wire::Leaving{id}; },
+                                                                        [](WorkerId) {
+                                                                          return wire::Hello{node_name(3), 2, 0, 3};
+                                                                        }};
+  for (const auto& repeated : repetitions) {
+    WrongPeer peer(io, options);
+    const std::size_t joined = chief->story.count(trace::Kind::joined);
+    const WorkerId id = join(peer);
+    peer.say(wire::Leaving{id});
+    for (int i = 0; i < 100; ++i) peer.say(repeated(id));
+    ASSERT_TRUE(is_closed(peer)) << wire::name_of(repeated(id));
+    EXPECT_EQ(chief->story.count(trace::Kind::joined), joined + 1);
+  }
+  EXPECT_EQ(chief->story.count(trace::Kind::left), repetitions.size());
+  expect_that_training_finishes();
+}
+
+TEST_F(Newcomers, WhoWasStoppedSaysHelloInVain) {
+  start_and_wait();
+  WrongPeer member(io, options), peer(io, options);
+  join(member);  // and does not go: the chief waits for it
+  peer.connect(address);
+  peer.say(wire::Enquire{node_name(3)});
+  ASSERT_TRUE(run_until(io, [&] { return !peer.heard_now.empty(); }));
+  chief->process->interrupt();
+  peer.say(wire::Hello{node_name(3), 1, 0, 3});
+  ASSERT_TRUE(run_until(io, [&] {
+    return std::any_of(peer.heard_now.begin(), peer.heard_now.end(),
+                       [](const wire::Message& message) { return std::holds_alternative<wire::Stop>(message); });
+  }));
+  const std::size_t recorded = chief->inputs.size();
+  const wire::Hello again{node_name(3), 2, 0, 3};
+  constexpr std::uint32_t times = 100;
+  for (std::uint32_t i = 0; i < times; ++i) peer.say(wire::Hello{node_name(3), i + 2, 0, 3});
+  peer.say(again);  // not the next: all before it were heard when this closes the connection
+  ASSERT_TRUE(is_closed(peer));
+  EXPECT_LT(chief->inputs.size(), recorded + times * wire::encoded_bytes(again) / 2) << "ticks, and those who leave";
+  member.hang_up();
+  gate.open();
+  ASSERT_TRUE(all_are_over());
+}
+
 TEST_F(Newcomers, NobodyAttachesToAServerAsAnother) {
   job.servers = 2;
   start_and_wait();
