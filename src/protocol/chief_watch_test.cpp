@@ -62,6 +62,28 @@ TEST(Watching, WhoSaysThatItIsDoneAndDeliversNothingIsExpelledToo) {
   EXPECT_TRUE(h.told<Left>()[0].stuck->computed);
 }
 
+/// Those whose numbers are not finite wait for its word on whether the model is at fault, but not for ever.
+TEST(Watching, ADivergenceIsCalledWhenWhoHasYetToSpeakHangs) {
+  for (const std::string strategy : {"bsp", "asp", "ssp"}) {
+    SCOPED_TRACE(strategy);
+    ChiefHands h = at_work(strategy);
+    const std::uint32_t enough = small_job().refusals_in_a_row;
+    for (std::uint32_t i = 0; i < 2 * enough && h.orders.contains(ann); ++i) h.finish(ann, false);
+    EXPECT_FALSE(h.chief.finished()) << "Bob's step may tell whose fault it is";
+    h.tick_at(16);
+    answer_probes(h);
+    if (h.orders.contains(ann)) h.finish(ann, false);  // it does not hang
+    h.tick_at(31);
+    for (std::uint32_t i = 0; i < enough && !h.chief.finished(); ++i) {
+      ASSERT_TRUE(h.orders.contains(ann)) << "nobody else is left";
+      h.finish(ann, false);
+    }
+    EXPECT_TRUE(h.chief.finished());
+    ASSERT_EQ(h.told<Finished>().size(), 1U);
+    EXPECT_EQ(h.told<Finished>()[0].why, Ended::diverged);
+  }
+}
+
 TEST(Watching, WhoHasNothingToDoIsNotWaitedFor) {
   ChiefHands h = at_work();
   h.finish(ann);  // and waits for Bob at the barrier

@@ -94,7 +94,8 @@ class LinearSource final : public store::GradientSource {
       for (std::uint64_t i = first; i < last; ++i) {
         float sum = 0;
         for (const std::uint32_t sample : samples) sum += values[i] - target(sample, i);
-        out[i] = sum / static_cast<float>(samples.size());
+        const float mean = sum / static_cast<float>(samples.size());
+        out[i] = i < linear_parameters ? mean : -mean;  // a statistic's change is added, not subtracted: it, too, goes to its target
       }
       flow.made(first, last);
       if (turns_.made) turns_.made(b);
