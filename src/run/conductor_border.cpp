@@ -72,10 +72,20 @@ wire::Objection ConductorProcess::objection_to_stage(const Link& link, std::uint
 
 wire::Objection ConductorProcess::objection_to_progress(const wire::Committed& said) const {
   if (said.generation != generation_ || cut_.empty()) return {};
-  const std::uint64_t expected = committed_[said.stage] + 1;
-  if (said.mini_batches == expected && expected <= allowed_) return {};
-  return fmt::format("stage {} has committed {} mini-batches, expected {} of {} that are allowed", said.stage, said.mini_batches, expected,
-                     allowed_);
+  const std::uint64_t before = committed_[said.stage], expected = before + 1;
+  if (said.mini_batches != expected || expected > allowed_)
+    return fmt::format("stage {} has committed {} mini-batches, expected {} of {} that are allowed", said.stage, said.mini_batches,
+                       expected, allowed_);
+  // What it tells waits in memory until the others have told as much.
+  const std::uint64_t most = most_parts(allowed_, before, micro_batches_);
+  if (said.parts.size() > most)
+    return fmt::format("stage {} tells of {} parts at once, expected at most {}: three of each micro-batch that it may have begun",
+                       said.stage, said.parts.size(), most);
+  for (const wire::Did& did : said.parts)
+    if (did.micro / micro_batches_ < before || did.micro / micro_batches_ >= allowed_)
+      return fmt::format("stage {} tells of micro-batch {}, expected one of mini-batches {} to {}", said.stage, did.micro, before + 1,
+                         allowed_);
+  return {};
 }
 
 wire::Objection ConductorProcess::objection_to_slice(const wire::StageSlice& slice) const {

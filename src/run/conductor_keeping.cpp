@@ -4,46 +4,12 @@
 #include <algorithm>
 #include <boost/asio/post.hpp>
 #include <cmath>
-#include <iterator>
 #include <utility>
 
 #include "codec/magnitude.h"
 #include "run/conductor_process.h"
 
 namespace motley::run {
-
-namespace {
-
-// Models that are being handed in at once: one is usual, more while links are slow. Of more, the oldest will be kept no more.
-constexpr std::size_t most_incoming = 16;
-
-}  // namespace
-
-std::vector<float>& ConductorProcess::Incoming::numbers(const wire::StageSlice& slice) {
-  store::StagePart& part = parts[slice.stage];
-  return slice.holding == wire::Holding::values ? part.values : slice.holding == wire::Holding::first ? part.first : part.second;
-}
-
-/// Null: of so many that come in at once, this one is too old.
-std::shared_ptr<ConductorProcess::Incoming> ConductorProcess::incoming(std::uint64_t mini_batches) {
-  if (const auto found = incoming_.find(mini_batches); found != incoming_.end()) return found->second;
-  if (incoming_.size() >= most_incoming) {
-    if (mini_batches < incoming_.begin()->first) return nullptr;
-    incoming_.erase(incoming_.begin());
-  }
-  auto& made = incoming_[mini_batches];
-  made = std::make_shared<Incoming>();
-  made->parts.resize(places_.size());
-  made->received.resize(places_.size());
-  for (std::size_t s = 0; s < places_.size(); ++s) {
-    made->parts[s].values.resize(places_[s].values);
-    made->parts[s].first.resize(places_[s].parameters);
-    if (options_.second) made->parts[s].second.resize(places_[s].parameters);
-    made->parts[s].updates = mini_batches;
-    made->missing += places_[s].values + (options_.second ? 2 : 1) * places_[s].parameters;
-  }
-  return made;
-}
 
 std::span<std::byte> ConductorProcess::room(transport::Connection& from, const wire::Message& head, std::size_t bytes) {
   const auto link = links_.find(&from);
@@ -56,40 +22,28 @@ std::span<std::byte> ConductorProcess::room(transport::Connection& from, const w
   landing = {};
   const auto& slice = std::get<wire::StageSlice>(head);
   const bool wanted = slice.generation == generation_ && slice.mini_batches > conductor_.kept() && !cut_.empty();
-  const std::shared_ptr<Incoming> held = wanted ? incoming(slice.mini_batches) : nullptr;
-  if (!held) {
-    landing.waste.resize(bytes);
-    return landing.waste;
-  }
-  std::vector<float>& all = held->numbers(slice);
-  const std::uint64_t next = held->received[slice.stage][static_cast<std::size_t>(slice.holding)];
-  if (slice.offset != next || bytes % sizeof(float) != 0 || bytes / sizeof(float) > all.size() - next) return {};
-  landing.keeps = held;
-  landing.values = std::span(all).subspan(slice.offset, bytes / sizeof(float));
-  return std::as_writable_bytes(landing.values);
+  const auto part = wanted ? models_.room(slice, bytes) : ModelParts::Landing{};
+  if (!part) return {};
+  landing.part = *part;
+  if (part->keeps) return std::as_writable_bytes(part->values);
+  landing.waste.resize(bytes);
+  return landing.waste;
 }
 
 void ConductorProcess::received(transport::Connection& from, const wire::Message& head) {
   slices_moved_ = true;
-  const Landing landing = std::exchange(landing_[&from], {});
+  const ModelParts::Landing part = std::exchange(landing_[&from], {}).part;
   const auto& slice = std::get<wire::StageSlice>(head);
-  const auto found = incoming_.find(slice.mini_batches);
-  if (!landing.keeps || found == incoming_.end() || found->second != landing.keeps) return;  // laid out anew meanwhile
-  if (!codec::all_finite(landing.values))                                                    // never missing none: never kept
+  if (!models_.wants(slice, part)) return;  // laid out anew meanwhile, or left out
+  if (!codec::all_finite(part.values))      // never missing none: never kept
     return diverged(fmt::format("stage {} on node {} handed in values that are not finite, of mini-batch {}", slice.stage + 1,
                                 options_.cluster.nodes[cut_[slice.stage].device].name, slice.mini_batches));
-  landing.keeps->received[slice.stage][static_cast<std::size_t>(slice.holding)] += landing.values.size();
-  landing.keeps->missing -= landing.values.size();
-  if (landing.keeps->missing == 0) tell(protocol::ModelKept{slice.mini_batches});
+  if (models_.received(slice, part)) tell(protocol::ModelKept{slice.mini_batches});
 }
 
 /// The machine has taken it for kept: from now on this is the model.
 void ConductorProcess::take_whole(std::uint64_t mini_batches) {
-  const auto found = incoming_.find(mini_batches);
-  if (found == incoming_.end() || found->second->missing > 0) return;
-  for (std::size_t s = 0; s < places_.size(); ++s) options_.model.put(places_[s], found->second->parts[s]);
-  options_.model.updates = mini_batches;
-  incoming_.erase(incoming_.begin(), std::next(found));
+  if (!models_.put(mini_batches, options_.model)) return;
   // Saving goes first: where processors are busy an evaluation takes its time, and what dies meanwhile is lost.
   if (options_.checkpoint_every > 0 && mini_batches / options_.checkpoint_every > saved_ / options_.checkpoint_every) save();
   if (mini_batches % options_.evaluate_every == 0 || mini_batches == options_.conductor.mini_batches) judge(mini_batches);

@@ -35,6 +35,7 @@ ConductorProcess::ConductorProcess(boost::asio::io_context& pump, ConductorProce
       options_(std::move(options)),
       hooks_(std::move(hooks)),
       conductor_(options_.conductor),
+      models_(options_.second),
       saved_(options_.conductor.first_mini),
       done_(options_.conductor.first_mini),
       strangers_(pump, hooks_.log),
@@ -207,6 +208,7 @@ void ConductorProcess::carry_out(const protocol::ConductorAction& action) {
   std::visit(match{[&](const protocol::LayOut& a) { lay_out(a); },
                    [&](const protocol::AllowMore& a) {
                      allowed_ = a.allowed;
+                     times_.allow(Instant{trained()}, allowed_, done_);
                      for (const plan::Stage& stage : cut_)
                        if (Link* link = link_of_device(stage.device))
                          link->connection->send(wire::Allow{generation_, a.allowed, a.hand_in});
@@ -218,7 +220,7 @@ void ConductorProcess::carry_out(const protocol::ConductorAction& action) {
                    },
                    [&](const protocol::StandsStill&) {
                      cut_.clear();
-                     incoming_.clear();
+                     models_.begin({});
                      generation_ = conductor_.generation();
                      still_since_ = clock_.now();
                      hooks_.log("the nodes that are here cannot hold the model: waiting for one to come");
@@ -238,13 +240,14 @@ void ConductorProcess::lay_out(const protocol::LayOut& laid) {
   generation_ = laid.generation;
   cut_ = laid.cut;
   places_ = options_.places(cut_);
+  micro_batches_ = laid.schedule.micro_batches;
   allowed_ = laid.allowed;
   committed_.assign(cut_.size(), laid.from);
   keys_.resize(cut_.size());
   for (std::uint64_t& key : keys_) key = random_key();
-  incoming_.clear();
+  models_.begin(places_);
   const Duration now = trained();  // where the stages' clocks begin: whatever they do is told after it
-  told_until_.assign(cut_.size(), Instant{now});
+  times_.begin(Instant{now}, cut_.size(), allowed_);
   peak_stash_bytes_.resize(std::max(peak_stash_bytes_.size(), cut_.size()));
   hooks_.log(fmt::format("{}: {} stages from mini-batch {}{}", reason_of(laid.why), cut_.size(), laid.from,
                          lost > 0 ? fmt::format("; {} are done again", lost) : ""));
@@ -314,7 +317,9 @@ void ConductorProcess::committed(const wire::Committed& said) {
   partings_ = 0;
   double busy_s = 0;
   std::uint64_t micros = 0;
-  for (const wire::Did& did : said.parts) {
+  std::vector<wire::Did> parts = said.parts;
+  const Instant last = times_.believe(Instant{trained()}, said.stage, micro_batches_, parts);
+  for (const wire::Did& did : parts) {
     busy_s += seconds(did.ended - did.began);
     micros += did.part == 2 ? 1 : 0;
     narrate({.at = Instant{did.began},
@@ -326,15 +331,13 @@ void ConductorProcess::committed(const wire::Committed& said) {
              .last = did.late});
     narrate({.at = Instant{did.ended}, .kind = trace::Kind::part_ended, .worker = {said.stage}, .step = {did.micro}, .first = did.part});
   }
-  const Instant last = said.parts.empty() ? Instant{trained()} : Instant{said.parts.back().ended};
   narrate({.at = last, .kind = trace::Kind::committed, .worker = {said.stage}, .version = {said.mini_batches}});
-  told_until_[said.stage] = std::max(told_until_[said.stage], last);
   peak_stash_bytes_[said.stage] = std::max(peak_stash_bytes_[said.stage], static_cast<double>(said.stash_bytes));
   if (!said.finite && !ending_)
     return diverged(fmt::format("stage {} on node {} was given or has computed values that are not finite, by mini-batch {}",
                                 said.stage + 1, options_.cluster.nodes[cut_[said.stage].device].name, said.mini_batches));
   tell(protocol::StageCommitted{said.generation, said.stage, said.mini_batches, busy_s, micros});
-  if (!told_until_.empty()) flush_until(*std::min_element(told_until_.begin(), told_until_.end()));
+  flush_until(times_.told_until());
 }
 
 // The trace ------------------------------------------------------------------------------------------------------------------------------

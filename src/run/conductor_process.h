@@ -2,7 +2,6 @@
 // decision. What stages pass to each other never comes here; only their parts of the model do, when they hand in.
 #pragma once
 #include <algorithm>
-#include <array>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <cstdint>
@@ -23,6 +22,8 @@
 #include "run/chief_process.h"
 #include "run/clock.h"
 #include "run/limited_log.h"
+#include "run/model_parts.h"
+#include "run/stage_times.h"
 #include "run/task_thread.h"
 #include "store/staged_model.h"
 #include "trace/event.h"
@@ -99,13 +100,6 @@ class ConductorProcess final : private transport::Accepts, private transport::He
     std::uint32_t laid = 0;    // the same
     bool sent_away = false;
   };
-  /// What stages have handed in of one model, not whole yet: each its values, then its moments, in order.
-  struct Incoming {
-    std::vector<store::StagePart> parts;                 // by stage
-    std::vector<std::array<std::uint64_t, 3>> received;  // by stage and wire::Holding: values
-    std::uint64_t missing = 0;                           // values
-    [[nodiscard]] std::vector<float>& numbers(const wire::StageSlice& slice);
-  };
 
   void accepted(std::unique_ptr<transport::Connection> connection) override;
   void refused(const std::string& address, const std::string& reason) override;
@@ -132,7 +126,6 @@ class ConductorProcess final : private transport::Accepts, private transport::He
   void nobody_moves(const protocol::NobodyMoves& still);
   void send_part(Link& link, std::uint32_t generation);
   void bury(std::unique_ptr<transport::Shaped> connection);
-  [[nodiscard]] std::shared_ptr<Incoming> incoming(std::uint64_t mini_batches);
   void take_whole(std::uint64_t mini_batches);
   void diverged(const std::string& what);
   void judge(std::uint64_t mini_batches);
@@ -166,23 +159,24 @@ class ConductorProcess final : private transport::Accepts, private transport::He
   plan::Cut cut_;
   std::vector<store::StagePlace> places_;  // by stage
   std::uint32_t generation_ = 0;
-  std::uint64_t allowed_ = 0;                                    // mini-batches of this generation
-  std::vector<std::uint64_t> committed_;                         // by stage
-  std::vector<std::uint64_t> keys_;                              // of each pair of neighbours, by the first of them
-  std::map<std::uint64_t, std::shared_ptr<Incoming>> incoming_;  // by mini-batches
+  std::uint32_t micro_batches_ = 1;       // of a mini-batch, in this layout
+  std::uint64_t allowed_ = 0;             // mini-batches of this generation
+  std::vector<std::uint64_t> committed_;  // by stage
+  std::vector<std::uint64_t> keys_;       // of each pair of neighbours, by the first of them
+  ModelParts models_;                     // that stages hand in
   /// Where the slice that is under way on a connection lands: written until it is here or the connection is destroyed.
   struct Landing {
-    std::span<float> values{};
-    std::shared_ptr<Incoming> keeps{};  // null: nobody wants it
-    std::vector<std::byte> waste{};     // then it lands here
+    ModelParts::Landing part{};
+    std::vector<std::byte> waste{};  // where it lands when nobody wants it
   };
   std::map<const transport::Connection*, Landing> landing_;
   /// Parts under way to stages, by connection and ticket: read until sent or the connection is destroyed.
   std::map<const transport::Connection*, std::map<std::uint64_t, std::shared_ptr<const store::StagePart>>> leaving_;
   std::uint64_t next_ticket_ = 0;
-  std::uint64_t saved_ = 0;                          // mini-batches
-  std::multimap<Instant, trace::Event> told_later_;  // until every stage has told what came before
-  std::vector<Instant> told_until_;                  // by stage
+  std::uint64_t saved_ = 0;  // mini-batches
+  /// Until every stage has told what came before. Bounded: a stage tells of mini-batches that are allowed, at times after they were.
+  std::multimap<Instant, trace::Event> told_later_;
+  StageTimes times_;
   std::vector<double> peak_stash_bytes_;
   std::uint64_t done_ = 0;  // mini-batches that all have committed
   Instant done_at_{};

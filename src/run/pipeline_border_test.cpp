@@ -105,6 +105,52 @@ TEST_F(PipelineBorder, NobodySpeaksForAStageThatIsNotItsOwn) {
   expect_the_same_end();
 }
 
+/// Becomes node 1, and the only stage.
+class OnlyStage : public PipelineBorder {
+ protected:
+  void SetUp() override {
+    begins_with = {{0, blocks, 1}};
+    start_conductor();
+    stage.connect(address);
+    stage.say(wire::Enquire{node_name(1)});
+    stage.say(wire::Aboard{node_name(1), "127.0.0.1:1"});
+    ASSERT_TRUE(run_until(io, [&] { return stage.heard_now.size() >= 3; }));  // the briefing, its name, and what is laid on it
+    ASSERT_TRUE(std::holds_alternative<wire::Lay>(stage.heard_now.back()));
+  }
+  void expect_that_the_real_one_ends_it() {
+    start_stage(1);
+    ASSERT_TRUE(is_over());
+    expect_good_end();
+    EXPECT_EQ(values(), train_by_hand(micros));
+  }
+  WrongPeer stage{io, options};
+};
+
+TEST_F(OnlyStage, IsSentAwayWhenItTellsOfMoreThanItMayHaveBegun) {
+  const wire::Did once{0, 0, 0, 0, Duration{0}, Duration{0}};
+  stage.say(wire::Committed{1, 0, 1, true, 0, std::vector<wire::Did>(3 * micros * 2 + 1, once)});  // two mini-batches are allowed
+  ASSERT_TRUE(run_until(io, [&] { return !stage.connected(); }));
+  EXPECT_TRUE(says("sent " + node_name(1))) << log.back();
+  EXPECT_TRUE(says("tells of 25 parts at once, expected at most 24")) << log.back();
+  expect_that_the_real_one_ends_it();
+}
+
+TEST_F(OnlyStage, IsSentAwayWhenItTellsOfWhatIsNotAllowed) {
+  stage.say(wire::Committed{1, 0, 1, true, 0, {{0, 2 * micros, 0, 0, Duration{0}, Duration{0}}}});
+  ASSERT_TRUE(run_until(io, [&] { return !stage.connected(); }));
+  EXPECT_TRUE(says("tells of micro-batch 8, expected one of mini-batches 1 to 2")) << log.back();
+  expect_that_the_real_one_ends_it();
+}
+
+TEST_F(OnlyStage, IsNotBelievedWhatLiesInTheFuture) {
+  stage.say(wire::Committed{1, 0, 1, true, 0, {{0, 0, 0, 0, from_seconds(1e9), from_seconds(2e9)}}});
+  stage.say(wire::Committed{1, 0, 2, true, 0, {{0, micros, 0, 0, from_seconds(0), from_seconds(2e9)}}});
+  ASSERT_TRUE(run_until(io, [this] { return story.count(trace::Kind::part_ended) >= 2; })) << "it is not held back";
+  stage.hang_up();
+  expect_that_the_real_one_ends_it();
+  for (const trace::Event& event : story.events) EXPECT_LE(event.at, (*over)->ended) << trace::name_of(event.kind);
+}
+
 TEST_F(PipelineBorder, NobodyCouplesWithoutTheKeyOfTheTwo) {
   start_and_wait();
   WrongPeer peer(io, options);
