@@ -75,6 +75,8 @@ int train(Arguments arguments) {
         bad_input(fmt::format("{}: job.target_accuracy: found none, expected a target because of --require-target", job->file.string())));
   const auto folder = folder_of(arguments, *job);
   if (!folder) return fail(folder.error());
+  if (!arguments.resume)  // before the lock, which is a file there
+    if (const Outcome free = is_free_for_a_run(*folder); !free) return fail(free.error());
   const auto locked = FolderLock::take(*folder, run_lock);
   if (!locked) return fail(locked.error());
   if (arguments.resume) {

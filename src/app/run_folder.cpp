@@ -4,12 +4,14 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <boost/describe.hpp>
 #include <chrono>
 #include <fstream>
 #include <iterator>
 
+#include "app/checkpoint.h"
 #include "app/checkpoint_state.h"
 #include "app/json_text.h"
 #include "app/results.h"
@@ -70,12 +72,27 @@ fs::path new_run_folder(const std::string& name) {
   return folder;
 }
 
-Outcome write_run_job(const fs::path& folder, const std::string& job_text) {
+Outcome is_free_for_a_run(const fs::path& folder) {
   if (fs::exists(inputs_of_life(folder, 0)))
     return bad_input(
         fmt::format("--out {}: found a run there already, expected an empty or missing folder; go on with it by --resume, or "
                     "choose another",
                     folder.string()));
+  const auto files = checkpoint_files(folder / "checkpoints");
+  if (!files) return files.error();
+  const auto is_checkpoint = [](const fs::path& file) { return file.has_extension(); };
+  const auto checkpoints = std::count_if(files->begin(), files->end(), is_checkpoint);
+  if (checkpoints == 0) return Done{};
+  return bad_input(
+      fmt::format("--out {}: found {} checkpoint{} of another run in {}, the newest is {}, expected none: a new run's would be mixed with "
+                  "them; nothing was changed. Go on from them with --resume, begin anew with --resume --from-scratch (they are set aside, "
+                  "not deleted), or choose another folder",
+                  folder.string(), checkpoints, checkpoints == 1 ? "" : "s", (folder / "checkpoints").string(),
+                  std::find_if(files->begin(), files->end(), is_checkpoint)->filename().string()));
+}
+
+Outcome write_run_job(const fs::path& folder, const std::string& job_text) {
+  if (const Outcome free = is_free_for_a_run(folder); !free) return free;
   std::error_code failed;
   fs::create_directories(folder, failed);
   if (failed || !store::write_whole(folder / "job.toml", job_text))

@@ -38,7 +38,10 @@ struct LifeBegan {
   std::optional<protocol::ChiefState> state;  // none: at the beginning
 };
 
-/// Makes the folder and writes its job.toml, before any process of the run is started. Refuses a folder that has a run in it already.
+/// Refuses a folder in which a new run would be mixed with an older one: with a recording or checkpoints in it. Changes nothing.
+Outcome is_free_for_a_run(const std::filesystem::path& folder);
+
+/// Makes the folder and writes its job.toml, before any process of the run is started. Refuses what is_free_for_a_run() does.
 Outcome write_run_job(const std::filesystem::path& folder, const std::string& job_text);
 
 /// The same for a run that goes on.

@@ -75,6 +75,8 @@ Outcome RunPlace::find(const CheckpointRules& rules, std::vector<std::string>& w
 }
 
 Outcome RunPlace::open() {
+  if (!arguments_.resume)  // before the locks, which are files there
+    if (const Outcome free = is_free_for_a_run(path_); !free) return free;
   if (const Outcome locked = lock(); !locked) return locked.error();
   if (not_used_.empty()) return Done{};
   std::filesystem::path aside;
