@@ -1,10 +1,13 @@
-// The instruction has a latency of three cycles and can begin every cycle: so three runs of a block are done side by side, and the
+// Where the processor multiplies without carries in wide registers (VPCLMULQDQ with AVX-512), four of them hold 256 bytes and are folded
+// over the 256 that follow (Gopal et al., Fast CRC Computation for Generic Polynomials Using PCLMULQDQ Instruction, Intel 2009). Elsewhere
+// the instruction crc32 has a latency of three cycles and can begin every cycle: three runs of a block are done side by side, and the
 // checksums of the first two are carried over the bytes that follow them (Gopal et al., Fast CRC Computation for iSCSI Polynomial Using
 // CRC32 Instruction, Intel 2011). A checksum carried over n zero bytes is a linear map: four tables of 256 entries for each n.
 #include "base/crc32c.h"
 
 #include <array>
 #include <cstring>
+#include <vector>
 
 #if defined(__x86_64__)
 #include <immintrin.h>
@@ -97,22 +100,80 @@ __attribute__((target("sse4.2"))) std::uint32_t by_instruction(std::uint32_t crc
   for (; left > 0; ++from, --left) crc = _mm_crc32_u8(crc, std::to_integer<std::uint8_t>(*from));
   return crc;
 }
+
+/// x^power modulo the polynomial, reversed; one bit higher, for the product of two reversed numbers ends one bit too low.
+constexpr std::uint64_t fold_factor(std::size_t power) {
+  std::uint32_t remainder = 1U << 31U;  // x^0
+  for (std::size_t i = 0; i < power; ++i) remainder = (remainder >> 1U) ^ ((remainder & 1U) != 0 ? polynomial : 0);
+  return std::uint64_t{remainder} << 1U;
+}
+
+__attribute__((target("avx512f"))) __m512i load(const std::byte* from) { return _mm512_loadu_si512(from); }
+
+/// `sum` stands for the bytes before; `next` lies as many bytes behind it as `factors` are for.
+__attribute__((target("avx512f,vpclmulqdq"))) __m512i fold(__m512i sum, __m512i factors, __m512i next) {
+  constexpr int exclusive_or_of_three = 0x96;
+  return _mm512_ternarylogic_epi64(_mm512_clmulepi64_epi128(sum, factors, 0x00), _mm512_clmulepi64_epi128(sum, factors, 0x11), next,
+                                   exclusive_or_of_three);
+}
+
+/// What is left in the registers has the checksum of all that was folded into them.
+__attribute__((target("avx512f,vpclmulqdq,sse4.2"))) std::uint32_t by_folding(std::uint32_t crc, std::span<const std::byte> bytes) {
+  constexpr std::size_t vector = 64, block = 4 * vector;
+  constexpr auto low = static_cast<long long>(fold_factor(8 * block + 32)), high = static_cast<long long>(fold_factor(8 * block - 32));
+  if (bytes.size() < block) return by_instruction(crc, bytes);
+  const __m512i factors = _mm512_set_epi64(high, low, high, low, high, low, high, low);
+  const std::byte* from = bytes.data();
+  __m512i a = _mm512_xor_si512(load(from), _mm512_zextsi128_si512(_mm_cvtsi32_si128(static_cast<int>(crc))));
+  __m512i b = load(from + vector), c = load(from + 2 * vector), d = load(from + 3 * vector);
+  std::size_t left = bytes.size() - block;
+  for (from += block; left >= block; from += block, left -= block) {
+    a = fold(a, factors, load(from));
+    b = fold(b, factors, load(from + vector));
+    c = fold(c, factors, load(from + 2 * vector));
+    d = fold(d, factors, load(from + 3 * vector));
+  }
+  std::array<std::byte, block> rest{};
+  _mm512_storeu_si512(rest.data(), a);
+  _mm512_storeu_si512(rest.data() + vector, b);
+  _mm512_storeu_si512(rest.data() + 2 * vector, c);
+  _mm512_storeu_si512(rest.data() + 3 * vector, d);
+  return by_instruction(by_instruction(0, rest), {from, left});
+}
 #endif
+
+std::uint32_t by_table(std::uint32_t crc, std::span<const std::byte> bytes) {
+  for (const std::byte b : bytes) crc = step(crc, std::to_integer<std::uint8_t>(b));
+  return crc;
+}
+
+template <std::uint32_t (*update)(std::uint32_t crc, std::span<const std::byte> bytes)>
+std::uint32_t inverted(std::span<const std::byte> bytes, std::uint32_t before) {
+  return ~update(~before, bytes);
+}
+
+std::vector<Crc32cVariant> find_variants() {
+  std::vector<Crc32cVariant> found;
+#if defined(__x86_64__)
+  const bool has_instruction = __builtin_cpu_supports("sse4.2") != 0;
+  const bool folds = __builtin_cpu_supports("avx512f") != 0 && __builtin_cpu_supports("vpclmulqdq") != 0;
+  if (has_instruction && folds) found.push_back({"vpclmulqdq", inverted<by_folding>});
+  if (has_instruction) found.push_back({"sse4.2", inverted<by_instruction>});
+#endif
+  found.push_back({"table", inverted<by_table>});
+  return found;
+}
 
 }  // namespace
 
-std::uint32_t crc32c_by_table(std::span<const std::byte> bytes, std::uint32_t before) {
-  std::uint32_t crc = ~before;
-  for (const std::byte b : bytes) crc = step(crc, std::to_integer<std::uint8_t>(b));
-  return ~crc;
+std::span<const Crc32cVariant> crc32c_variants() {
+  static const std::vector<Crc32cVariant> variants = find_variants();
+  return variants;
 }
 
 std::uint32_t crc32c(std::span<const std::byte> bytes, std::uint32_t before) {
-#if defined(__x86_64__)
-  static const bool has_instruction = __builtin_cpu_supports("sse4.2") != 0;
-  if (has_instruction) return ~by_instruction(~before, bytes);
-#endif
-  return crc32c_by_table(bytes, before);
+  static const auto compute = crc32c_variants().front().compute;
+  return compute(bytes, before);
 }
 
 }  // namespace motley

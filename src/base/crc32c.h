@@ -1,4 +1,5 @@
-// CRC-32C (Castagnoli), the checksum of iSCSI and ext4: by the processor's own instruction where it has one (SSE4.2), by a table elsewhere.
+// CRC-32C (Castagnoli), the checksum of iSCSI and ext4: by the fastest instructions that the processor has (VPCLMULQDQ with AVX-512, or
+// SSE4.2), by a table where it has none. Found out at run time.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -9,7 +10,11 @@ namespace motley {
 /// Of `bytes`; or of all bytes so far, `before` being the checksum of those before them. Any thread.
 [[nodiscard]] std::uint32_t crc32c(std::span<const std::byte> bytes, std::uint32_t before = 0);
 
-/// The same by the table alone: what every processor can do, and what tests hold the other to.
-[[nodiscard]] std::uint32_t crc32c_by_table(std::span<const std::byte> bytes, std::uint32_t before = 0);
+struct Crc32cVariant {
+  const char* name;
+  std::uint32_t (*compute)(std::span<const std::byte> bytes, std::uint32_t before);
+};
+/// What this processor can run, fastest first: crc32c() is the first. The last is the table, which tests hold the others to.
+[[nodiscard]] std::span<const Crc32cVariant> crc32c_variants();
 
 }  // namespace motley
