@@ -32,6 +32,6 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   transport::append_announcement({.head = announced.head, .payload = std::span(payload).first(announced.payload_bytes)}, announced.checksum,
                                  again);
   check(fuzz::same(again, bytes.first(announced.bytes)), "an announcement has one form only");
-  fuzz::check_beginnings(again, parse);
+  fuzz::check_initial_states(again, parse);
   return 0;
 }

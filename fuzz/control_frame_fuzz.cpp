@@ -7,12 +7,12 @@ using namespace motley;  // NOLINT(google-build-using-namespace): a program of f
 
 namespace {
 
-wire::Bytes written(const transport::Said& said) {
+wire::Bytes written(const transport::Said& reported) {
   wire::Bytes out;
   std::visit(match{[&](const wire::Message& message) { transport::append_message(message, out); },
                    [&](const transport::Credit& credit) { transport::append_credit(credit.bytes, out); },
                    [&](const transport::Goodbye& goodbye) { transport::append_goodbye(goodbye.reason, out); }},
-             said);
+             reported);
   return out;
 }
 
@@ -22,7 +22,7 @@ void check_goodbye(const transport::Goodbye& goodbye, fuzz::Span taken) {
   const wire::Bytes again = written(goodbye);
   check(again.size() == taken.size(), "a reason keeps its length");
   const auto parsed = transport::parse_control(again);
-  check(parsed.ok() && std::get<transport::Goodbye>(std::get<transport::SaidWhole>(*parsed).said).reason == goodbye.reason,
+  check(parsed.ok() && std::get<transport::Goodbye>(std::get<transport::ParsedControlFrame>(*parsed).reported).reason == goodbye.reason,
         "a printable reason stays as it is");
 }
 
@@ -42,14 +42,14 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
       check(incomplete->more_bytes >= 1, "an incomplete frame asks for something");
       return 0;
     }
-    const auto& whole = std::get<transport::SaidWhole>(*parsed);
+    const auto& whole = std::get<transport::ParsedControlFrame>(*parsed);
     check(whole.bytes >= 1 && whole.bytes <= left.size(), "a frame takes something, and no more than was given");
     const fuzz::Span taken = left.first(whole.bytes);
-    if (const auto* goodbye = std::get_if<transport::Goodbye>(&whole.said))
+    if (const auto* goodbye = std::get_if<transport::Goodbye>(&whole.reported))
       check_goodbye(*goodbye, taken);
     else
-      check(fuzz::same(written(whole.said), taken), "what was said has one frame only");
-    fuzz::check_beginnings(taken, [](fuzz::Span some) { return transport::parse_control(some); });
+      check(fuzz::same(written(whole.reported), taken), "what was said has one frame only");
+    fuzz::check_initial_states(taken, [](fuzz::Span some) { return transport::parse_control(some); });
     left = left.subspan(whole.bytes);
   }
   return 0;

@@ -21,6 +21,6 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   wire::Bytes again;
   wire::append(complete.message, again);
   check(fuzz::same(again, bytes.first(complete.bytes)), "a message has one frame only");
-  fuzz::check_beginnings(again, [](fuzz::Span some) { return wire::parse(some); });
+  fuzz::check_initial_states(again, [](fuzz::Span some) { return wire::parse(some); });
   return 0;
 }

@@ -33,7 +33,7 @@ inline void check_refusal(const Error& error) {
 
 /// Every beginning of a good frame is incomplete and asks for no byte beyond its end: who waits for what was asked never waits too long.
 template <class Parse>
-void check_beginnings(Span whole, Parse parse) {
+void check_initial_states(Span whole, Parse parse) {
   constexpr std::size_t most = 512;  // beyond, more of the body is the same again
   for (std::size_t n = 0; n < std::min(whole.size(), most); ++n) {
     const auto parsed = parse(whole.first(n));

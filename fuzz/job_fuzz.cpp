@@ -3,9 +3,9 @@
 #include <string>
 #include <vector>
 
-#include "app/job.h"
-#include "app/job_sections.h"
-#include "app/toml_override.h"
+#include "config/job.h"
+#include "config/job_sections.h"
+#include "config/toml_override.h"
 #include "fuzzing.h"
 
 using namespace motley;  // NOLINT(google-build-using-namespace): a program of few functions
@@ -28,23 +28,23 @@ void check_error(const Error& error) {
 }
 
 /// As read_job() does once the file is loaded.
-bool read_sections(const app::Value& document, app::Job& job) {
-  app::Complaints complaints;
-  app::Reader root(document, "", complaints);
-  app::read_training(root.section("job"), job);
-  app::read_model(root.section("model"), job);
-  app::read_data(root.section("data"), job);
-  app::read_optimizer(root.section("optimizer"), job);
-  app::read_wire(root.section("wire"), job);
-  app::read_cluster(root.section("cluster"), job);
-  app::read_batch(root.section("batch"), job);
-  app::read_strategy_section(root.section("strategy"), job.strategy);
+bool read_sections(const config::Value& document, config::Job& job) {
+  config::Complaints complaints;
+  config::Reader root(document, "", complaints);
+  config::read_training(root.section("job"), job);
+  config::read_model(root.section("model"), job);
+  config::read_data(root.section("data"), job);
+  config::read_optimizer(root.section("optimizer"), job);
+  config::read_wire(root.section("wire"), job);
+  config::read_cluster(root.section("cluster"), job);
+  config::read_batch(root.section("batch"), job);
+  config::read_strategy_section(root.section("strategy"), job.strategy);
   root.finish();
   if (!complaints.empty()) check_error(complaints.error());
   return complaints.empty();
 }
 
-void check_job(const app::Job& job) {
+void check_job(const config::Job& job) {
   check(job.max_epochs > 0 && job.evaluate_every > 0 && job.global_batch > 0, "a good job trains and evaluates something");
   check(!job.cluster.nodes.empty() && job.cluster.servers > 0, "a good job has workers and servers");
   check(job.slice_bytes > 0 && job.slice_bytes % sizeof(float) == 0, "a slice holds whole values");
@@ -54,14 +54,14 @@ void check_job(const app::Job& job) {
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const std::vector<std::string> pieces = pieces_of({reinterpret_cast<const char*>(data), size});
-  auto document = app::parse_toml(pieces.front(), "job.toml");
+  auto document = config::parse_toml(pieces.front(), "job.toml");
   if (!document.ok()) return check_error(document.error()), 0;
   for (std::size_t i = 1; i < pieces.size(); ++i)
-    if (const Outcome set = app::apply_override(*document, pieces[i]); !set.ok()) check_error(set.error());
-  app::Job job;
+    if (const Outcome set = config::apply_override(*document, pieces[i]); !set.ok()) check_error(set.error());
+  config::Job job;
   if (!read_sections(*document, job)) return 0;
   check_job(job);
   for (const std::string& text : pieces)
-    if (const auto strategy = app::read_strategy(job, text); !strategy.ok()) check_error(strategy.error());
+    if (const auto strategy = config::read_strategy(job, text); !strategy.ok()) check_error(strategy.error());
   return 0;
 }

@@ -57,7 +57,7 @@ batches_for() {
 
 # one STRATEGY SEED: a line of the table on stdout; status 0 if everything is as it must be
 one() {
-  local strategy=$1 job=examples/4421-cheap.toml members=work pipeline=
+  local strategy=$1 job=examples/4421-cheap.toml members=worker pipeline=
   RANDOM=$2
   if [[ ,$schedules, == *,"$strategy",* ]]; then
     job=examples/pipe4-4421-heavy.toml members=stage
@@ -76,7 +76,7 @@ one() {
     mapfile -t victims < <(children_of $launcher $members)
     victim=
     if (((kills + chief_kills) % 5 == 4)); then
-      victim=$(children_of $launcher serve | head -n 1)
+      victim=$(children_of $launcher chief | head -n 1)
       [[ -z $victim ]] || { kill -9 "$victim" 2>/dev/null && chief_kills=$((chief_kills + 1)); } || true
     elif ((${#victims[@]} >= 2)); then # the last one is spared: without it there would be nobody to survive
       victim=${victims[RANDOM % ${#victims[@]}]}

@@ -221,7 +221,7 @@ class Worker:
                 "ratio": round(int(steps) * total / seconds / sum(speeds), 4)}
 
     def rate(self, samples, epoch):
-        """As src/policy/schedule.cpp has it."""
+        """As src/policy/lr_schedule.cpp has it."""
         config = self.config
         warm_up = config["warmup"] * epoch / config["global"]  # in global batches
         rate = config["lr"] * (min(1, (samples / config["global"] + 1) / warm_up) if warm_up > 0 else 1)

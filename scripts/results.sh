@@ -69,9 +69,9 @@ hps() {
     compare hps hps-$cell $cell 5 examples/$cell.toml bsp,lb-bsp,asp,asp-look,ssp,dssp,hps
   done
   compare hps hps-parts-heavy "What each part buys: 4421-heavy" 5 examples/4421-heavy.toml \
-    lb-bsp,lb-bsp:bits=4/8,hps,hps:delay=0,hps:delay=1,hps:bits=32,hps:bits=8/8,hps:bits=4/8,hps:box=false
+    lb-bsp,lb-bsp:bits=4/8,hps,hps:overlap=0,hps:overlap=1,hps:bits=32,hps:bits=8/8,hps:bits=4/8,hps:time_limited=false
   compare hps hps-parts-transients "What each part buys: 4421t-cheap" 5 examples/4421t-cheap.toml \
-    lb-bsp,lb-bsp:replan=10,lb-bsp:bits=4/8,hps,hps:delay=1,hps:bits=32,hps:box=false
+    lb-bsp,lb-bsp:replan=10,lb-bsp:bits=4/8,hps,hps:overlap=1,hps:bits=32,hps:time_limited=false
   compare hps hps-cnn "A convolutional network on 4421-heavy, one epoch" 3 examples/4421-heavy.toml lb-bsp,hps \
     --set 'model.kind="cnn"' --set job.max_epochs=1
   finish hps
@@ -92,7 +92,7 @@ adaptive() {
   compare adaptive adaptive-8wt-cheap 8wt-cheap 5 examples/8wt-cheap.toml bsp,lb-bsp,asp-look,hps,adaptive
   compare adaptive adaptive-3s-stalls "3s-stalls: a worker that stalls for seconds" 5 examples/3s-stalls.toml bsp,lb-bsp,asp-look,hps,adaptive
   compare adaptive adaptive-parts "What each rule buys where steps do not end by the clock: 4421t-cheap" 5 examples/4421t-cheap.toml \
-    "adaptive,$(without adaptive:box=false apart soften compensate foresee)"
+    "adaptive,$(without adaptive:time_limited=false apart soften compensate foresee)"
   compare adaptive adaptive-parts-stalls "What each rule buys where somebody is over-stale (from 8 versions on): 3s-stalls" 5 \
     examples/3s-stalls.toml "$(without adaptive:bound_max=8 apart soften compensate foresee hold judge cancel)"
   finish adaptive
@@ -106,7 +106,7 @@ grouped() {
   compare grouped grouped-parts "What each rule buys: 4421-cheap, 32 bits" 5 examples/4421-cheap.toml \
     "$(without grouped:bits=32 foresee rates turns hold)"
   compare grouped grouped-parts-transients "What each rule buys: 4421t-cheap" 5 examples/4421t-cheap.toml \
-    "$(without grouped foresee rates turns hold regroup),grouped:box=false"
+    "$(without grouped foresee rates turns hold regroup),grouped:time_limited=false"
   finish grouped
 }
 
@@ -168,9 +168,9 @@ multistep() {
   compare multistep multistep-correction-32 "The same with rounds of 32 steps" 5 examples/4421-heavy.toml \
     multistep:steps=32:correction=0,multistep:steps=32,multistep:steps=32:correction=0.5,multistep:steps=32:correction=1
   compare multistep multistep-parts "What overlap and few bits buy: 4421-heavy" 5 examples/4421-heavy.toml \
-    multistep,multistep:delay=0,multistep:bits=32,multistep:bits=4/8
+    multistep,multistep:overlap=0,multistep:bits=32,multistep:bits=4/8
   compare multistep multistep-by-label "Shards by label, four equal workers: what the control variate buys" 5 examples/2211-cheap.toml \
-    bsp,local-sgd,multistep,multistep:variate=true --set 'data.split="by-label"' --set cluster.node.0.samples_per_second=250
+    bsp,local-sgd,multistep,multistep:control_variate=true --set 'data.split="by-label"' --set cluster.node.0.samples_per_second=250
   compare multistep multistep-priority "Slices by priority, parameters coming in during forward: vgg11-heavy" 3 examples/vgg11-heavy.toml bsp,lb-bsp
   compare multistep multistep-fifo "The same with whole tensors, first in, first out" 3 examples/vgg11-heavy.toml bsp,lb-bsp \
     --set 'wire.unit="tensor"' --set 'wire.order="fifo"'

@@ -23,7 +23,7 @@ import time
 from dataclasses import dataclass
 
 PART = {32: 1, 16: 0.5, 8: (1 + 2 / 256) / 4, 4: (0.5 + 2 / 256) / 4}  # of the bytes at 32 bits a value
-LEVELS = ((32, 32, 1), (16, 16, 1), (8, 8, 0.998), (4, 8, 0.99))  # push, pull, worth: policy/travel_predicted.cpp
+LEVELS = ((32, 32, 1), (16, 16, 1), (8, 8, 0.998), (4, 8, 0.99))  # push, pull, worth: policy/communication/predictive_communication.cpp
 
 # Constants fitted by hand to the cheapest measured runs (docs/scale.md says which, and what they miss): seconds of one core.
 CHIEF_STEP = 50e-6  # of the chief's pump: a step of a worker, beside slices
@@ -106,7 +106,7 @@ def period(strategy, wire, H=16):
         return load.slowest + push + wire.one_way(32) + wire.latencies, T
     if strategy == "lb-bsp":
         return T + wire.both(32, 32), T
-    if strategy == "hps":  # chooses as policy/travel_predicted.cpp does
+    if strategy == "hps":  # chooses as policy/communication/predictive_communication.cpp does
         apart = max((worth / (T + c), T + c) for u, d, worth in LEVELS for c in [wire.both(u, d)])
         u, d, worth = next((level for level in LEVELS if wire.both(*level[:2]) <= 0.7 * T), LEVELS[-1])
         hidden = max(T, wire.both(u, d))
@@ -309,7 +309,7 @@ def look(pid, seen, resident):
     bytes. A pump is the first thread of its process."""
     for one in family(pid):
         with open(f"/proc/{one}/cmdline") as file: words = file.read().split("\0")
-        role = next((word for word in words if word in ("serve", "hold", "work")), None)
+        role = next((word for word in words if word in ("chief", "server", "worker")), None)
         if role is None: continue
         for thread in os.listdir(f"/proc/{one}/task"):
             with open(f"/proc/{one}/task/{thread}/schedstat") as file: seen[role, one, int(thread)] = int(file.read().split()[0]) / 1e9
@@ -386,7 +386,7 @@ def command_constants(args):
     print("| workers | servers | model | strategy | chief's pump | chief's store | a worker's pump |\n|---:|---:|---|---|---:|---:|---:|")
     for P, S, updates, name, model, strategy in cases:
         cost = spent(args, P, S, updates, model, strategy)
-        print(f"| {P} | {S} | {name} | {strategy} | {cost['serve', 'pump']:.0f} us | {cost['serve', 'beside']:.0f} us | "
+        print(f"| {P} | {S} | {name} | {strategy} | {cost['chief', 'pump']:.0f} us | {cost['chief', 'beside']:.0f} us | "
               f"{cost['work', 'pump']:.0f} us |", flush=True)
 
 
@@ -395,8 +395,8 @@ def command_memory(args):
     print("| slice | chief | each other server |\n|---:|---:|---:|")
     for slice_bytes in (1 << 16, 1 << 22):
         resident = train(args, fast_job(4, 4, 20, 4096, [4096], slice_bytes), "bsp")[2]
-        most = {role: max(held for (which, _), held in resident.items() if which == role) for role in ("serve", "hold")}
-        print(f"| {slice_bytes >> 10} KiB | {most['serve'] / 1e6:.0f} MB | {most['hold'] / 1e6:.0f} MB |", flush=True)
+        most = {role: max(held for (which, _), held in resident.items() if which == role) for role in ("chief", "server")}
+        print(f"| {slice_bytes >> 10} KiB | {most['chief'] / 1e6:.0f} MB | {most['server'] / 1e6:.0f} MB |", flush=True)
 
 
 def command_cells(args):

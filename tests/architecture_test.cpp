@@ -17,56 +17,61 @@
 
 namespace {
 
-using Rooms = std::set<std::string, std::less<>>;
+using Modules = std::set<std::string, std::less<>>;
 
 /// Room -> the rooms it may include beside itself.
-const std::map<std::string, Rooms, std::less<>> house = {
-    // ground
+const std::map<std::string, Modules, std::less<>> architecture = {
+    // foundation
     {"base", {}},
-    // deciding
+    // decisions
     {"cluster", {"base"}},
     {"policy", {"base", "cluster"}},
-    {"plan", {"base", "cluster"}},
+    {"pipeline", {"base", "cluster"}},
     {"wire", {"base"}},
     {"trace", {"base"}},
-    {"protocol", {"base", "policy", "plan", "wire", "trace"}},
+    {"protocol", {"base", "policy", "pipeline", "wire", "trace"}},
     // numbers
     {"codec", {"base"}},
     {"store", {"base", "codec"}},
-    {"learn", {"base", "codec", "plan"}},
-    // hands
+    {"learn", {"base", "codec"}},
+    // drivers
     {"transport", {"base", "wire"}},
-    {"sim", {"base", "cluster", "policy", "plan", "wire", "trace", "protocol", "codec", "store"}},
-    {"run", {"base", "cluster", "policy", "plan", "wire", "trace", "protocol", "codec", "store", "learn", "transport"}},
+    {"sim", {"base", "cluster", "policy", "pipeline", "wire", "trace", "protocol", "codec", "store"}},
+    {"runtime", {"base", "cluster", "policy", "pipeline", "wire", "trace", "protocol", "codec", "store", "transport"}},
     {"report", {"base", "trace"}},
-    // the door
-    {"app",
-     {"base", "cluster", "policy", "plan", "wire", "trace", "protocol", "codec", "store", "learn", "transport", "sim", "run", "report"}},
+    // entry points
+    {"config", {"base", "cluster", "policy", "pipeline", "wire", "trace", "protocol"}},
+    {"bench",
+     {"base", "cluster", "policy", "pipeline", "wire", "trace", "protocol", "codec", "store", "learn", "transport", "sim", "runtime",
+      "report", "config"}},
+    {"cli",
+     {"base", "cluster", "policy", "pipeline", "wire", "trace", "protocol", "codec", "store", "learn", "transport", "sim", "runtime",
+      "report", "config", "bench"}},
 };
 
 /// Rooms that decide: arguments in, values out. Their tests may do as they like.
-const Rooms silent = {"base", "cluster", "policy", "plan", "wire", "trace", "protocol"};
+const Modules pure_modules = {"base", "cluster", "policy", "pipeline", "wire", "trace", "protocol"};
 
 /// What a silent room does not say. Looked for in code, not in comments or string literals.
-constexpr std::array<std::string_view, 19> noise = {"steady_clock",
-                                                    "system_clock",
-                                                    "high_resolution_clock",
-                                                    "std::thread",
-                                                    "std::jthread",
-                                                    "std::this_thread",
-                                                    "std::async",
-                                                    "std::mutex",
-                                                    "std::shared_mutex",
-                                                    "std::condition_variable",
-                                                    "std::cout",
-                                                    "std::cerr",
-                                                    "std::clog",
-                                                    "std::cin",
-                                                    "fmt::print",
-                                                    "getenv",
-                                                    "random_device",
-                                                    "fstream",
-                                                    "fopen"};
+constexpr std::array<std::string_view, 19> impure_names = {"steady_clock",
+                                                           "system_clock",
+                                                           "high_resolution_clock",
+                                                           "std::thread",
+                                                           "std::jthread",
+                                                           "std::this_thread",
+                                                           "std::async",
+                                                           "std::mutex",
+                                                           "std::shared_mutex",
+                                                           "std::condition_variable",
+                                                           "std::cout",
+                                                           "std::cerr",
+                                                           "std::clog",
+                                                           "std::cin",
+                                                           "fmt::print",
+                                                           "getenv",
+                                                           "random_device",
+                                                           "fstream",
+                                                           "fopen"};
 
 /// Looked for everywhere, comments included. In two pieces each, so that this file may be searched for them as well.
 constexpr std::array<std::string_view, 2> unfinished = {
@@ -152,7 +157,7 @@ std::string code_of(const std::string& text) {
   return code;
 }
 
-/// `policy/gate.h` from `#include "policy/gate.h"` or `#include <policy/gate.h>`; empty from other lines.
+/// `policy/gate/gate.h` from `#include "policy/gate/gate.h"` or `#include <policy/gate/gate.h>`; empty from other lines.
 std::string included_by(std::string_view line) {
   const auto skip_blanks = [&line] { line.remove_prefix(std::min(line.find_first_not_of(" \t"), line.size())); };
   skip_blanks();
@@ -172,21 +177,21 @@ std::string before_slash(const std::string& path) {
   return slash == std::string::npos ? std::string{} : path.substr(0, slash);
 }
 
-std::string list_of(const Rooms& rooms) {
+std::string list_of(const Modules& modules) {
   std::string list;
-  for (const std::string& room : rooms) list += (list.empty() ? "" : ", ") + room;
-  return list.empty() ? "no other room" : list;
+  for (const std::string& module_name : modules) list += (list.empty() ? "" : ", ") + module_name;
+  return list.empty() ? "no other module" : list;
 }
 
 // -- the rules, one function each -----------------------------------------------------------------------------------------------------
 
 using Violations = std::vector<Violation>;
 
-void includes_stay_in_the_house(const Source& source, Violations& out) {
-  const std::string room = before_slash(source.path);
-  const auto row = house.find(room);
-  if (row == house.end()) {
-    out.push_back({source.path, 1, "a file in '" + room + "'", "a room of the house (src/ROOM/file)"});
+void includes_follow_the_table(const Source& source, Violations& out) {
+  const std::string module_name = before_slash(source.path);
+  const auto row = architecture.find(module_name);
+  if (row == architecture.end()) {
+    out.push_back({source.path, 1, "a file in '" + module_name + "'", "a module of the project (src/MODULE/file)"});
     return;
   }
   std::size_t number = 0;
@@ -194,12 +199,12 @@ void includes_stay_in_the_house(const Source& source, Violations& out) {
     ++number;
     const std::string header = included_by(line);
     const std::string other = before_slash(header);
-    if (other == room || row->second.contains(other)) continue;
-    if (house.contains(other)) {
-      out.push_back({source.path, number, "#include \"" + header + "\"", room + " to include only " + list_of(row->second)});
+    if (other == module_name || row->second.contains(other)) continue;
+    if (architecture.contains(other)) {
+      out.push_back({source.path, number, "#include \"" + header + "\"", module_name + " to include only " + list_of(row->second)});
     } else if (!header.empty() && line.find('"') != std::string::npos && other.empty()) {
-      out.push_back(
-          {source.path, number, "#include \"" + header + "\"", "an include that names its room (\"" + room + "/" + header + "\")"});
+      out.push_back({source.path, number, "#include \"" + header + "\"",
+                     "an include that names its module (\"" + module_name + "/" + header + "\")"});
     }
   }
 }
@@ -216,15 +221,15 @@ void torch_stays_in_learn(const Source& source, Violations& out) {
   }
 }
 
-void deciding_rooms_are_silent(const Source& source, Violations& out) {
-  if (!silent.contains(before_slash(source.path)) || source.path.ends_with("_test.cpp")) return;
+void decision_modules_are_pure(const Source& source, Violations& out) {
+  if (!pure_modules.contains(before_slash(source.path)) || source.path.ends_with("_test.cpp")) return;
   std::size_t number = 0;
   for (const std::string& line : lines_of(code_of(source.text))) {
     ++number;
-    for (const std::string_view word : noise)
+    for (const std::string_view word : impure_names)
       if (line.find(word) != std::string::npos)
         out.push_back(
-            {source.path, number, std::string(word), "no clock, thread, environment or I/O in a deciding room; take it as an argument"});
+            {source.path, number, std::string(word), "no clock, thread, environment or I/O in a decision module; take it as an argument"});
   }
 }
 
@@ -263,9 +268,9 @@ void nothing_is_left_behind(const Source& source, Violations& out) {
 
 Violations examine(const Source& source) {
   Violations out;
-  includes_stay_in_the_house(source, out);
+  includes_follow_the_table(source, out);
   torch_stays_in_learn(source, out);
-  deciding_rooms_are_silent(source, out);
+  decision_modules_are_pure(source, out);
   headers_introduce_themselves(source, out);
   files_stay_short(source, out);
   nothing_is_left_behind(source, out);
@@ -291,7 +296,7 @@ std::vector<Source> sources() {
   return all;
 }
 
-TEST(House, EveryFileKeepsTheRules) {
+TEST(Architecture, EveryFileKeepsTheRules) {
   const auto all = sources();
   EXPECT_GT(all.size(), 10U) << "almost nothing found below " << root / "src"
                              << ": is MOTLEY_SOURCE_DIR right?";
@@ -299,25 +304,26 @@ TEST(House, EveryFileKeepsTheRules) {
     for (const Violation& violation : examine(source)) ADD_FAILURE() << violation;
 }
 
-TEST(House, TheBuildLinksNoRoomToOneItMayNotInclude) {
+TEST(Architecture, TheBuildLinksNoRoomToOneItMayNotInclude) {
   std::size_t number = 0;
-  std::string room;  // of the motley_room(...) whose list we are in
+  std::string module_name;  // of the motley_module(...) whose list we are in
   for (const std::string& line : lines_of(read(root / "CMakeLists.txt"))) {
     ++number;
     std::istringstream words(line);
     for (std::string word; words >> word;) {
-      if (word.starts_with("motley_room(")) {
-        room = word.substr(word.find('(') + 1);
-        EXPECT_TRUE(house.contains(room)) << "CMakeLists.txt:" << number << ": found room '" << room << "'; expected a room of the house";
+      if (word.starts_with("motley_module(")) {
+        module_name = word.substr(word.find('(') + 1);
+        EXPECT_TRUE(architecture.contains(module_name))
+            << "CMakeLists.txt:" << number << ": found module '" << module_name << "'; expected a module of the project";
         continue;
       }
       const bool last = word.ends_with(')');
       if (last) word.pop_back();
-      if (!room.empty() && house.contains(room) && house.contains(word)) {
-        EXPECT_TRUE(house.at(room).contains(word))
-            << "CMakeLists.txt:" << number << ": found " << room << " USES " << word << "; expected only " << list_of(house.at(room));
+      if (!module_name.empty() && architecture.contains(module_name) && architecture.contains(word)) {
+        EXPECT_TRUE(architecture.at(module_name).contains(word)) << "CMakeLists.txt:" << number << ": found " << module_name << " USES "
+                                                                 << word << "; expected only " << list_of(architecture.at(module_name));
       }
-      if (last) room.clear();
+      if (last) module_name.clear();
     }
   }
 }
@@ -326,16 +332,17 @@ TEST(House, TheBuildLinksNoRoomToOneItMayNotInclude) {
 
 const std::string opening = "// A header that opens as it should.\n#pragma once\n";
 
-TEST(HouseRules, LetGoodCodePass) {
+TEST(ArchitectureRules, LetGoodCodePass) {
   const std::vector<Source> good = {
-      {"policy/gate.h", opening + "#include <vector>\n#include \"base/ids.h\"\n#include \"cluster/spec.h\"\n#include \"policy/spec.h\"\n"},
-      {"policy/gate_test.cpp", "#include <gtest/gtest.h>\n#include <fstream>\n#include \"policy/gate.h\"\n"},
+      {"policy/gate/gate.h",
+       opening + "#include <vector>\n#include \"base/ids.h\"\n#include \"cluster/spec.h\"\n#include \"policy/spec.h\"\n"},
+      {"policy/gate_test.cpp", "#include <gtest/gtest.h>\n#include <fstream>\n#include \"policy/gate/gate.h\"\n"},
       {"policy/gate.cpp",
        "// not steady_clock\n/* nor\n std::mutex */ int n = 1'000; char c = '\\''; auto s = \"getenv \\\" std::cout\";\n"
        "auto r = R\"x(std::thread \" )\" )x\";\n"},
-      {"learn/torch.cpp", "#include <torch/torch.h>\n#include \"plan/stage.h\"\n"},
+      {"learn/torch.cpp", "#include <torch/torch.h>\n#include \"codec/codec.h\"\n"},
       {"report/page.cpp", "#include <fstream>\n// see https://example.org" + std::string(machine_paths[0]) + "\n"},
-      {"app/main.cpp", "#include <boost/json.hpp>\n#include \"sim/world.h\"\n#include \"learn/learner.h\"\n"},
+      {"cli/main.cpp", "#include <boost/json.hpp>\n#include \"sim/world.h\"\n#include \"learn/learner.h\"\n"},
   };
   for (const Source& source : good)
     for (const Violation& violation : examine(source)) ADD_FAILURE() << violation;
@@ -368,27 +375,27 @@ std::vector<Planted> planted_violations() {
       {{"protocol/a.cpp", "  #  include \"cluster/spec.h\"\n"},
        1,
        "cluster/spec.h",
-       "protocol to include only base, plan, policy, trace, wire"},
+       "protocol to include only base, pipeline, policy, trace, wire"},
       {{"sim/a.cpp", "#include \"learn/learner.h\"\n"}, 1, "learn/learner.h", "sim to include only"},
-      {{"base/a.cpp", "#include <wire/message.h>\n"}, 1, "wire/message.h", "no other room"},
+      {{"base/a.cpp", "#include <wire/message.h>\n"}, 1, "wire/message.h", "no other module"},
       {{"wire/a.cpp", "#include \"frame.h\"\n"}, 1, "frame.h", "wire/frame.h"},
-      {{"cellar/a.cpp", "int x;\n"}, 1, "cellar", "a room of the house"},
-      {{"stray.cpp", "int x;\n"}, 1, "''", "a room of the house"},
+      {{"cellar/a.cpp", "int x;\n"}, 1, "cellar", "a module of the project"},
+      {{"stray.cpp", "int x;\n"}, 1, "''", "a module of the project"},
       {{"store/a.cpp", "#include <ATen/ATen.h>\n"}, 1, "ATen/ATen.h", "src/learn"},
-      {{"app/a.cpp", "#include \"torch/torch.h\"\n"}, 1, "torch/torch.h", "src/learn"},
+      {{"cli/a.cpp", "#include \"torch/torch.h\"\n"}, 1, "torch/torch.h", "src/learn"},
       {{"base/a.h", "// A header without its guard.\nint x;\n"}, 1, "no #pragma once", "#pragma once"},
       {{"base/a.h", "#pragma once\n// Too late to say so.\n"}, 1, "#pragma once", "an opening comment"},
-      {{"app/a.cpp", std::string(longest_file + 1, '\n')}, longest_file + 1, "401 lines", "at most 400"},
+      {{"cli/a.cpp", std::string(longest_file + 1, '\n')}, longest_file + 1, "401 lines", "at most 400"},
   };
-  for (const std::string_view word : noise)
-    all.push_back({{"trace/a.cpp", "int x;\nauto y = " + std::string(word) + ";\n"}, 2, std::string(word), "deciding"});
+  for (const std::string_view word : impure_names)
+    all.push_back({{"trace/a.cpp", "int x;\nauto y = " + std::string(word) + ";\n"}, 2, std::string(word), "decision"});
   for (const std::string_view word : unfinished)
     all.push_back({{"sim/a.cpp", "// " + std::string(word) + " later\n"}, 1, std::string(word), "issue"});
   for (const std::string_view path : machine_paths)
-    all.push_back({{"run/a.cpp", "auto p = \"" + std::string(path) + "x\";\n"}, 1, std::string(path), "argument"});
+    all.push_back({{"runtime/a.cpp", "auto p = \"" + std::string(path) + "x\";\n"}, 1, std::string(path), "argument"});
   return all;
 }
 
-INSTANTIATE_TEST_SUITE_P(House, PlantedViolation, testing::ValuesIn(planted_violations()));
+INSTANTIATE_TEST_SUITE_P(Architecture, PlantedViolation, testing::ValuesIn(planted_violations()));
 
 }  // namespace

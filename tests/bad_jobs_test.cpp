@@ -10,7 +10,7 @@
 #include <filesystem>
 #include <fstream>
 
-#include "app/job.h"
+#include "config/job.h"
 #include "learn/data.h"
 
 namespace motley {
@@ -253,7 +253,7 @@ class Refusal : public testing::Test {
   }
 
   static std::string refusal_of_job(const std::string& file, const std::vector<std::string>& overrides = {}) {
-    const auto job = app::read_job(file, overrides);
+    const auto job = config::read_job(file, overrides);
     if (job.ok()) return "accepted";
     EXPECT_EQ(job.error().next, Next::tell_user);
     return job.error().message;
@@ -293,8 +293,8 @@ TEST_F(Refusal, EveryBadJobEndsTheBinaryWithExitCodeTwo) {
     const std::string out = (folder_ / "stdout").string();
     const int status = std::system(("'" MOTLEY_BINARY "' simulate '" + file + "' --json >'" + out + "' 2>'" + err + "'").c_str());
     EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 2) << bad.name << ": status " << status;
-    std::ifstream said(err);
-    expect_in({std::istreambuf_iterator<char>(said), {}}, {fmt::format("{}:{}: {}: found ", file, bad.line, bad.key), ", expected "});
+    std::ifstream reported(err);
+    expect_in({std::istreambuf_iterator<char>(reported), {}}, {fmt::format("{}:{}: {}: found ", file, bad.line, bad.key), ", expected "});
     EXPECT_EQ(std::filesystem::file_size(out), 0U) << bad.name;
   }
 }

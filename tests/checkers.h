@@ -56,7 +56,7 @@ class Checker : public trace::Sink {
 };
 
 [[nodiscard]] inline bool ended_complete(const Event& e) {
-  return e.kind == Kind::finished && e.why == static_cast<std::uint8_t>(protocol::Ended::every_sample_counted);
+  return e.kind == Kind::finished && e.why == static_cast<std::uint8_t>(protocol::EndReason::every_sample_counted);
 }
 
 // -----------------------------------------------------------------------------------------------------------------------------------
@@ -65,7 +65,7 @@ class Checker : public trace::Sink {
 class TimeOnlyGrows : public Checker {
  public:
   [[nodiscard]] std::string_view name() const override { return "TimeOnlyGrows"; }
-  void told(const Event& e) override {
+  void on_event(const Event& e) override {
     if (e.at < last_) complain(e, fmt::format("an event {} ns before the one told last", (last_ - e.at).count()), "time that only grows");
     last_ = std::max(last_, e.at);
   }
@@ -81,7 +81,7 @@ class TimeOnlyGrows : public Checker {
 class VersionsOnlyGrow : public Checker {
  public:
   [[nodiscard]] std::string_view name() const override { return "VersionsOnlyGrow"; }
-  void told(const Event& e) override {
+  void on_event(const Event& e) override {
     switch (e.kind) {
       case Kind::applied:
         if (e.version != version_.next())
@@ -99,14 +99,14 @@ class VersionsOnlyGrow : public Checker {
         if (e.version < newest)
           complain(e, fmt::format("computed on version {}", e.version.value), fmt::format("{} or later, as before", newest.value));
         newest = std::max(newest, e.version);
-        bases_[{e.worker, e.step}] = e.version;
+        weight_stash_[{e.worker, e.step}] = e.version;
         break;
       }
       case Kind::counted: {
         if (e.version != version_.next())
           complain(e, fmt::format("counted in update {}", e.version.value), fmt::format("in update {}", version_.value + 1));
-        const auto base = bases_.find({e.worker, e.step});
-        if (base != bases_.end() && e.last != version_.ahead_of(base->second))
+        const auto base = weight_stash_.find({e.worker, e.step});
+        if (base != weight_stash_.end() && e.last != version_.ahead_of(base->second))
           complain(e, fmt::format("staleness {}", e.last),
                    fmt::format("{}, from version {} to {}", version_.ahead_of(base->second), base->second.value, version_.value));
         break;
@@ -118,7 +118,7 @@ class VersionsOnlyGrow : public Checker {
  private:
   Version version_;
   std::map<WorkerId, Version> newest_base_;
-  std::map<std::pair<WorkerId, Step>, Version> bases_;
+  std::map<std::pair<WorkerId, Step>, Version> weight_stash_;
 };
 
 // -----------------------------------------------------------------------------------------------------------------------------------
@@ -135,14 +135,14 @@ class StalenessBound : public Checker {
   };
   explicit StalenessBound(Allowed allowed) : allowed_(allowed) {}
   [[nodiscard]] std::string_view name() const override { return "StalenessBound"; }
-  void told(const Event& e) override {
+  void on_event(const Event& e) override {
     switch (e.kind) {
       case Kind::joined: runners_[e.worker].clock = slowest().value_or(0); break;
       case Kind::left: runners_.erase(e.worker); break;
-      case Kind::rested: runners_[e.worker].resting = true; break;
+      case Kind::idled: runners_[e.worker].resting = true; break;
       case Kind::contributed:
         ++runners_[e.worker].clock;
-        bases_[{e.worker, e.step}] = e.version;
+        weight_stash_[{e.worker, e.step}] = e.version;
         break;
       case Kind::ordered: ordered(e); break;
       case Kind::counted: counted(e); break;
@@ -173,17 +173,17 @@ class StalenessBound : public Checker {
                fmt::format("at most {} ahead", *allowed_.ahead));
   }
   void counted(const Event& e) {
-    const auto base = bases_.find({e.worker, e.step});
-    if (base == bases_.end()) return;  // NothingFromTheDead and EverySampleOnce complain of it
+    const auto base = weight_stash_.find({e.worker, e.step});
+    if (base == weight_stash_.end()) return;  // NothingFromTheDead and EverySampleOnce complain of it
     const std::uint64_t missed = e.version.value - 1 - base->second.value;
     if (allowed_.staleness && missed > *allowed_.staleness)
       complain(e, fmt::format("a contribution that missed {} versions", missed), fmt::format("at most {}", *allowed_.staleness));
-    bases_.erase(base);
+    weight_stash_.erase(base);
   }
 
   Allowed allowed_;
   std::map<WorkerId, Runner> runners_;
-  std::map<std::pair<WorkerId, Step>, Version> bases_;  // contributed, not yet counted
+  std::map<std::pair<WorkerId, Step>, Version> weight_stash_;  // contributed, not yet counted
 };
 
 // -----------------------------------------------------------------------------------------------------------------------------------
@@ -192,7 +192,7 @@ class StalenessBound : public Checker {
 class RoundsDoNotOverlap : public Checker {
  public:
   [[nodiscard]] std::string_view name() const override { return "RoundsDoNotOverlap"; }
-  void told(const Event& e) override {
+  void on_event(const Event& e) override {
     switch (e.kind) {
       case Kind::ordered:
         if (waiting_ > 0)
@@ -226,7 +226,7 @@ class EverySampleOnce : public Checker {
  public:
   EverySampleOnce(std::uint64_t epoch_samples, std::uint64_t total) : epoch_samples_(epoch_samples), positions_(total, State::free) {}
   [[nodiscard]] std::string_view name() const override { return "EverySampleOnce"; }
-  void told(const Event& e) override {
+  void on_event(const Event& e) override {
     switch (e.kind) {
       case Kind::leased: leased(e); break;
       case Kind::contributed: contributed(e); break;
@@ -334,7 +334,7 @@ class Liveness : public Checker {
   };
   explicit Liveness(Patience patience) : patience_(patience) {}
   [[nodiscard]] std::string_view name() const override { return "Liveness"; }
-  void told(const Event& e) override {
+  void on_event(const Event& e) override {
     if (finished_) return after_the_end(e);
     if (!members_.empty() && busy_ == 0 && e.at - quiet_since_ > patience_.quiet)
       complain(e, fmt::format("{:.3f} s without anybody receiving, computing or sending", seconds(e.at - quiet_since_)),
@@ -387,7 +387,7 @@ class Liveness : public Checker {
   void finished(const Event& e) {
     finished_ = true;
     if (ended_complete(e)) return;
-    const bool nobody_left = e.why == static_cast<std::uint8_t>(protocol::Ended::nobody_left);
+    const bool nobody_left = e.why == static_cast<std::uint8_t>(protocol::EndReason::nobody_left);
     if (nobody_left && members_.empty() && e.at - empty_since_ >= patience_.empty) return;
     complain(e, fmt::format("the end, reason {}, with {} members", e.why, members_.size()),
              "every sample counted, or nobody there for long");
@@ -420,7 +420,7 @@ class WeightsSum : public Checker {
   };
   explicit WeightsSum(Law law) : law_(law) {}
   [[nodiscard]] std::string_view name() const override { return "WeightsSum"; }
-  void told(const Event& e) override {
+  void on_event(const Event& e) override {
     if (e.kind == Kind::counted) {
       if (!(e.value > 0)) complain(e, fmt::format("weight {}", e.value), "a positive one");
       ++parts_;
@@ -464,7 +464,7 @@ class WeightsSum : public Checker {
 class NothingFromTheDead : public Checker {
  public:
   [[nodiscard]] std::string_view name() const override { return "NothingFromTheDead"; }
-  void told(const Event& e) override {
+  void on_event(const Event& e) override {
     switch (e.kind) {
       case Kind::joined:
         if (!seen_.insert(e.worker).second) complain(e, "an id that joins again", "a new id");
@@ -477,7 +477,7 @@ class NothingFromTheDead : public Checker {
       case Kind::leased:
       case Kind::released:
       case Kind::held:
-      case Kind::rested:
+      case Kind::idled:
       case Kind::cancelled:
       case Kind::dropped: require_live(e); break;
       case Kind::contributed:
@@ -507,21 +507,21 @@ class NothingFromTheDead : public Checker {
 class WithinMemory : public Checker {
  public:
   /// By node, 0 for no limit; empty: nobody has one.
-  explicit WithinMemory(std::vector<std::uint32_t> most_samples) : most_samples_(std::move(most_samples)) {}
+  explicit WithinMemory(std::vector<std::uint32_t> max_batch) : max_batch_(std::move(max_batch)) {}
   [[nodiscard]] std::string_view name() const override { return "WithinMemory"; }
-  void told(const Event& e) override {
+  void on_event(const Event& e) override {
     if (e.kind == Kind::joined) nodes_[e.worker] = e.first;
-    if (e.kind != Kind::ordered || most_samples_.empty()) return;
+    if (e.kind != Kind::ordered || max_batch_.empty()) return;
     const std::uint64_t node = nodes_[e.worker];
-    if (node >= most_samples_.size()) return complain(e, fmt::format("node {}", node), fmt::format("one of {}", most_samples_.size()));
+    if (node >= max_batch_.size()) return complain(e, fmt::format("node {}", node), fmt::format("one of {}", max_batch_.size()));
     if (e.last == 0) return complain(e, "an order of no local steps", "one at least");
-    const std::uint64_t most = most_samples_[node];
+    const std::uint64_t most = max_batch_[node];
     const std::uint64_t longest = e.first / e.last + (e.first % e.last > 0 ? 1 : 0);
     if (most > 0 && longest > most) complain(e, fmt::format("a step of {} samples", longest), fmt::format("at most {}", most));
   }
 
  private:
-  std::vector<std::uint32_t> most_samples_;
+  std::vector<std::uint32_t> max_batch_;
   std::map<WorkerId, std::uint64_t> nodes_;
 };
 

@@ -8,14 +8,14 @@
 namespace motley::checkers {
 namespace {
 
-using protocol::Ended;
+using protocol::EndReason;
 
 // A trace in a few words each; time passes by one second a line unless said otherwise.
 class Story {
  public:
   Story& joined(std::uint32_t w) { return tell({.kind = Kind::joined, .worker = {w}}); }
   Story& left(std::uint32_t w) { return tell({.kind = Kind::left, .worker = {w}}); }
-  Story& rested(std::uint32_t w) { return tell({.kind = Kind::rested, .worker = {w}}); }
+  Story& idled(std::uint32_t w) { return tell({.kind = Kind::idled, .worker = {w}}); }
   Story& dropped(std::uint32_t w, std::uint64_t step) { return tell({.kind = Kind::dropped, .worker = {w}, .step = {step}}); }
   Story& ordered(std::uint32_t w, std::uint64_t step, std::uint64_t version = 0) {
     return tell({.kind = Kind::ordered, .worker = {w}, .step = {step}, .version = {version}, .first = 2});
@@ -41,14 +41,14 @@ class Story {
   Story& applied(std::uint64_t version, std::uint64_t parts = 1) {
     return tell({.kind = Kind::applied, .version = {version}, .first = parts});
   }
-  Story& finished(Ended why, std::uint64_t counted) {
+  Story& finished(EndReason why, std::uint64_t counted) {
     return tell({.kind = Kind::finished, .why = static_cast<std::uint8_t>(why), .first = counted});
   }
   Story& wait(double s) { return now_ += from_seconds(s), *this; }
 
   /// How often `checker` complains of this story.
   [[nodiscard]] std::size_t complaints(Checker& checker) const {
-    for (const Event& event : events_) checker.told(event);
+    for (const Event& event : events_) checker.on_event(event);
     checker.closed();
     for (const Complaint& complaint : checker.complaints()) {
       EXPECT_FALSE(complaint.found.empty());
@@ -131,8 +131,8 @@ TEST(StalenessBound, ComplainsOfAWorkerThatRunsTooFarAhead) {
 
 TEST(StalenessBound, WhoRestsOrLeavesHoldsNobodyUp) {
   const StalenessBound::Allowed none_ahead{.staleness = {}, .ahead = 0};
-  EXPECT_EQ(
-      Story().joined(0).joined(1).ordered(0, 0).rested(1).contributed(0, 0, 0).ordered(0, 1).complaints_of<StalenessBound>(none_ahead), 0U);
+  EXPECT_EQ(Story().joined(0).joined(1).ordered(0, 0).idled(1).contributed(0, 0, 0).ordered(0, 1).complaints_of<StalenessBound>(none_ahead),
+            0U);
   EXPECT_EQ(Story().joined(0).joined(1).ordered(0, 0).left(1).contributed(0, 0, 0).ordered(0, 1).complaints_of<StalenessBound>(none_ahead),
             0U);
 }
@@ -194,7 +194,7 @@ TEST(EverySampleOnce, KnowsAnOrderlyTraceOverTwoEpochs) {
                           .leased(0, 0, 0, 1, 1)
                           .contributed(0, 0, 0)
                           .counted(0, 0, 1, 0, 1, 3)
-                          .finished(Ended::every_sample_counted, 3);
+                          .finished(EndReason::every_sample_counted, 3);
   EXPECT_EQ(story.complaints_of<EverySampleOnce>(2U, 3U), 0U);
 }
 
@@ -231,7 +231,7 @@ TEST(EverySampleOnce, ComplainsOfAnEndWithSamplesMissing) {
                 .leased(0, 0, 0, 2)
                 .contributed(0, 0, 0)
                 .counted(0, 0, 1)
-                .finished(Ended::every_sample_counted, 2)
+                .finished(EndReason::every_sample_counted, 2)
                 .complaints_of<EverySampleOnce>(4U, 4U),
             1U);
 }
@@ -245,41 +245,47 @@ constexpr Liveness::Patience patience{.quiet = from_seconds(5), .stage = from_se
 
 TEST(Liveness, KnowsAnOrderlyTrace) {
   const Story story = Story().joined(0).released(0, 0, 0).began(0, 0).contributed(0, 0, 0).counted(0, 0, 1).applied(1).finished(
-      Ended::every_sample_counted, 2);
+      EndReason::every_sample_counted, 2);
   EXPECT_EQ(story.complaints_of<Liveness>(patience), 0U);
 }
 
 TEST(Liveness, ComplainsWhenEverybodyWaitsForLong) {
   EXPECT_EQ(
-      Story().joined(0).joined(1).wait(9).released(0, 0, 0).finished(Ended::every_sample_counted, 0).complaints_of<Liveness>(patience), 1U);
+      Story().joined(0).joined(1).wait(9).released(0, 0, 0).finished(EndReason::every_sample_counted, 0).complaints_of<Liveness>(patience),
+      1U);
 }
 
 TEST(Liveness, ComplainsOfAStageThatTakesForEver) {
-  EXPECT_EQ(
-      Story().joined(0).released(0, 0, 0).wait(20).began(0, 0).finished(Ended::every_sample_counted, 0).complaints_of<Liveness>(patience),
-      1U);
+  EXPECT_EQ(Story()
+                .joined(0)
+                .released(0, 0, 0)
+                .wait(20)
+                .began(0, 0)
+                .finished(EndReason::every_sample_counted, 0)
+                .complaints_of<Liveness>(patience),
+            1U);
 }
 
 TEST(Liveness, ComplainsOfATraceWithoutAnEnd) { EXPECT_EQ(Story().joined(0).complaints_of<Liveness>(patience), 1U); }
 
 TEST(Liveness, NobodyLeftIsAGoodEndOnlyWhenNobodyWasThereForLong) {
-  EXPECT_EQ(Story().joined(0).left(0).wait(100).finished(Ended::nobody_left, 0).complaints_of<Liveness>(patience), 0U);
-  EXPECT_EQ(Story().joined(0).left(0).wait(10).finished(Ended::nobody_left, 0).complaints_of<Liveness>(patience), 1U);
-  EXPECT_EQ(Story().wait(100).finished(Ended::nobody_left, 0).complaints_of<Liveness>(patience), 0U) << "nobody ever came";
-  EXPECT_EQ(Story().wait(10).finished(Ended::nobody_left, 0).complaints_of<Liveness>(patience), 1U);
-  EXPECT_EQ(Story().joined(0).finished(Ended::nobody_left, 0).complaints_of<Liveness>(patience), 1U);
-  EXPECT_EQ(Story().joined(0).finished(Ended::diverged, 0).complaints_of<Liveness>(patience), 1U);
+  EXPECT_EQ(Story().joined(0).left(0).wait(100).finished(EndReason::nobody_left, 0).complaints_of<Liveness>(patience), 0U);
+  EXPECT_EQ(Story().joined(0).left(0).wait(10).finished(EndReason::nobody_left, 0).complaints_of<Liveness>(patience), 1U);
+  EXPECT_EQ(Story().wait(100).finished(EndReason::nobody_left, 0).complaints_of<Liveness>(patience), 0U) << "nobody ever came";
+  EXPECT_EQ(Story().wait(10).finished(EndReason::nobody_left, 0).complaints_of<Liveness>(patience), 1U);
+  EXPECT_EQ(Story().joined(0).finished(EndReason::nobody_left, 0).complaints_of<Liveness>(patience), 1U);
+  EXPECT_EQ(Story().joined(0).finished(EndReason::diverged, 0).complaints_of<Liveness>(patience), 1U);
 }
 
 TEST(Liveness, ComplainsOfOrdersAfterTheEnd) {
-  EXPECT_EQ(Story().joined(0).finished(Ended::every_sample_counted, 0).began(0, 0).complaints_of<Liveness>(patience), 0U);
-  EXPECT_EQ(Story().joined(0).finished(Ended::every_sample_counted, 0).ordered(0, 0).complaints_of<Liveness>(patience), 1U);
+  EXPECT_EQ(Story().joined(0).finished(EndReason::every_sample_counted, 0).began(0, 0).complaints_of<Liveness>(patience), 0U);
+  EXPECT_EQ(Story().joined(0).finished(EndReason::every_sample_counted, 0).ordered(0, 0).complaints_of<Liveness>(patience), 1U);
 }
 
 TEST(WeightsSum, GradientsCountBySamplesOverTheBatch) {
   const WeightsSum::Law law{WeightsSum::Of::gradients, 4, false};
   const auto with_weight = [](double weight) {
-    return Story().counted(0, 0, 1, 0, weight).counted(1, 0, 1, 0, 0.5).applied(1, 2).finished(Ended::every_sample_counted, 4);
+    return Story().counted(0, 0, 1, 0, weight).counted(1, 0, 1, 0, 0.5).applied(1, 2).finished(EndReason::every_sample_counted, 4);
   };
   EXPECT_EQ(with_weight(0.5).complaints_of<WeightsSum>(law), 0U);
   EXPECT_EQ(with_weight(0.6).complaints_of<WeightsSum>(law), 2U);  // the update and the whole training

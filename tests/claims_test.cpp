@@ -22,7 +22,7 @@ using Claims = std::function<void(wire::Contributed&)>;
 
 class Counts : public trace::Sink {
  public:
-  void told(const trace::Event& e) override {
+  void on_event(const trace::Event& e) override {
     if (e.kind == trace::Kind::joined) node_[e.worker] = e.first;
     if (e.kind == trace::Kind::counted) counted_[node_.at(e.worker)] += e.first;
   }
@@ -51,8 +51,8 @@ double share_of_liar(const std::string& strategy, const Claims& claims) {
   world.chief.global_batch = global_batch;
   world.chief.evaluate_every = samples;
   world.chief.quorum = nodes;
-  world.claims = [&](std::uint32_t node, wire::Contributed& said) {
-    if (node == 0 && claims) claims(said);
+  world.claims = [&](std::uint32_t node, wire::Contributed& reported) {
+    if (node == 0 && claims) claims(reported);
   };
   policy::StrategySpec spec;
   spec.kind = strategy;
@@ -60,8 +60,8 @@ double share_of_liar(const std::string& strategy, const Claims& claims) {
   check(made.ok(), "the strategy is one of the table");
   Counts counts;
   sim::NoNumbers none;
-  const auto ending = sim::World(world, std::move(*made), policy::Schedule({}, global_batch, samples, samples), none, counts).run();
-  EXPECT_EQ(ending.why, protocol::Ended::every_sample_counted);
+  const auto outcome = sim::World(world, std::move(*made), policy::LrSchedule({}, global_batch, samples, samples), none, counts).run();
+  EXPECT_EQ(outcome.why, protocol::EndReason::every_sample_counted);
   return counts.share(0);
 }
 
@@ -77,20 +77,21 @@ TEST_P(Claimed, TheTruthGetsAFairShare) { EXPECT_NEAR(share_of_liar(GetParam(), 
 
 TEST_P(Claimed, NoTimeAtAllGetsNoMoreThanTwiceAFairShare) {
   for (const Duration claimed : {Duration{0}, Duration{1}, Duration{-1}, Duration::min()})
-    EXPECT_LT(share_of_liar(GetParam(), [&](wire::Contributed& said) { said.compute = claimed; }), 2 * fair) << claimed.count() << " ns";
+    EXPECT_LT(share_of_liar(GetParam(), [&](wire::Contributed& reported) { reported.compute = claimed; }), 2 * fair)
+        << claimed.count() << " ns";
 }
 
 TEST_P(Claimed, NoTimeBecauseAllWasWaitingGetsLittleMore) {
-  const auto waited = [](wire::Contributed& said) {
-    said.pull += said.compute;
-    said.compute = {};
+  const auto waited = [](wire::Contributed& reported) {
+    reported.pull += reported.compute;
+    reported.compute = {};
   };
   EXPECT_LT(share_of_liar(GetParam(), waited), 3 * fair);
 }
 
 TEST_P(Claimed, TimesBeyondAllMeasureHarmNobody) {
   for (const Duration claimed : {Duration::min(), Duration::max()}) {
-    const auto absurd = [&](wire::Contributed& said) { said.compute = said.pull = said.stood = claimed; };
+    const auto absurd = [&](wire::Contributed& reported) { reported.compute = reported.pull = reported.stalled = claimed; };
     EXPECT_LT(share_of_liar(GetParam(), absurd), 3 * fair) << claimed.count() << " ns";
   }
 }

@@ -10,11 +10,11 @@
 #include <fstream>
 #include <string>
 
-#include "app/commands.h"
+#include "cli/commands.h"
 #include "learn/learner.h"
 #include "run_keys.h"
 
-namespace motley::app {
+namespace motley::cli {
 namespace {
 
 struct Ran {
@@ -253,4 +253,4 @@ TEST_F(CommandLine, DoctorAnswersInJson) {
 }
 
 }  // namespace
-}  // namespace motley::app
+}  // namespace motley::cli

@@ -134,11 +134,11 @@ done
 
 run=$folder/run
 head -c 32 /dev/urandom | od -An -tx1 | tr -d ' \n' > "$folder/token"
-inside chief "$motley" serve "$job" --strategy "$strategy" --set job.max_epochs=$epochs --set job.max_seconds=$most_seconds \
+inside chief "$motley" chief "$job" --strategy "$strategy" --set job.max_epochs=$epochs --set job.max_seconds=$most_seconds \
   --listen "10.77.0.1:$port" --token-file "$folder/token" --out "$run" --json > "$folder/result.json" 2> "$folder/chief.log" &
 pids+=($!)
 for name in "${workers[@]}"; do
-  inside "$name" "$motley" work --join "10.77.0.1:$port" --node "$name" --device cpu --token-file "$folder/token" 2> "$folder/$name.log" &
+  inside "$name" "$motley" worker --join "10.77.0.1:$port" --node "$name" --device cpu --token-file "$folder/token" 2> "$folder/$name.log" &
   pids+=($!)
 done
 # The workers first: without a chief they give up, but a chief without workers would wait for ever.

@@ -7,14 +7,14 @@
 #include <string>
 #include <vector>
 
-#include "app/job.h"
-#include "app/simulation.h"
 #include "base/rng.h"
+#include "cli/simulation.h"
+#include "config/job.h"
 #include "learn/learner.h"
-#include "policy/schedule.h"
+#include "policy/lr_schedule.h"
 #include "store/optimizer.h"
 
-namespace motley::app {
+namespace motley::cli {
 namespace {
 
 constexpr std::uint64_t seed = 5;
@@ -22,8 +22,8 @@ constexpr std::uint32_t steps = 20;
 const std::vector<std::uint32_t> batches{58, 29, 29, 12};
 constexpr std::uint32_t global_batch = 128;
 
-Job unequal_job(std::uint32_t servers) {
-  Job job;
+config::Job unequal_job(std::uint32_t servers) {
+  config::Job job;
   job.name = "equality";
   job.data.kind = "synthetic";
   job.data.samples = steps * global_batch;
@@ -54,7 +54,7 @@ Job unequal_job(std::uint32_t servers) {
 /// One process: the same parts, or one big batch, of each step; plain code without any of the protocol's machinery.
 class OneProcess {
  public:
-  explicit OneProcess(const Job& job)
+  explicit OneProcess(const config::Job& job)
       : material_(*load_material(job)),
         learner_(*learn::make_learner(job.model, material_.data)),
         values_(learner_->shape().values()),
@@ -89,19 +89,19 @@ class OneProcess {
   std::unique_ptr<learn::Learner> learner_;
   std::vector<float> values_;
   store::Optimizer optimizer_;
-  policy::Schedule schedule_;
+  policy::LrSchedule schedule_;
   std::vector<std::uint32_t> order_;
   double last_rate_ = 0;
 };
 
-std::vector<float> train_cluster(const Job& job) {
+std::vector<float> train_cluster(const config::Job& job) {
   SimulationOptions options;
   options.strategy = job.strategy;
   options.label = "bsp";
   options.seed = seed;
   auto result = simulate(job, *load_material(job), options);
   EXPECT_TRUE(result.ok());
-  EXPECT_EQ(result->ending.updates, steps);
+  EXPECT_EQ(result->outcome.updates, steps);
   return result->values;
 }
 
@@ -114,12 +114,12 @@ class Equality : public testing::TestWithParam<std::uint32_t> {
 };
 
 TEST_P(Equality, UnequalWorkersLeaveTheBitsOfOneProcessThatReducesTheSamePartsInOrder) {
-  const Job job = unequal_job(GetParam());
+  const config::Job job = unequal_job(GetParam());
   EXPECT_EQ(train_cluster(job), OneProcess(job).train(batches));
 }
 
 TEST_P(Equality, UnequalWorkersAgreeWithOneBigBatchToOnePartInAHundredThousand) {
-  const Job job = unequal_job(GetParam());
+  const config::Job job = unequal_job(GetParam());
   const std::vector<float> cluster = train_cluster(job);
   const std::vector<float> big = OneProcess(job).train({global_batch});
   double difference = 0;
@@ -134,4 +134,4 @@ TEST_P(Equality, UnequalWorkersAgreeWithOneBigBatchToOnePartInAHundredThousand) 
 INSTANTIATE_TEST_SUITE_P(Servers, Equality, testing::Values(1U, 2U, 3U));
 
 }  // namespace
-}  // namespace motley::app
+}  // namespace motley::cli

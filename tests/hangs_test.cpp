@@ -15,7 +15,7 @@ namespace motley {
 namespace {
 
 using checkers::Kind;
-using protocol::Gone;
+using protocol::LeaveReason;
 
 constexpr std::uint32_t global_batch = 64;
 constexpr std::uint64_t samples = 20'000;
@@ -45,12 +45,12 @@ sim::WorldOptions four_nodes(double step_limit_s, std::uint32_t servers = 1) {
   return world;
 }
 
-cluster::Fault hang(double at_s, std::uint32_t node, Duration lasting = cluster::for_ever) {
+cluster::Fault hang(double at_s, std::uint32_t node, Duration lasting = cluster::forever) {
   return {at_seconds(at_s), cluster::FaultKind::hang, NodeId{node}, lasting, 1};
 }
 
 struct Watched {
-  sim::Ending ending;
+  sim::TrainingOutcome outcome;
   std::vector<trace::Event> events;
   [[nodiscard]] std::vector<trace::Event> of(Kind kind) const {
     std::vector<trace::Event> found;
@@ -67,7 +67,7 @@ struct Watched {
     EXPECT_EQ(of(Kind::left).size(), times);
     for (const trace::Event& e : of(Kind::left)) {
       EXPECT_EQ(node_of(e.worker), node);
-      EXPECT_EQ(e.why, static_cast<std::uint8_t>(Gone::step_too_long));
+      EXPECT_EQ(e.why, static_cast<std::uint8_t>(LeaveReason::step_too_long));
     }
   }
 };
@@ -84,16 +84,16 @@ Watched run(const sim::WorldOptions& world, std::string_view strategy) {
   trace::Recorder recorder;
   trace::Tee tee({&once, &versions, &dead, &time, &recorder});
   sim::NoNumbers none;
-  const policy::Schedule schedule({}, global_batch, world.chief.epoch_samples, world.chief.total_samples);
+  const policy::LrSchedule schedule({}, global_batch, world.chief.epoch_samples, world.chief.total_samples);
   Watched watched;
-  watched.ending = sim::World(world, std::move(*made), schedule, none, tee).run();
+  watched.outcome = sim::World(world, std::move(*made), schedule, none, tee).run();
   watched.events = recorder.events();
   for (checkers::Checker* checker : std::initializer_list<checkers::Checker*>{&once, &versions, &dead, &time}) {
     checker->closed();
     for (const checkers::Complaint& complaint : checker->complaints())
       ADD_FAILURE() << strategy << ", " << checker->name() << ": " << complaint;
   }
-  EXPECT_EQ(watched.ending.why, protocol::Ended::every_sample_counted) << strategy;
+  EXPECT_EQ(watched.outcome.why, protocol::EndReason::every_sample_counted) << strategy;
   return watched;
 }
 
@@ -152,8 +152,8 @@ TEST_P(Hangs, OfAllTogetherLeaveNobody) {
   auto made = policy::make_strategy(spec, {global_batch, 0.9});
   sim::NoNumbers none;
   trace::Recorder recorder;
-  const auto ending = sim::World(world, std::move(*made), policy::Schedule({}, global_batch, 5000, samples), none, recorder).run();
-  EXPECT_EQ(ending.why, protocol::Ended::nobody_left);
+  const auto outcome = sim::World(world, std::move(*made), policy::LrSchedule({}, global_batch, 5000, samples), none, recorder).run();
+  EXPECT_EQ(outcome.why, protocol::EndReason::nobody_left);
 }
 
 }  // namespace

@@ -133,13 +133,13 @@ in_machine() {
 # train STRATEGY: for real, to its end.
 train() {
   run=$folder/$1
-  in_machine chief "$motley" serve "$folder/job.toml" --strategy "$1" --listen "10.77.0.1:$port" --token-file "$folder/token" \
+  in_machine chief "$motley" chief "$folder/job.toml" --strategy "$1" --listen "10.77.0.1:$port" --token-file "$folder/token" \
     --out "$run" --json > "$run.json" 2> "$folder/chief-$1.log" &
   chief=$!
   pids="$pids $chief"
-  in_machine fast "$motley" work --join "10.77.0.1:$port" --node fast --device cpu --token-file "$folder/token" 2> "$folder/fast-$1.log" &
+  in_machine fast "$motley" worker --join "10.77.0.1:$port" --node fast --device cpu --token-file "$folder/token" 2> "$folder/fast-$1.log" &
   pids="$pids $!"
-  in_machine slow "$motley" work --join "10.77.0.1:$port" --node slow --device cpu --token-file "$folder/token" 2> "$folder/slow-$1.log" &
+  in_machine slow "$motley" worker --join "10.77.0.1:$port" --node slow --device cpu --token-file "$folder/token" 2> "$folder/slow-$1.log" &
   pids="$pids $!"
   for pid in $pids; do wait "$pid"; done
   pids=

@@ -4,14 +4,14 @@
 #include <filesystem>
 #include <fstream>
 
-#include "app/pipeline_simulation.h"
-#include "app/training.h"
+#include "cli/pipeline_simulation.h"
+#include "cli/training.h"
 #include "learn/learner.h"
 #include "learn/stage_learner.h"
 #include "store/epochs.h"
 #include "store/optimizer.h"
 
-namespace motley::app {
+namespace motley::cli {
 namespace {
 
 constexpr const char* job_text = R"(
@@ -46,7 +46,7 @@ class PipelineEquality : public testing::Test {
   void SetUp() override {
     if (!learn::available()) GTEST_SKIP() << learn::describe_backend();
     learn::use_threads(1);
-    auto read = parse_job(job_text, "the test's job");
+    auto read = config::parse_job(job_text, "the test's job");
     ASSERT_TRUE(read.ok()) << read.error().message;
     job = *read;
     auto loaded = load_material(job);
@@ -55,7 +55,7 @@ class PipelineEquality : public testing::Test {
   }
 
   [[nodiscard]] std::vector<float> simulated(const std::string& strategy) const {
-    auto spec = read_strategy(job, strategy);
+    auto spec = config::read_strategy(job, strategy);
     EXPECT_TRUE(spec.ok()) << (spec.ok() ? "" : spec.error().message);
     SimulationOptions options;
     options.strategy = *spec;
@@ -105,7 +105,7 @@ class PipelineEquality : public testing::Test {
     return lease;
   }
 
-  Job job;
+  config::Job job;
   Material material;
 };
 
@@ -134,11 +134,11 @@ TEST_F(PipelineEquality, WhatIsLeftOverAtTheEndIsTrainedToo) {
     EXPECT_EQ(simulated("1f1b:micro_batches=7"), plain(7));
     SimulationOptions options;
     for (const char* strategy : {"gpipe:micro_batches=7", "pipedream", "pipedream:micro_batches=4", "2bw", "adapipe"}) {
-      options.strategy = *read_strategy(job, strategy);
+      options.strategy = *config::read_strategy(job, strategy);
       const auto result = simulate(job, material, options);
       ASSERT_TRUE(result.ok()) << result.error().message;
-      EXPECT_EQ(result->ending.samples, static_cast<std::uint64_t>(epochs * static_cast<double>(material.epoch_samples))) << strategy;
-      EXPECT_EQ(result->ending.closed_epochs, static_cast<std::uint32_t>(epochs)) << strategy;
+      EXPECT_EQ(result->outcome.samples, static_cast<std::uint64_t>(epochs * static_cast<double>(material.epoch_samples))) << strategy;
+      EXPECT_EQ(result->outcome.closed_epochs, static_cast<std::uint32_t>(epochs)) << strategy;
     }
   }
 }
@@ -153,7 +153,7 @@ TEST_F(PipelineEquality, WhoRunsAheadLearnsSomethingElse) { EXPECT_NE(simulated(
 
 TEST_F(PipelineEquality, WhatIsAskedOfItInVainIsRefused) {
   const auto refusal = [&](const std::string& strategy) {
-    auto spec = read_strategy(job, strategy);
+    auto spec = config::read_strategy(job, strategy);
     if (!spec) return spec.error().message;
     SimulationOptions options;
     options.strategy = *spec;
@@ -166,7 +166,7 @@ TEST_F(PipelineEquality, WhatIsAskedOfItInVainIsRefused) {
   EXPECT_TRUE(says(refusal("pipedream:micro_batches=5"), "expected a number that divides batch.global, which is 32"));
   EXPECT_TRUE(says(refusal("naive-mp:micro_batches=4"), "a knob that naive-mp does not take"));
   EXPECT_TRUE(says(refusal("adapipe:without=judge"), "one of predict, clipping, soften, defer, replan, caps"));
-  EXPECT_TRUE(says(refusal("gpipe:box=false"), "a knob that gpipe does not take"));
+  EXPECT_TRUE(says(refusal("gpipe:time_limited=false"), "a knob that gpipe does not take"));
   job.cluster.faults.push_back({at_seconds(1), cluster::FaultKind::partition, NodeId{2}, {}, 1});
   EXPECT_TRUE(says(refusal("adapipe"), "found a partition at 1 s on node"));
   job.cluster.faults.clear();
@@ -179,10 +179,10 @@ TEST_F(PipelineEquality, WhatIsAskedOfItInVainIsRefused) {
 
 TEST_F(PipelineEquality, ADivergedRunSaysSo) {
   SimulationOptions options;
-  options.strategy = *read_strategy(job, "gpipe:micro_batches=4:lr=1000");
+  options.strategy = *config::read_strategy(job, "gpipe:micro_batches=4:lr=1000");
   const auto result = simulate(job, material, options);
   ASSERT_TRUE(result.ok());
-  EXPECT_EQ(result->ending.why, protocol::Ended::diverged);
+  EXPECT_EQ(result->outcome.why, protocol::EndReason::diverged);
 }
 
 TEST_F(PipelineEquality, BlocksThatMoveTakeTheirMomentumAlong) {
@@ -192,20 +192,20 @@ TEST_F(PipelineEquality, BlocksThatMoveTakeTheirMomentumAlong) {
   for (cluster::Node& node : job.cluster.nodes) node.jitter = 0;
   job.cluster.faults.push_back({at_seconds(5), cluster::FaultKind::slow, NodeId{1}, from_seconds(1e6), 3});
   SimulationOptions options;
-  options.strategy = *read_strategy(job, "adapipe:without=clipping");
+  options.strategy = *config::read_strategy(job, "adapipe:without=clipping");
   options.seed = 3;
-  const auto moved = simulate(job, material, options);
-  ASSERT_TRUE(moved.ok()) << moved.error().message;
-  EXPECT_GE(moved->pipeline->recuts, 1U);
-  options.strategy = *read_strategy(job, "adapipe:without=replan");
+  const auto update_norm = simulate(job, material, options);
+  ASSERT_TRUE(update_norm.ok()) << update_norm.error().message;
+  EXPECT_GE(update_norm->pipeline->repartitions, 1U);
+  options.strategy = *config::read_strategy(job, "adapipe:without=replan");
   const auto stayed = simulate(job, material, options);
   ASSERT_TRUE(stayed.ok());
-  EXPECT_EQ(stayed->pipeline->recuts, 0U);
-  ASSERT_FALSE(moved->summary.curve().empty());
-  EXPECT_LT(moved->summary.curve().back().loss, 1.3 * stayed->summary.curve().back().loss + 0.05) << "it has learned as much";
+  EXPECT_EQ(stayed->pipeline->repartitions, 0U);
+  ASSERT_FALSE(update_norm->summary.curve().empty());
+  EXPECT_LT(update_norm->summary.curve().back().loss, 1.3 * stayed->summary.curve().back().loss + 0.05) << "it has learned as much";
 }
 
 TEST_F(PipelineEquality, TheSameSeedLeavesTheSameBits) { EXPECT_EQ(simulated("adapipe"), simulated("adapipe")); }
 
 }  // namespace
-}  // namespace motley::app
+}  // namespace motley::cli

@@ -83,15 +83,15 @@ TEST_F(RealCluster, ReplayDecidesTheSameAgain) {
     const Ran replayed = run({"replay", strategy, "--json"});
     EXPECT_EQ(replayed.code, 0) << strategy << ": " << replayed.err;
     EXPECT_TRUE(json::parse(replayed.out).at("identical").as_bool());
-    const Ran said = run({"replay", strategy});
-    EXPECT_NE(said.out.find("identical"), std::string::npos) << said.out;
+    const Ran reported = run({"replay", strategy});
+    EXPECT_NE(reported.out.find("identical"), std::string::npos) << reported.out;
   }
 }
 
 // Slices of few bits are changes of what came before, while forward begins with the first of them.
 TEST_F(RealCluster, FewBitsAndOverlapLoseNobodyAndNothing) {
   int number = 0;
-  for (const char* strategy : {"hps:bits=8/8:delay=0", "hps:bits=4/8:delay=1", "hps", "asp:bits=8/8", "multistep:steps=4"}) {
+  for (const char* strategy : {"hps:bits=8/8:overlap=0", "hps:bits=4/8:overlap=1", "hps", "asp:bits=8/8", "multistep:steps=4"}) {
     const std::string name = "run" + std::to_string(number++);
     Program program = train(name, {"--strategy", strategy, "--set", "wire.slice=\"1KiB\""});
     expect_good_end(program);

@@ -106,11 +106,11 @@ TEST_F(RealDeaths, AChiefThatIsKilledGoesOnFromItsCheckpointAndItsWorkersComeBac
   EXPECT_EQ(workers_of(program), workers) << "no worker was started again";
   expect_good_end(program);
 
-  const std::string said = program.err();
-  EXPECT_NE(said.find("the chief died: killed by signal 9"), std::string::npos) << said;
-  EXPECT_NE(said.find(".safetensors: version "), std::string::npos) << said;
+  const std::string reported = program.err();
+  EXPECT_NE(reported.find("the chief died: killed by signal 9"), std::string::npos) << reported;
+  EXPECT_NE(reported.find(".safetensors: version "), std::string::npos) << reported;
   EXPECT_TRUE(model("run") == model("whole")) << "updates that were made again came out otherwise";
-  EXPECT_EQ(json::parse(program.out()).at("deaths").to_number<int>(), 0) << said;
+  EXPECT_EQ(json::parse(program.out()).at("deaths").to_number<int>(), 0) << reported;
   expect_exact_ledger("run");
   EXPECT_EQ(run({"replay", "run"}, "replay").code, 0);
 }
@@ -153,9 +153,9 @@ TEST_F(RealDeaths, AServerThatIsKilledIsStartedAgainAndTrainingGoesOnFromTheChec
   if (!await(program, [&] { return fs::exists(folder_ / "run/checkpoints/latest") && members().evaluations >= 2; })) return;
   kill(server_of(program).value(), SIGKILL);
   expect_good_end(program);
-  const std::string said = program.err();
-  EXPECT_NE(said.find("server-1 on this machine died: killed by signal 9"), std::string::npos) << said;
-  EXPECT_NE(said.find("going on from"), std::string::npos) << said;
+  const std::string reported = program.err();
+  EXPECT_NE(reported.find("server-1 on this machine died: killed by signal 9"), std::string::npos) << reported;
+  EXPECT_NE(reported.find("going on from"), std::string::npos) << reported;
   EXPECT_TRUE(model("run") == model("whole"));
   expect_exact_ledger("run");
 }
@@ -166,7 +166,7 @@ TEST_F(RealDeaths, WorkersOfAChiefStartedByHandComeBackToItByThemselves) {
   write("two.toml", two);
   const Words slow{"--set", "cluster.node.a.samples_per_second=700", "--set", "cluster.node.b.samples_per_second=700"};
   const auto serve = [&](const std::string& listen, const std::string& name, const Words& more) {
-    return motley(Words{"serve", "two.toml", "--listen", listen, "--out", "run", "--checkpoint-every", "10"} + slow + more, name);
+    return motley(Words{"chief", "two.toml", "--listen", listen, "--out", "run", "--checkpoint-every", "10"} + slow + more, name);
   };
   Program first = serve("127.0.0.1:0", "first", {});
   const std::string listening = "listening on ";
@@ -175,7 +175,7 @@ TEST_F(RealDeaths, WorkersOfAChiefStartedByHandComeBackToItByThemselves) {
   address.erase(0, address.find(listening) + listening.size());
   address.erase(address.find(','));
   const auto work = [&](const std::string& node) {
-    return motley({"work", "--join", address, "--node", node, "--token-file", "run/token"}, node);
+    return motley({"worker", "--join", address, "--node", node, "--token-file", "run/token"}, node);
   };
   ASSERT_TRUE(first.says("run/token")) << first.err();
   Program a = work("a"), b = work("b");
@@ -201,11 +201,11 @@ TEST_F(RealDeaths, WhoDiesIsNamedWithItsSignalAndItsLastWords) {
   if (!await(program, [&] { return members().evaluations >= 1; })) return;
   kill(workers_of(program).at("c"), SIGSEGV);
   expect_good_end(program);
-  const std::string said = program.err();
-  EXPECT_NE(said.find("c on this machine died: killed by signal 11 (Segmentation fault); its output is in run/logs/c.log"),
+  const std::string reported = program.err();
+  EXPECT_NE(reported.find("c on this machine died: killed by signal 11 (Segmentation fault); its output is in run/logs/c.log"),
             std::string::npos)
-      << said;
-  EXPECT_NE(said.find("  c | c: preparing data and model"), std::string::npos) << said;
+      << reported;
+  EXPECT_NE(reported.find("  c | c: preparing data and model"), std::string::npos) << reported;
   EXPECT_EQ(json::parse(program.out()).at("deaths").to_number<int>(), 1);
   expect_exact_ledger("run");
 }
@@ -228,11 +228,11 @@ TEST_F(RealDeaths, TheFaultsOfAJobAreDoneForReal) {
                                                         R"(cluster.fault=[{at=0.4, kind="kill", node="a"}, {at=0.8, kind="leave", node="b"},
                                       {at=1.2, kind="join", node="a"}, {at=1.6, kind="pause", node="c", for=1.5}])"});
   expect_good_end(program);
-  const std::string said = program.err();
+  const std::string reported = program.err();
   for (const char* words : {"fault: killing a", "fault: asking b to leave", "fault: starting a", "fault: stopping c for 1.5 s",
                             "a on this machine died: killed by signal 9 (Killed)"})
-    EXPECT_NE(said.find(words), std::string::npos) << words << "\n" << said;
-  EXPECT_EQ(said.find("b on this machine died"), std::string::npos) << said;
+    EXPECT_NE(reported.find(words), std::string::npos) << words << "\n" << reported;
+  EXPECT_EQ(reported.find("b on this machine died"), std::string::npos) << reported;
 
   std::map<std::string, std::set<std::uint32_t>> ids;  // of each node
   std::map<std::string, std::set<std::string>> reasons;

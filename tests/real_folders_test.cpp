@@ -51,8 +51,9 @@ class RealFolders : public RealCluster {
     bytes[bytes.size() / 2] = static_cast<char>(bytes[bytes.size() / 2] ^ 1);
     std::ofstream(path, std::ios::binary | std::ios::trunc) << bytes;
   }
-  static void expect_said(const std::string& said, const Words& all) {
-    for (const std::string& words : all) EXPECT_NE(said.find(words), std::string::npos) << "'" << words << "' is missing from:\n" << said;
+  static void expect_said(const std::string& reported, const Words& all) {
+    for (const std::string& words : all)
+      EXPECT_NE(reported.find(words), std::string::npos) << "'" << words << "' is missing from:\n" << reported;
   }
   static void expect_code(Program& program, int code) {
     const End end = program.wait();
@@ -64,7 +65,7 @@ TEST_F(RealFolders, AKilledRunGoesOnFromTheNewestWholeCheckpoint) {
   Program first = start({"train", "job.toml", "--out", "run", "--checkpoint-every", "5"}, "first");
   await_evaluations(first, "run", 3);
   const std::string launcher = std::to_string(first.pid());
-  for (const Words& second : {Words{"train", "run", "--resume"}, Words{"serve", "run/job.toml", "--out", "run", "--resume"}}) {
+  for (const Words& second : {Words{"train", "run", "--resume"}, Words{"chief", "run/job.toml", "--out", "run", "--resume"}}) {
     const Ran refused = run(second, "second");
     EXPECT_EQ(refused.code, 2) << refused.err;
     expect_said(refused.err, {"in use by process " + launcher});
@@ -113,11 +114,12 @@ TEST_F(RealFolders, ARunThatIsStoppedSaysSoAndAMissingTraceIsTold) {
 }
 
 TEST_F(RealFolders, AFullDiskIsToldOnceAndTheRecordingIsReplayedUpToThere) {
-  const std::string door = "unix:" + (folder_ / "door").string();
-  Program chief({"/bin/sh", "-c", "ulimit -f 40; exec " MOTLEY_BINARY " serve job.toml --out run --bulk tcp --listen " + door}, folder_,
+  const std::string socket_path = "unix:" + (folder_ / "door").string();
+  Program chief({"/bin/sh", "-c", "ulimit -f 40; exec " MOTLEY_BINARY " chief job.toml --out run --bulk tcp --listen " + socket_path},
+                folder_,
                 "chief");  // 20 KiB a file
   ASSERT_TRUE(wait_until([&] { return !chief.alive() || fs::exists(folder_ / "door"); })) << chief.err();
-  const Words join{"work", "--join", door, "--node", "a", "--bulk", "tcp"};
+  const Words join{"worker", "--join", socket_path, "--node", "a", "--bulk", "tcp"};
   Program leaves = start(join, "leaves");
   await_evaluations(chief, "run", 1);
   leaves.signal(SIGTERM);
@@ -125,12 +127,12 @@ TEST_F(RealFolders, AFullDiskIsToldOnceAndTheRecordingIsReplayedUpToThere) {
   Program worker = start(join, "worker");
   expect_code(chief, 6);
   expect_code(worker, 0);
-  const std::string said = chief.err();
-  expect_said(said, {"trained to the end, but run is incomplete: inputs.0.bin, ", "trace.bin"});
+  const std::string reported = chief.err();
+  expect_said(reported, {"trained to the end, but run is incomplete: inputs.0.bin, ", "trace.bin"});
   for (const char* file : {"trace.bin", "inputs.0.bin"}) {
     const std::string words = std::string(file) + ": cannot be written: File too large";
-    expect_said(said, {words});
-    EXPECT_EQ(said.find(words), said.rfind(words)) << "told once";
+    expect_said(reported, {words});
+    EXPECT_EQ(reported.find(words), reported.rfind(words)) << "told once";
   }
   EXPECT_TRUE(read_trace_file(folder_ / "run" / "trace.bin").faults.empty()) << "whole records as far as it goes";
   EXPECT_TRUE(fs::exists(folder_ / "run" / "model.safetensors"));

@@ -21,10 +21,10 @@ TEST_F(RealHangs, AWorkerWhoseDeviceHangsIsExpelledByName) {
   Program program = train_slowly({"--set", "cluster.step_limit_s=1.5", "--set", R"(cluster.fault=[{at=1.0, kind="hang", node="b"}])"});
   expect_good_end(program);
   expect_exact_ledger("run");
-  const std::string said = program.err();
-  EXPECT_NE(said.find(", b, at "), std::string::npos) << said;
-  EXPECT_NE(said.find("is expelled: it is heard, but has not computed step"), std::string::npos) << said;
-  EXPECT_NE(said.find("raise cluster.step_limit_s, which is 1.5"), std::string::npos) << said;
+  const std::string reported = program.err();
+  EXPECT_NE(reported.find(", b, at "), std::string::npos) << reported;
+  EXPECT_NE(reported.find("is expelled: it is heard, but has not computed step"), std::string::npos) << reported;
+  EXPECT_NE(reported.find("raise cluster.step_limit_s, which is 1.5"), std::string::npos) << reported;
   const auto left = members_of(folder_ / "run").left;
   ASSERT_FALSE(left.empty());
   for (const auto& [worker, reason] : left) EXPECT_EQ(reason, "step_too_long") << worker;  // on a busy machine others may be slow as well

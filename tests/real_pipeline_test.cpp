@@ -113,9 +113,9 @@ TEST_F(RealPipeline, EachStageAndTheChiefMayBeKilledAndMoreStagesTakeOver) {
     const bool chief = victim == std::string("the chief");
     const std::uint64_t kept = members_of(folder_ / "run").evaluations;
     const auto there = [&] {
-      const std::string said = program.err();
+      const std::string reported = program.err();
       const bool all_came =
-          std::all_of(nodes.begin(), nodes.end(), [&](char n) { return said.find(n + std::string(" is here")) < said.size(); });
+          std::all_of(nodes.begin(), nodes.end(), [&](char n) { return reported.find(n + std::string(" is here")) < reported.size(); });
       return all_came && members_of(folder_ / "run").evaluations > kept && (chief || workers_of(program).contains(victim));
     };
     ASSERT_TRUE(wait_until([&] { return !program.alive() || there(); })) << program.err();
@@ -125,9 +125,9 @@ TEST_F(RealPipeline, EachStageAndTheChiefMayBeKilledAndMoreStagesTakeOver) {
     ASSERT_TRUE(wait_until([&] { return !program.alive() || program.err().find(lost) != std::string::npos; })) << program.err();
   }
   expect_good_end(program);
-  const std::string said = program.err();
-  EXPECT_NE(said.find("training begins: 1 stages"), std::string::npos) << said;
-  EXPECT_NE(said.find("a stage was lost: 2 stages"), std::string::npos) << said;
+  const std::string reported = program.err();
+  EXPECT_NE(reported.find("training begins: 1 stages"), std::string::npos) << reported;
+  EXPECT_NE(reported.find("a stage was lost: 2 stages"), std::string::npos) << reported;
   const auto faults = pipeline_faults(trace("run"), 119, micro_batches, 0, 2);
   EXPECT_TRUE(faults.empty()) << faults.size() << " faults, the first: " << faults.front();
   EXPECT_EQ(number(program, "samples"), samples);
@@ -157,18 +157,18 @@ TEST_F(RealPipeline, AnInterruptedRunGoesOnWithAnotherNumberOfStages) {
 }
 
 TEST_F(RealPipeline, StrangersAreToldWhatANodeIs) {
-  Program conductor = motley({"serve", "job.toml", "--listen", "unix:" + (folder_ / "door").string(), "--out", "run"}, "conductor");
+  Program pipeline_chief = motley({"chief", "job.toml", "--listen", "unix:" + (folder_ / "door").string(), "--out", "run"}, "conductor");
   ASSERT_TRUE(wait_until([&] { return fs::exists(folder_ / "door"); }));
   const Ran stranger = run(
       {"stage", "--join", "unix:" + (folder_ / "door").string(), "--node", "nobody", "--listen", "unix:" + (folder_ / "own-door").string()},
       "stranger");
   EXPECT_EQ(stranger.code, 2);
   EXPECT_NE(stranger.err.find("--node nobody: found no such node"), std::string::npos) << stranger.err;
-  const Ran worker = run({"work", "--join", "unix:" + (folder_ / "door").string(), "--node", "a"}, "worker");
+  const Ran worker = run({"worker", "--join", "unix:" + (folder_ / "door").string(), "--node", "a"}, "worker");
   EXPECT_EQ(worker.code, 2);
   EXPECT_NE(worker.err.find("motley stage"), std::string::npos) << worker.err;
-  conductor.signal(SIGINT);
-  conductor.wait();
+  pipeline_chief.signal(SIGINT);
+  pipeline_chief.wait();
 }
 
 }  // namespace

@@ -99,13 +99,13 @@ class Program {
   [[nodiscard]] std::string err() const { return text_of(err_); }
   /// Waits for these words on stderr. False: it ended, or the guard did, without them.
   bool says(const std::string& words) {
-    bool said = false;
+    bool reported = false;
     wait_until([&] {
       const bool over = !alive();  // before the look: what it said last counts
-      said = err().find(words) != std::string::npos;
-      return said || over;
+      reported = err().find(words) != std::string::npos;
+      return reported || over;
     });
-    return said;
+    return reported;
   }
 
  private:
@@ -150,7 +150,7 @@ inline std::map<std::string, pid_t> workers_of(const Program& launcher) {
   std::map<std::string, pid_t> workers;
   for (const pid_t child : children_of(launcher.pid())) {
     const std::vector<std::string> words = command_of(child);
-    if (words.size() < 2 || (words[1] != "work" && words[1] != "stage")) continue;
+    if (words.size() < 2 || (words[1] != "worker" && words[1] != "stage")) continue;
     for (std::size_t i = 2; i + 1 < words.size(); ++i)
       if (words[i] == "--node") workers[words[i + 1]] = child;
   }
@@ -165,7 +165,7 @@ inline std::optional<pid_t> child_that(const Program& launcher, const std::strin
   }
   return std::nullopt;
 }
-inline std::optional<pid_t> chief_of(const Program& launcher) { return child_that(launcher, "serve"); }
-inline std::optional<pid_t> server_of(const Program& launcher) { return child_that(launcher, "hold"); }
+inline std::optional<pid_t> chief_of(const Program& launcher) { return child_that(launcher, "chief"); }
+inline std::optional<pid_t> server_of(const Program& launcher) { return child_that(launcher, "server"); }
 
 }  // namespace real

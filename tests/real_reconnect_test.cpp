@@ -3,7 +3,7 @@
 #include <boost/asio/io_context.hpp>
 
 #include "real_cluster.h"
-#include "real_stranger.h"
+#include "real_raw_client.h"
 #include "transport/impostor_for_tests.h"
 
 namespace real {
@@ -21,7 +21,7 @@ class RealReconnect : public RealCluster {
     write("token", "a secret of many letters\n");
   }
   Program serve(const std::string& listen, const std::string& name, const Words& more = {}) {
-    Words words{"serve",
+    Words words{"chief",
                 "two.toml",
                 "--listen",
                 listen,
@@ -46,9 +46,9 @@ class RealReconnect : public RealCluster {
   static std::string address_of(Program& chief) {
     const std::string words = "listening on ";
     if (!chief.says(", run folder")) return "";
-    const std::string said = chief.err();
-    const std::size_t at = said.find(words) + words.size();
-    return said.substr(at, said.find(',', at) - at);
+    const std::string reported = chief.err();
+    const std::size_t at = reported.find(words) + words.size();
+    return reported.substr(at, reported.find(',', at) - at);
   }
 };
 
@@ -60,8 +60,8 @@ TEST_F(RealReconnect, WorkersAndServersOutlastWhateverTakesTheChiefsPort) {
     return motley(words, name);
   };
   std::map<std::string, Program> members;
-  for (const char* node : {"a", "b"}) members.emplace(node, join({"work", "--node", node}, node));
-  members.emplace("server", join({"hold", "--server", "1"}, "server"));
+  for (const char* node : {"a", "b"}) members.emplace(node, join({"worker", "--node", node}, node));
+  members.emplace("server", join({"server", "--server", "1"}, "server"));
   ASSERT_TRUE(wait_until([&] { return !first.alive() || fs::exists(folder_ / "run/checkpoints/latest"); }));
   ASSERT_TRUE(first.alive()) << first.err();
   first.signal(SIGKILL);
@@ -70,10 +70,10 @@ TEST_F(RealReconnect, WorkersAndServersOutlastWhateverTakesTheChiefsPort) {
     boost::asio::io_context io;
     const auto port = static_cast<std::uint16_t>(std::stoi(address.substr(address.rfind(':') + 1)));
     motley::transport::Impostor impostor(io, motley::transport::TcpAddress{"127.0.0.1", port});
-    for (const auto& [way, words] : {std::pair{motley::transport::Imposture::ssh, "SSH-2.0-OpenSSH"},
-                                     std::pair{motley::transport::Imposture::other_version, "another version"},
-                                     std::pair{motley::transport::Imposture::wrong_token, "wrong token"}}) {
-      impostor.way = way;
+    for (const auto& [imposture, words] : {std::pair{motley::transport::Imposture::ssh, "SSH-2.0-OpenSSH"},
+                                       std::pair{motley::transport::Imposture::other_version, "another version"},
+                                       std::pair{motley::transport::Imposture::wrong_token, "wrong token"}}) {
+      impostor.imposture = imposture;
       for (auto& [name, member] : members) {
         ASSERT_TRUE(wait_until([&] {
           io.poll();
@@ -109,10 +109,10 @@ TEST_F(RealReconnect, AFloodOfStrangersWritesTenLinesASecondAndTheirNumber) {
   const std::string address = address_of(chief);
   const auto port = static_cast<std::uint16_t>(std::stoi(address.substr(address.rfind(':') + 1)));
   constexpr std::size_t strangers = 500;
-  for (std::size_t i = 0; i < strangers; ++i) Stranger(port).say("GET / HTTP/1.1\r\n\r\n");
+  for (std::size_t i = 0; i < strangers; ++i) RawClient(port).say("GET / HTTP/1.1\r\n\r\n");
 
   /// How many lines there are, and how many refusals they tell of.
-  const auto told = [&] {
+  const auto logged = [&] {
     std::istringstream lines(chief.err());
     std::pair<std::size_t, std::size_t> seen{};
     for (std::string line; std::getline(lines, line);) {
@@ -124,9 +124,9 @@ TEST_F(RealReconnect, AFloodOfStrangersWritesTenLinesASecondAndTheirNumber) {
     }
     return seen;
   };
-  ASSERT_TRUE(wait_until([&] { return !chief.alive() || told().second >= strangers; })) << chief.err();
-  EXPECT_EQ(told().second, strangers) << chief.err();
-  EXPECT_LT(told().first, strangers / 2);
+  ASSERT_TRUE(wait_until([&] { return !chief.alive() || logged().second >= strangers; })) << chief.err();
+  EXPECT_EQ(logged().second, strangers) << chief.err();
+  EXPECT_LT(logged().first, strangers / 2);
   EXPECT_NE(chief.err().find("it begins with \"GET / HTTP/1.1\""), std::string::npos) << chief.err();
 }
 

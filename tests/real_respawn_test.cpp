@@ -40,9 +40,9 @@ TEST_F(RealRespawn, WhoeverDiesFiveTimesWithoutProgressIsGivenUp) {
 
   kill_until(program, "the chief died 5 times", [&] { return chief_of(program); });
   EXPECT_EQ(program.wait().code, 3) << program.err();
-  const std::string said = program.err();
-  EXPECT_NE(said.find("at last: killed by signal 9 (Killed); giving up"), std::string::npos) << said;
-  EXPECT_NE(said.find("go on with: motley train run --resume"), std::string::npos) << said;
+  const std::string reported = program.err();
+  EXPECT_NE(reported.find("at last: killed by signal 9 (Killed); giving up"), std::string::npos) << reported;
+  EXPECT_NE(reported.find("go on with: motley train run --resume"), std::string::npos) << reported;
 }
 
 }  // namespace

@@ -33,7 +33,7 @@ enum class Told : std::uint8_t {
   counted,
   held,
   dropped,
-  rested,
+  idled,
   evaluated,
   fault,
   finished,
@@ -46,7 +46,7 @@ enum class Told : std::uint8_t {
   part_began,
   part_ended,
   committed,
-  recut
+  repartition
 };
 enum class WhyLeft : std::uint8_t { said_goodbye, connection_lost, silent_too_long, never_finite, step_too_long, sent_not_finite };
 
@@ -79,7 +79,7 @@ inline Trace read_trace(std::string_view bytes) {
     Record r;
     take(r.at_ns), take(r.kind), take(r.why), take(r.epoch), take(r.worker), take(r.step), take(r.version), take(r.first), take(r.last);
     take(r.value), take(r.second);
-    if (r.kind > Told::recut) trace.faults.push_back("record " + std::to_string(trace.records.size()) + " is of no known kind");
+    if (r.kind > Told::repartition) trace.faults.push_back("record " + std::to_string(trace.records.size()) + " is of no known kind");
     trace.records.push_back(r);
   }
   return trace;
@@ -96,7 +96,7 @@ inline Trace read_trace_file(const std::filesystem::path& path) {
 /// version that was made before takes the place of that version and of all behind it.
 class LedgerChecker {
  public:
-  void told(const Record& r) {
+  void on_event(const Record& r) {
     // What is counted and the update it goes into are told in one breath: parts without their update died with their chief.
     if (r.kind != Told::counted && r.kind != Told::applied) parts_.clear();
     if (r.kind == Told::ordered) leases_[{r.worker, r.step}].clear();
@@ -180,7 +180,7 @@ class LedgerChecker {
 inline std::vector<std::string> ledger_faults(const Trace& trace, std::uint64_t epoch_samples, std::uint64_t total) {
   if (!trace.faults.empty()) return trace.faults;
   LedgerChecker ledger;
-  for (const Record& record : trace.records) ledger.told(record);
+  for (const Record& record : trace.records) ledger.on_event(record);
   return ledger.faults(epoch_samples, total);
 }
 
@@ -203,7 +203,7 @@ inline std::vector<std::string> pipeline_faults(const Trace& trace, std::uint64_
     faults.push_back("stage " + std::to_string(r.worker) + " at " + std::to_string(r.at_ns) + " ns: " + what);
   };
   for (const Record& r : trace.records) {
-    if (r.kind == Told::recut) {
+    if (r.kind == Told::repartition) {
       if (r.worker == 0) stages.clear();
       stages[r.worker].committed = r.version;
     }

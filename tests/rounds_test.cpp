@@ -20,7 +20,7 @@ constexpr std::uint64_t total = 6'000;
 class Constant : public store::GradientSource {
  public:
   void initialize(std::uint64_t, std::span<float> out) override { std::fill(out.begin(), out.end(), 0.0F); }
-  store::Loss gradient(std::span<const float>, std::span<const std::uint32_t> samples, std::span<float> out, Flow&) override {
+  store::Loss gradient(std::span<const float>, std::span<const std::uint32_t> samples, std::span<float> out, StepIo&) override {
     std::fill(out.begin(), out.end(), -1.0F);
     return {0.5 * static_cast<double>(samples.size()), 0, samples.size()};
   }
@@ -31,11 +31,11 @@ class Constant : public store::GradientSource {
 class Noted : public sim::RealNumbers {
  public:
   using RealNumbers::RealNumbers;
-  sim::Contributed compute(const wire::Order& order, std::span<const sim::Landed> landed) override {
+  sim::Contributed compute(const wire::Order& order, std::span<const sim::ArrivedSlice> arrived_slices) override {
     deltas[{order.worker, order.step}] = order.rate * order.local_steps;
-    merged += landed.size();
+    merged += arrived_slices.size();
     most_steps = std::max(most_steps, order.local_steps);
-    return RealNumbers::compute(order, landed);
+    return RealNumbers::compute(order, arrived_slices);
   }
   std::map<std::pair<WorkerId, Step>, double> deltas;
   std::size_t merged = 0;  // slices, in the middle of a round
@@ -79,13 +79,13 @@ Ran run(sim::WorldOptions options, const policy::Knobs& knobs) {
   numbers_options.optimizer.momentum = 0;
   numbers_options.parameters = values;
   numbers_options.epoch_samples = total;
-  numbers_options.local_steps = numbers_options.watches = true;
+  numbers_options.local_steps = numbers_options.tracks_updates = true;
   numbers_options.local_momentum = 0;
   Constant source;
   Noted numbers(std::move(numbers_options), source);
   trace::Recorder recorder;
-  policy::ScheduleSpec schedule;
-  sim::World world(options, std::move(*strategy), policy::Schedule(schedule, 32, total, total), numbers, recorder);
+  policy::LrScheduleSpec schedule;
+  sim::World world(options, std::move(*strategy), policy::LrSchedule(schedule, 32, total, total), numbers, recorder);
   (void)world.run();
   Ran ran{0, 0, 0, numbers.merged, numbers.most_steps};
   for (const trace::Event& event : recorder.events())
@@ -102,7 +102,7 @@ Ran run(sim::WorldOptions options, const policy::Knobs& knobs) {
 
 policy::Knobs in_whole_numbers() {
   policy::Knobs knobs;
-  knobs.bits = policy::BitsWish{false, {32, 32}};
+  knobs.bits = policy::BitsConfig{false, {32, 32}};
   return knobs;
 }
 

@@ -30,7 +30,7 @@
 #include "base/match.h"
 #include "policy/strategies.h"
 #include "protocol/chief.h"
-#include "protocol/chief_hands_for_tests.h"
+#include "protocol/chief_driver_for_tests.h"
 
 namespace motley {
 namespace {
@@ -127,7 +127,7 @@ class Answers {
                                 : "");
                      },
                      [&](const wire::Discard& m) { line("discard w{}/{}", m.worker.value, m.step.value); },
-                     [&](const wire::Judge& m) { line("judge w{}/{}", m.worker.value, m.step.value); },
+                     [&](const wire::AlignmentTest& m) { line("judge w{}/{}", m.worker.value, m.step.value); },
                      [](const wire::Cancel&) {},  // Cancelled says it
                      [&](const wire::Forget& m) { line("forget w{}", m.worker.value); },
                      [&](const wire::Fenced& m) { line("fence w{}", m.worker.value); },
@@ -149,7 +149,7 @@ class Answers {
   }
   void operator()(const protocol::Held& fact) { line("hold w{} ({}, gap {})", fact.worker.value, name_of(fact.why), fact.gap); }
   void operator()(const protocol::Dropped& fact) { line("drop w{}/{} ({})", fact.worker.value, fact.step.value, name_of(fact.why)); }
-  void operator()(const protocol::Rested& fact) { line("rest w{}", fact.worker.value); }
+  void operator()(const protocol::Idled& fact) { line("rest w{}", fact.worker.value); }
   void operator()(const protocol::Cancelled& fact) { line("cancel w{}/{} ({})", fact.worker.value, fact.step.value, name_of(fact.why)); }
   void operator()(const protocol::Discarded& fact) { line("waste w{}/{} ({})", fact.worker.value, fact.step.value, name_of(fact.why)); }
   void operator()(const protocol::WakeAt&) {}  // the script says when time passes
@@ -180,7 +180,7 @@ class Answers {
       parts += fmt::format(" w{}/{}*{:.4g}", part.worker.value, part.step.value, part.weight);
       if (const std::uint64_t late = staleness_.at({part.worker, part.step}); late > 0) parts += fmt::format(" (stale {})", late);
     }
-    if (update.kind == wire::UpdateKind::apart) parts += " past the momentum";
+    if (update.kind == wire::UpdateKind::bypass_momentum) parts += " past the momentum";
     if (update.compensation > 0) parts += ", compensated";
     line("apply v{}:{}", update.version.value, parts);
   }
@@ -216,11 +216,11 @@ class Stage {
     }
     if (command == "judge") {
       const Step step{static_cast<std::uint64_t>(number(words.at(1)))};
-      const double along = number(arguments.at("along"));
+      const double alignment = number(arguments.at("along"));
       const WorkerId who = last_known(words.at(0));
       return act(answers, [&](auto& hands) {
         for (std::uint32_t s = 0; s < job_.servers; ++s)
-          hands.step(protocol::Received{protocol::peer(ServerId{s}), wire::Judged{ServerId{s}, who, step, along}});
+          hands.step(protocol::Received{protocol::peer(ServerId{s}), wire::AlignmentResult{ServerId{s}, who, step, alignment}});
       });
     }
     const Duration took = arguments.contains("took") ? duration(arguments.at("took")) : from_seconds(0.1);
@@ -235,7 +235,7 @@ class Stage {
   };
   void happen(const std::string& command, const std::string& name, const Work& work, Answers& answers) {
     if (command == "join") connections_[name] = next_connection_++;
-    act(answers, [&](protocol::ChiefHands& hands) {
+    act(answers, [&](protocol::ChiefDriver& hands) {
       if (command == "join" || command == "rejoin") {
         hands.hello(connections_.at(name), name, ++attempt_);
       } else if (command == "finish") {
@@ -245,7 +245,7 @@ class Stage {
       } else if (command == "compute") {
         hands.say_contributed(worker(name), true, work.took, work.done);
       } else if (command == "die") {
-        is_guest(name) ? hands.lose_guest(connections_.at(name)) : hands.lose(worker(name));
+        is_pending(name) ? hands.lose_pending(connections_.at(name)) : hands.lose(worker(name));
       } else if (command == "goodbye") {
         hands.say(worker(name), wire::Leaving{worker(name)});
       } else if (command == "heartbeat") {
@@ -294,24 +294,24 @@ class Stage {
     for (const auto& [name, value] : arguments) assign(strategy_.knobs, name, value);
   }
 
-  protocol::ChiefHands& chief() {
-    if (!hands_) hands_ = std::make_unique<protocol::ChiefHands>(job_, strategy_, batch_);
+  protocol::ChiefDriver& chief() {
+    if (!hands_) hands_ = std::make_unique<protocol::ChiefDriver>(job_, strategy_, batch_);
     return *hands_;
   }
-  [[nodiscard]] bool is_guest(const std::string& name) {
+  [[nodiscard]] bool is_pending(const std::string& name) {
     return connections_.contains(name) && !chief().members.contains(connections_.at(name));
   }
   /// A member, or somebody who was.
   [[nodiscard]] WorkerId last_known(const std::string& name) { return chief().members.at(connections_.at(name)); }
   [[nodiscard]] WorkerId worker(const std::string& name) {
-    if (!connections_.contains(name) || is_guest(name)) throw BadScript(fmt::format("found worker \"{}\", who was not welcomed", name));
+    if (!connections_.contains(name) || is_pending(name)) throw BadScript(fmt::format("found worker \"{}\", who was not welcomed", name));
     return chief().members.at(connections_.at(name));
   }
 
   protocol::ChiefOptions job_;
   policy::StrategySpec strategy_;
   std::uint32_t batch_ = 24;
-  std::unique_ptr<protocol::ChiefHands> hands_;
+  std::unique_ptr<protocol::ChiefDriver> hands_;
   std::map<std::string, std::uint32_t> connections_;
   std::uint32_t next_connection_ = 0;
   std::uint32_t attempt_ = 0;

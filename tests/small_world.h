@@ -21,8 +21,8 @@
 #include "checkers.h"
 #include "policy/strategies.h"
 #include "protocol/chief.h"
-#include "protocol/narration.h"
 #include "protocol/shard.h"
+#include "protocol/trace_events.h"
 #include "protocol/worker.h"
 #include "wire/encode.h"
 #include "wire/frame.h"
@@ -42,8 +42,8 @@ struct SmallJob {
   std::uint32_t quorum = 2;
   std::uint32_t batch = 2;
   std::uint64_t samples = 4;
-  std::optional<std::uint32_t> delay{};  // of strategies that may overlap
-  std::uint32_t ticks = 0;               // so often the chief's clock may move on by a few steps, at any moment
+  std::optional<std::uint32_t> overlap{};  // of strategies that may overlap
+  std::uint32_t ticks = 0;                 // so often the chief's clock may move on by a few steps, at any moment
 };
 
 enum class Misfortune : std::uint8_t { none, connection_breaks, breaks_in_mid_push, taken_for_dead, leaves, not_finite };
@@ -97,7 +97,7 @@ struct Choice {
 class SmallWorld {
  public:
   explicit SmallWorld(const SmallJob& job)
-      : job_(job), chief_(chief_options(job), make_strategy(job), policy::Schedule({}, job.batch, job.samples, job.samples)) {
+      : job_(job), chief_(chief_options(job), make_strategy(job), policy::LrSchedule({}, job.batch, job.samples, job.samples)) {
     std::vector<ServerId> server_of_slice;
     for (std::uint32_t i = 0; i < job.slices; ++i) server_of_slice.push_back(ServerId{i % job.servers});
     for (std::uint32_t s = 0; s < job.servers; ++s) {
@@ -109,7 +109,7 @@ class SmallWorld {
       lanes_.push_back({{Role::server, s}, protocol::the_chief, {}});
     }
     for (std::uint32_t p = 0; p < job.workers; ++p) {
-      processes_.push_back({protocol::Worker({.node = "n", .servers_of_slices = server_of_slice, .seat = p}), {}, {}, p});
+      processes_.push_back({protocol::Worker({.node = "n", .servers_of_slices = server_of_slice, .node_index = p}), {}, {}, p});
       lanes_.push_back({protocol::the_chief, {Role::worker, p}, {}});
       lanes_.push_back({{Role::worker, p}, protocol::the_chief, {}});
       for (std::uint32_t s = 0; s < job.servers; ++s) {
@@ -126,7 +126,7 @@ class SmallWorld {
     }
     if (job.strategy == "hps" || job.strategy == "multistep")
       watch(std::make_unique<checkers::StalenessBound>(
-          checkers::StalenessBound::Allowed{.staleness = job.delay.value_or(job.strategy == "hps" ? 0 : 1), .ahead = {}}));
+          checkers::StalenessBound::Allowed{.staleness = job.overlap.value_or(job.strategy == "hps" ? 0 : 1), .ahead = {}}));
     for (std::uint32_t p = 0; p < job.workers; ++p) tell_worker(p, protocol::Started{}, 0);
   }
 
@@ -222,7 +222,7 @@ class SmallWorld {
       for (const checkers::Complaint& complaint : checker->complaints()) out << checker->name() << ": " << complaint << "\n";
     if (!at_the_end) return out.str();
     if (!chief_.finished()) out << "nothing can happen any more, and training has not ended\n";
-    if (ended_ && *ended_ != protocol::Ended::every_sample_counted)
+    if (ended_ && *ended_ != protocol::EndReason::every_sample_counted)
       out << "training ended for reason " << static_cast<int>(*ended_) << "\n";
     for (const protocol::Shard& shard : shards_) {
       if (shard.version() != chief_.version())
@@ -273,7 +273,7 @@ class SmallWorld {
     perhaps(&policy::Knobs::steps, 1);
     perhaps(&policy::Knobs::bound, 0);
     perhaps(&policy::Knobs::bound_max, 1);
-    if (job.delay) perhaps(&policy::Knobs::delay, *job.delay);
+    if (job.overlap) perhaps(&policy::Knobs::overlap, *job.overlap);
     auto made = policy::make_strategy(spec, {job.batch, 0.9});
     check(made.ok(), "small worlds name strategies that exist");
     return std::move(*made);
@@ -292,7 +292,7 @@ class SmallWorld {
     if (!process.machine) return;
     const auto add = [&](Misfortune misfortune) { list.push_back({Choice::What::misfortune, p, misfortune}); };
     add(Misfortune::connection_breaks);
-    if (pushes_under_way(p)) add(Misfortune::breaks_in_mid_push);
+    if (pushes_in_flight(p)) add(Misfortune::breaks_in_mid_push);
     if (process.member) add(Misfortune::taken_for_dead);
     add(Misfortune::leaves);
     if (process.computing) add(Misfortune::not_finite);
@@ -312,7 +312,7 @@ class SmallWorld {
     }
   }
 
-  [[nodiscard]] bool pushes_under_way(std::uint32_t p) const {
+  [[nodiscard]] bool pushes_in_flight(std::uint32_t p) const {
     return std::any_of(lanes_.begin(), lanes_.end(), [&](const Lane& lane) {
       return lane.from == Peer{Role::worker, p} && lane.to.role == Role::server && !lane.items.empty();
     });
@@ -370,7 +370,7 @@ class SmallWorld {
       if (processes_[lane.from.id].member)
         tell_chief(protocol::Lost{*processes_[lane.from.id].member});
       else
-        tell_chief(protocol::LostGuest{lane.from.id});
+        tell_chief(protocol::LostPending{lane.from.id});
       return;
     }
     const auto& message = std::get<wire::Message>(item.what);
@@ -388,7 +388,7 @@ class SmallWorld {
       chief_history_ = mix(chief_history_, parts.sum);
       parts_.erase({worker, step});
     };
-    if (const auto* said = std::get_if<wire::Contributed>(&message)) return part(said->worker, said->step);
+    if (const auto* reported = std::get_if<wire::Contributed>(&message)) return part(reported->worker, reported->step);
     if (const auto* got = std::get_if<wire::Gathered>(&message)) return part(got->worker, got->step);
     chief_history_ = mix(chief_history_, hash);
   }
@@ -429,8 +429,9 @@ class SmallWorld {
         const Peer to = out->to.role == Role::worker ? Peer{Role::worker, process_of_.at(WorkerId{out->to.id})} : out->to;
         send({Role::server, s}, to, {Role::server, s}, out->message);
       } else if (const auto* compare = std::get_if<protocol::Compare>(&action)) {
-        const double along = compare->step.value % 2 == 0 ? 1 : -1;
-        send({Role::server, s}, protocol::the_chief, {Role::server, s}, wire::Judged{ServerId{s}, compare->worker, compare->step, along});
+        const double alignment = compare->step.value % 2 == 0 ? 1 : -1;
+        send({Role::server, s}, protocol::the_chief, {Role::server, s},
+             wire::AlignmentResult{ServerId{s}, compare->worker, compare->step, alignment});
       }
   }
 
@@ -444,7 +445,7 @@ class SmallWorld {
       std::visit(match{[&](const protocol::Send& a) {
                          if (std::holds_alternative<wire::Began>(a.message)) return;  // nothing depends on it
                          const auto id = process.machine->id();
-                         send({Role::worker, p}, a.to, id ? protocol::peer(*id) : protocol::guest(p), a.message);
+                         send({Role::worker, p}, a.to, id ? protocol::peer(*id) : protocol::pending_worker(p), a.message);
                        },
                        [&](const protocol::Compute& a) {
                          process.computing = a.order;
@@ -469,7 +470,7 @@ class SmallWorld {
                        tell({.kind = Kind::contributed, .worker = a.worker, .step = a.step, .version = a.base, .first = a.samples});
                      },
                      [&](const protocol::Returned& a) {
-                       for (const trace::Event& event : protocol::narrated(a)) tell(event);
+                       for (const trace::Event& event : protocol::to_trace_events(a)) tell(event);
                      },
                      [&](const protocol::Counted& a) {
                        tell({.kind = Kind::counted,
@@ -485,10 +486,10 @@ class SmallWorld {
                      },
                      [&](const protocol::Held& a) { tell({.kind = Kind::held, .worker = a.worker}); },
                      [&](const protocol::Dropped& a) { tell({.kind = Kind::dropped, .worker = a.worker, .step = a.step}); },
-                     [&](const protocol::Rested& a) { tell({.kind = Kind::rested, .worker = a.worker}); },
+                     [&](const protocol::Idled& a) { tell({.kind = Kind::idled, .worker = a.worker}); },
                      [&](const protocol::Cancelled& a) { tell({.kind = Kind::cancelled, .worker = a.worker, .step = a.step}); },
                      [&](const protocol::Discarded& a) { tell({.kind = Kind::discarded, .worker = a.worker, .step = a.step}); },
-                     [&](const protocol::Noted& a) { tell(*protocol::narrated(a)); }, [&](const protocol::WakeAt&) {},
+                     [&](const protocol::Noted& a) { tell(*protocol::to_trace_events(a)); }, [&](const protocol::WakeAt&) {},
                      [&](const protocol::Evaluate&) {}, [&](const protocol::Checkpoint&) {}, [&](const protocol::ServerStuck&) {},
                      [&](const protocol::Finished& a) {
                        ended_ = a.why;
@@ -503,7 +504,7 @@ class SmallWorld {
         tell({.kind = Kind::applied, .version = update->version, .first = update->parts.size()});
       return send(protocol::the_chief, out.to, protocol::the_chief, out.message);
     }
-    const std::uint32_t p = out.to.role == Role::guest ? out.to.id : process_of_.at(WorkerId{out.to.id});
+    const std::uint32_t p = out.to.role == Role::pending ? out.to.id : process_of_.at(WorkerId{out.to.id});
     if (const auto* welcome = std::get_if<wire::Welcome>(&out.message)) {
       process_of_[welcome->worker] = p;
       processes_[p].member = welcome->worker;
@@ -524,7 +525,7 @@ class SmallWorld {
 
   void tell(trace::Event event) {
     event.at = now_;
-    for (const auto& checker : watchers_) checker->told(event);
+    for (const auto& checker : watchers_) checker->on_event(event);
   }
 
   SmallJob job_;
@@ -536,7 +537,7 @@ class SmallWorld {
   std::map<WorkerId, std::uint32_t> process_of_;
   std::set<WorkerId> members_;
   std::vector<std::unique_ptr<Checker>> watchers_;
-  std::optional<protocol::Ended> ended_;
+  std::optional<protocol::EndReason> ended_;
   Misfortune suffered_ = Misfortune::none;
   std::uint32_t waits_ = 0;
   std::uint32_t ticks_ = 0;

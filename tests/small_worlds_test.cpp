@@ -140,7 +140,7 @@ class Search {
 };
 
 /// One random order of events with at most one misfortune. What is wrong with it, in words; empty when nothing is.
-std::string walk(const SmallJob& job, std::uint64_t seed) {
+std::string run_round(const SmallJob& job, std::uint64_t seed) {
   Rng rng(seed, "walk");
   Path path;
   try {
@@ -190,37 +190,38 @@ TEST_P(SmallWorlds, AWorkerMayComeAtAnyMoment) { search({.quorum = 1, .samples =
 TEST_P(SmallWorlds, ThreeWorkersAndTwoServersKeepEveryPromiseInManyOrders) {
   const SmallJob job{.strategy = std::string(GetParam()), .workers = 3, .servers = 2, .slices = 4, .quorum = 2, .batch = 3, .samples = 9};
   for (std::uint64_t seed = 0; seed < 5 * worlds_wanted(); ++seed) {
-    const std::string trouble = walk(job, seed);
+    const std::string trouble = run_round(job, seed);
     ASSERT_EQ(trouble, "") << "seed " << seed;
   }
 }
 
 // With one step of overlap, and steps whose time is up after one sample: what is left of them goes to whoever asks next, whoever dies.
 TEST(SmallWorldsOverlapped, WhatThereWasNoTimeForIsDoneOnceInEveryOrder) {
-  const Explored explored = Search({.strategy = "hps", .batch = 4, .samples = 6, .delay = 1}).run();
+  const Explored explored = Search({.strategy = "hps", .batch = 4, .samples = 6, .overlap = 1}).run();
   EXPECT_EQ(explored.trouble, "");
   EXPECT_GT(explored.ends, 100U);
 }
 
 TEST(SmallWorldsOverlapped, ThreeWorkersKeepEveryPromiseInManyOrders) {
-  const SmallJob job{.strategy = "hps", .workers = 3, .servers = 2, .slices = 4, .quorum = 2, .batch = 6, .samples = 30, .delay = 1};
+  const SmallJob job{.strategy = "hps", .workers = 3, .servers = 2, .slices = 4, .quorum = 2, .batch = 6, .samples = 30, .overlap = 1};
   for (std::uint64_t seed = 0; seed < 5 * worlds_wanted(); ++seed) {
-    const std::string trouble = walk(job, seed);
+    const std::string trouble = run_round(job, seed);
     ASSERT_EQ(trouble, "") << "seed " << seed;
   }
 }
 
 // Local rounds that overlap: whoever dies in the middle of one, or while newer parameters come in, takes nothing with it that was counted.
 TEST(SmallWorldsOverlapped, RoundsOfLocalStepsCountOnceInEveryOrder) {
-  const Explored explored = Search({.strategy = "multistep", .batch = 2, .samples = 4, .delay = 1}).run();
+  const Explored explored = Search({.strategy = "multistep", .batch = 2, .samples = 4, .overlap = 1}).run();
   EXPECT_EQ(explored.trouble, "");
   EXPECT_GT(explored.ends, 100U);
 }
 
 TEST(SmallWorldsOverlapped, ThreeWorkersTakeLocalStepsInManyOrders) {
-  const SmallJob job{.strategy = "multistep", .workers = 3, .servers = 2, .slices = 4, .quorum = 2, .batch = 6, .samples = 300, .delay = 1};
+  const SmallJob job{
+      .strategy = "multistep", .workers = 3, .servers = 2, .slices = 4, .quorum = 2, .batch = 6, .samples = 300, .overlap = 1};
   for (std::uint64_t seed = 0; seed < 5 * worlds_wanted(); ++seed) {
-    const std::string trouble = walk(job, seed);
+    const std::string trouble = run_round(job, seed);
     ASSERT_EQ(trouble, "") << "seed " << seed;
   }
 }
@@ -236,7 +237,7 @@ TEST(SmallWorldsOfStates, EverySampleCountsOnceInEveryStateAndOrder) {
 TEST(SmallWorldsOfStates, ThreeWorkersKeepEveryPromiseInManyOrders) {
   const SmallJob job{.strategy = "adaptive", .workers = 3, .servers = 2, .slices = 4, .quorum = 2, .batch = 3, .samples = 30, .ticks = 6};
   for (std::uint64_t seed = 0; seed < 5 * worlds_wanted(); ++seed) {
-    const std::string trouble = walk(job, seed);
+    const std::string trouble = run_round(job, seed);
     ASSERT_EQ(trouble, "") << "seed " << seed;
   }
 }

@@ -26,7 +26,7 @@ class StatesFollowFromVersions : public Checker {
   explicit StatesFollowFromVersions(const Law& law) : law_(law) {}
   [[nodiscard]] std::string_view name() const override { return "StatesFollowFromVersions"; }
 
-  void told(const Event& e) override {
+  void on_event(const Event& e) override {
     switch (e.kind) {
       case Kind::ordered: held_[e.worker] = e.version; break;
       case Kind::dropped: held_.erase(e.worker); break;
@@ -36,7 +36,7 @@ class StatesFollowFromVersions : public Checker {
         break;
       case Kind::contributed:
         held_.erase(e.worker);
-        bases_[{e.worker, e.step}] = {e.version, stragglers_.contains(e.worker)};
+        weight_stash_[{e.worker, e.step}] = {e.version, stragglers_.contains(e.worker)};
         break;
       case Kind::cancelled: cancelled(e); break;
       case Kind::discarded: discarded(e); break;
@@ -97,14 +97,14 @@ class StatesFollowFromVersions : public Checker {
   }
   void discarded(const Event& e) {
     ++discarded_;
-    const auto base = bases_.extract({e.worker, e.step});
+    const auto base = weight_stash_.extract({e.worker, e.step});
     if (base.empty()) return complain(e, "discarded without a contribution", "a contribution");
     if (newest_.ahead_of(base.mapped().version) <= law_.over_stale_gap)
       complain(e, fmt::format("discarded {} versions behind", newest_.ahead_of(base.mapped().version)), "an over-stale one");
   }
   /// What is late counts as much less as its lateness says.
   void counted(const Event& e) {
-    const auto base = bases_.extract({e.worker, e.step});
+    const auto base = weight_stash_.extract({e.worker, e.step});
     if (base.empty() || !base.mapped().late) return;
     const auto late = static_cast<double>(e.last);
     double most = static_cast<double>(e.first) / law_.global_batch;
@@ -123,7 +123,7 @@ class StatesFollowFromVersions : public Checker {
   Version newest_;
   std::map<WorkerId, Version> held_;  // by those under way
   std::set<WorkerId> stragglers_;
-  std::map<std::pair<WorkerId, Step>, Base> bases_;  // contributed, neither counted nor discarded
+  std::map<std::pair<WorkerId, Step>, Base> weight_stash_;  // contributed, neither counted nor discarded
   std::uint64_t threshold_ = 0;
   std::uint64_t state_ = 0;
   std::array<std::uint64_t, 3> entered_{};

@@ -61,21 +61,21 @@ struct Watched {
   checkers::EverySampleOnce once{samples, samples};
   checkers::VersionsOnlyGrow versions;
   checkers::NothingFromTheDead dead;
-  sim::Ending ending;
+  sim::TrainingOutcome outcome;
 
   void run(const sim::WorldOptions& world) {
     policy::StrategySpec spec;
     spec.kind = "adaptive";
-    spec.knobs.box = false;  // else nobody's step takes long
+    spec.knobs.time_limited = false;  // else nobody's step takes long
     auto strategy = policy::make_strategy(spec, {global_batch, 0.9});
     trace::Tee tee({&states, &once, &versions, &dead});
     sim::NoNumbers none;
-    const policy::Schedule schedule({}, global_batch, samples, samples);
-    ending = sim::World(world, std::move(*strategy), schedule, none, tee).run();
+    const policy::LrSchedule schedule({}, global_batch, samples, samples);
+    outcome = sim::World(world, std::move(*strategy), schedule, none, tee).run();
     for (const checkers::Checker* checker : std::initializer_list<const checkers::Checker*>{&states, &once, &versions, &dead})
       for (const checkers::Complaint& complaint : checker->complaints())
         ADD_FAILURE() << "seed " << world.seed << ", " << checker->name() << ": " << complaint;
-    EXPECT_EQ(ending.why, protocol::Ended::every_sample_counted) << "seed " << world.seed;
+    EXPECT_EQ(outcome.why, protocol::EndReason::every_sample_counted) << "seed " << world.seed;
   }
 };
 

@@ -11,21 +11,21 @@
 #include <limits>
 #include <string>
 
-#include "app/results.h"
-#include "app/screen.h"
-#include "app/simulation.h"
 #include "base/rng.h"
 #include "checkers.h"
+#include "cli/results.h"
+#include "cli/simulation.h"
 #include "real_trace.h"
 #include "report/chrome_trace.h"
 #include "report/metrics.h"
 #include "report/page.h"
+#include "report/screen.h"
 #include "report/table.h"
 #include "report/tensorboard.h"
 #include "state_checker.h"
 #include "trace/reading.h"
 
-namespace motley::app {
+namespace motley::cli {
 namespace {
 
 constexpr const char* job_text = R"(
@@ -72,14 +72,14 @@ class TraceMutations : public testing::Test {
                 "\"\nforward_s = 1\ninput_s = 1\nweight_s = 1\noutput_bytes = 100\nkept_bytes = 200\nparameter_bytes = 4000\n";
     std::ofstream(folder / "blocks.toml") << blocks;
     text.replace(text.find("BLOCKS"), 6, (folder / "blocks.toml").string());
-    auto read = parse_job(text, "the test's job");
+    auto read = config::parse_job(text, "the test's job");
     ASSERT_TRUE(read.ok()) << read.error().message;
     job = *read;
     auto loaded = load_material(job);
     ASSERT_TRUE(loaded.ok()) << loaded.error().message;
     for (const char* strategy : {"hps", "adaptive", "grouped", "adapipe"}) {
       SimulationOptions options;
-      options.strategy = *read_strategy(job, strategy);
+      options.strategy = *config::read_strategy(job, strategy);
       options.label = strategy;
       trace::Recorder recorder;
       options.also = &recorder;
@@ -137,12 +137,12 @@ class TraceMutations : public testing::Test {
     const std::vector<std::string> names{"a", "b"};
     report::Metrics metrics([&](std::string_view line) { text += line.size(); }, {}, from_seconds(5));
     report::ChromeTrace chrome([&](std::string_view piece) { text += piece.size(); }, {});
-    Screen screen({"run", 3000, 100, true, 64}, names);
+    report::Screen screen({"run", 3000, 100, true, 64}, names);
     auto file = report::EventFile::open(folder, 0, "host");
     ASSERT_TRUE(file.ok());
     report::TensorBoard board(*file, 0);
-    trace::Tee all({&run.summary, &run.course, &run.ribbons, &timeline, &pipeline, &metrics, &chrome, &screen, &board});
-    for (const trace::Event& event : events) all.told(event);
+    trace::Tee all({&run.summary, &run.history, &run.state_timelines, &timeline, &pipeline, &metrics, &chrome, &screen, &board});
+    for (const trace::Event& event : events) all.on_event(event);
     chrome.finish();
     run.timeline = timeline.lanes();
     run.pipeline.emplace();
@@ -156,7 +156,7 @@ class TraceMutations : public testing::Test {
     EXPECT_FALSE(run_text(job, run).empty());
     EXPECT_FALSE(report::text_table(table).empty());
     EXPECT_FALSE(report::page(table).empty());
-    EXPECT_LE(run.summary.workers().size() + run.ribbons.workers().size() + pipeline.stages().size(), 3 * events.size());
+    EXPECT_LE(run.summary.workers().size() + run.state_timelines.workers().size() + pipeline.stages().size(), 3 * events.size());
   }
 
   /// The tests' own readers.
@@ -173,14 +173,14 @@ class TraceMutations : public testing::Test {
     WithinMemory memory({10, 0, 20, 30});
     StatesFollowFromVersions states({});
     trace::Tee all({&time, &versions, &staleness, &rounds, &once, &alive, &weights, &dead, &memory, &states});
-    for (const trace::Event& event : trace::read_events(std::as_bytes(std::span(bytes)))) all.told(event);
+    for (const trace::Event& event : trace::read_events(std::as_bytes(std::span(bytes)))) all.on_event(event);
     const real::Trace trace = real::read_trace(bytes);
     EXPECT_FALSE(real::ledger_faults(trace, epoch_samples, 2 * epoch_samples).empty()) << "a stretch of a trace is no whole run";
     EXPECT_FALSE(real::pipeline_faults(trace, 46, 8, 1).empty());
   }
 
   std::filesystem::path folder;
-  Job job;
+  config::Job job;
   std::vector<std::string> traces;
 };
 
@@ -199,4 +199,4 @@ TEST_F(TraceMutations, EveryReaderSurvivesTwoThousandDamagedTraces) {
 }
 
 }  // namespace
-}  // namespace motley::app
+}  // namespace motley::cli

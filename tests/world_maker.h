@@ -26,7 +26,7 @@ struct MadeWorld {
   std::uint64_t seed{};
   sim::WorldOptions options;
   policy::StrategySpec strategy;
-  policy::Setting setting;
+  policy::JobFacts setting;
   Arithmetic arithmetic{};
   std::uint64_t parameters{};
   [[nodiscard]] bool fixed_membership() const {  // nobody comes or goes, by itself or by being taken for dead
@@ -105,7 +105,7 @@ inline store::Layout make_layout(Dice& dice, std::uint64_t& parameters, std::uin
 }
 
 /// Any strategy there is, with any knobs that it takes.
-inline policy::StrategySpec make_strategy(Dice& dice, std::size_t nodes, const policy::Setting& setting) {
+inline policy::StrategySpec make_strategy(Dice& dice, std::size_t nodes, const policy::JobFacts& setting) {
   policy::StrategySpec spec;
   spec.kind = std::string(dice.of(policy::strategy_names()));
   const auto perhaps = [&](auto knob, auto value) {
@@ -120,12 +120,13 @@ inline policy::StrategySpec make_strategy(Dice& dice, std::size_t nodes, const p
   perhaps(&policy::Knobs::clip, dice.one_in(2) ? 0 : dice.real(1.05, 2));
   perhaps(&policy::Knobs::momentum, dice.real(0, 0.9));
   perhaps(&policy::Knobs::replan, dice.whole(1, 10));
-  perhaps(&policy::Knobs::delay, dice.whole(0, 1));
-  perhaps(&policy::Knobs::box, dice.one_in(2));
+  perhaps(&policy::Knobs::overlap, dice.whole(0, 1));
+  perhaps(&policy::Knobs::time_limited, dice.one_in(2));
   perhaps(&policy::Knobs::correction, dice.real(0, 1));
-  perhaps(&policy::Knobs::variate, dice.one_in(2));
+  perhaps(&policy::Knobs::control_variate, dice.one_in(2));
   if (dice.one_in(3)) perhaps(&policy::Knobs::without, static_cast<policy::Off>(dice.whole(0, 9)));
-  static constexpr std::array<policy::BitsWish, 5> bits{{{false, {32, 32}}, {false, {8, 8}}, {false, {4, 8}}, {false, {2, 4}}, {true, {}}}};
+  static constexpr std::array<policy::BitsConfig, 5> bits{
+      {{false, {32, 32}}, {false, {8, 8}}, {false, {4, 8}}, {false, {2, 4}}, {true, {}}}};
   perhaps(&policy::Knobs::bits, dice.of(bits));
   if (dice.one_in(6))
     for (std::uint32_t n = dice.whole(1, static_cast<std::uint32_t>(nodes)); n > 0; --n)
@@ -203,7 +204,7 @@ inline MadeWorld make_world(std::uint64_t seed) {
   Dice memory(seed, "memory");
   if (memory.one_in(3))
     for (std::size_t n = 0; n < world.cluster.nodes.size(); ++n)
-      world.most_samples.push_back(memory.one_in(2) ? 0 : memory.whole(1, made.setting.global_batch));
+      world.max_batch.push_back(memory.one_in(2) ? 0 : memory.whole(1, made.setting.global_batch));
 
   double rate = 0;
   for (const cluster::Node& node : world.cluster.nodes) rate += node.samples_per_second;
@@ -226,7 +227,7 @@ class MadeUpGradients : public store::GradientSource {
 
   void initialize(std::uint64_t, std::span<float> values) override { std::fill(values.begin(), values.end(), 0.5F); }
 
-  store::Loss gradient(std::span<const float> values, std::span<const std::uint32_t> samples, std::span<float> out, Flow&) override {
+  store::Loss gradient(std::span<const float> values, std::span<const std::uint32_t> samples, std::span<float> out, StepIo&) override {
     double noise = 0;
     for (const std::uint32_t sample : samples) noise += (sample % 7 - 3.0) / static_cast<double>(samples.size());
     store::Loss loss{0, 0, samples.size()};
@@ -293,8 +294,8 @@ inline std::string describe(const MadeWorld& made) {
       made.seed, made.strategy.kind, w.cluster.nodes.size(), w.cluster.servers, w.layout.slices.size(), made.setting.global_batch,
       w.chief.total_samples, w.chief.epoch_samples, w.chief.quorum, static_cast<int>(made.arithmetic), seconds(w.chief.silence_deadline),
       seconds(w.chief.empty_deadline));
-  for (std::size_t n = 0; n < w.most_samples.size(); ++n)
-    if (w.most_samples[n] > 0) text += fmt::format("  node {} holds {} samples\n", n, w.most_samples[n]);
+  for (std::size_t n = 0; n < w.max_batch.size(); ++n)
+    if (w.max_batch[n] > 0) text += fmt::format("  node {} holds {} samples\n", n, w.max_batch[n]);
   for (const cluster::Fault& f : w.cluster.faults)
     text += fmt::format("  {:.6f} s: {} node {} for {:.3f} s, factor {:.2f}\n", seconds(f.at), faults.at(static_cast<std::size_t>(f.kind)),
                         f.node.value, seconds(f.lasting), f.factor);

@@ -31,8 +31,8 @@ using checkers::Kind;
 using checkers::Liveness;
 using checkers::StalenessBound;
 using checkers::WeightsSum;
-using protocol::Ended;
-using protocol::Gone;
+using protocol::EndReason;
+using protocol::LeaveReason;
 
 // What each strategy promises, in numbers for the checkers ---------------------------------------------------------------------------
 
@@ -45,7 +45,7 @@ StalenessBound::Allowed allowed_staleness(const MadeWorld& made) {
   const std::string& kind = made.strategy.kind;
   const policy::Knobs& knobs = made.strategy.knobs;
   if (has_barrier(made)) return {.staleness = 0, .ahead = {}};
-  if (kind == "hps" || kind == "multistep") return {.staleness = knobs.delay.value_or(1), .ahead = {}};
+  if (kind == "hps" || kind == "multistep") return {.staleness = knobs.overlap.value_or(1), .ahead = {}};
   if (kind != "ssp" && kind != "dssp") return {};
   const std::uint64_t lower = knobs.bound.value_or(3);
   const std::uint64_t upper = kind == "ssp" ? lower : std::max<std::uint64_t>(lower, knobs.bound_max.value_or(15));
@@ -77,14 +77,14 @@ std::vector<std::unique_ptr<Checker>> every_checker(const MadeWorld& made) {
   all.push_back(std::make_unique<Liveness>(Liveness::Patience{limits.longest_quiet, limits.longest_stage, chief.empty_deadline}));
   all.push_back(std::make_unique<WeightsSum>(weight_law(made)));
   all.push_back(std::make_unique<checkers::NothingFromTheDead>());
-  all.push_back(std::make_unique<checkers::WithinMemory>(made.options.most_samples));
+  all.push_back(std::make_unique<checkers::WithinMemory>(made.options.max_batch));
   return all;
 }
 
 // Running one world ---------------------------------------------------------------------------------------------------------------------
 
 struct Ran {
-  sim::Ending ending;
+  sim::TrainingOutcome outcome;
   std::string fingerprint;
   std::vector<float> model;            // empty without arithmetic
   std::size_t contributions_held = 0;  // at the end
@@ -97,11 +97,11 @@ Ran run(const MadeWorld& made, std::vector<trace::Sink*> sinks) {
   auto strategy = policy::make_strategy(made.strategy, made.setting);
   check(strategy.ok(), "the maker names strategies that exist");
   const protocol::ChiefOptions& chief = made.options.chief;
-  const policy::Schedule schedule({}, made.setting.global_batch, chief.epoch_samples, chief.total_samples);
+  const policy::LrSchedule schedule({}, made.setting.global_batch, chief.epoch_samples, chief.total_samples);
   Ran ran;
   if (made.arithmetic == Arithmetic::none) {
     sim::NoNumbers none;
-    ran.ending = sim::World(made.options, std::move(*strategy), schedule, none, tee).run();
+    ran.outcome = sim::World(made.options, std::move(*strategy), schedule, none, tee).run();
   } else {
     // One bad gradient spoils a whole round, and small memories make for rounds of hundreds of steps.
     const std::uint64_t one_in = made.strategy.kind == "multistep" ? 1'000 : 20;
@@ -113,10 +113,10 @@ Ran run(const MadeWorld& made, std::vector<trace::Sink*> sinks) {
     options.seed = made.seed;
     options.local_steps = strategy->payload() == policy::Payload::delta;
     options.local_momentum = strategy->momentum();
-    options.watches = strategy->watches();
-    options.variate = strategy->variate();
+    options.tracks_updates = strategy->tracks_updates();
+    options.control_variate = strategy->control_variate();
     sim::RealNumbers numbers(std::move(options), source);
-    ran.ending = sim::World(made.options, std::move(*strategy), schedule, numbers, tee).run();
+    ran.outcome = sim::World(made.options, std::move(*strategy), schedule, numbers, tee).run();
     ran.model.resize(made.options.layout.values);
     numbers.values(ran.model);
     ran.contributions_held = numbers.contributions_held();
@@ -128,10 +128,10 @@ Ran run(const MadeWorld& made, std::vector<trace::Sink*> sinks) {
 /// How often what happened, over all worlds: a maker that stops making trouble would be a test that tests nothing.
 class Tally : public trace::Sink {
  public:
-  void told(const trace::Event& event) override {
+  void on_event(const trace::Event& event) override {
     if (event.kind == Kind::fault) ++faults_[static_cast<cluster::FaultKind>(event.last)];
-    if (event.kind == Kind::left) ++gone_[static_cast<Gone>(event.why)];
-    if (event.kind == Kind::finished) ++ended_[static_cast<Ended>(event.why)];
+    if (event.kind == Kind::left) ++gone_[static_cast<LeaveReason>(event.why)];
+    if (event.kind == Kind::finished) ++ended_[static_cast<EndReason>(event.why)];
     if (event.kind == Kind::dropped) ++dropped_;
   }
   void ran(const MadeWorld& made) { ++strategies_[made.strategy.kind]; }
@@ -143,7 +143,7 @@ class Tally : public trace::Sink {
     if (faults_.size() < 6) list += "a kind of fault; ";
     if (gone_.size() < 3) list += "a way of leaving; ";
     if (dropped_ == 0) list += "a dropped contribution; ";
-    for (const Ended ended : {Ended::every_sample_counted, Ended::nobody_left})
+    for (const EndReason ended : {EndReason::every_sample_counted, EndReason::nobody_left})
       if (!ended_.contains(ended)) list += fmt::format("end {}; ", static_cast<int>(ended));
     return list;
   }
@@ -151,15 +151,15 @@ class Tally : public trace::Sink {
  private:
   std::map<std::string, std::uint64_t> strategies_;
   std::map<cluster::FaultKind, std::uint64_t> faults_;
-  std::map<Gone, std::uint64_t> gone_;
-  std::map<Ended, std::uint64_t> ended_;
+  std::map<LeaveReason, std::uint64_t> gone_;
+  std::map<EndReason, std::uint64_t> ended_;
   std::uint64_t dropped_ = 0;
 };
 
 /// Prints what it is told.
 class Aloud : public trace::Sink {
  public:
-  void told(const trace::Event& e) override {
+  void on_event(const trace::Event& e) override {
     std::cout << fmt::format("{:12.6f} {:13} w{} step {} version {} why {} epoch {} first {} last {} value {:.6g} second {:.6g}\n",
                              seconds(e.at), name_of(e.kind), e.worker.value, e.step.value, e.version.value, e.why, e.epoch, e.first, e.last,
                              e.value, e.second);
@@ -169,7 +169,7 @@ class Aloud : public trace::Sink {
 /// Steps that were cancelled and computed all the same: when training ends, what they made may still be on its way to be thrown away.
 class ComputedInVain : public trace::Sink {
  public:
-  void told(const trace::Event& e) override {
+  void on_event(const trace::Event& e) override {
     const std::pair step{e.worker, e.step};
     if (e.kind == trace::Kind::cancelled) cancelled_.insert(step);
     if (e.kind == trace::Kind::compute_ended) computed_.insert(step);
@@ -200,7 +200,7 @@ std::string troubles_of(const MadeWorld& made, const std::vector<trace::Sink*>& 
     }
     if (!std::all_of(first.model.begin(), first.model.end(), [](float x) { return std::isfinite(x); }))
       troubles << "the model holds values that are not numbers\n";
-    if (first.ending.why == Ended::every_sample_counted && first.contributions_held > in_vain.count())
+    if (first.outcome.why == EndReason::every_sample_counted && first.contributions_held > in_vain.count())
       troubles << first.contributions_held << " contributions are held though every one was applied or discarded\n";
     if (run(made, {}).fingerprint != first.fingerprint) troubles << "the same world, run again, was another run\n";
     fingerprint = first.fingerprint;
@@ -259,7 +259,7 @@ TEST(Worlds, WithEverybodyDeadForGoodEndWithNobodyLeft) {
       made.options.cluster.faults.push_back({at_seconds(0.2), cluster::FaultKind::kill, NodeId{n}, {}, 1});
     std::string fingerprint;
     EXPECT_EQ(troubles_of(made, {}, fingerprint), "");
-    EXPECT_EQ(run(made, {}).ending.why, Ended::nobody_left);
+    EXPECT_EQ(run(made, {}).outcome.why, EndReason::nobody_left);
   }
 }
 

@@ -4,7 +4,7 @@
 
 namespace motley {
 
-inline constexpr std::uint8_t plain_bits = 32;  // a float as it lies in memory
-inline constexpr std::uint8_t half_bits = 16;   // its upper half: all there is to it where the lower one is 0
+inline constexpr std::uint8_t fp32_bits = 32;  // a float as it lies in memory
+inline constexpr std::uint8_t bf16_bits = 16;  // its upper half: all there is to it where the lower one is 0
 
 }  // namespace motley

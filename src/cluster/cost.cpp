@@ -24,8 +24,8 @@ std::uint64_t step_bytes(std::uint64_t parameter_bytes, std::uint64_t activation
   return copies_of_parameters * parameter_bytes + activation_bytes_per_sample * samples;
 }
 
-std::optional<std::uint32_t> most_samples(std::uint64_t memory_bytes, std::uint64_t parameter_bytes,
-                                          std::uint64_t activation_bytes_per_sample) {
+std::optional<std::uint32_t> max_batch(std::uint64_t memory_bytes, std::uint64_t parameter_bytes,
+                                       std::uint64_t activation_bytes_per_sample) {
   if (memory_bytes == 0) return 0;
   if (memory_bytes < step_bytes(parameter_bytes, activation_bytes_per_sample, 1)) return std::nullopt;
   if (activation_bytes_per_sample == 0) return 0;
@@ -107,14 +107,14 @@ std::vector<std::uint32_t> finish_together(std::span<const Affine> devices, std:
   return batch;
 }
 
-double sum_of_parts(const Spec& spec, std::uint32_t global_batch, std::span<const std::uint32_t> most_samples) {
-  check(most_samples.empty() || most_samples.size() == spec.nodes.size(), "each node has a limit, or none has");
+double sum_of_parts(const Spec& spec, std::uint32_t global_batch, std::span<const std::uint32_t> max_batch) {
+  check(max_batch.empty() || max_batch.size() == spec.nodes.size(), "each node has a limit, or none has");
   std::vector<Affine> devices;
   std::vector<std::uint32_t> limits;
   for (std::uint32_t i = 0; i < spec.nodes.size(); ++i)
     if (present_at_start(spec, NodeId{i})) {
       devices.push_back(affine(spec.nodes[i]));
-      limits.push_back(most_samples.empty() || most_samples[i] == 0 ? std::numeric_limits<std::uint32_t>::max() : most_samples[i]);
+      limits.push_back(max_batch.empty() || max_batch[i] == 0 ? std::numeric_limits<std::uint32_t>::max() : max_batch[i]);
     }
   const std::vector<std::uint32_t> batch = finish_together(devices, global_batch, 1, limits);
   double rate = 0;

@@ -27,8 +27,8 @@ struct Affine {
 [[nodiscard]] std::uint64_t step_bytes(std::uint64_t parameter_bytes, std::uint64_t activation_bytes_per_sample, std::uint64_t samples);
 
 /// How many samples one step may have in this memory. 0: no limit, as with a memory of 0. None: not a single one fits.
-[[nodiscard]] std::optional<std::uint32_t> most_samples(std::uint64_t memory_bytes, std::uint64_t parameter_bytes,
-                                                        std::uint64_t activation_bytes_per_sample);
+[[nodiscard]] std::optional<std::uint32_t> max_batch(std::uint64_t memory_bytes, std::uint64_t parameter_bytes,
+                                                     std::uint64_t activation_bytes_per_sample);
 
 /// Batches that let all devices finish at the same moment, exactly `total` samples together, each at least `least` (while total allows)
 /// and at most its `limits` entry (empty: no limits). Whole samples; the last ones go where they finish earliest. Limits bind more than
@@ -38,7 +38,7 @@ struct Affine {
                                                          std::span<const std::uint32_t> limits = {});
 
 /// Samples per second of all devices together when each works alone on its share of `global_batch`, nothing travels and nobody waits.
-/// `most_samples`: by node, 0 for no limit; empty: nobody has one.
-[[nodiscard]] double sum_of_parts(const Spec& spec, std::uint32_t global_batch, std::span<const std::uint32_t> most_samples = {});
+/// `max_batch`: by node, 0 for no limit; empty: nobody has one.
+[[nodiscard]] double sum_of_parts(const Spec& spec, std::uint32_t global_batch, std::span<const std::uint32_t> max_batch = {});
 
 }  // namespace motley::cluster

@@ -172,21 +172,21 @@ TEST(PresentAtStart, OnlyWhoseFirstFaultIsJoiningIsAbsent) {
 }
 
 TEST(MostSamples, AreWhatFourCopiesOfTheParametersLeaveRoomFor) {
-  EXPECT_EQ(most_samples(1000, 100, 60), 10U);
-  EXPECT_EQ(most_samples(1059, 100, 60), 10U);
-  EXPECT_EQ(most_samples(1060, 100, 60), 11U);
+  EXPECT_EQ(max_batch(1000, 100, 60), 10U);
+  EXPECT_EQ(max_batch(1059, 100, 60), 10U);
+  EXPECT_EQ(max_batch(1060, 100, 60), 11U);
   EXPECT_EQ(step_bytes(100, 60, 11), 1060U);
 }
 
 TEST(MostSamples, AreUnlimitedWithoutAMemoryOrWithoutActivations) {
-  EXPECT_EQ(most_samples(0, 100, 60), 0U);
-  EXPECT_EQ(most_samples(400, 100, 0), 0U);
+  EXPECT_EQ(max_batch(0, 100, 60), 0U);
+  EXPECT_EQ(max_batch(400, 100, 0), 0U);
 }
 
 TEST(MostSamples, ThereIsNoneWhenNotASingleOneFits) {
-  EXPECT_EQ(most_samples(459, 100, 60), std::nullopt);
-  EXPECT_EQ(most_samples(460, 100, 60), 1U);
-  EXPECT_EQ(most_samples(399, 100, 0), std::nullopt) << "the parameters alone are too large";
+  EXPECT_EQ(max_batch(459, 100, 60), std::nullopt);
+  EXPECT_EQ(max_batch(460, 100, 60), 1U);
+  EXPECT_EQ(max_batch(399, 100, 0), std::nullopt) << "the parameters alone are too large";
 }
 
 TEST(SumOfParts, ADeviceOfLittleMemoryIsNoFasterThanWhatItHolds) {

@@ -24,15 +24,16 @@ Instant Device::finish(Instant start, std::uint64_t samples, std::uint32_t steps
 }
 
 Instant Device::spend(Instant start, Duration undisturbed) {
-  std::erase_if(spells_, [&](const Spell& spell) { return spell.to <= start; });
+  std::erase_if(slow_periods_, [&](const SlowPeriod& slow_period) { return slow_period.to <= start; });
   const double stretch = node_.jitter > 0 ? jitter_.log_normal(node_.jitter) : 1;
   return finish(start, seconds(undisturbed) * stretch);
 }
 
-Device::Stint Device::work(Instant start, std::uint64_t samples, std::uint32_t steps, Duration limit, std::uint32_t micro) {
-  std::erase_if(spells_, [&](const Spell& spell) { return spell.to <= start; });
+Device::StepOutcome Device::work(Instant start, std::uint64_t samples, std::uint32_t steps, Duration limit, std::uint32_t micro) {
+  std::erase_if(slow_periods_, [&](const SlowPeriod& slow_period) { return slow_period.to <= start; });
   const double stretch = node_.jitter > 0 ? jitter_.log_normal(node_.jitter) : 1;
-  if (node_.grain > 1) return at_once(start, steps > 1 ? samples : sizes_.fitting(samples, limit, node_.grain), steps, stretch);
+  if (node_.batch_multiple > 1)
+    return at_once(start, steps > 1 ? samples : known_sizes_.largest_fitting(samples, limit, node_.batch_multiple), steps, stretch);
   const auto end_of = [&](std::uint64_t count) { return finish(start, seconds(compute_time(node_, count, steps)) * stretch); };
   const Instant whole = end_of(samples);
   if (limit <= Duration{0} || whole <= start + limit) return {samples, whole};
@@ -48,11 +49,11 @@ Device::Stint Device::work(Instant start, std::uint64_t samples, std::uint32_t s
   return {before * micro, end_of(before * micro)};
 }
 
-Device::Stint Device::at_once(Instant start, std::uint64_t samples, std::uint32_t steps, double stretch) {
-  const bool first = sizes_.meet(samples / steps);
-  const Duration longer = first ? node_.new_size : Duration{0};
+Device::StepOutcome Device::at_once(Instant start, std::uint64_t samples, std::uint32_t steps, double stretch) {
+  const bool first = known_sizes_.note_batch_size(samples / steps);
+  const Duration longer = first ? node_.new_batch_size : Duration{0};
   const Instant end = finish(start, seconds(compute_time(node_, samples, steps)) * stretch) + longer;
-  if (!first) sizes_.took(samples, end - start);
+  if (!first) known_sizes_.observe(samples, end - start);
   return {samples, end, first && longer > Duration{0}};
 }
 
@@ -61,7 +62,7 @@ Instant Device::finish(Instant start, double work) {
 
   Instant now = start;
   for (;;) {
-    foresee(now);
+    extend_slow_periods(now);
     const double factor = factor_at(now);
     const Instant change = next_change(now);
     if (!std::isinf(factor)) {
@@ -75,35 +76,35 @@ Instant Device::finish(Instant start, double work) {
 
 Instant Device::hangs_until(Instant now) const {
   Instant until = now;
-  for (const Spell& stop : stops_)
+  for (const SlowPeriod& stop : stops_)
     if (stop.from <= now && now < stop.to) until = std::max(until, stop.to);
   return until;
 }
 
 /// Draws random slowdowns until one begins after `until`.
-void Device::foresee(Instant until) {
+void Device::extend_slow_periods(Instant until) {
   if (!node_.slowdowns) return;
-  while (foreseen_ <= until) {
-    const Instant from = foreseen_ + from_seconds(slowdowns_.exponential(seconds(node_.slowdowns->mean_gap)));
+  while (generated_until_ <= until) {
+    const Instant from = generated_until_ + from_seconds(slowdowns_.exponential(seconds(node_.slowdowns->mean_gap)));
     const Instant to = from + from_seconds(slowdowns_.exponential(seconds(node_.slowdowns->mean_length)));
-    spells_.push_back({from, to, node_.slowdowns->factor});
-    foreseen_ = to;
+    slow_periods_.push_back({from, to, node_.slowdowns->factor});
+    generated_until_ = to;
   }
 }
 
 double Device::factor_at(Instant now) const {
   double factor = 1;
-  for (const auto* list : {&faults_, &spells_})
-    for (const Spell& spell : *list)
-      if (spell.from <= now && now < spell.to) factor *= spell.factor;
+  for (const auto* list : {&faults_, &slow_periods_})
+    for (const SlowPeriod& slow_period : *list)
+      if (slow_period.from <= now && now < slow_period.to) factor *= slow_period.factor;
   return factor;
 }
 
 Instant Device::next_change(Instant now) const {
   Instant next = Instant::max();
-  for (const auto* list : {&faults_, &spells_})
-    for (const Spell& spell : *list)
-      for (const Instant edge : {spell.from, spell.to})
+  for (const auto* list : {&faults_, &slow_periods_})
+    for (const SlowPeriod& slow_period : *list)
+      for (const Instant edge : {slow_period.from, slow_period.to})
         if (edge > now) next = std::min(next, edge);
   return next;
 }

@@ -104,7 +104,7 @@ TEST(Device, OneDevicesLuckNeverMovesAnothers) {
 // Work with a limit: t(b) = 10 ms + b * 10 ms ----------------------------------------------------------------------------------------
 
 /// 40 samples from 5 s on, a look at the clock after every 4.
-Device::Stint forty(Device& device, double limit_s, std::uint32_t micro = 4) {
+Device::StepOutcome forty(Device& device, double limit_s, std::uint32_t micro = 4) {
   return device.work(at_seconds(5), 40, 1, from_seconds(limit_s), micro);
 }
 
@@ -122,10 +122,10 @@ TEST(DeviceWork, WithoutALimitIsTheWholeStep) {
   Device plainly(unruly(), NodeId{0}, 7);
   Instant now{};
   for (std::uint64_t samples = 1; samples < 100; ++samples) {
-    const Device::Stint stint = limitless.work(now, samples, 1, Duration{0}, 4);
-    EXPECT_EQ(stint.samples, samples);
-    EXPECT_EQ(stint.end, plainly.finish(now, samples, 1));
-    now = stint.end;
+    const Device::StepOutcome outcome = limitless.work(now, samples, 1, Duration{0}, 4);
+    EXPECT_EQ(outcome.samples, samples);
+    EXPECT_EQ(outcome.end, plainly.finish(now, samples, 1));
+    now = outcome.end;
   }
 }
 
@@ -152,9 +152,9 @@ TEST(DeviceWork, ASlowSpellTakesSamplesNotTime) {
   Spec spec = plain();
   spec.faults = {fault(FaultKind::slow, 5.11, 100, 4)};
   Device device(spec, NodeId{0}, 7);
-  const Device::Stint stint = forty(device, 0.31, 1);
-  EXPECT_EQ(stint.samples, 15U) << "10 before it, and a fourth of the 20 that it would have done";
-  EXPECT_EQ(stint.end, at_seconds(5.31));
+  const Device::StepOutcome outcome = forty(device, 0.31, 1);
+  EXPECT_EQ(outcome.samples, 15U) << "10 before it, and a fourth of the 20 that it would have done";
+  EXPECT_EQ(outcome.end, at_seconds(5.31));
 }
 
 TEST(DeviceWork, JitterTakesSamplesNotTime) {
@@ -164,9 +164,9 @@ TEST(DeviceWork, JitterTakesSamplesNotTime) {
   Device twin(spec, NodeId{0}, 7);
   for (int step = 0; step < 1000; ++step) {
     const double stretch = seconds(twin.finish(Instant{}, 99, 1));  // one second undisturbed
-    const Device::Stint stint = device.work(Instant{}, 200, 1, from_seconds(1), 1);
-    EXPECT_NEAR(seconds(stint.end), 1, 0.005 * stretch + 1e-8) << "half a sample";
-    EXPECT_NEAR(0.01 * static_cast<double>(stint.samples + 1) * stretch, seconds(stint.end), 1e-6);
+    const Device::StepOutcome outcome = device.work(Instant{}, 200, 1, from_seconds(1), 1);
+    EXPECT_NEAR(seconds(outcome.end), 1, 0.005 * stretch + 1e-8) << "half a sample";
+    EXPECT_NEAR(0.01 * static_cast<double>(outcome.samples + 1) * stretch, seconds(outcome.end), 1e-6);
   }
 }
 
@@ -178,8 +178,8 @@ TEST(DeviceWork, IsTheBestOfEveryLookTriedOneByOne) {
     const auto micro = static_cast<std::uint32_t>(1 + rng.below(9));
     const Duration limit = from_seconds(1e-3 + 1.5 * rng.uniform());
     Device device(unruly(), NodeId{0}, seed);
-    const Device::Stint stint = device.work(start, samples, 1, limit, micro);
-    Device::Stint nearest;
+    const Device::StepOutcome outcome = device.work(start, samples, 1, limit, micro);
+    Device::StepOutcome nearest;
     for (std::uint64_t looks = 1; nearest.samples < samples && looks <= samples; ++looks) {
       const std::uint64_t done = std::min(looks * micro, samples);
       const Instant end = Device(unruly(), NodeId{0}, seed).finish(start, done, 1);
@@ -187,8 +187,8 @@ TEST(DeviceWork, IsTheBestOfEveryLookTriedOneByOne) {
       if (looks == 1 || away(end) < away(nearest.end)) nearest = {done, end};
       if (done == samples) break;
     }
-    EXPECT_EQ(stint.samples, nearest.samples) << "seed " << seed;
-    EXPECT_EQ(stint.end, nearest.end) << "seed " << seed;
+    EXPECT_EQ(outcome.samples, nearest.samples) << "seed " << seed;
+    EXPECT_EQ(outcome.end, nearest.end) << "seed " << seed;
   }
 }
 
@@ -200,10 +200,10 @@ TEST(DeviceWork, ALimitNeverMovesTheLuckOfLaterSteps) {
   for (int step = 0; step < 200; ++step) {
     const Instant start = at_seconds(3.0 * step);
     const Duration limit = from_seconds(0.5 * rng.uniform());
-    const Device::Stint stint = limited.work(start, 30, 1, limit, 2);
-    const Device::Stint same = again.work(start, 30, 1, limit, 2);
-    EXPECT_EQ(stint.samples, same.samples);
-    EXPECT_EQ(stint.end, same.end) << "the same seed, the same answer";
+    const Device::StepOutcome outcome = limited.work(start, 30, 1, limit, 2);
+    const Device::StepOutcome same = again.work(start, 30, 1, limit, 2);
+    EXPECT_EQ(outcome.samples, same.samples);
+    EXPECT_EQ(outcome.end, same.end) << "the same seed, the same answer";
     (void)free.finish(start, 30, 1);
     EXPECT_EQ(limited.finish(at_seconds(3.0 * step + 2.5), 1, 1), free.finish(at_seconds(3.0 * step + 2.5), 1, 1)) << "step " << step;
     (void)again.finish(at_seconds(3.0 * step + 2.5), 1, 1);

@@ -13,7 +13,7 @@ Duration distance_between(const Spec& spec, std::uint32_t server, std::uint32_t 
   return server == other ? Duration{0} : distance_of(spec, server) + distance_of(spec, other);
 }
 
-double receiving_line(const Spec& spec) {
+double receive_bandwidth(const Spec& spec) {
   double widest = 0;
   for (const Node& node : spec.nodes) widest = std::max(widest, node.link.down_bytes_per_second);
   return std::min(widest, spec.server_nic.down_bytes_per_second);

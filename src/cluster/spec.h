@@ -27,19 +27,19 @@ enum class DeviceKind { cpu, cuda, emulated };
 
 /// Samples. At each new size of a batch a GPU's library takes its time to choose algorithms, so there should be few; eight were too coarse
 /// for a small part of a GPU, whose batch they changed by a tenth.
-inline constexpr std::uint32_t gpu_grain = 4;
+inline constexpr std::uint32_t gpu_batch_multiple = 4;
 
 struct Node {
   std::string name;  // unique in the cluster
   DeviceKind device = DeviceKind::emulated;
-  int device_index = 0;            // cuda: which one; cpu: threads, 0 stands for one
-  int gpu_percent = 0;             // cuda: of its multiprocessors; 0: all of them
-  double samples_per_second = 0;   // beyond the overhead
-  Duration overhead{};             // per step, whatever its size
-  std::uint64_t memory_bytes = 0;  // 0: no limit
-  double jitter = 0;               // deviation of the log-normal factor on each step's compute time
-  std::uint32_t grain = 1;         // more than 1: a step is done at once, of a multiple of so many samples, as a GPU likes it
-  Duration new_size{};             // what the first step of each size takes longer
+  int device_index = 0;              // cuda: which one; cpu: threads, 0 stands for one
+  int gpu_percent = 0;               // cuda: of its multiprocessors; 0: all of them
+  double samples_per_second = 0;     // beyond the overhead
+  Duration overhead{};               // per step, whatever its size
+  std::uint64_t memory_bytes = 0;    // 0: no limit
+  double jitter = 0;                 // deviation of the log-normal factor on each step's compute time
+  std::uint32_t batch_multiple = 1;  // more than 1: a step is done at once, of a multiple of so many samples, as a GPU likes it
+  Duration new_batch_size{};         // what the first step of each size takes longer
   std::optional<Slowdowns> slowdowns;
   std::optional<std::size_t> group;  // index into Spec::groups
   Link link;
@@ -55,7 +55,7 @@ struct Group {
 enum class FaultKind { kill, pause, slow, leave, join, partition, hang };
 
 /// How long a fault without an end lasts: 31 years, which the clocks can count.
-inline constexpr Duration for_ever = from_seconds(1e9);
+inline constexpr Duration forever = from_seconds(1e9);
 
 struct Fault {
   Instant at{};
@@ -82,7 +82,7 @@ struct Spec {
 [[nodiscard]] Duration distance_between(const Spec& spec, std::uint32_t server, std::uint32_t other);
 
 /// Bytes per second of the line on which what several servers send to one node meets: the widest node's, or a server's card.
-[[nodiscard]] double receiving_line(const Spec& spec);
+[[nodiscard]] double receive_bandwidth(const Spec& spec);
 
 /// A node with a `join` fault and nothing before it starts outside and comes in then.
 [[nodiscard]] bool present_at_start(const Spec& spec, NodeId node);

@@ -5,7 +5,7 @@
 namespace motley::codec {
 
 void Bf16::encode_into(std::span<const float> values, std::span<std::byte> out) const {
-  check_room(values.size(), out);
+  check_output_size(values.size(), out);
   kernels_->bf16.encode(values.data(), values.size(), out.data());
 }
 
@@ -16,7 +16,7 @@ Outcome Bf16::decode(std::span<const std::byte> bytes, std::span<float> out) con
 }
 
 bool Bf16::all_below(float limit, std::span<const std::byte> bytes, std::size_t values) const {
-  return kernels_->largest_half_bits(bytes.data(), values) < std::bit_cast<std::int32_t>(limit);
+  return kernels_->largest_bf16_bits(bytes.data(), values) < std::bit_cast<std::int32_t>(limit);
 }
 
 }  // namespace motley::codec

@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::size_t up(std::size_t a, std::size_t b) { return (a + b - 1) / b; }
 
-const Coding& loops_of(int bits, const Kernels& kernels) {
+const EncodeDecode& loops_of(int bits, const Kernels& kernels) {
   check(bits == 2 || bits == 4 || bits == 8, "a block codec has 2, 4 or 8 bits per value");
   return bits == 2 ? kernels.bits2 : bits == 4 ? kernels.bits4 : kernels.bits8;
 }
@@ -26,7 +26,7 @@ std::size_t Bits::encoded_bytes(std::size_t values) const {
 }
 
 void Bits::encode_into(std::span<const float> values, std::span<std::byte> out) const {
-  check_room(values.size(), out);
+  check_output_size(values.size(), out);
   loops_.encode(values.data(), values.size(), out.data());
 }
 

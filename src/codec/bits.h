@@ -26,7 +26,7 @@ class Bits final : public Codec {
 
  private:
   int bits_;
-  Coding loops_;
+  EncodeDecode loops_;
 };
 
 }  // namespace motley::codec

@@ -15,7 +15,7 @@ void Codec::encode(std::span<const float> values, Bytes& out) const {
   encode_into(values, std::span(out).subspan(start));
 }
 
-void Codec::check_room(std::size_t values, std::span<std::byte> out) const {
+void Codec::check_output_size(std::size_t values, std::span<std::byte> out) const {
   check(out.size() == encoded_bytes(values), "what is encoded gets exactly the room it needs");
 }
 

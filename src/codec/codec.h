@@ -42,7 +42,7 @@ class Codec {
 
  protected:
   /// Room of another size than encoded_bytes(values) is our bug.
-  void check_room(std::size_t values, std::span<std::byte> out) const;
+  void check_output_size(std::size_t values, std::span<std::byte> out) const;
   /// The one thing that can be wrong with encoded bytes.
   [[nodiscard]] Outcome require_size(std::span<const std::byte> bytes, std::size_t values) const;
 };

@@ -21,7 +21,8 @@ void for_pieces(std::size_t n, Each each) {
 
 }  // namespace
 
-Kept encode_with_feedback(const Codec& codec, std::span<const float> x, std::span<float> residual, Bytes& out, const Kernels& kernels) {
+FeedbackNorms encode_with_feedback(const Codec& codec, std::span<const float> x, std::span<float> residual, Bytes& out,
+                                   const Kernels& kernels) {
   const std::size_t n = x.size();
   check(residual.size() == n, "error feedback sees vectors of one size");
   const std::size_t start = out.size();
@@ -49,7 +50,7 @@ Kept encode_with_feedback(const Codec& codec, std::span<const float> x, std::spa
     if (!finite) return;
     const bool decoded = codec.decode(bytes, std::span(sent).first(length)).ok();
     check(decoded, "a codec decodes what it encoded");
-    kernels.keep_back(piece.data(), sent.data(), length, residual.data() + begin, sums);
+    kernels.keep_residual(piece.data(), sent.data(), length, residual.data() + begin, sums);
   });
   const auto sum = [](const auto& sixteen) { return std::accumulate(std::begin(sixteen), std::end(sixteen), 0.0); };
   return {sum(sums.wanted), sum(sums.residual)};

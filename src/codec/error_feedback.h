@@ -6,14 +6,14 @@
 namespace motley::codec {
 
 /// What one encoding wanted to send and what it kept back, squared and summed; both 0 for a vector that is not finite.
-struct Kept {
+struct FeedbackNorms {
   double squared_wanted = 0;
   double squared_residual = 0;
 };
 
 /// p = x + e;  appends encode(p) to `out`;  e = p - decode(encode(p)).   A vector that holds a NaN or an infinity leaves e as it was.
 /// Any target's `kernels` leave the same bits, in e and in what is told. Costs two readings of x and e, and no memory.
-Kept encode_with_feedback(const Codec& codec, std::span<const float> x, std::span<float> residual, Bytes& out,
-                          const Kernels& kernels = best_kernels());
+FeedbackNorms encode_with_feedback(const Codec& codec, std::span<const float> x, std::span<float> residual, Bytes& out,
+                                   const Kernels& kernels = best_kernels());
 
 }  // namespace motley::codec

@@ -6,7 +6,7 @@
 namespace motley::codec {
 
 void Fp32::encode_into(std::span<const float> values, std::span<std::byte> out) const {
-  check_room(values.size(), out);
+  check_output_size(values.size(), out);
   const auto bytes = std::as_bytes(values);
   std::copy(bytes.begin(), bytes.end(), out.begin());
 }

@@ -21,23 +21,23 @@ struct SquareSums {
 };
 
 /// Floats to bytes and back, n values of any number. Neither end need be aligned; they do not overlap.
-struct Coding {
+struct EncodeDecode {
   void (*encode)(const float* values, std::size_t n, std::byte* out);
   void (*decode)(const std::byte* bytes, std::size_t n, float* out);
 };
 
 /// No state, any thread. Bare pointers, since not even the inline functions of std::span may be compiled for one processor (format.h).
 struct Kernels {
-  Coding bits2, bits4, bits8;  // the blocks of bits.h
-  Coding bf16;
+  EncodeDecode bits2, bits4, bits8;  // the blocks of bits.h
+  EncodeDecode bf16;
   /// The bits of the largest |x|; 0 for no values.
   std::int32_t (*largest_magnitude_bits)(const float* values, std::size_t n);
   /// The same of n bfloat16s, as the bits of the float that the largest |x| is.
-  std::int32_t (*largest_half_bits)(const std::byte* halves, std::size_t n);
+  std::int32_t (*largest_bf16_bits)(const std::byte* bf16_values, std::size_t n);
   /// sum = a + b
   void (*add)(const float* a, const float* b, std::size_t n, float* sum);
   /// residual = wanted - sent, and the squares of both added to `sums`, the first value's to sum 0.
-  void (*keep_back)(const float* wanted, const float* sent, std::size_t n, float* residual, SquareSums& sums);
+  void (*keep_residual)(const float* wanted, const float* sent, std::size_t n, float* residual, SquareSums& sums);
 };
 
 /// What the processor that this runs on can run: the reference first, the fastest last.

@@ -29,7 +29,7 @@ constexpr std::array<std::size_t, 24> sizes{0,  1,  2,  3,   7,   8,   15,  16, 
                                             63, 64, 65, 127, 255, 256, 257, 511, 512, 513, 1000, 4097};
 constexpr std::array<int, 4> widths{2, 4, 8, 16};
 
-const Coding& coding_of(const Kernels& kernels, int bits) {
+const EncodeDecode& coding_of(const Kernels& kernels, int bits) {
   switch (bits) {
     case 2: return kernels.bits2;
     case 4: return kernels.bits4;
@@ -204,7 +204,7 @@ TEST_P(TargetLaw, FindsTheLargestMagnitudeWhereverItIs) {
 }
 
 TEST_P(TargetLaw, FindsTheLargestHalfWhereverItIs) {
-  EXPECT_EQ(kernels.largest_half_bits(nullptr, 0), 0);
+  EXPECT_EQ(kernels.largest_bf16_bits(nullptr, 0), 0);
   Rng rng(1, "largest half");
   for (const std::size_t n : sizes)
     for (std::size_t i = 0; i < n; ++i) {
@@ -212,7 +212,7 @@ TEST_P(TargetLaw, FindsTheLargestHalfWhereverItIs) {
       x[i] = static_cast<std::uint16_t>(rng.below(1U << 16));
       const auto* bytes = reinterpret_cast<const std::byte*>(x.data());
       const std::int32_t expected = std::max<std::int32_t>(x[i] & 0x7fff, n > 1 ? 0x3f00 : 0) << 16;
-      ASSERT_EQ(kernels.largest_half_bits(bytes, n), expected) << i << " of " << n;
+      ASSERT_EQ(kernels.largest_bf16_bits(bytes, n), expected) << i << " of " << n;
     }
 }
 
@@ -239,8 +239,8 @@ TEST_P(TargetLaw, KeepsBackAlikeAndSumsInTheSameOrder) {
       for (double& sum : ours.residual) sum = rng.uniform();
       SquareSums expected = ours;
       Guarded<float> kept(n), kept_by_reference(n);
-      kernels.keep_back(wanted.data(), sent.data(), n, kept.data(), ours);
-      reference_kernels.keep_back(wanted.data(), sent.data(), n, kept_by_reference.data(), expected);
+      kernels.keep_residual(wanted.data(), sent.data(), n, kept.data(), ours);
+      reference_kernels.keep_residual(wanted.data(), sent.data(), n, kept_by_reference.data(), expected);
       ASSERT_EQ(kept.bits(), kept_by_reference.bits()) << n << " values, round " << round;
       ASSERT_TRUE(kept.guards_stand());
       ASSERT_TRUE(std::equal(std::begin(ours.wanted), std::end(ours.wanted), expected.wanted)) << n << " values, round " << round;
@@ -258,8 +258,8 @@ TEST_P(TargetLaw, ErrorFeedbackLeavesTheSameBits) {
       for (int round = 0; round < 5; ++round) {
         const Floats x = input(0, n, rng);
         Bytes bytes, bytes_of_twin;
-        const Kept kept = encode_with_feedback(*codec, x, residual, bytes, kernels);
-        const Kept expected = encode_with_feedback(*twin, x, residual_of_twin, bytes_of_twin, reference_kernels);
+        const FeedbackNorms kept = encode_with_feedback(*codec, x, residual, bytes, kernels);
+        const FeedbackNorms expected = encode_with_feedback(*twin, x, residual_of_twin, bytes_of_twin, reference_kernels);
         ASSERT_EQ(bytes, bytes_of_twin);
         ASSERT_EQ(residual, residual_of_twin);
         ASSERT_EQ(kept.squared_wanted, expected.squared_wanted);

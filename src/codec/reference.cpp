@@ -20,11 +20,11 @@ std::int32_t largest_magnitude_bits(const float* values, std::size_t n) {
   return largest;
 }
 
-std::int32_t largest_half_bits(const std::byte* halves, std::size_t n) {
+std::int32_t largest_bf16_bits(const std::byte* bf16_values, std::size_t n) {
   std::int16_t largest = 0;  // signed: the baseline vector instructions have no other maximum
   for (std::size_t i = 0; i < n; ++i) {
     std::uint16_t half = 0;
-    std::memcpy(&half, halves + 2 * i, sizeof(half));
+    std::memcpy(&half, bf16_values + 2 * i, sizeof(half));
     largest = std::max(largest, static_cast<std::int16_t>(half & 0x7fffU));
   }
   return static_cast<std::int32_t>(largest) << 16;
@@ -109,7 +109,7 @@ struct Blocks {
       decode_block(bytes, std::min(block_values, n - i), out + i);
   }
 
-  static constexpr Coding coding{encode, decode};
+  static constexpr EncodeDecode coding{encode, decode};
 };
 
 /// Signed integers and selects instead of branches: that is what the baseline vector instructions have.
@@ -143,7 +143,7 @@ void add(const float* a, const float* b, std::size_t n, float* sum) {
   for (std::size_t i = 0; i < n; ++i) sum[i] = a[i] + b[i];
 }
 
-void keep_back(const float* wanted, const float* sent, std::size_t n, float* residual, SquareSums& sums) {
+void keep_residual(const float* wanted, const float* sent, std::size_t n, float* residual, SquareSums& sums) {
   for (std::size_t i = 0; i < n; ++i) {
     const double p = wanted[i];
     const double e = residual[i] = wanted[i] - sent[i];
@@ -159,8 +159,8 @@ constinit const Kernels reference_kernels{.bits2 = Blocks<2>::coding,
                                           .bits8 = Blocks<8>::coding,
                                           .bf16 = {encode_bf16, decode_bf16},
                                           .largest_magnitude_bits = largest_magnitude_bits,
-                                          .largest_half_bits = largest_half_bits,
+                                          .largest_bf16_bits = largest_bf16_bits,
                                           .add = add,
-                                          .keep_back = keep_back};
+                                          .keep_residual = keep_residual};
 
 }  // namespace motley::codec

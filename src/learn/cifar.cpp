@@ -48,12 +48,12 @@ Outcome append(const std::filesystem::path& file, const Cifar& kind, LabelledPic
   return Done{};
 }
 
-Result<Pictures> load_cifar(const std::filesystem::path& folder, const Cifar& kind, JudgeOn judge_on) {
+Result<Pictures> load_cifar(const std::filesystem::path& folder, const Cifar& kind, EvaluateOn evaluate_on) {
   const PictureFormat format{3, 32, 32, kind.classes};
   LabelledPictures training, evaluation;
   for (const std::string_view name : kind.training)
     if (auto read = append(folder / name, kind, training); !read) return read.error();
-  if (judge_on == JudgeOn::test) {
+  if (evaluate_on == EvaluateOn::test) {
     if (auto read = append(folder / kind.test, kind, evaluation); !read) return read.error();
   } else if (training.labels.size() < 10) {
     return bad_file(folder, fmt::format("{} training pictures", training.labels.size()), "10 or more, to keep a tenth for validation",
@@ -66,7 +66,11 @@ Result<Pictures> load_cifar(const std::filesystem::path& folder, const Cifar& ki
 
 }  // namespace
 
-Result<Pictures> load_cifar10(const std::filesystem::path& folder, JudgeOn judge_on) { return load_cifar(folder, cifar10, judge_on); }
-Result<Pictures> load_cifar100(const std::filesystem::path& folder, JudgeOn judge_on) { return load_cifar(folder, cifar100, judge_on); }
+Result<Pictures> load_cifar10(const std::filesystem::path& folder, EvaluateOn evaluate_on) {
+  return load_cifar(folder, cifar10, evaluate_on);
+}
+Result<Pictures> load_cifar100(const std::filesystem::path& folder, EvaluateOn evaluate_on) {
+  return load_cifar(folder, cifar100, evaluate_on);
+}
 
 }  // namespace motley::learn

@@ -10,7 +10,7 @@
 namespace motley::learn {
 
 /// On validation the test file is not opened.
-Result<Pictures> load_cifar10(const std::filesystem::path& folder, JudgeOn judge_on);
-Result<Pictures> load_cifar100(const std::filesystem::path& folder, JudgeOn judge_on);
+Result<Pictures> load_cifar10(const std::filesystem::path& folder, EvaluateOn evaluate_on);
+Result<Pictures> load_cifar100(const std::filesystem::path& folder, EvaluateOn evaluate_on);
 
 }  // namespace motley::learn

@@ -31,7 +31,7 @@ void write_cifar10(const Folder& folder) {
 TEST(Cifar, FiveBatchesAreOneTrainingSet) {
   const Folder folder;
   write_cifar10(folder);
-  const auto loaded = load_cifar10(folder.path(), JudgeOn::test);
+  const auto loaded = load_cifar10(folder.path(), EvaluateOn::test);
   ASSERT_TRUE(loaded.ok()) << loaded.error().message;
   EXPECT_EQ(loaded->training().labels, (Bytes{1, 1, 2, 2, 3, 3, 4, 4, 5, 5}));
   EXPECT_EQ(loaded->training().pixels[3072 + 2 * 1024], 22);
@@ -43,7 +43,7 @@ TEST(Cifar, ValidationKeepsTheLastTenthAndLeavesTheTestFileAlone) {
   const Folder folder;
   write_cifar10(folder);
   folder.remove("test_batch.bin");
-  const auto loaded = load_cifar10(folder.path(), JudgeOn::validation);
+  const auto loaded = load_cifar10(folder.path(), EvaluateOn::validation);
   ASSERT_TRUE(loaded.ok()) << loaded.error().message;
   EXPECT_EQ(loaded->training().labels.size(), 9U);
   EXPECT_EQ(loaded->evaluation().labels, Bytes{5});
@@ -53,7 +53,7 @@ TEST(Cifar, TheFineLabelOfAHundredIsUsed) {
   const Folder folder;
   folder.write("train.bin", record({7, 99}, 10));
   folder.write("test.bin", record({19, 42}, 10));
-  const auto loaded = load_cifar100(folder.path(), JudgeOn::test);
+  const auto loaded = load_cifar100(folder.path(), EvaluateOn::test);
   ASSERT_TRUE(loaded.ok()) << loaded.error().message;
   EXPECT_EQ(loaded->training().labels, Bytes{99});
   EXPECT_EQ(loaded->evaluation().labels, Bytes{42});
@@ -62,31 +62,31 @@ TEST(Cifar, TheFineLabelOfAHundredIsUsed) {
 
 TEST(Cifar, AnAbsentFileIsNamedWithWhatToFetch) {
   const Folder folder;
-  expect_refused(load_cifar10(folder.path(), JudgeOn::test),
+  expect_refused(load_cifar10(folder.path(), EvaluateOn::test),
                  {"data_batch_1.bin", "no such file", "3073", "cifar-10-binary.tar.gz", "test_batch.bin"});
-  expect_refused(load_cifar100(folder.path(), JudgeOn::test), {"train.bin", "no such file", "3074", "cifar-100-binary.tar.gz"});
+  expect_refused(load_cifar100(folder.path(), EvaluateOn::test), {"train.bin", "no such file", "3074", "cifar-100-binary.tar.gz"});
 }
 
 TEST(Cifar, AFileThatIsNotWholeRecordsIsRefused) {
   const Folder folder;
   write_cifar10(folder);
   folder.cut("data_batch_4.bin", 3073 + 17);
-  expect_refused(load_cifar10(folder.path(), JudgeOn::test), {"data_batch_4.bin", "3090 bytes", "records of 3073 bytes"});
+  expect_refused(load_cifar10(folder.path(), EvaluateOn::test), {"data_batch_4.bin", "3090 bytes", "records of 3073 bytes"});
   folder.write("data_batch_4.bin", "");
-  expect_refused(load_cifar10(folder.path(), JudgeOn::test), {"data_batch_4.bin", "0 bytes", "records of 3073 bytes"});
+  expect_refused(load_cifar10(folder.path(), EvaluateOn::test), {"data_batch_4.bin", "0 bytes", "records of 3073 bytes"});
 }
 
 TEST(Cifar, ALabelOutOfRangeIsRefusedWithItsRecord) {
   const Folder folder;
   write_cifar10(folder);
   folder.write("test_batch.bin", record({10}, 40));
-  expect_refused(load_cifar10(folder.path(), JudgeOn::test), {"test_batch.bin", "label 10 in record 0", "0 to 9"});
+  expect_refused(load_cifar10(folder.path(), EvaluateOn::test), {"test_batch.bin", "label 10 in record 0", "0 to 9"});
 }
 
 TEST(Cifar, TooFewPicturesCannotSpareATenth) {
   const Folder folder;
   folder.write("train.bin", record({7, 99}, 10));
-  expect_refused(load_cifar100(folder.path(), JudgeOn::validation), {folder.path().string(), "1 training pictures", "10 or more"});
+  expect_refused(load_cifar100(folder.path(), EvaluateOn::validation), {folder.path().string(), "1 training pictures", "10 or more"});
 }
 
 }  // namespace

@@ -24,28 +24,28 @@ Result<std::shared_ptr<const DataSet>> share(Result<Content> loaded) {
   return std::shared_ptr<const DataSet>(std::make_shared<DataSet>(DataSet::Content(std::move(*loaded))));
 }
 
-Result<std::shared_ptr<const DataSet>> load_files(const DataSpec& spec, JudgeOn judge_on) {
+Result<std::shared_ptr<const DataSet>> load_files(const DataSpec& spec, EvaluateOn evaluate_on) {
   if (spec.path.empty())
     return bad_input(fmt::format("cannot load {}: found no path, expected the place of its files; set [data] path", spec.kind));
-  if (spec.kind == "mnist") return share(load_idx(spec.path, mnist_remedy, judge_on));
-  if (spec.kind == "cifar10") return share(load_cifar10(spec.path, judge_on));
-  if (spec.kind == "cifar100") return share(load_cifar100(spec.path, judge_on));
-  return share(load_text(spec.path, spec.context, judge_on));
+  if (spec.kind == "mnist") return share(load_idx(spec.path, mnist_remedy, evaluate_on));
+  if (spec.kind == "cifar10") return share(load_cifar10(spec.path, evaluate_on));
+  if (spec.kind == "cifar100") return share(load_cifar100(spec.path, evaluate_on));
+  return share(load_text(spec.path, spec.context, evaluate_on));
 }
 
 }  // namespace
 
 Result<std::shared_ptr<const DataSet>> load(const DataSpec& spec) {
-  const JudgeOn judge_on = spec.evaluate == "validation" ? JudgeOn::validation : JudgeOn::test;
-  if (judge_on == JudgeOn::test && spec.evaluate != "test")
+  const EvaluateOn evaluate_on = spec.evaluate == "validation" ? EvaluateOn::validation : EvaluateOn::test;
+  if (evaluate_on == EvaluateOn::test && spec.evaluate != "test")
     return bad_input(fmt::format("cannot load {}: found evaluate = \"{}\", expected \"test\" or \"validation\"; change [data] evaluate",
                                  spec.kind, spec.evaluate));
   if (spec.kind == "fashion-mnist")
-    return share(load_idx(spec.path.empty() ? "/usr/share/datasets/fashion-mnist" : spec.path, fashion_remedy, judge_on));
+    return share(load_idx(spec.path.empty() ? "/usr/share/datasets/fashion-mnist" : spec.path, fashion_remedy, evaluate_on));
   if (spec.kind == "noise") return share(make_noise(spec));
-  if (spec.kind == "synthetic") return share(make_synthetic(spec, judge_on));
+  if (spec.kind == "synthetic") return share(make_synthetic(spec, evaluate_on));
   for (const std::string_view kind : {"mnist", "cifar10", "cifar100", "text"})
-    if (spec.kind == kind) return load_files(spec, judge_on);
+    if (spec.kind == kind) return load_files(spec, evaluate_on);
   return bad_input(
       fmt::format("cannot load data: found kind = \"{}\", expected fashion-mnist, mnist, cifar10, cifar100, text, synthetic or noise; "
                   "change [data] kind",

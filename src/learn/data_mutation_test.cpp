@@ -47,8 +47,8 @@ void read_all(const DataSet& data) {
 }
 
 /// Damages one of the files at a time.
-template <class Load>
-void expect_answers(const Folder& folder, const char* stream, Load load) {
+template <class BatchingPolicy>
+void expect_answers(const Folder& folder, const char* stream, BatchingPolicy load) {
   std::vector<std::pair<std::filesystem::path, std::string>> files;
   for (const auto& entry : std::filesystem::directory_iterator(folder.path())) files.emplace_back(entry.path(), bytes_of(entry.path()));
   std::sort(files.begin(), files.end());
@@ -89,7 +89,7 @@ TEST(DataMutations, OfIdxFilesPlainAndPackedEndInAnAnswer) {
   folder.write("train-labels-idx1-ubyte", idx(0x801, {12}, noise(12, rng, 10)));
   folder.pack("t10k-images-idx3-ubyte.gz", idx(0x803, {5, 4, 4}, noise(80, rng)));
   folder.pack("t10k-labels-idx1-ubyte.gz", idx(0x801, {5}, noise(5, rng, 10)));
-  expect_answers(folder, "idx", [&] { return load_idx(folder.path(), "mend it", JudgeOn::test); });
+  expect_answers(folder, "idx", [&] { return load_idx(folder.path(), "mend it", EvaluateOn::test); });
 }
 
 TEST(DataMutations, OfCifarFilesEndInAnAnswer) {
@@ -104,14 +104,14 @@ TEST(DataMutations, OfCifarFilesEndInAnAnswer) {
     }
     folder.write(name, records);
   }
-  expect_answers(folder, "cifar", [&] { return load_cifar100(folder.path(), JudgeOn::test); });
+  expect_answers(folder, "cifar", [&] { return load_cifar100(folder.path(), EvaluateOn::test); });
 }
 
 TEST(DataMutations, OfTextsEndInAnAnswer) {
   const Folder folder;
   folder.write("a.txt", std::string("It was the best of times, it was the worst of times, it was the age of wisdom"));
   folder.write("b.txt", std::string("and it was told twice"));
-  expect_answers(folder, "text", [&] { return load_text(folder.path(), 4, JudgeOn::test); });
+  expect_answers(folder, "text", [&] { return load_text(folder.path(), 4, EvaluateOn::test); });
 }
 
 TEST(DataMutations, OfWhatMadeUpVectorsAreLikeEndInAnAnswer) {
@@ -124,7 +124,7 @@ TEST(DataMutations, OfWhatMadeUpVectorsAreLikeEndInAnAnswer) {
     spec.features = numbers[rng.below(numbers.size())];
     spec.classes = numbers[rng.below(numbers.size())];
     spec.samples = rng.below(2) == 0 ? 40 : spec.features;
-    auto made = make_synthetic(spec, rng.below(2) == 0 ? JudgeOn::test : JudgeOn::validation);
+    auto made = make_synthetic(spec, rng.below(2) == 0 ? EvaluateOn::test : EvaluateOn::validation);
     if (made.ok()) read_all(DataSet(std::move(*made)));
   }
   EXPECT_LT(peak_bytes() - before, most_growth);

@@ -99,15 +99,15 @@ TEST(FashionMnist, WithoutItsFilesNamesThePackage) {
   expect_refused(load({.path = folder.path()}), {"train-images-idx3-ubyte", "no such file", "apt-get install dataset-fashion-mnist"});
 }
 
-TEST(Load, AnUnknownKindIsRefusedWithTheKnownOnes) {
+TEST(BatchingPolicy, AnUnknownKindIsRefusedWithTheKnownOnes) {
   expect_refused(load({.kind = "imagenet", .path = {}}), {"imagenet", "fashion-mnist", "cifar10", "text", "synthetic"});
 }
 
-TEST(Load, AnUnknownSplitIsRefused) {
+TEST(BatchingPolicy, AnUnknownSplitIsRefused) {
   expect_refused(load({.kind = "synthetic", .path = {}, .evaluate = "train"}), {"\"train\"", "\"test\" or \"validation\""});
 }
 
-TEST(Load, KindsWithoutADefaultPlaceAskForThePath) {
+TEST(BatchingPolicy, KindsWithoutADefaultPlaceAskForThePath) {
   for (const char* kind : {"mnist", "cifar10", "cifar100", "text"}) expect_refused(load({.kind = kind, .path = {}}), {kind, "[data] path"});
 }
 

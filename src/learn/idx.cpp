@@ -81,12 +81,12 @@ Result<IdxPair> read_pair(const Source& from, std::string_view split) {
 
 }  // namespace
 
-Result<Pictures> load_idx(const std::filesystem::path& folder, std::string_view remedy, JudgeOn judge_on) {
+Result<Pictures> load_idx(const std::filesystem::path& folder, std::string_view remedy, EvaluateOn evaluate_on) {
   const Source from{folder, remedy};
   auto training = read_pair(from, "train");
   if (!training) return training.error();
   const PictureFormat format{1, training->rows, training->columns, classes};
-  if (judge_on == JudgeOn::validation) {
+  if (evaluate_on == EvaluateOn::validation) {
     if (training->pictures.labels.size() < 10)
       return bad_file(folder, fmt::format("{} training images", training->pictures.labels.size()),
                       "10 or more, to keep a tenth for validation", remedy);

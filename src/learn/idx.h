@@ -11,6 +11,6 @@
 namespace motley::learn {
 
 /// `remedy` says how to get the files. On validation the test files are not opened.
-Result<Pictures> load_idx(const std::filesystem::path& folder, std::string_view remedy, JudgeOn judge_on);
+Result<Pictures> load_idx(const std::filesystem::path& folder, std::string_view remedy, EvaluateOn evaluate_on);
 
 }  // namespace motley::learn

@@ -41,7 +41,7 @@ void write_good_files(const Folder& folder) {
 TEST(Idx, PlainAndPackedFilesAreReadAlike) {
   const Folder folder;
   write_good_files(folder);
-  const auto loaded = load_idx(folder.path(), remedy, JudgeOn::test);
+  const auto loaded = load_idx(folder.path(), remedy, EvaluateOn::test);
   ASSERT_TRUE(loaded.ok()) << loaded.error().message;
   EXPECT_EQ(loaded->training().labels, Bytes(20, 3));
   EXPECT_EQ(loaded->evaluation().labels, Bytes(4, 9));
@@ -54,7 +54,7 @@ TEST(Idx, ValidationKeepsTheLastTenthAndLeavesTheTestFilesAlone) {
   const Folder folder;
   write_good_files(folder);
   folder.remove("t10k-images-idx3-ubyte");
-  const auto loaded = load_idx(folder.path(), remedy, JudgeOn::validation);
+  const auto loaded = load_idx(folder.path(), remedy, EvaluateOn::validation);
   ASSERT_TRUE(loaded.ok()) << loaded.error().message;
   EXPECT_EQ(loaded->training().labels.size(), 18U);
   ASSERT_EQ(loaded->evaluation().labels.size(), 2U);
@@ -77,7 +77,7 @@ TEST_P(DamagedIdx, IsRefusedWithFileFindingExpectationAndRemedy) {
   const Folder folder;
   write_good_files(folder);
   GetParam().apply(folder);
-  expect_refused(load_idx(folder.path(), remedy, JudgeOn::test),
+  expect_refused(load_idx(folder.path(), remedy, EvaluateOn::test),
                  {(folder.path() / GetParam().file).string(), GetParam().found, GetParam().expected, remedy});
 }
 
@@ -125,7 +125,7 @@ TEST(Idx, APackedFileWithABrokenMiddleIsRefused) {
   file.seekp(200);
   file.write("\xff\xff\xff\xff\xff\xff\xff\xff", 8);
   file.close();
-  expect_refused(load_idx(folder.path(), remedy, JudgeOn::test), {"train-images-idx3-ubyte.gz", "found", "expected", remedy});
+  expect_refused(load_idx(folder.path(), remedy, EvaluateOn::test), {"train-images-idx3-ubyte.gz", "found", "expected", remedy});
 }
 
 }  // namespace

@@ -6,23 +6,12 @@
 #include <string>
 #include <vector>
 
-#include "base/flow.h"
+#include "base/model_spec.h"
 #include "base/result.h"
+#include "base/step_io.h"
 #include "learn/data.h"
 
 namespace motley::learn {
-
-struct ModelSpec {
-  std::string kind = "mlp";                    // mlp | cnn | resnet18 | resnet20 | vgg11 | transformer
-  std::vector<std::uint64_t> hidden{128, 64};  // mlp: widths between input and classes
-  std::uint64_t width = 0;         // 0: as usual, 64 for resnet18 and 16 for others. cnn, resnets, vgg11: channels of the first block;
-                                   // transformer: embedding width, a multiple of heads
-  std::uint64_t depth = 0;         // 0: as usual. transformer: blocks (2); resnet18, resnet20: units of each of their layers (2; 3, and 9
-                                   // make resnet56); vgg11: how often each of its convolutions comes (1)
-  std::uint64_t heads = 4;         // transformer
-  std::string precision = "fp32";  // what a GPU multiplies in: fp32 | tf32 | bf16 (weights and activations; norms, sums and updates stay
-                                   // in floats). A CPU always computes in fp32.
-};
 
 /// Where a learner computes.
 struct Place {
@@ -77,19 +66,20 @@ struct StepResult {
 /// A model that walks on its device, several steps at a time, and stays there in between: what a worker with local steps needs of a device
 /// with memory of its own. SGD with Nesterov's momentum; statistics move as the steps move them. Ranges are [first, first + size) of the
 /// flat buffer. One owner thread, the learner's.
-class Walk {
+class LocalSgd {
  public:
-  virtual ~Walk() = default;
+  virtual ~LocalSgd() = default;
   /// The model of now, and no momentum.
   virtual void begin(std::span<const float> values) = 0;
   /// The values of a range are these.
   virtual void put(std::uint64_t first, std::span<const float> values) = 0;
-  /// They are these and `keeps` of the way that the last round went (all of it for statistics); the momentum is `keeps` of what it was.
-  virtual void put_late(std::uint64_t first, std::span<const float> values, double keeps) = 0;
+  /// They are these and `kept_fraction` of the way that the last round went (all of it for statistics); the momentum is `kept_fraction` of
+  /// what it was.
+  virtual void put_stale(std::uint64_t first, std::span<const float> values, double kept_fraction) = 0;
   /// A round begins here.
-  virtual void set_out() = 0;
-  /// In its midst: newer values, and `keeps` of the way so far, which still counts whole.
-  virtual void merge(std::uint64_t first, std::span<const float> values, double keeps) = 0;
+  virtual void begin_round() = 0;
+  /// In its midst: newer values, and `kept_fraction` of the way so far, which still counts whole.
+  virtual void merge(std::uint64_t first, std::span<const float> values, double kept_fraction) = 0;
   struct Rule {
     double rate = 0;
     double momentum = 0;
@@ -97,13 +87,13 @@ class Walk {
   };
   /// One step. Returns when the device has at most this and the one before left to do.
   virtual void step(std::span<const std::uint32_t> samples, const Rule& rule) = 0;
-  /// What was put and merged lately is a whole model again. When the round is over, moved() is the squared distance of its parameters from
-  /// those of the model that was watched before.
+  /// What was put and merged lately is a whole model again. When the round is over, update_norm() is the squared distance of its parameters
+  /// from those of the model that was watched before.
   virtual void watch() = 0;
-  [[nodiscard]] virtual double moved() const = 0;
-  /// The way that the round went, coded if that is wanted (see Flow), and the loss of its steps; it is over.
-  virtual StepResult way(std::span<float> out, const Coding* coding) = 0;
-  StepResult way(std::span<float> out) { return way(out, nullptr); }
+  [[nodiscard]] virtual double update_norm() const = 0;
+  /// The way that the round went, coded if that is wanted (see StepIo), and the loss of its steps; it is over.
+  virtual StepResult delta(std::span<float> out, const GradientEncoding* coding) = 0;
+  StepResult delta(std::span<float> out) { return delta(out, nullptr); }
 };
 
 /// One model on one device. Not thread-safe: one owner thread. Several learners of one process share their data set.
@@ -121,25 +111,25 @@ class Learner {
   [[nodiscard]] virtual std::vector<BlockProfile> profile() = 0;
 
   /// It computes with weights (all parameters of two dimensions or more) of 16 bits: they may come so, and their gradients may leave so;
-  /// see Arriving::rounded and Coding::as_made.
-  [[nodiscard]] virtual bool halves() const { return false; }
+  /// see IncomingValues::rounded and GradientEncoding::bf16_as_is.
+  [[nodiscard]] virtual bool bf16_transfer() const { return false; }
 
   /// Fills `values` (shape().values() floats) with the initial model of this seed: the same for every version of torch.
   virtual void initialize(std::uint64_t seed, std::span<float> values) = 0;
 
   /// Mean gradient over `samples` (indices into the training set, at least one) at `values`.
   /// `out` (shape().values() floats) receives the gradient of each parameter and, for each statistic, its change by this step.
-  /// Block by block: `flow` is asked for a block's values before its forward, and told of its gradient once its backward is done;
+  /// Block by block: `io` is asked for a block's values before its forward, and told of its gradient once its backward is done;
   /// statistics come with the first block. When flow gives up, so does this, and nothing it leaves is worth anything.
-  virtual StepResult gradient(std::span<const float> values, std::span<const std::uint32_t> samples, std::span<float> out, Flow& flow) = 0;
+  virtual StepResult gradient(std::span<const float> values, std::span<const std::uint32_t> samples, std::span<float> out, StepIo& io) = 0;
   /// The same when all values are there and nobody waits for the gradient.
   StepResult gradient(std::span<const float> values, std::span<const std::uint32_t> samples, std::span<float> out) {
-    Still still;
-    return gradient(values, samples, out, still);
+    NoStreaming no_streaming;
+    return gradient(values, samples, out, no_streaming);
   }
 
   /// Local steps on the device itself; null: take them with gradient(), nothing is far away. Lives with the learner.
-  virtual Walk* walk() { return nullptr; }
+  virtual LocalSgd* local_sgd() { return nullptr; }
 
   /// Loss and accuracy over the whole evaluation split, with batch norm in evaluation mode.
   virtual StepResult evaluate(std::span<const float> values) = 0;

@@ -5,7 +5,7 @@
 
 namespace motley::learn {
 
-enum class JudgeOn {
+enum class EvaluateOn {
   test,       // the data set's own test samples
   validation  // the last tenth of the training samples, which are then not trained on; the test samples are left alone
 };

@@ -66,7 +66,7 @@ void Text::gather(const Bytes& part, std::span<const std::uint32_t> samples_want
   }
 }
 
-Result<Text> load_text(const std::filesystem::path& path, std::uint64_t context, JudgeOn judge_on) {
+Result<Text> load_text(const std::filesystem::path& path, std::uint64_t context, EvaluateOn evaluate_on) {
   if (context < 1 || context > max_context)
     return bad_input(fmt::format("cannot cut {} into samples: found context = {}, expected 1 to {}; change [data] context", path.string(),
                                  context, max_context));
@@ -76,7 +76,7 @@ Result<Text> load_text(const std::filesystem::path& path, std::uint64_t context,
 
   Text text{context, number_characters(*bytes), std::move(*bytes), {}};
   text.evaluation = take_last_tenth(text.training);
-  if (judge_on == JudgeOn::validation) text.evaluation = take_last_tenth(text.training);
+  if (evaluate_on == EvaluateOn::validation) text.evaluation = take_last_tenth(text.training);
   if (text.samples(text.training) == 0 || text.samples(text.evaluation) == 0)
     return bad_file(path, fmt::format("{} characters", characters),
                     fmt::format("enough that the last tenth holds context + 1 = {}", context + 1), remedy);

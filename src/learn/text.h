@@ -25,6 +25,6 @@ struct Text {
 
 /// `path` is a file, or a folder whose .txt files are joined in the order of their names. The last tenth of the
 /// characters is the test part, the rest the training set.
-Result<Text> load_text(const std::filesystem::path& path, std::uint64_t context, JudgeOn judge_on);
+Result<Text> load_text(const std::filesystem::path& path, std::uint64_t context, EvaluateOn evaluate_on);
 
 }  // namespace motley::learn

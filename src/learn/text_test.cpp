@@ -16,7 +16,7 @@ std::string alphabet() {
 TEST(Text, TheVocabularyIsTheDistinctBytesInOrder) {
   const Folder folder;
   folder.write("text", "cab" + alphabet());
-  const auto text = load_text(folder.path() / "text", 4, JudgeOn::test);
+  const auto text = load_text(folder.path() / "text", 4, EvaluateOn::test);
   ASSERT_TRUE(text.ok()) << text.error().message;
   EXPECT_EQ(text->vocabulary, 3U);
   EXPECT_EQ(Bytes(text->training.begin(), text->training.begin() + 4), (Bytes{2, 0, 1, 0}));
@@ -25,7 +25,7 @@ TEST(Text, TheVocabularyIsTheDistinctBytesInOrder) {
 TEST(Text, TheLastTenthIsTheTestPart) {
   const Folder folder;
   folder.write("text", alphabet());
-  const auto text = load_text(folder.path() / "text", 4, JudgeOn::test);
+  const auto text = load_text(folder.path() / "text", 4, EvaluateOn::test);
   ASSERT_TRUE(text.ok()) << text.error().message;
   EXPECT_EQ(text->training.size(), 90U);
   EXPECT_EQ(text->evaluation.size(), 10U);
@@ -34,7 +34,7 @@ TEST(Text, TheLastTenthIsTheTestPart) {
 TEST(Text, ValidationIsTheLastTenthOfTheTrainingPart) {
   const Folder folder;
   folder.write("text", alphabet());
-  const auto text = load_text(folder.path() / "text", 4, JudgeOn::validation);
+  const auto text = load_text(folder.path() / "text", 4, EvaluateOn::validation);
   ASSERT_TRUE(text.ok()) << text.error().message;
   EXPECT_EQ(text->training.size(), 81U);
   EXPECT_EQ(text->evaluation.size(), 9U);
@@ -55,7 +55,7 @@ TEST(Text, AFolderIsItsTxtFilesInOrderOfName) {
   folder.write("2.txt", std::string(50, 'b'));
   folder.write("1.txt", std::string(50, 'a'));
   folder.write("0.md", std::string(50, 'z'));
-  const auto text = load_text(folder.path(), 4, JudgeOn::test);
+  const auto text = load_text(folder.path(), 4, EvaluateOn::test);
   ASSERT_TRUE(text.ok()) << text.error().message;
   EXPECT_EQ(text->vocabulary, 2U);
   EXPECT_EQ(text->training.front(), 0);
@@ -64,13 +64,13 @@ TEST(Text, AFolderIsItsTxtFilesInOrderOfName) {
 
 TEST(Text, WhatCannotBeReadIsNamed) {
   const Folder folder;
-  expect_refused(load_text(folder.path() / "none.txt", 4, JudgeOn::test), {"none.txt", "no such file", "[data] path"});
-  expect_refused(load_text(folder.path(), 4, JudgeOn::test), {folder.path().string(), "without .txt files"});
+  expect_refused(load_text(folder.path() / "none.txt", 4, EvaluateOn::test), {"none.txt", "no such file", "[data] path"});
+  expect_refused(load_text(folder.path(), 4, EvaluateOn::test), {folder.path().string(), "without .txt files"});
   folder.write("text", alphabet());
-  expect_refused(load_text(folder.path() / "text", 40, JudgeOn::test), {"text", "100 characters", "context + 1 = 41"});
-  expect_refused(load_text(folder.path() / "text", 0, JudgeOn::test), {"context = 0", "1 to 4096"});
+  expect_refused(load_text(folder.path() / "text", 40, EvaluateOn::test), {"text", "100 characters", "context + 1 = 41"});
+  expect_refused(load_text(folder.path() / "text", 0, EvaluateOn::test), {"context = 0", "1 to 4096"});
   folder.write("same", std::string(100, 'a'));
-  expect_refused(load_text(folder.path() / "same", 4, JudgeOn::test), {"same", "one distinct character", "two or more"});
+  expect_refused(load_text(folder.path() / "same", 4, EvaluateOn::test), {"same", "one distinct character", "two or more"});
 }
 
 }  // namespace

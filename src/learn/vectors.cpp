@@ -68,7 +68,7 @@ void Vectors::gather(const LabelledVectors& part, std::span<const std::uint32_t>
   }
 }
 
-Result<Vectors> make_synthetic(const DataSpec& spec, JudgeOn judge_on) {
+Result<Vectors> make_synthetic(const DataSpec& spec, EvaluateOn evaluate_on) {
   if (spec.features < 1 || spec.features > 65'536 || spec.classes < 2 || spec.classes > 65'536)
     return bad_input(fmt::format(
         "cannot make synthetic data: found features = {}, classes = {}, expected 1 to 65536 features and 2 to 65536 classes; change [data]",
@@ -79,7 +79,7 @@ Result<Vectors> make_synthetic(const DataSpec& spec, JudgeOn judge_on) {
                                  spec.samples, max_samples, spec.features));
   const Teacher teacher(spec);
   Vectors made{spec.features, spec.classes, draw(spec.samples, spec.features, teacher, Rng(spec.seed, "synthetic training")), {}};
-  if (judge_on == JudgeOn::validation)
+  if (evaluate_on == EvaluateOn::validation)
     made.evaluation = {take_last_tenth(made.training.features, spec.features), take_last_tenth(made.training.labels)};
   else
     made.evaluation = draw(spec.samples / 4, spec.features, teacher, Rng(spec.seed, "synthetic test"));

@@ -27,6 +27,6 @@ struct Vectors {
 };
 
 /// Training samples as spec says and a quarter as many test samples.
-Result<Vectors> make_synthetic(const DataSpec& spec, JudgeOn judge_on);
+Result<Vectors> make_synthetic(const DataSpec& spec, EvaluateOn evaluate_on);
 
 }  // namespace motley::learn

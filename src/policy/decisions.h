@@ -20,19 +20,19 @@ struct Contribution {
   Version base;  // version of the parameters it was computed at
   std::uint32_t samples{};
   std::uint32_t local_steps{};
-  double norm{};                 // Euclidean, of the mean gradient or of the delta
-  Duration compute{};            // computing alone
-  std::uint32_t ordered{};       // samples that it was to compute at most; more than `samples`: its time was up
-  bool limited{};                // its time was limited
-  Duration push{};               // from computed until every server had it all
-  Duration pull{};               // from its order until the last slice of parameters was there; 0: they were there already
-  Bits bits{};                   // that it travelled with
-  double loss{};                 // mean over the samples
-  double residual{};             // what rounding has kept back of the last one, as a part of it: |e| / |p|
-  std::uint32_t most_samples{};  // its worker has found that one step cannot have more; 0: no news
-  double moved{};                // squared norm of the update that made `base`, as its worker has seen it; 0: it has not
-  Instant at{};                  // when every server had it all
-  bool first_of_size{};          // of a batch on its device, which takes longer
+  double norm{};              // Euclidean, of the mean gradient or of the delta
+  Duration compute{};         // computing alone
+  std::uint32_t ordered{};    // samples that it was to compute at most; more than `samples`: its time was up
+  bool time_limited{};        // its time was limited
+  Duration push{};            // from computed until every server had it all
+  Duration pull{};            // from its order until the last slice of parameters was there; 0: they were there already
+  Bits bits{};                // that it travelled with
+  double loss{};              // mean over the samples
+  double residual{};          // what rounding has kept back of the last one, as a part of it: |e| / |p|
+  std::uint32_t max_batch{};  // its worker has found that one step cannot have more; 0: no news
+  double update_norm{};       // squared norm of the update that made `base`, as its worker has seen it; 0: it has not
+  Instant at{};               // when every server had it all
+  bool first_of_size{};       // of a batch on its device, which takes longer
 };
 
 enum class Why : std::uint8_t {
@@ -64,18 +64,18 @@ BOOST_DESCRIBE_ENUM(Why, first_order, barrier_complete, on_arrival, within_bound
 [[nodiscard]] std::string_view sentence(Why why);
 
 /// How an update is made of its contributions.
-struct Treatment {
-  bool apart = false;       // outside the momentum buffer: a stale direction in there would live on for 1/(1-mu) steps
-  bool compensate = false;  // for what has changed since its base (delay compensation)
-  double scale = 1;         // of the weights that the rule gives
+struct UpdateOptions {
+  bool bypass_momentum = false;  // outside the momentum buffer: a stale direction in there would live on for 1/(1-mu) steps
+  bool compensate = false;       // for what has changed since its base (delay compensation)
+  double scale = 1;              // of the weights that the rule gives
 };
 /// These contributions make one update together, summed in this order.
 struct Apply {
   std::vector<Contribution> members;
-  Treatment treatment{};
+  UpdateOptions options{};
 };
 /// Ask the servers whether this contribution goes the way of the momentum; the answer decides what becomes of it.
-struct Judge {
+struct AlignmentTest {
   WorkerId worker;
   Step step;
 };
@@ -130,7 +130,7 @@ using Note = std::variant<StateNow, Straggles, InGroup>;
 
 struct Decisions {
   std::vector<Apply> apply;  // carry out first, in order
-  std::vector<Judge> judge;
+  std::vector<AlignmentTest> test_alignment;
   std::vector<Drop> drop;
   std::vector<Cancel> cancel;
   std::vector<Release> release;  // then these, in order
@@ -139,7 +139,7 @@ struct Decisions {
   std::optional<Instant> wake;  // look again then, should nothing have happened
   void clear() {
     apply.clear();
-    judge.clear();
+    test_alignment.clear();
     drop.clear();
     cancel.clear();
     release.clear();

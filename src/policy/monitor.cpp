@@ -12,8 +12,8 @@ namespace {
 constexpr double forgetting = 0.9;
 // Below this relative spread of the batches seen, noise in the times would be read as overhead.
 constexpr double least_relative_variance = 0.05 * 0.05;
-constexpr double told_evidence = 10.0 / 9;  // steps times relative variance of their sizes: ten, half of them twice the others
-constexpr double travel_forgetting = 0.2;
+constexpr double prior_evidence = 10.0 / 9;  // steps times relative variance of their sizes: ten, half of them twice the others
+constexpr double transfer_forgetting = 0.2;
 constexpr double jump = 1.6;
 constexpr std::uint64_t settled = 6;  // observations, before the fit is good enough to tell jitter from ignorance
 constexpr double alike = 0.25;        // a batch this close to the last one is predicted well whatever a and beta are
@@ -86,10 +86,10 @@ void SpeedFit::refit(double b, double t) {
     const double slope = (products_ / weight_ - mean_b * mean_t) / variance;
     fit_.fixed = std::clamp(mean_t - slope * mean_b, 0.0, 0.9 * mean_t);
   }
-  if (told_.per_sample > 0) {
-    const double said = told_.fixed * mean_t / told_.at(mean_b);  // it may be slower or faster now, as a whole
+  if (prior_.per_sample > 0) {
+    const double reported = prior_.fixed * mean_t / prior_.at(mean_b);  // it may be slower or faster now, as a whole
     const double seen = tells ? weight_ * spread : 0;
-    fit_.fixed = (told_evidence * said + seen * fit_.fixed) / (told_evidence + seen);
+    fit_.fixed = (prior_evidence * reported + seen * fit_.fixed) / (prior_evidence + seen);
   }
   fit_.fixed = std::min(fit_.fixed, 0.9 * mean_t);
   fit_.per_sample = (mean_t - fit_.fixed) / mean_b;
@@ -105,10 +105,10 @@ double Traffic::bytes(std::uint8_t bits) const {
   }
 }
 
-void Monitor::joined(WorkerId worker, const cluster::Affine& told, bool halves) {
+void Monitor::joined(WorkerId worker, const cluster::Affine& prior, bool bf16_transfer) {
   if (measured_.size() <= worker.value) measured_.resize(worker.value + 1);
-  measured_[worker.value].speed = SpeedFit(told);
-  measured_[worker.value].halves = halves;
+  measured_[worker.value].speed = SpeedFit(prior);
+  measured_[worker.value].bf16_transfer = bf16_transfer;
 }
 
 void Monitor::observe(const Contribution& c) {
@@ -121,24 +121,24 @@ void Monitor::observe(const Contribution& c) {
            (measured.speed.observations() == 0 || seconds(c.compute) / c.local_steps >= measured.speed.fit().at(samples));
   };
   if (samples > 0 && !known_better()) {
-    if (c.limited)
+    if (c.time_limited)
       measured.speed.observe_limited(samples, c.compute / c.local_steps);
     else
       measured.speed.observe(samples, c.compute / c.local_steps);
   }
-  learn_price(measured, c);
+  learn_new_size_cost(measured, c);
   const auto move = [&](double& average, Duration took, std::uint8_t bits) {
     if (took <= Duration{0}) return;
     constexpr double least = 0.02;  // of it is the way itself, however long coding may take
     const double way = std::max(seconds(took) - traffic_.coding(bits), least * seconds(took));
     const double now = way / bytes(measured, bits);
-    average = average == 0 ? now : average + travel_forgetting * (now - average);
+    average = average == 0 ? now : average + transfer_forgetting * (now - average);
   };
   move(measured.push, c.push, c.bits.push);
   move(measured.pull, c.pull, c.bits.pull);
 }
 
-void Monitor::learn_price(Measured& measured, const Contribution& c) {
+void Monitor::learn_new_size_cost(Measured& measured, const Contribution& c) {
   constexpr double newest = 0.5;
   const bool compares = measured.speed.observations() > 0;
   const auto learn = [&](double took, double usual) {

@@ -23,8 +23,8 @@ namespace motley::policy {
 /// it, half of them of twice the size of the others: two sizes that lie close together, with a surprise at one, must not say otherwise.
 class SpeedFit {
  public:
-  /// `told`: what the device says of itself; nothing a sample: nothing.
-  explicit SpeedFit(const cluster::Affine& told = {}) : told_(told) {}
+  /// `prior`: what the device says of itself; nothing a sample: nothing.
+  explicit SpeedFit(const cluster::Affine& prior = {}) : prior_(prior) {}
   void observe(std::uint32_t samples, Duration compute);
   /// The same for a step whose time was given and whose samples are what was done by then. Such steps take all the same time, so they say
   /// nothing of the proportion of a and beta: everything seen so far is scaled.
@@ -47,7 +47,7 @@ class SpeedFit {
   void refit(double b, double t);
 
   double weight_ = 0, samples_ = 0, squares_ = 0, seconds_ = 0, products_ = 0;  // forgotten sums of 1, b, b*b, t, b*t
-  cluster::Affine told_;
+  cluster::Affine prior_;
   cluster::Affine fit_;
   double last_samples_ = 0;
   double jitter_ = 0;
@@ -69,9 +69,9 @@ struct Traffic {
 class Monitor {
  public:
   explicit Monitor(const Traffic& traffic = {}) : traffic_(traffic) {}
-  /// `told`: as it has measured itself; nothing a sample: it has not. `halves`: values that are not coded take 16 bits each to it and from
-  /// it, and lose nothing by that.
-  void joined(WorkerId worker, const cluster::Affine& told = {}, bool halves = false);
+  /// `prior`: as it has measured itself; nothing a sample: it has not. `bf16_transfer`: values that are not coded take 16 bits each to it
+  /// and from it, and lose nothing by that.
+  void joined(WorkerId worker, const cluster::Affine& prior = {}, bool bf16_transfer = false);
   void observe(const Contribution& contribution);
   /// This worker is to compute so many samples now.
   void ordered(WorkerId worker, std::uint32_t samples);
@@ -84,16 +84,16 @@ class Monitor {
   [[nodiscard]] double first_of_size_s(WorkerId worker, std::uint32_t samples) const;
 
   /// Something of this worker has travelled both ways.
-  [[nodiscard]] bool travelled(WorkerId worker) const { return of(worker).push > 0 && of(worker).pull > 0; }
+  [[nodiscard]] bool transferred(WorkerId worker) const { return of(worker).push > 0 && of(worker).pull > 0; }
   /// How long a contribution, or the parameters, would travel with so many bits: from the last ones, by their bytes and what coding them
   /// takes. 0: not known.
-  [[nodiscard]] double push_s(WorkerId worker, std::uint8_t bits) const { return travel(of(worker), of(worker).push, bits); }
-  [[nodiscard]] double pull_s(WorkerId worker, std::uint8_t bits) const { return travel(of(worker), of(worker).pull, bits); }
+  [[nodiscard]] double push_s(WorkerId worker, std::uint8_t bits) const { return transfer_s(of(worker), of(worker).push, bits); }
+  [[nodiscard]] double pull_s(WorkerId worker, std::uint8_t bits) const { return transfer_s(of(worker), of(worker).pull, bits); }
 
  private:
   struct Measured {
     SpeedFit speed;
-    bool halves = false;
+    bool bf16_transfer = false;
     double push = 0;  // seconds per byte, moving
     double pull = 0;
     std::uint32_t ordered = 0;  // samples
@@ -104,12 +104,12 @@ class Monitor {
     double unmeasured_s = 0;            // that it took
   };
   [[nodiscard]] double bytes(const Measured& measured, std::uint8_t bits) const {
-    return traffic_.bytes(measured.halves && bits == plain_bits ? half_bits : bits);
+    return traffic_.bytes(measured.bf16_transfer && bits == fp32_bits ? bf16_bits : bits);
   }
-  [[nodiscard]] double travel(const Measured& measured, double per_byte, std::uint8_t bits) const {
+  [[nodiscard]] double transfer_s(const Measured& measured, double per_byte, std::uint8_t bits) const {
     return per_byte > 0 ? per_byte * bytes(measured, bits) + traffic_.coding(bits) : 0;
   }
-  static void learn_price(Measured& measured, const Contribution& contribution);
+  static void learn_new_size_cost(Measured& measured, const Contribution& contribution);
   [[nodiscard]] const Measured& of(WorkerId worker) const;
 
   Traffic traffic_;

@@ -44,12 +44,12 @@ TEST(SpeedFit, LikeBatchesKeepTheKnownOverheadAndMoveTheSpeed) {
 /// As one was seen: its batch changed once, and the steps before that had taken longer than they should.
 TEST(SpeedFit, ASurpriseAtOneOfTwoSizesDoesNotOutweighWhatADeviceSaysOfItself) {
   const cluster::Affine device{0.0045, 0.00013};
-  for (const bool told : {false, true}) {
-    SpeedFit fit = told ? SpeedFit(device) : SpeedFit();
+  for (const bool prior : {false, true}) {
+    SpeedFit fit = prior ? SpeedFit(device) : SpeedFit();
     for (int i = 0; i < 30; ++i) fit.observe(112, from_seconds(1.12 * device.at(112)));
     for (int i = 0; i < 30; ++i) observe(fit, 84, device);
     EXPECT_NEAR(fit.fit().at(84), device.at(84), 0.01 * device.at(84));
-    if (told)
+    if (prior)
       EXPECT_NEAR(fit.fit().fixed, device.fixed, 0.2 * device.fixed);
     else
       EXPECT_LT(fit.fit().fixed, 0.5 * device.fixed);
@@ -108,12 +108,12 @@ TEST(Monitor, KeepsWorkersApart) {
   Monitor monitor;
   monitor.joined({0});
   monitor.joined({2});
-  Contribution told{};
-  told.worker = {2};
-  told.samples = 10;
-  told.local_steps = 1;
-  told.compute = from_seconds(1);
-  monitor.observe(told);
+  Contribution prior{};
+  prior.worker = {2};
+  prior.samples = 10;
+  prior.local_steps = 1;
+  prior.compute = from_seconds(1);
+  monitor.observe(prior);
   EXPECT_EQ(monitor.speed({0}).observations(), 0U);
   EXPECT_EQ(monitor.speed({2}).observations(), 1U);
   EXPECT_NEAR(monitor.speed({2}).fit().at(10), 1, 1e-9);
@@ -224,11 +224,11 @@ TEST(Monitor, WhatWasGivenUpIsJudgedByWhatWasOrderedLast) {
   monitor.joined({1});
   monitor.given_up({0}, from_seconds(1));
   EXPECT_EQ(monitor.speed({0}).observations(), 0U) << "nothing was ordered";
-  Contribution told{};
-  told.samples = 10;
-  told.local_steps = 1;
-  told.compute = from_seconds(1);
-  monitor.observe(told);
+  Contribution prior{};
+  prior.samples = 10;
+  prior.local_steps = 1;
+  prior.compute = from_seconds(1);
+  monitor.observe(prior);
   monitor.ordered({0}, 10);
   monitor.ordered({0}, 20);
   monitor.given_up({0}, from_seconds(6));
@@ -241,24 +241,24 @@ TEST(Monitor, WhatWasGivenUpIsJudgedByWhatWasOrderedLast) {
 // -------------------------------------------------------------------------------------------------------------------------------
 
 /// Of worker 0; what takes no time did not travel.
-Contribution travelled(double push_s, double pull_s, Bits bits) {
-  Contribution told{};
-  told.samples = 1;
-  told.local_steps = 1;
-  told.compute = from_seconds(1);
-  told.push = from_seconds(push_s);
-  told.pull = from_seconds(pull_s);
-  told.bits = bits;
-  return told;
+Contribution transferred(double push_s, double pull_s, Bits bits) {
+  Contribution prior{};
+  prior.samples = 1;
+  prior.local_steps = 1;
+  prior.compute = from_seconds(1);
+  prior.push = from_seconds(push_s);
+  prior.pull = from_seconds(pull_s);
+  prior.bits = bits;
+  return prior;
 }
 
 TEST(Monitor, ScalesTravelByTheBytesThatBitsTake) {
   Monitor monitor({.bytes_32 = 4000, .bytes_16 = 2000, .bytes_8 = 1200, .bytes_4 = 700, .bytes_2 = 400});
   monitor.joined({0});
-  EXPECT_FALSE(monitor.travelled({0}));
+  EXPECT_FALSE(monitor.transferred({0}));
   EXPECT_EQ(monitor.push_s({0}, 32), 0) << "not known";
-  monitor.observe(travelled(0.07, 0.24, {4, 8}));
-  EXPECT_TRUE(monitor.travelled({0}));
+  monitor.observe(transferred(0.07, 0.24, {4, 8}));
+  EXPECT_TRUE(monitor.transferred({0}));
   EXPECT_NEAR(monitor.push_s({0}, 32), 0.4, 1e-9);
   EXPECT_NEAR(monitor.push_s({0}, 16), 0.2, 1e-9);
   EXPECT_NEAR(monitor.push_s({0}, 4), 0.07, 1e-9);
@@ -269,34 +269,34 @@ TEST(Monitor, ScalesTravelByTheBytesThatBitsTake) {
 
 TEST(Monitor, WhoComputesWithSixteenBitsIsSentNoMoreInFull) {
   Monitor monitor({.bytes_32 = 4000, .bytes_16 = 2000, .bytes_8 = 1000, .bytes_4 = 500, .bytes_2 = 250, .coding_s = 0.01});
-  monitor.joined({0}, {}, /*halves=*/true);
-  monitor.observe(travelled(0.2, 0.4, {32, 32}));
+  monitor.joined({0}, {}, /*bf16_transfer=*/true);
+  monitor.observe(transferred(0.2, 0.4, {32, 32}));
   EXPECT_NEAR(monitor.push_s({0}, 32), 0.2, 1e-9);
   EXPECT_NEAR(monitor.push_s({0}, 16), 0.2 + 0.01, 1e-9) << "as many bytes, and they must be coded";
   EXPECT_NEAR(monitor.push_s({0}, 8), 0.1 + 0.01, 1e-9);
   EXPECT_NEAR(monitor.pull_s({0}, 8), 0.2 + 0.01, 1e-9);
-  for (int i = 0; i < 50; ++i) monitor.observe(travelled(0.11, 0.21, {8, 8}));
+  for (int i = 0; i < 50; ++i) monitor.observe(transferred(0.11, 0.21, {8, 8}));
   EXPECT_NEAR(monitor.push_s({0}, 32), 0.2, 1e-6) << "whatever bits it is measured with";
 }
 
 TEST(Monitor, WhatTookNoTimeSaysNothingOfTheLink) {
   Monitor monitor;
   monitor.joined({0});
-  monitor.observe(travelled(0.4, 0, {32, 32}));
-  EXPECT_FALSE(monitor.travelled({0})) << "one way only";
-  monitor.observe(travelled(0.4, 0.8, {32, 32}));
-  monitor.observe(travelled(0.4, 0, {32, 32}));
+  monitor.observe(transferred(0.4, 0, {32, 32}));
+  EXPECT_FALSE(monitor.transferred({0})) << "one way only";
+  monitor.observe(transferred(0.4, 0.8, {32, 32}));
+  monitor.observe(transferred(0.4, 0, {32, 32}));
   EXPECT_NEAR(monitor.pull_s({0}, 32), 0.8, 1e-9) << "the parameters were there already";
 }
 
 TEST(Monitor, FollowsALinkThatChanges) {
   Monitor monitor;
   monitor.joined({0});
-  monitor.observe(travelled(0.4, 0.8, {32, 32}));
-  monitor.observe(travelled(0.8, 0.8, {32, 32}));
+  monitor.observe(transferred(0.4, 0.8, {32, 32}));
+  monitor.observe(transferred(0.8, 0.8, {32, 32}));
   EXPECT_GT(monitor.push_s({0}, 32), 0.4);
   EXPECT_LT(monitor.push_s({0}, 32), 0.6) << "one strange contribution says little";
-  for (int i = 0; i < 30; ++i) monitor.observe(travelled(0.2, 0.4, {8, 8}));
+  for (int i = 0; i < 30; ++i) monitor.observe(transferred(0.2, 0.4, {8, 8}));
   EXPECT_NEAR(monitor.push_s({0}, 32), 0.8, 0.01) << "whatever bits it is measured with";
   EXPECT_NEAR(monitor.pull_s({0}, 32), 1.6, 0.01);
 }

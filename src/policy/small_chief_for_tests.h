@@ -42,15 +42,15 @@ class SmallChief {
     carry_out();
   }
 
-  /// `most_samples`: what one step of each of them may have; 0: no limit.
-  void join(std::uint32_t count, std::uint32_t most_samples = 0, bool near = false) {
-    std::vector<Newcomer> newcomers;
+  /// `max_batch`: what one step of each of them may have; 0: no limit.
+  void join(std::uint32_t count, std::uint32_t max_batch = 0, bool shared_memory = false) {
+    std::vector<WorkerProfile> profiles;
     for (std::uint32_t i = 0; i < count; ++i) {
-      newcomers.push_back({{next_++}, most_samples, 1, near});
-      present_.insert(newcomers.back().worker);
-      limits_[newcomers.back().worker] = most_samples;
+      profiles.push_back({{next_++}, max_batch, 1, shared_memory});
+      present_.insert(profiles.back().worker);
+      limits_[profiles.back().worker] = max_batch;
     }
-    strategy_.joined(now_, newcomers, decisions_);
+    strategy_.joined(now_, profiles, decisions_);
     carry_out();
   }
 
@@ -70,7 +70,7 @@ class SmallChief {
     pool_ += task.spare;
     Contribution contribution{worker, task.step, task.base, task.samples - task.spare, task.local_steps, 1.0, now_ - task.began};
     contribution.ordered = task.samples;
-    contribution.limited = task.spare > 0;
+    contribution.time_limited = task.spare > 0;
     contribution.push = contribution.pull = from_seconds(0.01);
     strategy_.contributed(now_, contribution, decisions_);
     carry_out();
@@ -106,9 +106,9 @@ class SmallChief {
 
   void answer() {
     while (!asked_.empty()) {
-      const Judge which = asked_.front();
+      const AlignmentTest which = asked_.front();
       asked_.pop_front();
-      strategy_.judged(now_, which, which.step.value % 2 == 0 ? 1 : -1, decisions_);
+      strategy_.alignment_known(now_, which, which.step.value % 2 == 0 ? 1 : -1, decisions_);
       carry_out();
     }
   }
@@ -130,7 +130,7 @@ class SmallChief {
 
   void carry_out() {
     for (const Apply& update : decisions_.apply) apply(update);
-    for (const Judge& which : decisions_.judge) asked_.push_back(which);
+    for (const AlignmentTest& which : decisions_.test_alignment) asked_.push_back(which);
     for (const Drop& which : decisions_.drop) drop(which);
     for (const Cancel& which : decisions_.cancel) cancel(which);
     if (decisions_.wake) wake_ = decisions_.wake;
@@ -157,7 +157,7 @@ class SmallChief {
     for (std::size_t i = 0; i < update.members.size(); ++i) {
       const Contribution& member = update.members[i];
       EXPECT_EQ(contributed_.erase({member.worker, member.step}), 1U) << "what is applied was contributed, and is applied once";
-      weight += weights[i] / update.treatment.scale;
+      weight += weights[i] / update.options.scale;
       samples += member.samples;
       greatest_staleness_ = std::max(greatest_staleness_, version_.ahead_of(member.base));
       log_ += fmt::format("apply w{}/{} {}\n", member.worker.value, member.step.value, weights[i]);
@@ -178,11 +178,11 @@ class SmallChief {
     EXPECT_GE(plan.local_steps, 1U);
     const std::uint64_t limit = limits_.at(worker);
     EXPECT_TRUE(limit == 0 || plan.samples <= limit * plan.local_steps) << "a step holds what fits into memory";
-    EXPECT_TRUE(limit == 0 || plan.samples + plan.box.spare <= limit * plan.local_steps) << "and so do its spare samples";
-    const auto samples = static_cast<std::uint32_t>(std::min<std::uint64_t>(plan.samples + plan.box.spare, pool_));
-    const std::uint32_t spare = std::min(plan.box.spare, samples - std::min(samples, 1U));
+    EXPECT_TRUE(limit == 0 || plan.samples + plan.time_limit.spare <= limit * plan.local_steps) << "and so do its spare samples";
+    const auto samples = static_cast<std::uint32_t>(std::min<std::uint64_t>(plan.samples + plan.time_limit.spare, pool_));
+    const std::uint32_t spare = std::min(plan.time_limit.spare, samples - std::min(samples, 1U));
     log_ += fmt::format("release w{} {} ({})\n", worker.value, samples, static_cast<int>(release.why));
-    if (samples == 0) return strategy_.rested(now_, worker, decisions_);
+    if (samples == 0) return strategy_.idled(now_, worker, decisions_);
     pool_ -= samples;
     steps_[worker] = steps_[worker].next();
     busy_[worker].push_back({steps_[worker], version_, samples, std::min(plan.local_steps, samples), now_, spare});
@@ -201,7 +201,7 @@ class SmallChief {
   std::map<WorkerId, Step> steps_;                                  // the last one ordered
   std::map<std::pair<WorkerId, Step>, std::uint64_t> contributed_;  // and neither applied nor dropped: samples
   std::vector<Update> updates_;
-  std::deque<Judge> asked_;
+  std::deque<AlignmentTest> asked_;
   std::optional<Instant> wake_;
   std::uint64_t applied_samples_ = 0;
   std::uint64_t greatest_staleness_ = 0;

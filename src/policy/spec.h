@@ -16,10 +16,10 @@ struct Bits {
 };
 
 /// What a user may wish for: these bits, or whatever is best now.
-struct BitsWish {
+struct BitsConfig {
   bool dynamic = false;
   Bits fixed;  // when not dynamic
-  bool operator==(const BitsWish&) const = default;
+  bool operator==(const BitsConfig&) const = default;
 };
 
 /// A rule of a strategy that can be switched off alone, to see what it is worth.
@@ -53,18 +53,18 @@ struct Knobs {
   std::optional<double> momentum;              // replaces the optimizer's
   std::optional<double> lr;                    // replaces the optimizer's
   std::optional<std::uint32_t> replan;         // updates between two load plans (lb-bsp, hps)
-  std::optional<BitsWish> bits;                // on the wire
-  std::optional<std::uint32_t> delay;          // hps: 0 or 1 steps of overlap; absent: whatever is predicted to be faster
-  std::optional<bool> box;                     // steps end when planned, done or not; what is left goes to others
+  std::optional<BitsConfig> bits;              // on the wire
+  std::optional<std::uint32_t> overlap;        // hps: 0 or 1 steps of overlap; absent: whatever is predicted to be faster
+  std::optional<bool> time_limited;            // steps end when planned, done or not; what is left goes to others
   std::optional<Off> without;                  // adaptive, grouped: this rule is switched off
   std::optional<double> correction;            // multistep: what a worker gives up of its own way when newer parameters come late
-  std::optional<bool> variate;                 // multistep: steps are corrected for shards that are unlike
+  std::optional<bool> control_variate;         // multistep: steps are corrected for shards that are unlike
   std::optional<std::uint32_t> micro_batches;  // pipelines: of one mini-batch
   std::optional<std::string> cut;              // pipelines: "planned" or "uniform"
 };
 BOOST_DESCRIBE_STRUCT(Knobs, (),
-                      (steps, bound, bound_max, lookahead, clip, momentum, lr, replan, bits, delay, box, without, correction, variate,
-                       micro_batches, cut))
+                      (steps, bound, bound_max, lookahead, clip, momentum, lr, replan, bits, overlap, time_limited, without, correction,
+                       control_variate, micro_batches, cut))
 
 struct StrategySpec {
   std::string kind = "bsp";
@@ -74,7 +74,7 @@ struct StrategySpec {
 
 /// How the learning rate moves over the training. Progress counts samples, so that every strategy sees the same rate after the same
 /// samples.
-struct ScheduleSpec {
+struct LrScheduleSpec {
   enum class Kind { constant, step, cosine };
   Kind kind = Kind::constant;
   double lr = 0.02;

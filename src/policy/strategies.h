@@ -13,7 +13,7 @@
 namespace motley::policy {
 
 /// What a strategy needs to know of the job.
-struct Setting {
+struct JobFacts {
   std::uint32_t global_batch = 128;
   double momentum = 0.9;
   Traffic traffic{};
@@ -42,6 +42,6 @@ struct KnobFault {
 [[nodiscard]] std::vector<KnobFault> knob_faults(const StrategySpec& spec);
 
 /// Refused: an unknown name (with the list of known ones), and the first of knob_faults().
-Result<Strategy> make_strategy(const StrategySpec& spec, const Setting& setting);
+Result<Strategy> make_strategy(const StrategySpec& spec, const JobFacts& job);
 
 }  // namespace motley::policy

@@ -6,7 +6,7 @@
 #include <boost/mp11.hpp>
 #include <set>
 
-#include "policy/schedule.h"
+#include "policy/lr_schedule.h"
 
 #include "policy/small_chief_for_tests.h"
 
@@ -90,12 +90,12 @@ TEST(Strategies, BoundsOfDsspThatCrossAreRefused) {
 }
 
 TEST(Strategies, KnobsReplaceThePresets) {
-  const Setting setting{128, 0.9};
-  const auto bsp = make_strategy({"bsp", {}, {}}, setting);
+  const JobFacts job{128, 0.9};
+  const auto bsp = make_strategy({"bsp", {}, {}}, job);
   EXPECT_DOUBLE_EQ(bsp->momentum(), 0.9);
   EXPECT_DOUBLE_EQ(bsp->rho(WorkerId{0}), 0.9) << "Nesterov's method looks one term ahead";
-  EXPECT_DOUBLE_EQ(make_strategy({"asp-look", {}, {}}, setting)->rho(WorkerId{0}), look_ahead(0.9, 4));
-  const auto heavy_ball = make_strategy({"bsp", knobs([](Knobs& k) { k.lookahead = 0, k.momentum = 0.5; }), {}}, setting);
+  EXPECT_DOUBLE_EQ(make_strategy({"asp-look", {}, {}}, job)->rho(WorkerId{0}), look_ahead(0.9, 4));
+  const auto heavy_ball = make_strategy({"bsp", knobs([](Knobs& k) { k.lookahead = 0, k.momentum = 0.5; }), {}}, job);
   EXPECT_DOUBLE_EQ(heavy_ball->momentum(), 0.5);
   EXPECT_DOUBLE_EQ(heavy_ball->rho(WorkerId{0}), 0);
 }
@@ -104,7 +104,7 @@ TEST(Strategies, WhoTakesLocalStepsSendsDeltasAndLooksAheadByItself) {
   for (const std::string_view name : strategy_names()) {
     auto strategy = make_strategy({std::string(name), {}, {}}, {});
     Decisions decisions;
-    strategy->joined({}, std::vector<Newcomer>{{WorkerId{0}}}, decisions);
+    strategy->joined({}, std::vector<WorkerProfile>{{WorkerId{0}}}, decisions);
     const bool local = name == "local-sgd" || name == "multistep";
     EXPECT_EQ(strategy->payload(), local ? Payload::delta : Payload::gradient) << name;
     EXPECT_EQ(strategy->rho(WorkerId{0}) == 0, local) << name;
@@ -113,7 +113,7 @@ TEST(Strategies, WhoTakesLocalStepsSendsDeltasAndLooksAheadByItself) {
 
 TEST(Strategies, LocalStepsMultiplyTheSamplesOfAnOrder) {
   auto strategy = make_strategy({"local-sgd", knobs([](Knobs& k) { k.steps = 16; }), {}}, {64, 0.9});
-  const std::vector<Newcomer> two{{WorkerId{0}}, {WorkerId{1}}};
+  const std::vector<WorkerProfile> two{{WorkerId{0}}, {WorkerId{1}}};
   Decisions decisions;
   strategy->joined({}, two, decisions);
   EXPECT_EQ(strategy->plan(WorkerId{0}).local_steps, 16U);
@@ -122,7 +122,7 @@ TEST(Strategies, LocalStepsMultiplyTheSamplesOfAnOrder) {
 
 TEST(Strategies, MemoryLimitsEachLocalStepNotTheRound) {
   auto strategy = make_strategy({"local-sgd", knobs([](Knobs& k) { k.steps = 16; }), {}}, {64, 0.9});
-  const std::vector<Newcomer> two{{WorkerId{0}, 10}, {WorkerId{1}, 0}};
+  const std::vector<WorkerProfile> two{{WorkerId{0}, 10}, {WorkerId{1}, 0}};
   Decisions decisions;
   strategy->joined({}, two, decisions);
   EXPECT_EQ(strategy->plan(WorkerId{0}).samples, 16U * 10U);
@@ -132,7 +132,7 @@ TEST(Strategies, MemoryLimitsEachLocalStepNotTheRound) {
 TEST(Strategies, FixedBatchesReplaceTheLoadOfAnyStrategy) {
   for (const std::string_view name : strategy_names()) {
     auto strategy = make_strategy({std::string(name), {}, {40, 24}}, {64, 0.9});
-    const std::vector<Newcomer> two{{WorkerId{0}}, {WorkerId{1}}};
+    const std::vector<WorkerProfile> two{{WorkerId{0}}, {WorkerId{1}}};
     Decisions decisions;
     strategy->joined({}, two, decisions);
     const Plan plan = strategy->plan(WorkerId{1});
@@ -146,24 +146,24 @@ TEST(Why, EveryReasonHasASentence) {
 }
 
 /// hps in the middle of training, with workers whose values travel for longer than they compute: the bits are the first one's.
-std::pair<std::uint32_t, Bits> delay_and_bits_of_hps(const std::vector<bool>& near, bool warms_up) {
+std::pair<std::uint32_t, Bits> overlap_and_bits_of_hps(const std::vector<bool>& shared_memory, bool warms_up) {
   SmallChief chief(make_strategy({"hps", {}, {}}, {.global_batch = 32, .warms_up = warms_up}).value(), 6400);
-  for (const bool each : near) chief.join(1, 0, each);
+  for (const bool each : shared_memory) chief.join(1, 0, each);
   for (int i = 0; i < 100; ++i) {
     chief.pass(from_seconds(0.005));
     const auto busy = chief.busy();
     for (const auto& [worker, tasks] : busy) chief.finish(worker);
   }
-  return {chief.strategy().delay(), chief.strategy().plan(WorkerId{0}).bits};
+  return {chief.strategy().overlap(), chief.strategy().plan(WorkerId{0}).bits};
 }
 
 TEST(Strategies, WhatLiesNearIsReadInAllItsBitsAndNotOverlappedAtARateThatHadToRise) {
   for (const bool warms_up : {false, true}) {
-    EXPECT_EQ(delay_and_bits_of_hps({false}, warms_up).first, 1U);
-    EXPECT_NE(delay_and_bits_of_hps({false}, warms_up).second, Bits{});
-    EXPECT_EQ(delay_and_bits_of_hps({true}, warms_up).first, warms_up ? 0U : 1U);
-    EXPECT_EQ(delay_and_bits_of_hps({true}, warms_up).second, Bits{});
-    EXPECT_EQ(delay_and_bits_of_hps({true, false}, warms_up).first, 1U) << "one of them is far";
+    EXPECT_EQ(overlap_and_bits_of_hps({false}, warms_up).first, 1U);
+    EXPECT_NE(overlap_and_bits_of_hps({false}, warms_up).second, Bits{});
+    EXPECT_EQ(overlap_and_bits_of_hps({true}, warms_up).first, warms_up ? 0U : 1U);
+    EXPECT_EQ(overlap_and_bits_of_hps({true}, warms_up).second, Bits{});
+    EXPECT_EQ(overlap_and_bits_of_hps({true, false}, warms_up).first, 1U) << "one of them is far";
   }
 }
 
@@ -177,7 +177,7 @@ TEST(Strategies, StepsOfModelsThatNormalizeOverTheirBatchAreWhole) {
         chief.pass(from_seconds(0.05 + 0.1 * rng.uniform()));
         chief.finish(any_of(chief.busy(), rng).first);
       }
-      const bool limited = chief.strategy().plan(WorkerId{0}).box.limit > Duration{0};
+      const bool limited = chief.strategy().plan(WorkerId{0}).time_limit.limit > Duration{0};
       EXPECT_EQ(limited, !whole) << kind;
     }
 }

@@ -4,7 +4,7 @@
 #include <cmath>
 #include <vector>
 
-#include "policy/schedule.h"
+#include "policy/lr_schedule.h"
 
 namespace motley::policy {
 
@@ -15,42 +15,42 @@ constexpr double square_forgetting = 0.05;
 }  // namespace
 
 Strategy::Strategy(Mechanisms mechanisms) : m_(std::move(mechanisms)), monitor_(m_.traffic) {
-  m_.load->interval(m_.interval->steps());
-  m_.gate->overlap(delay());
+  m_.batching->interval(m_.interval->steps());
+  m_.gate->overlap(overlap());
 }
 
-void Strategy::joined(Instant now, std::span<const Newcomer> newcomers, Decisions& out) {
+void Strategy::joined(Instant now, std::span<const WorkerProfile> profiles, Decisions& out) {
   std::vector<WorkerId> workers;
-  workers.reserve(newcomers.size());
-  for (const Newcomer& newcomer : newcomers) {
-    workers.push_back(newcomer.worker);
-    monitor_.joined(newcomer.worker, newcomer.pace(), newcomer.halves);
-    m_.travel->joined(newcomer.worker);
-    if (newcomer.near) near_.insert(newcomer.worker);
-    if (newcomer.grain > 1) at_once_.insert(newcomer.worker);
+  workers.reserve(profiles.size());
+  for (const WorkerProfile& profile : profiles) {
+    workers.push_back(profile.worker);
+    monitor_.joined(profile.worker, profile.cost(), profile.bf16_transfer);
+    m_.communication->joined(profile.worker);
+    if (profile.shared_memory) shared_memory_workers_.insert(profile.worker);
+    if (profile.batch_multiple > 1) single_batch_workers_.insert(profile.worker);
   }
-  for (const WorkerId worker : workers) roster_.join(worker);
-  m_.load->joined(newcomers);
+  for (const WorkerId worker : workers) worker_set_.join(worker);
+  m_.batching->joined(profiles);
   m_.gate->joined(now, workers, out);
 }
 
 void Strategy::left(Instant now, WorkerId worker, Decisions& out) {
-  roster_.leave(worker);
-  m_.load->left(worker);
-  m_.travel->left(worker);
-  near_.erase(worker);
-  at_once_.erase(worker);
+  worker_set_.leave(worker);
+  m_.batching->left(worker);
+  m_.communication->left(worker);
+  shared_memory_workers_.erase(worker);
+  single_batch_workers_.erase(worker);
   m_.gate->left(now, worker, out);
 }
 
 void Strategy::contributed(Instant now, const Contribution& contribution, Decisions& out) {
   monitor_.observe(contribution);
   ++since_plan_;
-  m_.travel->contributed(contribution);
-  if (contribution.moved > 0) m_.interval->seen(contribution.base, contribution.moved);
+  m_.communication->contributed(contribution);
+  if (contribution.update_norm > 0) m_.interval->seen(contribution.base, contribution.update_norm);
   const double square = contribution.norm * contribution.norm / (m_.traffic.bytes_32 / sizeof(float));
   mean_square_ = mean_square_ == 0 ? square : mean_square_ + square_forgetting * (square - mean_square_);
-  if (contribution.most_samples > 0) m_.load->restricted(contribution.worker, contribution.most_samples);
+  if (contribution.max_batch > 0) m_.batching->restricted(contribution.worker, contribution.max_batch);
   m_.gate->contributed(now, contribution, out);
   learn_from_cancelled(out);
 }
@@ -61,8 +61,8 @@ void Strategy::ordered(Instant now, WorkerId worker, std::uint32_t samples) {
   m_.gate->ordered(now + from_seconds(monitor_.first_of_size_s(worker, samples)), worker, expected(worker, samples));
 }
 
-void Strategy::judged(Instant now, const Judge& which, double along, Decisions& out) {
-  m_.gate->judged(now, which, along, out);
+void Strategy::alignment_known(Instant now, const AlignmentTest& which, double alignment, Decisions& out) {
+  m_.gate->alignment_known(now, which, alignment, out);
   learn_from_cancelled(out);
 }
 
@@ -74,38 +74,40 @@ void Strategy::woken(Instant now, Decisions& out) {
 /// Whoever is cancelled begins again at once: with as much as it can do, not with as much again.
 void Strategy::learn_from_cancelled(const Decisions& out) {
   for (const Cancel& cancel : out.cancel) monitor_.given_up(cancel.worker, cancel.so_far);
-  if (!out.cancel.empty()) m_.load->updated(monitor_, [this](WorkerId worker) { return exposed_s(worker); });
+  if (!out.cancel.empty()) m_.batching->updated(monitor_, [this](WorkerId worker) { return exposed_s(worker); });
 }
 
-void Strategy::updated(Version version, const Standing& now) {
+void Strategy::updated(Version version, const TrainingProgress& now) {
   constexpr std::uint64_t part_of_everyone = 8;
   ++updates_;
   m_.gate->updated(monitor_);
   // Plans cost O(P log P): where updates are of few contributions each, they are made after an eighth of everyone has contributed.
-  if (since_plan_ * part_of_everyone < roster_.workers().size()) return;
+  if (since_plan_ * part_of_everyone < worker_set_.workers().size()) return;
   since_plan_ = 0;
   m_.interval->updated({version, last_.spread, last_.loss, now.progress, now.granted, now.batch, now.rate,
-                        m_.load->step_s() / m_.interval->steps(), longest_travel_s()});
-  m_.load->interval(m_.interval->steps());
-  m_.load->updated(monitor_, [this](WorkerId worker) { return exposed_s(worker); });
-  const std::size_t everyone = roster_.workers().size();
-  m_.travel->updated(monitor_,
-                     {now.progress, m_.load->step_s(), updates_, now.rate, near_.size() == everyone, at_once_.size() == everyone});
-  m_.gate->overlap(delay());
+                        m_.batching->step_s() / m_.interval->steps(), longest_transfer_s()});
+  m_.batching->interval(m_.interval->steps());
+  m_.batching->updated(monitor_, [this](WorkerId worker) { return exposed_s(worker); });
+  const std::size_t everyone = worker_set_.workers().size();
+  m_.communication->updated(monitor_, {now.progress, m_.batching->step_s(), updates_, now.rate, shared_memory_workers_.size() == everyone,
+                                       single_batch_workers_.size() == everyone});
+  m_.gate->overlap(overlap());
 }
 
 /// What does not travel needs no fewer bits, unless somebody wants to see them.
-Bits Strategy::bits(WorkerId worker) const { return near_.contains(worker) && !m_.bits_wished ? Bits{} : m_.travel->bits(worker); }
+Bits Strategy::bits(WorkerId worker) const {
+  return shared_memory_workers_.contains(worker) && !m_.user_set_bits ? Bits{} : m_.communication->bits(worker);
+}
 
 double Strategy::exposed_s(WorkerId worker) const {
   const Bits travels = bits(worker);
-  const double on_the_way = monitor_.push_s(worker, travels.push) + monitor_.pull_s(worker, travels.pull);
-  return delay() == 0 ? on_the_way : std::max(0.0, on_the_way - m_.load->step_s());
+  const double communication_s = monitor_.push_s(worker, travels.push) + monitor_.pull_s(worker, travels.pull);
+  return overlap() == 0 ? communication_s : std::max(0.0, communication_s - m_.batching->step_s());
 }
 
-double Strategy::longest_travel_s() const {
+double Strategy::longest_transfer_s() const {
   double longest = 0;
-  for (const WorkerId worker : roster_.workers()) {
+  for (const WorkerId worker : worker_set_.workers()) {
     const Bits travels = bits(worker);
     longest = std::max(longest, monitor_.push_s(worker, travels.push) + monitor_.pull_s(worker, travels.pull));
   }
@@ -115,25 +117,24 @@ double Strategy::longest_travel_s() const {
 /// The longer the rounds, the further models drift apart: short ones need less of it, and would lose their momentum by more.
 double Strategy::correction() const {
   constexpr double long_round = 16;  // local steps
-  return m_.correction * std::min(1.0, m_.load->mean_steps() / long_round);
+  return m_.correction * std::min(1.0, m_.batching->mean_steps() / long_round);
 }
 
 Plan Strategy::plan(WorkerId worker) const {
-  const std::uint32_t steps = m_.load->steps(worker);
-  return {m_.load->batch(worker) * steps, steps, bits(worker), m_.load->box(worker), m_.load->rate_scale()};
+  const std::uint32_t steps = m_.batching->steps(worker);
+  return {m_.batching->batch(worker) * steps, steps, bits(worker), m_.batching->time_limit(worker), m_.batching->rate_scale()};
 }
 
 double Strategy::rho(WorkerId worker) const {
   if (payload() != Payload::gradient || m_.lookahead_terms == 0) return 0;
-  return look_ahead(momentum(), m_.lookahead_terms * m_.gate->streams() + m_.travel->delay() + m_.gate->staleness(worker));
+  return look_ahead(momentum(), m_.lookahead_terms * m_.gate->streams() + m_.communication->overlap() + m_.gate->staleness(worker));
 }
 
 std::uint32_t Strategy::pull_class(WorkerId worker) const {
   constexpr std::uint32_t beyond_bits = 64;
-  constexpr std::uint32_t most_companies = 64;
-  if (const auto company = m_.gate->company(worker); company && *company < most_companies)
-    return *company * beyond_bits + bits(worker).pull;
-  return most_companies * beyond_bits + worker.value;
+  constexpr std::uint32_t max_cohorts = 64;
+  if (const auto cohort = m_.gate->cohort(worker); cohort && *cohort < max_cohorts) return *cohort * beyond_bits + bits(worker).pull;
+  return max_cohorts * beyond_bits + worker.value;
 }
 
 /// From its order until every server has its contribution; 0 until it has been measured.
@@ -158,7 +159,7 @@ double Strategy::gain() const { return m_.gate->streams() == 1 || m_.momentum >=
 
 void Strategy::weigh(const Apply& update, std::span<double> weights) {
   m_.rule->weigh(update.members, weights);
-  m_.load->applied(update.members);
+  m_.batching->applied(update.members);
   last_ = {};
   for (std::size_t i = 0; i < weights.size(); ++i) {
     const Contribution& member = update.members[i];
@@ -166,20 +167,20 @@ void Strategy::weigh(const Apply& update, std::span<double> weights) {
     last_.loss += weights[i] * member.loss;
     last_.steps += weights[i] * member.local_steps;
   }
-  for (double& weight : weights) weight *= update.treatment.scale * gain();
+  for (double& weight : weights) weight *= update.options.scale * gain();
 }
 
 double Strategy::share(const Apply& update) const { return m_.rule->share(update.members) * gain(); }
 
 double Strategy::compensation(const Apply& update) const {
   constexpr double strength = 2;  // lambda_0
-  return update.treatment.compensate ? strength / std::sqrt(mean_square_ + 1e-7) : 0;
+  return update.options.compensate ? strength / std::sqrt(mean_square_ + 1e-7) : 0;
 }
 
 std::vector<double> Strategy::save() const {
   std::vector<double> state;
   m_.rule->save(state);
-  m_.travel->save(state);
+  m_.communication->save(state);
   m_.interval->save(state);
   m_.gate->save(state);
   state.push_back(mean_square_);
@@ -190,10 +191,10 @@ std::vector<double> Strategy::save() const {
 bool Strategy::restore(std::span<const double> numbers) {
   SavedState state(numbers);
   m_.rule->restore(state);
-  m_.travel->restore(state);
+  m_.communication->restore(state);
   m_.interval->restore(state);
-  m_.load->interval(m_.interval->steps());
-  m_.gate->overlap(delay());
+  m_.batching->interval(m_.interval->steps());
+  m_.gate->overlap(overlap());
   m_.gate->restore(state);
   mean_square_ = state.number();
   updates_ = state.count();

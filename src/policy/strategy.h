@@ -7,30 +7,30 @@
 #include <span>
 #include <vector>
 
+#include "policy/batching/batching_policy.h"
+#include "policy/communication/communication_policy.h"
 #include "policy/decisions.h"
-#include "policy/gate.h"
-#include "policy/interval.h"
-#include "policy/load.h"
+#include "policy/gate/gate.h"
+#include "policy/interval/interval.h"
 #include "policy/monitor.h"
-#include "policy/roster.h"
-#include "policy/rule.h"
-#include "policy/travel.h"
+#include "policy/rule/rule.h"
+#include "policy/worker_set.h"
 
 namespace motley::policy {
 
 /// The mechanisms of one strategy, and the numbers that belong to none of them.
 struct Mechanisms {
-  std::unique_ptr<Load> load;
+  std::unique_ptr<BatchingPolicy> batching;
   std::unique_ptr<Gate> gate;
   std::unique_ptr<Rule> rule;
   std::unique_ptr<Interval> interval = std::make_unique<IntervalFixed>();
-  std::unique_ptr<Travel> travel = std::make_unique<TravelFixed>();
+  std::unique_ptr<CommunicationPolicy> communication = std::make_unique<FixedCommunication>();
   std::uint32_t lookahead_terms = 1;  // of rho at each pull, when nothing is late; one more for each step of overlap
   double momentum = 0.9;              // of the optimizer, for updates and for rho
   double correction = 0;              // of local models by what comes late: see store/local_model.h
-  bool variate = false;               // the same
+  bool control_variate = false;       // the same
   Traffic traffic;
-  bool bits_wished = false;  // by the user: they count for everyone
+  bool user_set_bits = false;  // by the user: they count for everyone
 };
 
 /// What a worker is told for its next step, before the ledger has its say.
@@ -38,7 +38,7 @@ struct Plan {
   std::uint32_t samples{};
   std::uint32_t local_steps{};
   Bits bits;
-  Box box;
+  TimeLimit time_limit;
   double rate_scale = 1;  // of the learning rate of local steps
 };
 
@@ -47,22 +47,22 @@ class Strategy {
   explicit Strategy(Mechanisms mechanisms);
 
   /// New workers, never seen before, that come in together. Ids ascend.
-  void joined(Instant now, std::span<const Newcomer> newcomers, Decisions& out);
+  void joined(Instant now, std::span<const WorkerProfile> profiles, Decisions& out);
   void left(Instant now, WorkerId worker, Decisions& out);
   void ordered(Instant now, WorkerId worker, std::uint32_t samples);
-  void rested(Instant now, WorkerId worker, Decisions& out) { m_.gate->rested(now, worker, out); }
+  void idled(Instant now, WorkerId worker, Decisions& out) { m_.gate->idled(now, worker, out); }
   void contributed(Instant now, const Contribution& contribution, Decisions& out);
   void refused(Instant now, WorkerId worker, Decisions& out) { m_.gate->refused(now, worker, out); }
-  void judged(Instant now, const Judge& which, double along, Decisions& out);
+  void alignment_known(Instant now, const AlignmentTest& which, double alignment, Decisions& out);
   void woken(Instant now, Decisions& out);
   /// An Apply of this strategy was carried out and made `version`.
-  struct Standing {
+  struct TrainingProgress {
     double progress = 0;  // the part of the training's samples that are counted
     double granted = 0;   // the same, with those under way
     double batch = 0;     // a global batch, as such a part
     double rate = 0;      // the learning rate
   };
-  void updated(Version version, const Standing& now);
+  void updated(Version version, const TrainingProgress& now);
 
   [[nodiscard]] Plan plan(WorkerId worker) const;
   void weigh(const Apply& update, std::span<double> weights);
@@ -75,12 +75,12 @@ class Strategy {
   /// Everyone is released at the same versions.
   [[nodiscard]] bool in_step() const { return m_.gate->in_step(); }
   /// So many steps a worker may be ahead of what has come back.
-  [[nodiscard]] std::uint32_t delay() const { return m_.interval->together() ? 0 : m_.travel->delay(); }
+  [[nodiscard]] std::uint32_t overlap() const { return m_.interval->is_sequential() ? 0 : m_.communication->overlap(); }
   /// What a worker gives up of its own way when newer parameters come late.
   [[nodiscard]] double correction() const;
-  [[nodiscard]] bool variate() const { return m_.variate; }
+  [[nodiscard]] bool control_variate() const { return m_.control_variate; }
   /// Workers tell how far the global model has moved.
-  [[nodiscard]] bool watches() const { return m_.variate || m_.interval->listens(); }
+  [[nodiscard]] bool tracks_updates() const { return m_.control_variate || m_.interval->wants_update_norm(); }
   /// Local steps of the last update, mean over its members by their weights.
   [[nodiscard]] double mean_steps() const { return last_.steps; }
   /// What a checkpoint must keep. Members are new after it, so nothing of any one of them is in it.
@@ -98,13 +98,13 @@ class Strategy {
   void learn_from_cancelled(const Decisions& out);
   [[nodiscard]] Duration expected(WorkerId worker, std::uint32_t samples) const;
   [[nodiscard]] double gain() const;
-  [[nodiscard]] double longest_travel_s() const;
+  [[nodiscard]] double longest_transfer_s() const;
 
   Mechanisms m_;
   Monitor monitor_;
   std::uint64_t updates_ = 0;
-  Roster roster_;
-  std::set<WorkerId> near_, at_once_;
+  WorkerSet worker_set_;
+  std::set<WorkerId> shared_memory_workers_, single_batch_workers_;
   std::uint64_t since_plan_ = 0;  // contributions
   double mean_square_ = 0;        // of a gradient's values, moving; 0: nothing seen yet
   struct Last {                   // update: means over its members by their weights

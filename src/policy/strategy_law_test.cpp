@@ -25,7 +25,7 @@ class StrategyLaw : public testing::TestWithParam<std::string_view> {
 
   /// Joins, finishes, refusals and leaves in mixture; then whoever is left finishes everything. The chief in small sees to it that nobody
   /// is ordered more than its memory holds.
-  static SmallChief whole_life(std::uint64_t seed) {
+  static SmallChief whole_incarnation(std::uint64_t seed) {
     Rng rng(seed, "strategy law");
     SmallChief chief = StrategyLaw::chief();
     for (std::uint64_t groups = 1 + rng.below(3); groups > 0; --groups)
@@ -51,14 +51,14 @@ class StrategyLaw : public testing::TestWithParam<std::string_view> {
 TEST_P(StrategyLaw, EverySampleIsAppliedOnceWhoeverComesAndGoes) {
   for (std::uint64_t seed = 0; seed < seeds; ++seed) {
     SCOPED_TRACE(testing::Message() << "seed " << seed);
-    EXPECT_EQ(whole_life(seed).applied_samples(), all_samples);
+    EXPECT_EQ(whole_incarnation(seed).applied_samples(), all_samples);
   }
 }
 
 TEST_P(StrategyLaw, TheSameHappeningsGiveTheSameDecisions) {
-  const std::string log = whole_life(7).log();
+  const std::string log = whole_incarnation(7).log();
   EXPECT_GT(log.size(), 1000U);
-  EXPECT_EQ(log, whole_life(7).log());
+  EXPECT_EQ(log, whole_incarnation(7).log());
 }
 
 TEST_P(StrategyLaw, BatchesOfTheLiveWorkersMakeTheGlobalBatch) {
@@ -120,7 +120,7 @@ TEST_P(StrategyLaw, MoreWorkersThanSamplesInABatchStillGetOneEach) {
 }
 
 TEST_P(StrategyLaw, AnUpdateWeighsByItsSamples) {
-  const SmallChief chief = whole_life(11);
+  const SmallChief chief = whole_incarnation(11);
   for (const auto& [weight, share] : chief.updates()) EXPECT_NEAR(weight, share, 1e-12);
 }
 

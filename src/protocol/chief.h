@@ -23,14 +23,14 @@
 
 #include "base/lease.h"
 #include "base/result.h"
-#include "policy/schedule.h"
+#include "policy/lr_schedule.h"
 #include "policy/strategy.h"
+#include "protocol/driver_paused.h"
 #include "protocol/ledger.h"
 #include "protocol/membership.h"
 #include "protocol/peers.h"
 #include "protocol/progress.h"
 #include "protocol/server_watch.h"
-#include "protocol/unattended.h"
 
 namespace motley::protocol {
 
@@ -63,7 +63,7 @@ struct Lost {
   WorkerId worker;
 };
 /// The connection of somebody who was not welcomed yet is gone for good.
-struct LostGuest {
+struct LostPending {
   std::uint32_t connection{};
 };
 /// Time passes. Due at least as often as deadlines should be noticed.
@@ -72,14 +72,14 @@ struct Tick {};
 struct Interrupted {};
 /// A model that was handed out is not finite, or its loss is not.
 struct ModelNotFinite {};
-using ChiefEvent = std::variant<Received, Lost, LostGuest, Tick, Interrupted, Unattended, ModelNotFinite>;
+using ChiefEvent = std::variant<Received, Lost, LostPending, Tick, Interrupted, DriverPaused, ModelNotFinite>;
 
 // What the chief answers, beside Send: facts for the trace and the screen ------------------------------------------------------------
 
-enum class Gone : std::uint8_t { said_goodbye, connection_lost, silent_too_long, never_finite, step_too_long, sent_not_finite };
-enum class Ended : std::uint8_t { every_sample_counted, time_is_up, diverged, nobody_left, interrupted };
-BOOST_DESCRIBE_ENUM(Gone, said_goodbye, connection_lost, silent_too_long, never_finite, step_too_long, sent_not_finite)
-BOOST_DESCRIBE_ENUM(Ended, every_sample_counted, time_is_up, diverged, nobody_left, interrupted)
+enum class LeaveReason : std::uint8_t { said_goodbye, connection_lost, silent_too_long, never_finite, step_too_long, sent_not_finite };
+enum class EndReason : std::uint8_t { every_sample_counted, time_is_up, diverged, nobody_left, interrupted };
+BOOST_DESCRIBE_ENUM(LeaveReason, said_goodbye, connection_lost, silent_too_long, never_finite, step_too_long, sent_not_finite)
+BOOST_DESCRIBE_ENUM(EndReason, every_sample_counted, time_is_up, diverged, nobody_left, interrupted)
 
 struct Joined {
   WorkerId worker;
@@ -87,7 +87,7 @@ struct Joined {
 };
 struct Left {
   WorkerId worker;
-  Gone why{};
+  LeaveReason why{};
   /// Of step_too_long: what it did not get on with.
   struct Stuck {
     Step step;
@@ -144,7 +144,7 @@ struct Dropped {
   Step step;
   policy::Why why{};
 };
-struct Rested {
+struct Idled {
   WorkerId worker;
 };
 /// What this worker was computing is no longer wanted; its lease is back in the pool.
@@ -190,15 +190,15 @@ struct Checkpoint {
   ChiefState state;
 };
 struct Finished {
-  Ended why{};
+  EndReason why{};
 };
-using ChiefAction = std::variant<Send, Joined, Left, Completed, Returned, Counted, Released, Held, Dropped, Rested, Cancelled, Discarded,
+using ChiefAction = std::variant<Send, Joined, Left, Completed, Returned, Counted, Released, Held, Dropped, Idled, Cancelled, Discarded,
                                  Noted, WakeAt, Evaluate, Checkpoint, Finished, ServerStuck>;
 using ChiefActions = std::vector<ChiefAction>;  // carry out in order
 
 class Chief {
  public:
-  Chief(const ChiefOptions& options, policy::Strategy strategy, const policy::Schedule& schedule);
+  Chief(const ChiefOptions& options, policy::Strategy strategy, const policy::LrSchedule& schedule);
 
   /// Goes on from a checkpoint, before the first step. Refuses a state that this training cannot have been in, and says which number is
   /// wrong; then it may be given another one.
@@ -214,29 +214,29 @@ class Chief {
 
  private:
   /// An order whose contribution is not complete yet.
-  struct Outstanding {
+  struct PendingStep {
     Step step;
     Step parameters;  // the step whose pull it is computed on
     Version version;  // of that
     Lease lease;
     std::uint32_t local_steps{};
     policy::Bits bits;
-    bool limited = false;  // by time: it may do less than its lease
-    bool spare = false;    // it has more than its share, should there be time
+    bool time_limited = false;  // by time: it may do less than its lease
+    bool spare = false;         // it has more than its share, should there be time
     Instant ordered_at{};
-    std::optional<wire::Contributed> said{};  // once its worker has computed it
-    Instant said_at{};
-    Instant said_before{};                            // that it was done with the step before
+    std::optional<wire::Contributed> reported{};  // once its worker has computed it
+    Instant reported_at{};
+    Instant previous_reported_at{};                   // that it was done with the step before
     boost::container::flat_set<ServerId> gathered{};  // servers that have it whole
     bool applicable = true;                           // as far as they say
   };
-  struct Duty {
+  struct WorkerState {
     std::uint32_t shard = 0;
     Step next;
     std::uint32_t refusals = 0;      // in a row
     Version refused_at{};            // the parameters of the first of them
     std::optional<Version> good_at;  // the parameters of the last contribution that was none of them
-    bool halves = false;             // see wire::Hello
+    bool bf16_transfer = false;      // see wire::Hello
     /// The last parameters released to it.
     struct Pull {
       Step step;
@@ -244,72 +244,72 @@ class Chief {
       double rho{};
     };
     std::optional<Pull> pull;
-    Instant said_last{};  // that it was done with a step
-    Instant done_last{};  // when a contribution of it was complete
-    boost::container::small_vector<Outstanding, 1> outstanding;
+    Instant last_reported_at{};   // that it was done with a step
+    Instant last_completed_at{};  // when a contribution of it was complete
+    boost::container::small_vector<PendingStep, 1> pending_steps;
   };
 
-  void hear(Instant now, const Received& received, ChiefActions& out);
+  void receive(Instant now, const Received& received, ChiefActions& out);
   void hello(Instant now, const Received& received, const wire::Hello& hello, ChiefActions& out);
-  void contributed(Instant now, const wire::Contributed& said, ChiefActions& out);
-  void gathered(Instant now, const wire::Gathered& said, ChiefActions& out);
-  void judged(Instant now, const wire::Judged& said, ChiefActions& out);
-  [[nodiscard]] policy::Newcomer welcome(Instant now, std::uint32_t connection, const wire::Hello& hello, ChiefActions& out);
-  void admit(Instant now, std::span<const policy::Newcomer> newcomers, ChiefActions& out);
-  void forget_guest(Instant now, std::uint32_t connection);
-  void expel(Instant now, WorkerId worker, Gone why, ChiefActions& out, const std::optional<Left::Stuck>& stuck = {});
+  void contributed(Instant now, const wire::Contributed& reported, ChiefActions& out);
+  void gathered(Instant now, const wire::Gathered& reported, ChiefActions& out);
+  void alignment_known(Instant now, const wire::AlignmentResult& reported, ChiefActions& out);
+  [[nodiscard]] policy::WorkerProfile welcome(Instant now, std::uint32_t connection, const wire::Hello& hello, ChiefActions& out);
+  void admit(Instant now, std::span<const policy::WorkerProfile> profiles, ChiefActions& out);
+  void forget_pending(Instant now, std::uint32_t connection);
+  void expel(Instant now, WorkerId worker, LeaveReason why, ChiefActions& out, const std::optional<Left::Stuck>& stuck = {});
   void tick(Instant now, ChiefActions& out);
-  void unattended(Duration time);
+  void driver_paused(Duration time);
   void expel_stuck(Instant now, ChiefActions& out);
   [[nodiscard]] Duration longest_wait(Instant now) const;
   void watch_servers(Instant now, ChiefActions& out);
 
-  [[nodiscard]] Outstanding* find(WorkerId worker, Step step);
-  void complete_if_whole(Instant now, WorkerId worker, const Outstanding& order, ChiefActions& out);
-  [[nodiscard]] static Duration credible(Instant now, const Duty& duty, const Outstanding& order);
-  void close(Instant now, WorkerId worker, const Outstanding& order);
-  void refuse(Instant now, WorkerId worker, const Outstanding& order, ChiefActions& out);
-  [[nodiscard]] bool others_fare_better(const Duty& duty) const;
-  [[nodiscard]] bool others_will_tell(const Duty& duty) const;
+  [[nodiscard]] PendingStep* find(WorkerId worker, Step step);
+  void complete_if_whole(Instant now, WorkerId worker, const PendingStep& order, ChiefActions& out);
+  [[nodiscard]] static Duration credible(Instant now, const WorkerState& worker_state, const PendingStep& order);
+  void close(Instant now, WorkerId worker, const PendingStep& order);
+  void refuse(Instant now, WorkerId worker, const PendingStep& order, ChiefActions& out);
+  [[nodiscard]] bool others_fare_better(const WorkerState& worker_state) const;
+  [[nodiscard]] bool others_will_tell(const WorkerState& worker_state) const;
   void start(Instant now, ChiefActions& out);
   void carry_out(Instant now, ChiefActions& out);
   void apply(Instant now, const policy::Apply& update, ChiefActions& out);
-  void judge(Instant now, const policy::Judge& which, ChiefActions& out);
+  void judge(Instant now, const policy::AlignmentTest& which, ChiefActions& out);
   void drop(const policy::Drop& which, ChiefActions& out);
   void cancel(Instant now, const policy::Cancel& which, ChiefActions& out);
   void order_next(Instant now, policy::Release release, ChiefActions& out);
-  [[nodiscard]] bool serves_again(WorkerId worker, const Duty& duty) const;
+  [[nodiscard]] bool serves_again(WorkerId worker, const WorkerState& worker_state) const;
   [[nodiscard]] Step first_missing(WorkerId worker, Step next) const;
   [[nodiscard]] bool saves_next() const;
   void evaluate(ChiefActions& out);
   void checkpoint(Instant now, ChiefActions& out);
   [[nodiscard]] Outcome fits(const ChiefState& state) const;
-  void finish(Instant now, Ended why, ChiefActions& out);
+  void finish(Instant now, EndReason why, ChiefActions& out);
   [[nodiscard]] Duration trained(Instant now) const;
   void tell_servers(const wire::Message& message, ChiefActions& out) const;
 
   ChiefOptions options_;
   policy::Strategy strategy_;
-  policy::Schedule schedule_;
+  policy::LrSchedule schedule_;
   Membership membership_;
   Ledger ledger_;
   Progress progress_;
   ServerWatch watch_;
-  std::map<WorkerId, Duty> duties_;
+  std::map<WorkerId, WorkerState> worker_states_;
   using ContributionKey = std::pair<WorkerId, Step>;
   struct Complete {
     Lease lease;
     Step parameters;
   };
   std::map<ContributionKey, Complete> complete_;  // with the strategy, not yet applied; outlives its worker
-  struct Judgement {
+  struct PendingAlignment {
     Instant asked{};
-    double along = 0;
-    boost::container::flat_set<ServerId> said;
+    double alignment = 0;
+    boost::container::flat_set<ServerId> reported;
   };
-  std::map<ContributionKey, Judgement> judgements_;  // asked for
-  std::map<std::uint32_t, wire::Hello> guests_;      // by connection; empty once training has started
-  std::map<std::uint32_t, WorkerId> by_connection_;  // a second Hello on one connection replaces the first
+  std::map<ContributionKey, PendingAlignment> alignment_tests_;  // asked for
+  std::map<std::uint32_t, wire::Hello> pending_workers_;         // by connection; empty once training has started
+  std::map<std::uint32_t, WorkerId> by_connection_;              // a second Hello on one connection replaces the first
   bool started_ = false;
   bool finished_ = false;
   Instant finished_at_{};
@@ -320,7 +320,7 @@ class Chief {
   Instant started_at_{};          // of the first order
   Duration trained_before_{};     // by the runs that this one goes on from
   std::uint32_t refusals_ = 0;
-  std::optional<Instant> first_guest_;  // of those waiting
+  std::optional<Instant> first_pending_;  // of those waiting
   std::optional<Instant> empty_since_;
   policy::Decisions decisions_;  // scratch, empty between events
   std::vector<double> weights_;  // scratch

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "protocol/chief_hands_for_tests.h"
+#include "protocol/chief_driver_for_tests.h"
 
 namespace motley::protocol {
 namespace {
@@ -15,7 +15,7 @@ constexpr std::uint64_t samples = 3000;
 
 /// Three workers share batches of 30; two servers; steps end by themselves; beyond a gap of 3 a worker is over-stale. Everyone has made one
 /// step of 100 ms, so the second ends for ann and bob at 200 ms.
-ChiefHands hands(std::optional<policy::Off> without = std::nullopt) {
+ChiefDriver driver(std::optional<policy::Off> without = std::nullopt) {
   ChiefOptions options;
   options.epoch_samples = samples;
   options.total_samples = samples;
@@ -24,11 +24,11 @@ ChiefHands hands(std::optional<policy::Off> without = std::nullopt) {
   options.quorum = 3;
   options.silence_deadline = from_seconds(1000);
   policy::Knobs knobs;
-  knobs.box = false;
+  knobs.time_limited = false;
   knobs.bound_max = 3;
   knobs.replan = 100'000;
   knobs.without = without;
-  ChiefHands h(options, {"adaptive", knobs, {}}, 30);
+  ChiefDriver h(options, {"adaptive", knobs, {}}, 30);
   for (std::uint32_t connection = 0; connection < 3; ++connection) h.hello(connection);
   h.now = at_seconds(0.1);
   for (const WorkerId worker : {ann, bob, cid}) h.finish(worker);
@@ -37,7 +37,7 @@ ChiefHands hands(std::optional<policy::Off> without = std::nullopt) {
 
 /// Ann and bob make a step of 100 ms, and their parameters travel for 5 ms. The first time they are held for cid, until that is found to
 /// straggle.
-void round_of_two(ChiefHands& h) {
+void round_of_two(ChiefDriver& h) {
   h.now += from_seconds(0.1);
   for (const WorkerId worker : {ann, bob})
     if (h.orders.contains(worker)) h.finish(worker);
@@ -45,60 +45,61 @@ void round_of_two(ChiefHands& h) {
 }
 
 /// `last` holds what the chief says when cid is cancelled.
-bool cancelled(ChiefHands& h) {
+bool cancelled(ChiefDriver& h) {
   for (int round = 0; round < 10; ++round) {
     round_of_two(h);
-    if (!h.told<Cancelled>().empty()) return true;
+    if (!h.recorded<Cancelled>().empty()) return true;
   }
   return false;
 }
 
 /// Cid's contribution has come over-stale; `last` holds the chief's answers. Its order, as it was. Nobody is cancelled here.
-wire::Order over_stale(ChiefHands& h) {
+wire::Order over_stale(ChiefDriver& h) {
   const wire::Order order = h.orders.at(cid);
   for (int round = 0; round < 4; ++round) round_of_two(h);
   h.finish(cid);
   return order;
 }
 
-void say_judged(ChiefHands& h, std::uint32_t server, const wire::Order& order, double along, std::optional<Peer> from = std::nullopt) {
-  h.step(Received{from.value_or(peer(ServerId{server})), wire::Judged{ServerId{server}, cid, order.step, along}});
+void say_alignment(ChiefDriver& h, std::uint32_t server, const wire::Order& order, double alignment,
+                   std::optional<Peer> from = std::nullopt) {
+  h.step(Received{from.value_or(peer(ServerId{server})), wire::AlignmentResult{ServerId{server}, cid, order.step, alignment}});
 }
 
-bool counted(const ChiefHands& h, WorkerId worker, Step step) {
-  const auto all = h.told<Counted>();
+bool counted(const ChiefDriver& h, WorkerId worker, Step step) {
+  const auto all = h.recorded<Counted>();
   return std::any_of(all.begin(), all.end(), [&](const Counted& one) { return one.worker == worker && one.step == step; });
 }
 
 // Judging --------------------------------------------------------------------------------------------------------------------------------
 
-TEST(Judging, AsksEveryServerAndAppliesWhatGoesTheWayOfTheMomentumInSum) {
-  ChiefHands h = hands(policy::Off::cancel);
+TEST(AlignmentTesting, AsksEveryServerAndAppliesWhatGoesTheWayOfTheMomentumInSum) {
+  ChiefDriver h = driver(policy::Off::cancel);
   const wire::Order order = over_stale(h);
-  const auto asked = h.sent<wire::Judge>();
+  const auto asked = h.sent<wire::AlignmentTest>();
   ASSERT_EQ(asked.size(), 2U) << "one for each server";
   EXPECT_EQ(asked[0].worker, cid);
   EXPECT_EQ(asked[0].step, order.step);
   EXPECT_FALSE(counted(h, cid, order.step));
-  say_judged(h, 0, order, -1);
+  say_alignment(h, 0, order, -1);
   EXPECT_TRUE(h.last.empty()) << "the other half may weigh more";
-  say_judged(h, 1, order, 1.5);
+  say_alignment(h, 1, order, 1.5);
   EXPECT_TRUE(counted(h, cid, order.step));
   ASSERT_EQ(h.sent<wire::Apply>().size(), 2U);
-  EXPECT_EQ(h.sent<wire::Apply>()[0].kind, wire::UpdateKind::apart);
+  EXPECT_EQ(h.sent<wire::Apply>()[0].kind, wire::UpdateKind::bypass_momentum);
   EXPECT_EQ(h.ordered(), std::vector<WorkerId>{cid}) << "and its worker goes on";
 }
 
-TEST(Judging, WhatGoesAgainstTheMomentumIsDiscardedAndItsSamplesGoBack) {
-  ChiefHands h = hands(policy::Off::cancel);
+TEST(AlignmentTesting, WhatGoesAgainstTheMomentumIsDiscardedAndItsSamplesGoBack) {
+  ChiefDriver h = driver(policy::Off::cancel);
   const wire::Order order = over_stale(h);
   const std::uint64_t counted_before = h.chief.ledger().counted();
   const std::uint64_t leased_before = h.chief.ledger().leased();
-  say_judged(h, 1, order, 1);
-  say_judged(h, 0, order, -1.5);
-  ASSERT_EQ(h.told<Discarded>().size(), 1U);
-  EXPECT_EQ(h.told<Discarded>()[0].step, order.step);
-  EXPECT_EQ(h.told<Discarded>()[0].why, policy::Why::against_momentum);
+  say_alignment(h, 1, order, 1);
+  say_alignment(h, 0, order, -1.5);
+  ASSERT_EQ(h.recorded<Discarded>().size(), 1U);
+  EXPECT_EQ(h.recorded<Discarded>()[0].step, order.step);
+  EXPECT_EQ(h.recorded<Discarded>()[0].why, policy::Why::against_momentum);
   EXPECT_EQ(h.sent<wire::Discard>().size(), 2U);
   EXPECT_TRUE(h.sent<wire::Apply>().empty());
   EXPECT_EQ(h.chief.ledger().counted(), counted_before);
@@ -107,36 +108,36 @@ TEST(Judging, WhatGoesAgainstTheMomentumIsDiscardedAndItsSamplesGoBack) {
   EXPECT_EQ(h.chief.ledger().leased(), leased_before);
 }
 
-TEST(Judging, AWordSaidTwiceOrByAStrangerChangesNothing) {
-  ChiefHands h = hands(policy::Off::cancel);
+TEST(AlignmentTesting, AWordSaidTwiceOrByAStrangerChangesNothing) {
+  ChiefDriver h = driver(policy::Off::cancel);
   const wire::Order order = over_stale(h);
-  say_judged(h, 0, order, 1);
-  say_judged(h, 0, order, 100);
+  say_alignment(h, 0, order, 1);
+  say_alignment(h, 0, order, 100);
   EXPECT_TRUE(h.last.empty()) << "twice by one server";
-  say_judged(h, 1, order, 100, peer(ServerId{0}));
+  say_alignment(h, 1, order, 100, peer(ServerId{0}));
   EXPECT_TRUE(h.last.empty()) << "by one server for the other";
-  say_judged(h, 1, order, 100, peer(ann));
+  say_alignment(h, 1, order, 100, peer(ann));
   EXPECT_TRUE(h.last.empty()) << "by a worker";
-  say_judged(h, 1, order, 100, guest(7));
+  say_alignment(h, 1, order, 100, pending_worker(7));
   EXPECT_TRUE(h.last.empty()) << "by a guest";
-  h.step(Received{peer(ServerId{1}), wire::Judged{ServerId{1}, ann, h.orders.at(ann).step, 100}});
+  h.step(Received{peer(ServerId{1}), wire::AlignmentResult{ServerId{1}, ann, h.orders.at(ann).step, 100}});
   EXPECT_TRUE(h.last.empty()) << "of what was not asked";
-  say_judged(h, 1, order, -2);
-  EXPECT_EQ(h.told<Discarded>().size(), 1U) << "1 - 2 < 0: nothing else was counted";
-  say_judged(h, 0, order, 5);
-  say_judged(h, 1, order, 5);
+  say_alignment(h, 1, order, -2);
+  EXPECT_EQ(h.recorded<Discarded>().size(), 1U) << "1 - 2 < 0: nothing else was counted";
+  say_alignment(h, 0, order, 5);
+  say_alignment(h, 1, order, 5);
   EXPECT_TRUE(h.last.empty()) << "it is decided";
 }
 
-TEST(Judging, OutlivesItsWorker) {
-  for (const double along : {1.0, -1.0}) {
-    ChiefHands h = hands(policy::Off::cancel);
+TEST(AlignmentTesting, OutlivesItsWorker) {
+  for (const double alignment : {1.0, -1.0}) {
+    ChiefDriver h = driver(policy::Off::cancel);
     const wire::Order order = over_stale(h);
     h.lose(cid);
-    say_judged(h, 0, order, along);
-    say_judged(h, 1, order, along);
-    EXPECT_EQ(counted(h, cid, order.step), along > 0);
-    EXPECT_EQ(h.told<Discarded>().size(), along > 0 ? 0U : 1U);
+    say_alignment(h, 0, order, alignment);
+    say_alignment(h, 1, order, alignment);
+    EXPECT_EQ(counted(h, cid, order.step), alignment > 0);
+    EXPECT_EQ(h.recorded<Discarded>().size(), alignment > 0 ? 0U : 1U);
     for (const WorkerId worker : h.ordered()) EXPECT_NE(worker, cid);
   }
 }
@@ -144,13 +145,13 @@ TEST(Judging, OutlivesItsWorker) {
 // Cancelling -----------------------------------------------------------------------------------------------------------------------------
 
 TEST(Cancelling, ReturnsTheLeaseAndTellsWorkerAndServers) {
-  ChiefHands h = hands();
+  ChiefDriver h = driver();
   const wire::Order order = h.orders.at(cid);
   ASSERT_TRUE(cancelled(h));
-  ASSERT_EQ(h.told<Cancelled>().size(), 1U);
-  EXPECT_EQ(h.told<Cancelled>()[0].worker, cid);
-  EXPECT_EQ(h.told<Cancelled>()[0].step, order.step);
-  EXPECT_EQ(h.told<Cancelled>()[0].why, policy::Why::over_stale);
+  ASSERT_EQ(h.recorded<Cancelled>().size(), 1U);
+  EXPECT_EQ(h.recorded<Cancelled>()[0].worker, cid);
+  EXPECT_EQ(h.recorded<Cancelled>()[0].step, order.step);
+  EXPECT_EQ(h.recorded<Cancelled>()[0].why, policy::Why::over_stale);
   ASSERT_EQ(h.sent<wire::Cancel>().size(), 1U);
   EXPECT_EQ(h.sent<wire::Cancel>()[0].step, order.step);
   EXPECT_EQ(h.sent<wire::Discard>().size(), 2U);
@@ -164,7 +165,7 @@ TEST(Cancelling, ReturnsTheLeaseAndTellsWorkerAndServers) {
 }
 
 TEST(Cancelling, WhatComesOfACancelledStepIsIgnored) {
-  ChiefHands h = hands();
+  ChiefDriver h = driver();
   const wire::Order order = h.orders.at(cid);
   ASSERT_TRUE(cancelled(h));
   const wire::Order again = h.orders.at(cid);
@@ -179,8 +180,8 @@ TEST(Cancelling, WhatComesOfACancelledStepIsIgnored) {
   EXPECT_EQ(h.chief.ledger().counted(), counted_before);
   EXPECT_EQ(h.chief.ledger().leased(), leased_before);
   h.finish(cid);
-  ASSERT_EQ(h.told<Completed>().size(), 1U);
-  EXPECT_EQ(h.told<Completed>()[0].step, again.step) << "the step that took its place counts";
+  ASSERT_EQ(h.recorded<Completed>().size(), 1U);
+  EXPECT_EQ(h.recorded<Completed>()[0].step, again.step) << "the step that took its place counts";
 }
 
 }  // namespace

@@ -1,7 +1,7 @@
 // How training ends, when it is evaluated on the way, and that nothing happens after the end.
 #include <gtest/gtest.h>
 
-#include "protocol/chief_hands_for_tests.h"
+#include "protocol/chief_driver_for_tests.h"
 
 namespace motley::protocol {
 namespace {
@@ -19,12 +19,12 @@ ChiefOptions evaluated_job() {
 }
 
 TEST(Evaluating, HappensAtTheFirstUpdateBeyondEachMarkAndAtTheEnd) {
-  ChiefHands h = hands_of("bsp", evaluated_job());
+  ChiefDriver h = driver_of("bsp", evaluated_job());
   h.hello(0);
   std::vector<std::uint64_t> evaluated;
   while (!h.chief.finished()) {
     h.finish(ann);
-    for (const Evaluate& evaluate : h.told<Evaluate>()) {
+    for (const Evaluate& evaluate : h.recorded<Evaluate>()) {
       evaluated.push_back(evaluate.samples);
       EXPECT_EQ(evaluate.version, h.chief.version());
       ASSERT_EQ(h.sent<wire::Export>().size(), 1U);
@@ -35,34 +35,34 @@ TEST(Evaluating, HappensAtTheFirstUpdateBeyondEachMarkAndAtTheEnd) {
 }
 
 TEST(Completing, TellsTheMeanLoss) {
-  ChiefHands h = hands_of("bsp", evaluated_job());
+  ChiefDriver h = driver_of("bsp", evaluated_job());
   h.hello(0);
   const wire::Order order = h.orders.at(ann);
   h.say(ann, wire::Contributed{ann, order.step, order.version, 20, 1, 50.0, 1.0, true, from_seconds(1)});
   h.say_gathered(0, ann);
-  ASSERT_EQ(h.told<Completed>().size(), 1U);
-  EXPECT_EQ(h.told<Completed>()[0].samples, 20U);
-  EXPECT_DOUBLE_EQ(h.told<Completed>()[0].loss, 2.5);
+  ASSERT_EQ(h.recorded<Completed>().size(), 1U);
+  EXPECT_EQ(h.recorded<Completed>()[0].samples, 20U);
+  EXPECT_DOUBLE_EQ(h.recorded<Completed>()[0].loss, 2.5);
 }
 
 TEST(Evaluating, AnUpdateBeyondSeveralMarksIsEvaluatedOnce) {
   ChiefOptions options = evaluated_job();
   options.evaluate_every = 3;
-  ChiefHands h = hands_of("bsp", options);
+  ChiefDriver h = driver_of("bsp", options);
   h.hello(0);
   h.finish(ann);
-  EXPECT_EQ(h.told<Evaluate>().size(), 1U);
-  EXPECT_EQ(h.told<Evaluate>()[0].samples, 20U);
+  EXPECT_EQ(h.recorded<Evaluate>().size(), 1U);
+  EXPECT_EQ(h.recorded<Evaluate>()[0].samples, 20U);
 }
 
-TEST(Ending, ComesWhenEverySampleIsCounted) {
+TEST(TrainingOutcome, ComesWhenEverySampleIsCounted) {
   for (const std::string_view strategy : policy::strategy_names()) {
     SCOPED_TRACE(strategy);
-    ChiefHands h = hands_of(std::string(strategy));
+    ChiefDriver h = driver_of(std::string(strategy));
     for (std::uint32_t c = 0; c < 3; ++c) h.hello(c);
     for (int i = 0; i < 1000 && !h.chief.finished(); ++i) h.finish(h.orders.begin()->first);
     ASSERT_TRUE(h.chief.finished());
-    EXPECT_EQ(h.told<Finished>()[0].why, Ended::every_sample_counted);
+    EXPECT_EQ(h.recorded<Finished>()[0].why, EndReason::every_sample_counted);
     EXPECT_EQ(h.sent<wire::Stop>().size(), 3U);
     EXPECT_EQ(h.chief.ledger().counted(), 200U);
     EXPECT_EQ(h.chief.ledger().closed_epochs(), 2U);
@@ -70,12 +70,12 @@ TEST(Ending, ComesWhenEverySampleIsCounted) {
   }
 }
 
-TEST(Ending, WaitsForALeaseThatIsStillOut) {
-  ChiefHands h = hands_of("asp", evaluated_job());
+TEST(TrainingOutcome, WaitsForALeaseThatIsStillOut) {
+  ChiefDriver h = driver_of("asp", evaluated_job());
   h.hello(0);
   h.hello(1);
   while (h.orders.contains(ann)) h.finish(ann);
-  EXPECT_EQ(h.told<Rested>().size(), 1U) << "nothing is left to give it";
+  EXPECT_EQ(h.recorded<Idled>().size(), 1U) << "nothing is left to give it";
   EXPECT_FALSE(h.chief.finished());
   h.lose(bob);
   EXPECT_EQ(h.ordered(), (Workers{ann})) << "it gets what the dead one held";
@@ -84,10 +84,10 @@ TEST(Ending, WaitsForALeaseThatIsStillOut) {
   EXPECT_EQ(h.chief.ledger().counted(), 200U);
 }
 
-TEST(Ending, ComesWhenTimeIsUp) {
+TEST(TrainingOutcome, ComesWhenTimeIsUp) {
   ChiefOptions options = evaluated_job();
   options.max_time = from_seconds(100);
-  ChiefHands h = hands_of("asp", options);
+  ChiefDriver h = driver_of("asp", options);
   h.now = at_seconds(97);
   h.hello(0);
   h.finish(ann);
@@ -96,47 +96,47 @@ TEST(Ending, ComesWhenTimeIsUp) {
   h.tick_at(196.9);
   EXPECT_FALSE(h.chief.finished());
   h.tick_at(197);
-  ASSERT_EQ(h.told<Finished>().size(), 1U);
-  EXPECT_EQ(h.told<Finished>()[0].why, Ended::time_is_up);
-  EXPECT_EQ(h.told<Evaluate>().size(), 1U) << "the last version is evaluated";
+  ASSERT_EQ(h.recorded<Finished>().size(), 1U);
+  EXPECT_EQ(h.recorded<Finished>()[0].why, EndReason::time_is_up);
+  EXPECT_EQ(h.recorded<Evaluate>().size(), 1U) << "the last version is evaluated";
 }
 
-TEST(Ending, ComesWhenNobodyHasBeenHereForLong) {
-  ChiefHands h = hands_of("asp", evaluated_job());
+TEST(TrainingOutcome, ComesWhenNobodyHasBeenHereForLong) {
+  ChiefDriver h = driver_of("asp", evaluated_job());
   h.hello(0);
   h.now = at_seconds(2);
   h.lose(ann);
   h.tick_at(62);
   EXPECT_FALSE(h.chief.finished());
   h.tick_at(62.1);
-  EXPECT_EQ(h.told<Finished>()[0].why, Ended::nobody_left);
+  EXPECT_EQ(h.recorded<Finished>()[0].why, EndReason::nobody_left);
 }
 
-TEST(Ending, ComesWhenTheGuestsWentBeforeTheStart) {
+TEST(TrainingOutcome, ComesWhenTheGuestsWentBeforeTheStart) {
   ChiefOptions options = evaluated_job();
   options.quorum = 2;
-  ChiefHands h = hands_of("asp", options);
+  ChiefDriver h = driver_of("asp", options);
   h.hello(0);
   h.now = at_seconds(2);
-  h.lose_guest(0);
+  h.lose_pending(0);
   h.tick_at(62);
   EXPECT_FALSE(h.chief.finished());
   h.tick_at(62.1);
-  EXPECT_EQ(h.told<Finished>()[0].why, Ended::nobody_left);
+  EXPECT_EQ(h.recorded<Finished>()[0].why, EndReason::nobody_left);
 }
 
-TEST(Ending, IsToldToGuestsToo) {
+TEST(TrainingOutcome, IsToldToGuestsToo) {
   ChiefOptions options = evaluated_job();
   options.quorum = 2;
-  ChiefHands h = hands_of("asp", options);
+  ChiefDriver h = driver_of("asp", options);
   h.hello(7);
   h.step(Interrupted{});
   ASSERT_EQ(h.sent<wire::Stop>().size(), 1U);
-  EXPECT_EQ(std::get<Send>(h.last.front()).to, guest(7));
+  EXPECT_EQ(std::get<Send>(h.last.front()).to, pending_worker(7));
 }
 
-TEST(Ending, SomebodyComingBackStopsTheCountOfEmptiness) {
-  ChiefHands h = hands_of("asp", evaluated_job());
+TEST(TrainingOutcome, SomebodyComingBackStopsTheCountOfEmptiness) {
+  ChiefDriver h = driver_of("asp", evaluated_job());
   h.hello(0);
   h.lose(ann);
   h.now = at_seconds(59);
@@ -147,8 +147,8 @@ TEST(Ending, SomebodyComingBackStopsTheCountOfEmptiness) {
   EXPECT_FALSE(h.chief.finished());
 }
 
-TEST(Ending, NothingHappensAfterIt) {
-  ChiefHands h = hands_of("asp", evaluated_job());
+TEST(TrainingOutcome, NothingHappensAfterIt) {
+  ChiefDriver h = driver_of("asp", evaluated_job());
   h.hello(0);
   h.hello(1);
   const wire::Order open = h.orders.at(bob);

@@ -4,7 +4,7 @@
 #include <limits>
 
 #include "base/rng.h"
-#include "protocol/chief_hands_for_tests.h"
+#include "protocol/chief_driver_for_tests.h"
 
 namespace motley::protocol {
 namespace {
@@ -13,7 +13,7 @@ constexpr WorkerId ann{0};
 constexpr WorkerId bob{1};
 
 /// Two workers share batches of 20 out of 200 samples; two servers.
-ChiefHands hands(const policy::Knobs& knobs, std::uint64_t samples = 200, std::uint64_t checkpoint_every = 0) {
+ChiefDriver driver(const policy::Knobs& knobs, std::uint64_t samples = 200, std::uint64_t checkpoint_every = 0) {
   ChiefOptions options;
   options.checkpoint_every = checkpoint_every;
   options.epoch_samples = 100;
@@ -21,29 +21,29 @@ ChiefHands hands(const policy::Knobs& knobs, std::uint64_t samples = 200, std::u
   options.evaluate_every = 10'000;
   options.servers = 2;
   options.quorum = 2;
-  ChiefHands h(options, {"hps", knobs, {}}, 20);
+  ChiefDriver h(options, {"hps", knobs, {}}, 20);
   h.hello(0);
   h.hello(1);
   return h;
 }
 
-policy::Knobs apart() {
+policy::Knobs sequential() {
   policy::Knobs knobs;
-  knobs.delay = 0;
+  knobs.overlap = 0;
   return knobs;
 }
 
 policy::Knobs overlapped() {
   policy::Knobs knobs;
-  knobs.delay = 1;
-  knobs.box = false;
+  knobs.overlap = 1;
+  knobs.time_limited = false;
   return knobs;
 }
 
 // Limits ---------------------------------------------------------------------------------------------------------------------------------
 
 TEST(Limits, ThereAreNoneBeforeEveryoneIsMeasured) {
-  ChiefHands h = hands(apart());
+  ChiefDriver h = driver(sequential());
   EXPECT_EQ(h.orders.at(ann).limit, Duration{0});
   h.finish(ann);
   h.finish(bob);
@@ -52,17 +52,17 @@ TEST(Limits, ThereAreNoneBeforeEveryoneIsMeasured) {
 }
 
 TEST(Limits, WhatWasNotDoneGoesBackAndTheRestCounts) {
-  ChiefHands h = hands(apart());
+  ChiefDriver h = driver(sequential());
   h.finish(ann);
   h.finish(bob);
   const wire::Order order = h.orders.at(ann);
   ASSERT_EQ(order.lease.size(), 10U);
   h.finish(ann, true, from_seconds(0.12), 6);
-  ASSERT_EQ(h.told<Completed>().size(), 1U);
-  EXPECT_EQ(h.told<Completed>()[0].samples, 6U);
-  EXPECT_NEAR(h.told<Completed>()[0].loss, 1.0 / 6, 1e-12) << "the mean over what was done";
-  ASSERT_EQ(h.told<Returned>().size(), 1U);
-  const Returned returned = h.told<Returned>()[0];
+  ASSERT_EQ(h.recorded<Completed>().size(), 1U);
+  EXPECT_EQ(h.recorded<Completed>()[0].samples, 6U);
+  EXPECT_NEAR(h.recorded<Completed>()[0].loss, 1.0 / 6, 1e-12) << "the mean over what was done";
+  ASSERT_EQ(h.recorded<Returned>().size(), 1U);
+  const Returned returned = h.recorded<Returned>()[0];
   EXPECT_EQ(returned.worker, ann);
   EXPECT_EQ(returned.step, order.step);
   Lease done = order.lease;
@@ -70,7 +70,7 @@ TEST(Limits, WhatWasNotDoneGoesBackAndTheRestCounts) {
   EXPECT_EQ(h.chief.ledger().leased(), 16U);
   h.finish(bob);
   EXPECT_EQ(h.chief.ledger().counted(), 20U + 16U);
-  const auto counted = h.told<Counted>();
+  const auto counted = h.recorded<Counted>();
   ASSERT_EQ(counted.size(), 2U);
   EXPECT_EQ(counted[0].samples, 6U);
   EXPECT_DOUBLE_EQ(counted[0].weight, 6.0 / 20);
@@ -79,22 +79,22 @@ TEST(Limits, WhatWasNotDoneGoesBackAndTheRestCounts) {
 }
 
 TEST(Limits, NothingGoesBackOfWhatIsDone) {
-  ChiefHands h = hands(apart());
+  ChiefDriver h = driver(sequential());
   h.finish(ann);
   h.finish(bob);
   h.finish(ann);
-  EXPECT_TRUE(h.told<Returned>().empty());
+  EXPECT_TRUE(h.recorded<Returned>().empty());
 }
 
 TEST(Limits, WithoutOneItCountsWhatWasOrderedWhateverItsWorkerSays) {
-  ChiefHands h = hands(apart());
+  ChiefDriver h = driver(sequential());
   h.finish(ann, true, from_seconds(0.1), 6);
-  EXPECT_TRUE(h.told<Returned>().empty());
+  EXPECT_TRUE(h.recorded<Returned>().empty());
   h.finish(bob);
   EXPECT_EQ(h.chief.ledger().counted(), 20U);
-  policy::Knobs boxless = apart();
-  boxless.box = false;
-  ChiefHands other = hands(boxless);
+  policy::Knobs without_time_limit = sequential();
+  without_time_limit.time_limited = false;
+  ChiefDriver other = driver(without_time_limit);
   for (int round = 1; round <= 3; ++round) {
     EXPECT_EQ(other.orders.at(ann).limit, Duration{0});
     other.finish(ann, true, from_seconds(0.1), 6);
@@ -104,24 +104,24 @@ TEST(Limits, WithoutOneItCountsWhatWasOrderedWhateverItsWorkerSays) {
 }
 
 TEST(Limits, AClaimOfNoneOrOfTooManyIsCutToWhatCanBe) {
-  for (const std::uint32_t said : {0U, 5'000'000U}) {
-    ChiefHands h = hands(apart());
+  for (const std::uint32_t reported : {0U, 5'000'000U}) {
+    ChiefDriver h = driver(sequential());
     h.finish(ann);
     h.finish(bob);
     const wire::Order order = h.orders.at(ann);
-    h.say(ann, wire::Contributed{ann, order.step, order.version, said, 1, 1.0, 1.0, true, from_seconds(0.1)});
+    h.say(ann, wire::Contributed{ann, order.step, order.version, reported, 1, 1.0, 1.0, true, from_seconds(0.1)});
     h.say_gathered(0, ann);
     h.say_gathered(1, ann);
-    ASSERT_EQ(h.told<Completed>().size(), 1U);
-    EXPECT_EQ(h.told<Completed>()[0].samples, said == 0 ? 1U : 10U);
-    EXPECT_EQ(h.told<Returned>().size(), said == 0 ? 1U : 0U);
+    ASSERT_EQ(h.recorded<Completed>().size(), 1U);
+    EXPECT_EQ(h.recorded<Completed>()[0].samples, reported == 0 ? 1U : 10U);
+    EXPECT_EQ(h.recorded<Returned>().size(), reported == 0 ? 1U : 0U);
   }
 }
 
 TEST(Limits, EverySampleCountsOnceHoweverLittleIsDone) {
   for (std::uint64_t seed = 0; seed < 50; ++seed) {
     Rng rng(seed, "limits");
-    ChiefHands h = hands(seed % 2 == 0 ? apart() : policy::Knobs{});
+    ChiefDriver h = driver(seed % 2 == 0 ? sequential() : policy::Knobs{});
     for (int step = 0; step < 2000 && !h.chief.finished(); ++step) {
       std::vector<WorkerId> busy;
       for (const auto& [worker, order] : h.orders) busy.push_back(worker);
@@ -142,7 +142,7 @@ TEST(Limits, EverySampleCountsOnceHoweverLittleIsDone) {
 // ----------------------------------------------------------------------------------------------------------------------------------
 
 TEST(Overlapping, ASecondOrderAtOneVersionUsesTheParametersOfTheFirst) {
-  ChiefHands h = hands(overlapped());
+  ChiefDriver h = driver(overlapped());
   ASSERT_EQ(h.sent<wire::Order>().size(), 4U);
   EXPECT_EQ(h.sent<wire::Release>().size(), 4U) << "two workers, two servers, once";
   const wire::Order first = h.orders.at(ann);
@@ -159,7 +159,7 @@ TEST(Overlapping, ASecondOrderAtOneVersionUsesTheParametersOfTheFirst) {
 }
 
 TEST(Overlapping, WhoDiesOwingTwoStepsReturnsBothLeases) {
-  ChiefHands h = hands(overlapped());
+  ChiefDriver h = driver(overlapped());
   EXPECT_EQ(h.chief.ledger().leased(), 40U);
   h.lose(ann);
   EXPECT_EQ(h.chief.ledger().leased(), 20U);
@@ -169,52 +169,52 @@ TEST(Overlapping, WhoDiesOwingTwoStepsReturnsBothLeases) {
 }
 
 TEST(Overlapping, AStepComputedOnTheLastVersionIsOneStale) {
-  ChiefHands h = hands(overlapped());
+  ChiefDriver h = driver(overlapped());
   for (int round = 0; round < 4; ++round) {
     h.finish(ann);
     h.finish(bob);
-    ASSERT_EQ(h.told<Counted>().size(), 2U);
-    EXPECT_EQ(h.told<Counted>()[0].staleness, round == 0 ? 0U : 1U);
+    ASSERT_EQ(h.recorded<Counted>().size(), 2U);
+    EXPECT_EQ(h.recorded<Counted>()[0].staleness, round == 0 ? 0U : 1U);
   }
 }
 
 TEST(Residuals, WhatGoesIntoACheckpointTravelsWhole) {
-  for (const std::uint32_t delay : {0U, 1U}) {
+  for (const std::uint32_t overlap : {0U, 1U}) {
     policy::Knobs knobs;
-    knobs.delay = delay;
-    knobs.box = false;
-    knobs.bits = policy::BitsWish{.dynamic = false, .fixed = {4, 8}};
-    ChiefHands h = hands(knobs, 400, 5);
+    knobs.overlap = overlap;
+    knobs.time_limited = false;
+    knobs.bits = policy::BitsConfig{.dynamic = false, .fixed = {4, 8}};
+    ChiefDriver h = driver(knobs, 400, 5);
     for (std::uint64_t version = 1; version <= 12; ++version) {
-      const bool may_be_saved = version % 5 == 0 || (delay == 1 && version > 1 && version % 5 == 1);  // a round more when rounds overlap
+      const bool may_be_saved = version % 5 == 0 || (overlap == 1 && version > 1 && version % 5 == 1);  // a round more when rounds overlap
       EXPECT_EQ(int{h.orders.at(ann).push_bits}, may_be_saved ? 32 : 4) << "for version " << version;
       h.finish(ann);
       h.finish(bob);
-      EXPECT_EQ(h.told<Checkpoint>().size(), version % 5 == 0 ? 1U : 0U);
+      EXPECT_EQ(h.recorded<Checkpoint>().size(), version % 5 == 0 ? 1U : 0U);
     }
   }
 }
 
 TEST(Overlapping, ALossThatIsNoNumberIsRefusedBeforeAnyAverageLearnsOfIt) {
   for (const double loss : {std::numeric_limits<double>::quiet_NaN(), -std::numeric_limits<double>::infinity()}) {
-    ChiefHands h = hands(overlapped());
+    ChiefDriver h = driver(overlapped());
     const wire::Order order = h.orders.at(ann);
     h.say(ann, wire::Contributed{ann, order.step, order.version, 10, 1, loss, 1.0, true, from_seconds(0.1)});
     h.say_gathered(0, ann);
     h.say_gathered(1, ann);
-    ASSERT_EQ(h.told<Dropped>().size(), 1U);
-    EXPECT_EQ(h.told<Dropped>()[0].why, policy::Why::not_finite);
+    ASSERT_EQ(h.recorded<Dropped>().size(), 1U);
+    EXPECT_EQ(h.recorded<Dropped>()[0].why, policy::Why::not_finite);
   }
 }
 
 TEST(Overlapping, APoisonedContributionOfFewBitsIsRefusedByNameAndItsOtherStepCounts) {
   policy::Knobs knobs = overlapped();
-  knobs.bits = policy::BitsWish{.dynamic = false, .fixed = {4, 8}};
-  ChiefHands h = hands(knobs);
+  knobs.bits = policy::BitsConfig{.dynamic = false, .fixed = {4, 8}};
+  ChiefDriver h = driver(knobs);
   const wire::Order poisoned = h.orders.at(ann);
   EXPECT_EQ(poisoned.push_bits, 4);
   h.finish(ann, false);
-  const auto dropped = h.told<Dropped>();
+  const auto dropped = h.recorded<Dropped>();
   ASSERT_EQ(dropped.size(), 1U);
   EXPECT_EQ(dropped[0].worker, ann);
   EXPECT_EQ(dropped[0].step, poisoned.step);

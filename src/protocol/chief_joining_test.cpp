@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-#include "protocol/chief_hands_for_tests.h"
+#include "protocol/chief_driver_for_tests.h"
 
 namespace motley::protocol {
 namespace {
@@ -13,19 +13,19 @@ constexpr WorkerId ann{0};
 constexpr WorkerId bob{1};
 
 TEST(Joining, AWelcomeRepeatsTheAttemptAndGoesToTheConnection) {
-  ChiefHands h = hands_of("bsp");
-  h.step(Received{guest(7), wire::Hello{"node", 3}});
+  ChiefDriver h = driver_of("bsp");
+  h.step(Received{pending_worker(7), wire::Hello{"node", 3}});
   const auto& welcome = std::get<Send>(h.last.front());
-  EXPECT_EQ(welcome.to, guest(7));
+  EXPECT_EQ(welcome.to, pending_worker(7));
   EXPECT_EQ(std::get<wire::Welcome>(welcome.message).attempt, 3U);
-  ASSERT_EQ(h.told<Joined>().size(), 1U);
-  EXPECT_EQ(h.told<Joined>()[0].node, "node");
+  ASSERT_EQ(h.recorded<Joined>().size(), 1U);
+  EXPECT_EQ(h.recorded<Joined>()[0].node, "node");
 }
 
 TEST(Joining, OrdersGoOutWhenTheQuorumIsHere) {
   ChiefOptions options = small_job();
   options.quorum = 2;
-  ChiefHands h = hands_of("bsp", options);
+  ChiefDriver h = driver_of("bsp", options);
   h.hello(0);
   EXPECT_TRUE(h.ordered().empty());
   h.hello(1);
@@ -36,7 +36,7 @@ TEST(Joining, OrdersGoOutWhenTheQuorumIsHere) {
 TEST(Joining, NobodyIsWelcomedBeforeTheStart) {
   ChiefOptions options = small_job();
   options.quorum = 2;
-  ChiefHands h = hands_of("bsp", options);
+  ChiefDriver h = driver_of("bsp", options);
   EXPECT_EQ(h.hello(0), std::nullopt);
   EXPECT_TRUE(h.last.empty());
   EXPECT_EQ(h.chief.membership().size(), 0U);
@@ -47,7 +47,7 @@ TEST(Joining, NobodyIsWelcomedBeforeTheStart) {
 TEST(Joining, OrdersGoOutWithoutTheQuorumAfterTheDeadline) {
   ChiefOptions options = small_job();
   options.quorum = 3;
-  ChiefHands h = hands_of("bsp", options);
+  ChiefDriver h = driver_of("bsp", options);
   h.now = at_seconds(10);
   h.hello(0);
   h.now = at_seconds(14);
@@ -61,10 +61,10 @@ TEST(Joining, OrdersGoOutWithoutTheQuorumAfterTheDeadline) {
 TEST(Joining, TheDeadlineOfTheQuorumCountsFromTheFirstOfThoseHere) {
   ChiefOptions options = small_job();
   options.quorum = 2;
-  ChiefHands h = hands_of("bsp", options);
+  ChiefDriver h = driver_of("bsp", options);
   h.hello(0);
   h.now = at_seconds(3);
-  h.lose_guest(0);
+  h.lose_pending(0);
   h.now = at_seconds(8);
   h.hello(1);
   h.tick_at(9);
@@ -76,9 +76,9 @@ TEST(Joining, TheDeadlineOfTheQuorumCountsFromTheFirstOfThoseHere) {
 TEST(Joining, WhoDiesBeforeTheStartIsNotPlannedFor) {
   ChiefOptions options = small_job();
   options.quorum = 2;
-  ChiefHands h = hands_of("bsp", options);
+  ChiefDriver h = driver_of("bsp", options);
   h.hello(0);
-  h.lose_guest(0);
+  h.lose_pending(0);
   EXPECT_TRUE(h.last.empty());
   h.hello(1);
   EXPECT_TRUE(h.ordered().empty());
@@ -87,20 +87,20 @@ TEST(Joining, WhoDiesBeforeTheStartIsNotPlannedFor) {
 }
 
 TEST(Joining, IdsFollowSeatsThenNamesThenConnectionsWhoeverComesFirst) {
-  struct Guest {
+  struct PendingWorker {
     std::uint32_t connection;
     wire::Hello hello;
   };
-  std::vector<Guest> in_order{{.connection = 7, .hello = {"z", 1, 0, 0}},
-                              {.connection = 3, .hello = {"a", 1, 0, 1}},
-                              {.connection = 6, .hello = {"b", 1, 0, 1}},
-                              {.connection = 2, .hello = {"a", 1}},
-                              {.connection = 5, .hello = {"a", 1}}};
+  std::vector<PendingWorker> in_order{{.connection = 7, .hello = {"z", 1, 0, 0}},
+                                      {.connection = 3, .hello = {"a", 1, 0, 1}},
+                                      {.connection = 6, .hello = {"b", 1, 0, 1}},
+                                      {.connection = 2, .hello = {"a", 1}},
+                                      {.connection = 5, .hello = {"a", 1}}};
   std::vector<std::size_t> coming{0, 1, 2, 3, 4};
   do {
     ChiefOptions options = small_job();
     options.quorum = 5;
-    ChiefHands h = hands_of("bsp", options);
+    ChiefDriver h = driver_of("bsp", options);
     for (const std::size_t i : coming) h.hello(in_order[i].connection, in_order[i].hello);
     for (std::uint32_t i = 0; i < in_order.size(); ++i) ASSERT_EQ(h.members.at(in_order[i].connection), WorkerId{i});
     ASSERT_EQ(h.orders.at(WorkerId{4}).lease.ranges[0].first, 16U) << "so do the leases";
@@ -110,37 +110,37 @@ TEST(Joining, IdsFollowSeatsThenNamesThenConnectionsWhoeverComesFirst) {
 TEST(Joining, AGuestsSecondHelloReplacesTheFirst) {
   ChiefOptions options = small_job();
   options.quorum = 2;
-  ChiefHands h = hands_of("bsp", options);
+  ChiefDriver h = driver_of("bsp", options);
   h.hello(0, wire::Hello{"old", 1, 0, 9});
   h.hello(0, wire::Hello{"new", 2, 3, 0});
   EXPECT_TRUE(h.last.empty()) << "it is still one guest";
   h.hello(1, wire::Hello{"other", 1, 0, 1});
   EXPECT_EQ(h.sent<wire::Welcome>()[0].attempt, 2U);
-  EXPECT_EQ(h.told<Joined>()[0].node, "new");
+  EXPECT_EQ(h.recorded<Joined>()[0].node, "new");
   EXPECT_EQ(h.orders.at(ann).lease.size(), 3U) << "and what it can hold is what it said last";
   EXPECT_EQ(h.orders.at(bob).lease.size(), 17U);
 }
 
 TEST(Joining, WhoComesAfterTheStartIsHeldToItsMemoryToo) {
-  ChiefHands h = hands_of("asp");
+  ChiefDriver h = driver_of("asp");
   h.hello(0);
   h.hello(1, wire::Hello{"small", 1, 4, 0});
   EXPECT_EQ(h.orders.at(bob).lease.size(), 4U);
 }
 
 TEST(Joining, ASecondHelloOnOneConnectionReplacesTheFirst) {
-  ChiefHands h = hands_of("asp");
+  ChiefDriver h = driver_of("asp");
   h.hello(5);
   h.hello(5, "node", 2);
-  ASSERT_EQ(h.told<Left>().size(), 1U);
-  EXPECT_EQ(h.told<Left>()[0].worker, ann);
+  ASSERT_EQ(h.recorded<Left>().size(), 1U);
+  EXPECT_EQ(h.recorded<Left>()[0].worker, ann);
   EXPECT_EQ(h.ordered(), (Workers{bob}));
   EXPECT_EQ(h.orders.at(bob).lease.ranges[0].first, 0U) << "the first one's lease came back";
   EXPECT_EQ(h.chief.membership().all(), (Workers{bob}));
 }
 
 TEST(Joining, AStrangerIsFenced) {
-  ChiefHands h = hands_of("asp");
+  ChiefDriver h = driver_of("asp");
   h.say(WorkerId{9}, wire::Heartbeat{WorkerId{9}});
   ASSERT_EQ(h.sent<wire::Fenced>().size(), 1U);
   EXPECT_EQ(h.sent<wire::Fenced>()[0].worker, WorkerId{9});
@@ -148,7 +148,7 @@ TEST(Joining, AStrangerIsFenced) {
 }
 
 TEST(Joining, HelloIsAGuestsWord) {
-  ChiefHands h = hands_of("asp");
+  ChiefDriver h = driver_of("asp");
   h.hello(0);
   h.step(Received{peer(ann), wire::Hello{"node", 2}});
   h.step(Received{peer(ServerId{0}), wire::Hello{"node", 2}});

@@ -55,4 +55,18 @@ Outcome Chief::resume(const ChiefState& state) {
   return Done{};
 }
 
+void Chief::evaluate(ChiefActions& out) {
+  evaluated_ = version_;
+  while (next_evaluation_ <= ledger_.counted()) next_evaluation_ += options_.evaluate_every;
+  out.emplace_back(Evaluate{version_, ledger_.counted()});
+  tell_servers(wire::Export{version_}, out);
+}
+
+void Chief::checkpoint(Instant now, ChiefActions& out) {
+  saved_ = version_;
+  out.emplace_back(Checkpoint{
+      {version_, ledger_.counted_positions(), next_evaluation_, evaluated_, membership_.next_id(), trained(now), strategy_.save()}});
+  tell_servers(wire::Export{version_, true}, out);
+}
+
 }  // namespace motley::protocol

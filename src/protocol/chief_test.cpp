@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <limits>
 
-#include "protocol/chief_hands_for_tests.h"
+#include "protocol/chief_driver_for_tests.h"
 
 namespace motley::protocol {
 namespace {
@@ -19,7 +19,7 @@ constexpr WorkerId bob{1};
 
 TEST(Contribution, IsCompleteWhenSaidAndGatheredEverywhereInAnyOrder) {
   for (int order = 0; order < 6; ++order) {
-    ChiefHands h = hands_of("asp");
+    ChiefDriver h = driver_of("asp");
     h.hello(0);
     std::vector<int> parts{0, 1, 2};  // said, gathered at 0, gathered at 1
     for (int i = 0; i < order; ++i) std::next_permutation(parts.begin(), parts.end());
@@ -28,17 +28,17 @@ TEST(Contribution, IsCompleteWhenSaidAndGatheredEverywhereInAnyOrder) {
       part == 0 ? h.say_contributed(ann) : h.say_gathered(static_cast<std::uint32_t>(part) - 1, ann);
     }
     EXPECT_EQ(h.chief.version(), Version{1});
-    ASSERT_EQ(h.told<Completed>().size(), 1U);
-    EXPECT_EQ(h.told<Completed>()[0].samples, 20U);
-    ASSERT_EQ(h.told<Counted>().size(), 1U);
-    EXPECT_EQ(h.told<Counted>()[0].weight, 1.0);
+    ASSERT_EQ(h.recorded<Completed>().size(), 1U);
+    EXPECT_EQ(h.recorded<Completed>()[0].samples, 20U);
+    ASSERT_EQ(h.recorded<Counted>().size(), 1U);
+    EXPECT_EQ(h.recorded<Counted>()[0].weight, 1.0);
     EXPECT_EQ(h.sent<wire::Apply>().size(), 2U) << "each server once";
     EXPECT_EQ(h.chief.ledger().counted(), 20U);
   }
 }
 
 TEST(Contribution, AnUpdateAnnouncesTheNextOnesRate) {
-  ChiefHands h{small_job(), {"asp", {}, {}}, 20, {.lr = 0.1, .warmup = 4}};
+  ChiefDriver h{small_job(), {"asp", {}, {}}, 20, {.lr = 0.1, .warmup = 4}};
   h.hello(0);
   double announced = 0.025;
   for (int update = 0; update < 6; ++update) {
@@ -51,7 +51,7 @@ TEST(Contribution, AnUpdateAnnouncesTheNextOnesRate) {
 }
 
 TEST(Contribution, SaidTwiceCountsOnce) {
-  ChiefHands h = hands_of("asp");
+  ChiefDriver h = driver_of("asp");
   h.hello(0);
   h.say_contributed(ann);
   h.say_contributed(ann);
@@ -59,7 +59,7 @@ TEST(Contribution, SaidTwiceCountsOnce) {
 }
 
 TEST(Contribution, OfAnotherStepOrInAnothersNameIsIgnored) {
-  ChiefHands h = hands_of("asp");
+  ChiefDriver h = driver_of("asp");
   h.hello(0);
   h.hello(1);
   h.say(ann, wire::Contributed{ann, Step{5}, {}, 20, 1, 0, 1, true, {}});
@@ -70,34 +70,34 @@ TEST(Contribution, OfAnotherStepOrInAnothersNameIsIgnored) {
 }
 
 TEST(Contribution, CountsWhatWasOrderedWhateverItsWorkerSays) {
-  ChiefHands h = hands_of("asp");
+  ChiefDriver h = driver_of("asp");
   h.hello(0);
   h.say(ann, wire::Contributed{ann, h.orders.at(ann).step, {}, 5'000'000, 0, 0, 1, true, {}});
   h.say_gathered(0, ann);
   h.say_gathered(1, ann);
-  ASSERT_EQ(h.told<Counted>().size(), 1U);
-  EXPECT_EQ(h.told<Counted>()[0].samples, 20U);
-  EXPECT_EQ(h.told<Counted>()[0].weight, 1.0);
+  ASSERT_EQ(h.recorded<Counted>().size(), 1U);
+  EXPECT_EQ(h.recorded<Counted>()[0].samples, 20U);
+  EXPECT_EQ(h.recorded<Counted>()[0].weight, 1.0);
 }
 
 TEST(Contribution, StalenessIsCountedInVersions) {
-  ChiefHands h = hands_of("asp");
+  ChiefDriver h = driver_of("asp");
   h.hello(0);
   h.hello(1);
   h.finish(ann);
   h.finish(ann);
   h.finish(bob);
-  ASSERT_EQ(h.told<Counted>().size(), 1U);
-  EXPECT_EQ(h.told<Counted>()[0].staleness, 2U);
-  EXPECT_EQ(h.told<Counted>()[0].version, Version{3});
+  ASSERT_EQ(h.recorded<Counted>().size(), 1U);
+  EXPECT_EQ(h.recorded<Counted>()[0].staleness, 2U);
+  EXPECT_EQ(h.recorded<Counted>()[0].version, Version{3});
 }
 
 TEST(Contribution, AnOrderFollowsItsReleaseWithTheReason) {
-  ChiefHands h = hands_of("asp");
+  ChiefDriver h = driver_of("asp");
   h.hello(0);
   h.finish(ann);
-  ASSERT_EQ(h.told<Released>().size(), 1U);
-  const Released released = h.told<Released>()[0];
+  ASSERT_EQ(h.recorded<Released>().size(), 1U);
+  const Released released = h.recorded<Released>()[0];
   EXPECT_EQ(released.worker, ann);
   EXPECT_EQ(released.why, policy::Why::on_arrival);
   EXPECT_EQ(released.version, Version{1});
@@ -111,27 +111,27 @@ TEST(Contribution, AnOrderFollowsItsReleaseWithTheReason) {
 
 struct Death {
   std::string name;
-  void (*happens)(ChiefHands&);
-  Gone why;
+  void (*happens)(ChiefDriver&);
+  LeaveReason why;
   bool fenced;
 };
 const std::vector<Death> deaths{
-    {"connection lost", [](ChiefHands& h) { h.lose(ann); }, Gone::connection_lost, false},
-    {"goodbye", [](ChiefHands& h) { h.say(ann, wire::Leaving{ann}); }, Gone::said_goodbye, false},
+    {"connection lost", [](ChiefDriver& h) { h.lose(ann); }, LeaveReason::connection_lost, false},
+    {"goodbye", [](ChiefDriver& h) { h.say(ann, wire::Leaving{ann}); }, LeaveReason::said_goodbye, false},
     {"silence",
-     [](ChiefHands& h) {
+     [](ChiefDriver& h) {
        h.now = at_seconds(4);
        h.say(bob, wire::Heartbeat{bob});
        h.tick_at(5.1);
      },
-     Gone::silent_too_long, true},
+     LeaveReason::silent_too_long, true},
 };
 
 TEST(Dying, BeforeBeingCompleteReturnsTheLeaseWhateverHadArrived) {
   for (const Death& death : deaths)
     for (int phase = 0; phase < 4; ++phase) {
       SCOPED_TRACE(testing::Message() << death.name << ", phase " << phase);
-      ChiefHands h = hands_of("asp");
+      ChiefDriver h = driver_of("asp");
       h.hello(0);
       h.hello(1);
       const wire::Order lost = h.orders.at(ann);
@@ -139,8 +139,8 @@ TEST(Dying, BeforeBeingCompleteReturnsTheLeaseWhateverHadArrived) {
       if (phase >= 2) h.say_gathered(0, ann);
       if (phase == 3) h.say_gathered(1, ann);
       death.happens(h);
-      ASSERT_EQ(h.told<Left>().size(), 1U);
-      EXPECT_EQ(h.told<Left>()[0].why, death.why);
+      ASSERT_EQ(h.recorded<Left>().size(), 1U);
+      EXPECT_EQ(h.recorded<Left>()[0].why, death.why);
       EXPECT_EQ(h.sent<wire::Fenced>().size(), death.fenced ? 1U : 0U);
       EXPECT_EQ(h.sent<wire::Discard>().size(), 2U);
       EXPECT_EQ(h.sent<wire::Forget>().size(), 2U);
@@ -155,7 +155,7 @@ TEST(Dying, AfterBeingCompleteStillCounts) {
     SCOPED_TRACE(death.name);
     ChiefOptions options = small_job();
     options.quorum = 2;
-    ChiefHands h = hands_of("bsp", options);
+    ChiefDriver h = driver_of("bsp", options);
     h.hello(0);
     h.hello(1);
     h.finish(ann);
@@ -169,7 +169,7 @@ TEST(Dying, AfterBeingCompleteStillCounts) {
 }
 
 TEST(Dying, LateWordsOfTheDeadChangeNothing) {
-  ChiefHands h = hands_of("asp");
+  ChiefDriver h = driver_of("asp");
   h.hello(0);
   h.hello(1);
   const wire::Order lost = h.orders.at(ann);
@@ -184,7 +184,7 @@ TEST(Dying, LateWordsOfTheDeadChangeNothing) {
 }
 
 TEST(Dying, WhoComesBackIsSomebodyNew) {
-  ChiefHands h = hands_of("asp");
+  ChiefDriver h = driver_of("asp");
   h.hello(0);
   h.lose(ann);
   h.now = at_seconds(30);
@@ -195,12 +195,12 @@ TEST(Dying, WhoComesBackIsSomebodyNew) {
 // Refusing -----------------------------------------------------------------------------------------------------------------------------
 
 TEST(Refusing, AContributionThatIsNotFiniteIsDiscardedAndItsLeaseGivenOutAgain) {
-  ChiefHands h = hands_of("asp");
+  ChiefDriver h = driver_of("asp");
   h.hello(0);
   const wire::Order first = h.orders.at(ann);
   h.finish(ann, false);
-  ASSERT_EQ(h.told<Dropped>().size(), 1U);
-  EXPECT_EQ(h.told<Dropped>()[0].why, policy::Why::not_finite);
+  ASSERT_EQ(h.recorded<Dropped>().size(), 1U);
+  EXPECT_EQ(h.recorded<Dropped>()[0].why, policy::Why::not_finite);
   EXPECT_EQ(h.sent<wire::Discard>().size(), 2U);
   EXPECT_TRUE(h.sent<wire::Apply>().empty());
   EXPECT_EQ(h.orders.at(ann).lease, first.lease);
@@ -209,25 +209,25 @@ TEST(Refusing, AContributionThatIsNotFiniteIsDiscardedAndItsLeaseGivenOutAgain) 
 
 TEST(Refusing, ANormThatIsNoNumberIsAsBad) {
   for (const double norm : {std::numeric_limits<double>::quiet_NaN(), std::numeric_limits<double>::infinity()}) {
-    ChiefHands h = hands_of("asp");
+    ChiefDriver h = driver_of("asp");
     h.hello(0);
     h.say(ann, wire::Contributed{ann, h.orders.at(ann).step, {}, 20, 1, 0, norm, true, {}});
     h.say_gathered(0, ann);
     h.say_gathered(1, ann);
-    EXPECT_EQ(h.told<Dropped>().size(), 1U);
+    EXPECT_EQ(h.recorded<Dropped>().size(), 1U);
   }
 }
 
 TEST(Refusing, WhoSendsNothingElseIsSentAwayWhileOthersGoOn) {
-  ChiefHands h = hands_of("asp");
+  ChiefDriver h = driver_of("asp");
   h.hello(0);
   h.hello(1);
   h.finish(ann);
   for (int i = 0; i < 3; ++i) h.finish(bob, false);
-  EXPECT_TRUE(h.told<Left>().empty());
+  EXPECT_TRUE(h.recorded<Left>().empty());
   h.finish(bob, false);
-  ASSERT_EQ(h.told<Left>().size(), 1U);
-  EXPECT_EQ(h.told<Left>()[0].why, Gone::never_finite);
+  ASSERT_EQ(h.recorded<Left>().size(), 1U);
+  EXPECT_EQ(h.recorded<Left>()[0].why, LeaveReason::never_finite);
   EXPECT_FALSE(h.chief.finished());
   h.finish(ann);
   EXPECT_EQ(h.chief.version(), Version{2});
@@ -235,7 +235,7 @@ TEST(Refusing, WhoSendsNothingElseIsSentAwayWhileOthersGoOn) {
 
 /// The model may be at fault: then nobody is sent away for it.
 TEST(Refusing, NobodyIsSentAwayWhenNobodyFaresBetter) {
-  ChiefHands h = hands_of("asp");
+  ChiefDriver h = driver_of("asp");
   h.hello(0);
   h.hello(1);
   h.finish(ann);  // on the parameters of before
@@ -244,38 +244,38 @@ TEST(Refusing, NobodyIsSentAwayWhenNobodyFaresBetter) {
   for (int i = 0; !h.chief.finished(); ++i) {
     ASSERT_LT(i, 100);
     h.finish(i % 2 == 0 ? ann : bob, false);
-    left += h.told<Left>().size();
+    left += h.recorded<Left>().size();
   }
   EXPECT_EQ(left, 0U);
-  EXPECT_EQ(h.told<Finished>()[0].why, Ended::diverged);
+  EXPECT_EQ(h.recorded<Finished>()[0].why, EndReason::diverged);
 }
 
 TEST(Refusing, ABrokenWorkerIsWaitedOutUntilASlowOneHasSpoken) {
-  ChiefHands h = hands_of("asp");
+  ChiefDriver h = driver_of("asp");
   h.hello(0);
   h.hello(1);
   for (int i = 0; i < 40; ++i) h.finish(ann, false);  // bob is still at his first step
   EXPECT_FALSE(h.chief.finished());
   h.finish(bob);
   h.finish(ann, false);
-  ASSERT_EQ(h.told<Left>().size(), 1U);
-  EXPECT_EQ(h.told<Left>()[0].worker, ann);
-  EXPECT_EQ(h.told<Left>()[0].why, Gone::never_finite);
+  ASSERT_EQ(h.recorded<Left>().size(), 1U);
+  EXPECT_EQ(h.recorded<Left>()[0].worker, ann);
+  EXPECT_EQ(h.recorded<Left>()[0].why, LeaveReason::never_finite);
 }
 
 TEST(Refusing, WhoCallsFiniteWhatAServerFindsIsNotIsExpelled) {
   for (const std::uint32_t server : {0U, 1U}) {
-    ChiefHands h = hands_of("asp");
+    ChiefDriver h = driver_of("asp");
     h.hello(0);
     h.hello(1);
     const wire::Order lie = h.orders.at(bob);
     h.say_contributed(bob);
     h.step(Received{peer(ServerId{server}), wire::Gathered{ServerId{server}, bob, lie.step, false}});
-    EXPECT_TRUE(h.told<Left>().empty()) << "the other server has not spoken";
+    EXPECT_TRUE(h.recorded<Left>().empty()) << "the other server has not spoken";
     h.step(Received{peer(ServerId{1 - server}), wire::Gathered{ServerId{1 - server}, bob, lie.step, true}});
-    ASSERT_EQ(h.told<Left>().size(), 1U);
-    EXPECT_EQ(h.told<Left>()[0].why, Gone::sent_not_finite);
-    EXPECT_EQ(h.told<Dropped>()[0].step, lie.step);
+    ASSERT_EQ(h.recorded<Left>().size(), 1U);
+    EXPECT_EQ(h.recorded<Left>()[0].why, LeaveReason::sent_not_finite);
+    EXPECT_EQ(h.recorded<Dropped>()[0].step, lie.step);
     EXPECT_TRUE(h.sent<wire::Apply>().empty());
     EXPECT_EQ(h.sent<wire::Discard>().size(), 2U);
     EXPECT_EQ(h.sent<wire::Stop>().size(), 1U);
@@ -285,27 +285,27 @@ TEST(Refusing, WhoCallsFiniteWhatAServerFindsIsNotIsExpelled) {
 }
 
 TEST(Refusing, WhoSaysItselfThatItIsNotFiniteIsNoLiar) {
-  ChiefHands h = hands_of("asp");
+  ChiefDriver h = driver_of("asp");
   h.hello(0);
   h.hello(1);
   const wire::Order order = h.orders.at(bob);
   h.say_contributed(bob, false);
   for (const std::uint32_t server : {0U, 1U})
     h.step(Received{peer(ServerId{server}), wire::Gathered{ServerId{server}, bob, order.step, false}});
-  EXPECT_EQ(h.told<Dropped>().size(), 1U);
-  EXPECT_TRUE(h.told<Left>().empty());
+  EXPECT_EQ(h.recorded<Dropped>().size(), 1U);
+  EXPECT_TRUE(h.recorded<Left>().empty());
 }
 
 TEST(Refusing, AModelThatIsNotFiniteEndsTheTrainingAndIsNotSaved) {
   ChiefOptions options = small_job();
   options.checkpoint_every = 100;
-  ChiefHands h = hands_of("asp", options);
+  ChiefDriver h = driver_of("asp", options);
   h.hello(0);
   h.finish(ann);
   h.step(ModelNotFinite{});
-  ASSERT_EQ(h.told<Finished>().size(), 1U);
-  EXPECT_EQ(h.told<Finished>()[0].why, Ended::diverged);
-  EXPECT_TRUE(h.told<Checkpoint>().empty());
+  ASSERT_EQ(h.recorded<Finished>().size(), 1U);
+  EXPECT_EQ(h.recorded<Finished>()[0].why, EndReason::diverged);
+  EXPECT_TRUE(h.recorded<Checkpoint>().empty());
   h.step(ModelNotFinite{});
   EXPECT_TRUE(h.last.empty());
 }
@@ -313,7 +313,7 @@ TEST(Refusing, AModelThatIsNotFiniteEndsTheTrainingAndIsNotSaved) {
 TEST(Refusing, TooManyInARowAreADivergence) {
   ChiefOptions options = small_job();
   options.refusals_in_a_row = 3;
-  ChiefHands h = hands_of("asp", options);
+  ChiefDriver h = driver_of("asp", options);
   h.hello(0);
   h.finish(ann, false);
   h.finish(ann, false);
@@ -322,8 +322,8 @@ TEST(Refusing, TooManyInARowAreADivergence) {
   h.finish(ann, false);
   EXPECT_FALSE(h.chief.finished()) << "a good one in between starts the count anew";
   h.finish(ann, false);
-  ASSERT_EQ(h.told<Finished>().size(), 1U);
-  EXPECT_EQ(h.told<Finished>()[0].why, Ended::diverged);
+  ASSERT_EQ(h.recorded<Finished>().size(), 1U);
+  EXPECT_EQ(h.recorded<Finished>()[0].why, EndReason::diverged);
   EXPECT_EQ(h.sent<wire::Stop>().size(), 1U);
 }
 

@@ -7,11 +7,11 @@
 namespace motley::protocol {
 
 void Chief::tick(Instant now, ChiefActions& out) {
-  for (const WorkerId worker : membership_.silent(now)) expel(now, worker, Gone::silent_too_long, out);
+  for (const WorkerId worker : membership_.silent(now)) expel(now, worker, LeaveReason::silent_too_long, out);
   expel_stuck(now, out);
-  if (!guests_.empty() && now - *first_guest_ > options_.start_deadline) start(now, out);
-  if (empty_since_ && now - *empty_since_ > options_.empty_deadline) finish(now, Ended::nobody_left, out);
-  if (options_.max_time && started_ && trained(now) >= *options_.max_time) finish(now, Ended::time_is_up, out);
+  if (!pending_workers_.empty() && now - *first_pending_ > options_.start_deadline) start(now, out);
+  if (empty_since_ && now - *empty_since_ > options_.empty_deadline) finish(now, EndReason::nobody_left, out);
+  if (options_.max_time && started_ && trained(now) >= *options_.max_time) finish(now, EndReason::time_is_up, out);
   if (finished_) return;
   strategy_.woken(now, decisions_);
   carry_out(now, out);
@@ -22,11 +22,11 @@ void Chief::expel_stuck(Instant now, ChiefActions& out) {
   if (!watch_.all_have_answered()) return;  // it may wait for a server
   bool unknown = false;
   for (const Overdue& late : progress_.overdue(now)) {
-    const auto duty = duties_.find(late.worker);
-    if (duty == duties_.end() || duty->second.outstanding.empty()) continue;
-    const Outstanding& order = duty->second.outstanding.front();
+    const auto worker_state = worker_states_.find(late.worker);
+    if (worker_state == worker_states_.end() || worker_state->second.pending_steps.empty()) continue;
+    const PendingStep& order = worker_state->second.pending_steps.front();
     unknown = unknown || late.expected == Duration{0};
-    expel(now, late.worker, Gone::step_too_long, out, Left::Stuck{order.step, order.said.has_value(), late.took, late.expected});
+    expel(now, late.worker, LeaveReason::step_too_long, out, Left::Stuck{order.step, order.reported.has_value(), late.took, late.expected});
   }
   if (unknown) progress_.unknown_was_overdue();
 }
@@ -34,7 +34,7 @@ void Chief::expel_stuck(Instant now, ChiefActions& out) {
 /// At the end only servers are waited for: they owe the last model.
 Duration Chief::longest_wait(Instant now) const {
   Duration longest = finished_ ? now - finished_at_ : progress_.longest_wait(now);
-  for (const auto& [which, judgement] : judgements_) longest = std::max(longest, now - judgement.asked);
+  for (const auto& [which, pending_alignment] : alignment_tests_) longest = std::max(longest, now - pending_alignment.asked);
   return longest;
 }
 
@@ -49,22 +49,22 @@ void Chief::watch_servers(Instant now, ChiefActions& out) {
   for (const ServerId server : watch_.ask(now)) out.emplace_back(Send{peer(server), wire::Probe{server}});
 }
 
-void Chief::unattended(Duration time) {
-  membership_.unattended(time);
-  progress_.unattended(time);
-  watch_.unattended(time);
-  for (auto& [worker, duty] : duties_) {
-    duty.said_last += time;
-    duty.done_last += time;
-    for (Outstanding& order : duty.outstanding) {
+void Chief::driver_paused(Duration time) {
+  membership_.driver_paused(time);
+  progress_.driver_paused(time);
+  watch_.driver_paused(time);
+  for (auto& [worker, worker_state] : worker_states_) {
+    worker_state.last_reported_at += time;
+    worker_state.last_completed_at += time;
+    for (PendingStep& order : worker_state.pending_steps) {
       order.ordered_at += time;
-      order.said_at += time;
-      order.said_before += time;
+      order.reported_at += time;
+      order.previous_reported_at += time;
     }
   }
-  for (auto& [which, judgement] : judgements_) judgement.asked += time;
+  for (auto& [which, pending_alignment] : alignment_tests_) pending_alignment.asked += time;
   finished_at_ += time;
-  if (first_guest_) *first_guest_ += time;
+  if (first_pending_) *first_pending_ += time;
   if (empty_since_) *empty_since_ += time;
 }
 

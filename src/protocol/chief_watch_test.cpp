@@ -1,7 +1,7 @@
 // The chief and those who live but do not get on: workers that hang, servers that hang, and its own absence.
 #include <gtest/gtest.h>
 
-#include "protocol/chief_hands_for_tests.h"
+#include "protocol/chief_driver_for_tests.h"
 
 namespace motley::protocol {
 namespace {
@@ -10,11 +10,11 @@ constexpr WorkerId ann{0};
 constexpr WorkerId bob{1};
 
 /// Ann and Bob have both done a step in no time; now both have another. Nobody is ever silent.
-ChiefHands at_work(const std::string& strategy = "bsp") {
+ChiefDriver at_work(const std::string& strategy = "bsp") {
   ChiefOptions options = small_job();
   options.quorum = 2;
   options.silence_deadline = from_seconds(1e6);
-  ChiefHands h = hands_of(strategy, options);
+  ChiefDriver h = driver_of(strategy, options);
   h.hello(0);
   h.hello(1);
   h.finish(ann);
@@ -22,24 +22,24 @@ ChiefHands at_work(const std::string& strategy = "bsp") {
   return h;
 }
 
-void answer_probes(ChiefHands& h) {
+void answer_probes(ChiefDriver& h) {
   for (const wire::Probe& probe : h.sent<wire::Probe>()) h.step(Received{peer(probe.server), probe});
 }
 
 TEST(Watching, WhoTakesTooLongIsExpelledAndItsLeaseReturned) {
-  ChiefHands h = at_work();
+  ChiefDriver h = at_work();
   h.finish(ann);
   const wire::Order stuck = h.orders.at(bob);
   for (const double now : {10, 16, 20, 30}) {
     h.tick_at(now);
-    EXPECT_TRUE(h.told<Left>().empty()) << now;
+    EXPECT_TRUE(h.recorded<Left>().empty()) << now;
     answer_probes(h);
   }
   h.tick_at(31);
-  ASSERT_EQ(h.told<Left>().size(), 1U);
-  const Left left = h.told<Left>()[0];
+  ASSERT_EQ(h.recorded<Left>().size(), 1U);
+  const Left left = h.recorded<Left>()[0];
   EXPECT_EQ(left.worker, bob);
-  EXPECT_EQ(left.why, Gone::step_too_long);
+  EXPECT_EQ(left.why, LeaveReason::step_too_long);
   ASSERT_TRUE(left.stuck.has_value());
   EXPECT_EQ(left.stuck->step, stuck.step);
   EXPECT_EQ(left.stuck->took, from_seconds(31));
@@ -52,21 +52,21 @@ TEST(Watching, WhoTakesTooLongIsExpelledAndItsLeaseReturned) {
 }
 
 TEST(Watching, WhoSaysThatItIsDoneAndDeliversNothingIsExpelledToo) {
-  ChiefHands h = at_work();
+  ChiefDriver h = at_work();
   h.finish(ann);
   h.say_contributed(bob);
   h.tick_at(16);
   answer_probes(h);
   h.tick_at(31);
-  ASSERT_EQ(h.told<Left>().size(), 1U);
-  EXPECT_TRUE(h.told<Left>()[0].stuck->computed);
+  ASSERT_EQ(h.recorded<Left>().size(), 1U);
+  EXPECT_TRUE(h.recorded<Left>()[0].stuck->computed);
 }
 
 /// Those whose numbers are not finite wait for its word on whether the model is at fault, but not for ever.
 TEST(Watching, ADivergenceIsCalledWhenWhoHasYetToSpeakHangs) {
   for (const std::string strategy : {"bsp", "asp", "ssp"}) {
     SCOPED_TRACE(strategy);
-    ChiefHands h = at_work(strategy);
+    ChiefDriver h = at_work(strategy);
     const std::uint32_t enough = small_job().refusals_in_a_row;
     for (std::uint32_t i = 0; i < 2 * enough && h.orders.contains(ann); ++i) h.finish(ann, false);
     EXPECT_FALSE(h.chief.finished()) << "Bob's step may tell whose fault it is";
@@ -79,24 +79,24 @@ TEST(Watching, ADivergenceIsCalledWhenWhoHasYetToSpeakHangs) {
       h.finish(ann, false);
     }
     EXPECT_TRUE(h.chief.finished());
-    ASSERT_EQ(h.told<Finished>().size(), 1U);
-    EXPECT_EQ(h.told<Finished>()[0].why, Ended::diverged);
+    ASSERT_EQ(h.recorded<Finished>().size(), 1U);
+    EXPECT_EQ(h.recorded<Finished>()[0].why, EndReason::diverged);
   }
 }
 
 TEST(Watching, WhoHasNothingToDoIsNotWaitedFor) {
-  ChiefHands h = at_work();
+  ChiefDriver h = at_work();
   h.finish(ann);  // and waits for Bob at the barrier
   h.tick_at(20);
   answer_probes(h);
   h.finish(bob);
   h.tick_at(49);
   answer_probes(h);
-  EXPECT_TRUE(h.told<Left>().empty());
+  EXPECT_TRUE(h.recorded<Left>().empty());
 }
 
 TEST(Watching, AServerThatOwesASignOfLifeIsToBlameAndNobodyElse) {
-  ChiefHands h = at_work();
+  ChiefDriver h = at_work();
   h.tick_at(15);
   EXPECT_TRUE(h.sent<wire::Probe>().empty()) << "nobody has waited for long";
   h.tick_at(16);
@@ -106,18 +106,18 @@ TEST(Watching, AServerThatOwesASignOfLifeIsToBlameAndNobodyElse) {
   h.step(Received{peer(bob), wire::Probe{ServerId{1}}});
   for (const double now : {31, 40, 46}) {
     h.tick_at(now);
-    EXPECT_TRUE(h.told<Left>().empty()) << now;
-    EXPECT_TRUE(h.told<ServerStuck>().empty()) << now;
+    EXPECT_TRUE(h.recorded<Left>().empty()) << now;
+    EXPECT_TRUE(h.recorded<ServerStuck>().empty()) << now;
   }
   h.tick_at(46.1);
-  ASSERT_EQ(h.told<ServerStuck>().size(), 1U);
-  EXPECT_EQ(h.told<ServerStuck>()[0].server, ServerId{1});
-  EXPECT_TRUE(h.told<Left>().empty());
+  ASSERT_EQ(h.recorded<ServerStuck>().size(), 1U);
+  EXPECT_EQ(h.recorded<ServerStuck>()[0].server, ServerId{1});
+  EXPECT_TRUE(h.recorded<Left>().empty());
   EXPECT_TRUE(h.chief.finished());
 }
 
 TEST(Watching, AServerThatOwesTheLastModelIsFound) {
-  ChiefHands h = at_work();
+  ChiefDriver h = at_work();
   while (!h.chief.finished()) {
     h.finish(ann);
     h.finish(bob);
@@ -127,7 +127,7 @@ TEST(Watching, AServerThatOwesTheLastModelIsFound) {
   h.tick_at(16);
   EXPECT_EQ(h.sent<wire::Probe>().size(), 2U);
   h.tick_at(46.1);
-  EXPECT_EQ(h.told<ServerStuck>().size(), 1U);
+  EXPECT_EQ(h.recorded<ServerStuck>().size(), 1U);
 }
 
 TEST(Watching, WhoeverIsWaitedForWhileTheChiefStoodStillIsNotToBlame) {
@@ -135,14 +135,14 @@ TEST(Watching, WhoeverIsWaitedForWhileTheChiefStoodStillIsNotToBlame) {
     ChiefOptions options = small_job();
     options.quorum = 2;
     options.silence_deadline = from_seconds(hung ? 1e6 : 5);
-    ChiefHands h = hands_of("bsp", options);
+    ChiefDriver h = driver_of("bsp", options);
     h.hello(0);
     h.hello(1);
     h.finish(ann);
     h.now = at_seconds(1000);
-    h.step(Unattended{from_seconds(999)});
+    h.step(DriverPaused{from_seconds(999)});
     h.step(Tick{});
-    EXPECT_TRUE(h.told<Left>().empty()) << "neither hung nor silent";
+    EXPECT_TRUE(h.recorded<Left>().empty()) << "neither hung nor silent";
     h.finish(bob);
     EXPECT_EQ(h.ordered().size(), 2U);
   }
@@ -151,11 +151,11 @@ TEST(Watching, WhoeverIsWaitedForWhileTheChiefStoodStillIsNotToBlame) {
 TEST(Watching, WithoutTheWordThatItStoodStillTheChiefWouldExpelAll) {
   ChiefOptions options = small_job();
   options.quorum = 2;
-  ChiefHands h = hands_of("bsp", options);
+  ChiefDriver h = driver_of("bsp", options);
   h.hello(0);
   h.hello(1);
   h.tick_at(1000);
-  EXPECT_EQ(h.told<Left>().size(), 2U);
+  EXPECT_EQ(h.recorded<Left>().size(), 2U);
 }
 
 }  // namespace

@@ -10,21 +10,21 @@ WorkerId Membership::join(Instant now, std::string node) {
   return worker;
 }
 
-bool Membership::heard(Instant now, WorkerId worker) {
+bool Membership::record_contact(Instant now, WorkerId worker) {
   const auto found = members_.find(worker);
   if (found == members_.end()) return false;
-  found->second.heard = now;
+  found->second.last_heard = now;
   return true;
 }
 
-void Membership::unattended(Duration time) {
-  for (auto& [worker, member] : members_) member.heard += time;
+void Membership::driver_paused(Duration time) {
+  for (auto& [worker, member] : members_) member.last_heard += time;
 }
 
 std::vector<WorkerId> Membership::silent(Instant now) const {
   std::vector<WorkerId> result;
   for (const auto& [worker, member] : members_)
-    if (now - member.heard > deadline_) result.push_back(worker);
+    if (now - member.last_heard > deadline_) result.push_back(worker);
   return result;
 }
 

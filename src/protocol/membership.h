@@ -18,9 +18,9 @@ class Membership {
   WorkerId join(Instant now, std::string node);
   void leave(WorkerId worker) { members_.erase(worker); }
   /// False when it is no member: its words must be ignored.
-  bool heard(Instant now, WorkerId worker);
+  bool record_contact(Instant now, WorkerId worker);
   /// Nobody could be heard for so long.
-  void unattended(Duration time);
+  void driver_paused(Duration time);
   /// Members silent since before now - deadline, ascending.
   [[nodiscard]] std::vector<WorkerId> silent(Instant now) const;
   [[nodiscard]] std::size_t size() const { return members_.size(); }
@@ -35,7 +35,7 @@ class Membership {
  private:
   struct Member {
     std::string node;
-    Instant heard{};
+    Instant last_heard{};
   };
   Duration deadline_;
   std::map<WorkerId, Member> members_;

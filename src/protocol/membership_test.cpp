@@ -20,7 +20,7 @@ TEST(Membership, AnIdIsGivenOnce) {
 TEST(Membership, SilenceLongerThanTheDeadlineIsNoticedInOrderOfId) {
   Membership members(from_seconds(5));
   for (int i = 0; i < 3; ++i) members.join(at_seconds(0), "n");
-  EXPECT_TRUE(members.heard(at_seconds(1), {1}));
+  EXPECT_TRUE(members.record_contact(at_seconds(1), {1}));
   EXPECT_TRUE(members.silent(at_seconds(5)).empty()) << "the deadline itself is still in time";
   EXPECT_EQ(members.silent(at_seconds(5.5)), (std::vector<WorkerId>{{0}, {2}}));
   EXPECT_EQ(members.silent(at_seconds(6.5)), (std::vector<WorkerId>{{0}, {1}, {2}}));
@@ -28,10 +28,10 @@ TEST(Membership, SilenceLongerThanTheDeadlineIsNoticedInOrderOfId) {
 
 TEST(Membership, AStrangersWordIsNotHeard) {
   Membership members(from_seconds(5));
-  EXPECT_FALSE(members.heard({}, {0}));
+  EXPECT_FALSE(members.record_contact({}, {0}));
   const WorkerId worker = members.join({}, "a");
   members.leave(worker);
-  EXPECT_FALSE(members.heard({}, worker)) << "an old id is fenced for ever";
+  EXPECT_FALSE(members.record_contact({}, worker)) << "an old id is fenced for ever";
   EXPECT_TRUE(members.silent(at_seconds(100)).empty());
 }
 

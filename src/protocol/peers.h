@@ -1,5 +1,5 @@
-// Who a message comes from or goes to. Before it is welcomed a worker has no id; it is known by its connection (`guest`), which the driver
-// numbers.
+// Who a message comes from or goes to. Before it is welcomed a worker has no id; it is known by its connection (`pending`), which the
+// driver numbers.
 #pragma once
 #include <compare>
 #include <cstdint>
@@ -9,7 +9,7 @@
 
 namespace motley::protocol {
 
-enum class Role : std::uint8_t { chief, server, worker, guest };
+enum class Role : std::uint8_t { chief, server, worker, pending };
 
 struct Peer {
   Role role{};
@@ -20,7 +20,7 @@ struct Peer {
 inline constexpr Peer the_chief{Role::chief, 0};
 inline Peer peer(ServerId server) { return {Role::server, server.value}; }
 inline Peer peer(WorkerId worker) { return {Role::worker, worker.value}; }
-inline Peer guest(std::uint32_t connection) { return {Role::guest, connection}; }
+inline Peer pending_worker(std::uint32_t connection) { return {Role::pending, connection}; }
 
 /// Hand this to the transport.
 struct Send {

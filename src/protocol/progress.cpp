@@ -39,7 +39,7 @@ void Progress::taken_back(Instant now, WorkerId worker) {
 
 void Progress::unknown_was_overdue() { first_ = std::min(2 * first_, longest_first); }
 
-void Progress::unattended(Duration time) {
+void Progress::driver_paused(Duration time) {
   for (auto& [worker, it] : workers_)
     if (it.since) *it.since += time;
 }

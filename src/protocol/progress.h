@@ -36,7 +36,7 @@ class Progress {
   void left(WorkerId worker) { workers_.erase(worker); }
   /// Somebody of whom nothing was known has taken too long: the next one is given twice the time.
   void unknown_was_overdue();
-  void unattended(Duration time);
+  void driver_paused(Duration time);
 
   /// Those who have taken too long, in order of id.
   [[nodiscard]] std::vector<Overdue> overdue(Instant now) const;

@@ -114,7 +114,7 @@ TEST(Progress, WhatIsTakenBackWasTimeAllTheSame) {
 TEST(Progress, TimeThatNobodyAttendedDoesNotCount) {
   Progress progress = after_a_step_of(1);
   progress.ordered(at_seconds(100), ann, 10);
-  progress.unattended(from_seconds(1000));
+  progress.driver_paused(from_seconds(1000));
   EXPECT_FALSE(late(progress, 1130));
   EXPECT_TRUE(late(progress, 1130.1));
 }
@@ -133,11 +133,11 @@ StageProgress two_stages() {
   StageProgress progress(from_seconds(30));
   progress.begin(2);
   for (const std::uint32_t stage : {0U, 1U}) {
-    EXPECT_FALSE(progress.doing(at_seconds(0), stage, 0, true));
-    EXPECT_FALSE(progress.doing(at_seconds(1), stage, 0, true));
-    EXPECT_FALSE(progress.doing(at_seconds(1), stage, 1, true));
+    EXPECT_FALSE(progress.status(at_seconds(0), stage, 0, true));
+    EXPECT_FALSE(progress.status(at_seconds(1), stage, 0, true));
+    EXPECT_FALSE(progress.status(at_seconds(1), stage, 1, true));
     progress.committed(at_seconds(1), stage);
-    EXPECT_FALSE(progress.doing(at_seconds(1), stage, 2, false));
+    EXPECT_FALSE(progress.status(at_seconds(1), stage, 2, false));
   }
   return progress;
 }
@@ -145,10 +145,10 @@ StageProgress two_stages() {
 TEST(StageProgress, WhoIsAtOnePieceForTooLongHasHung) {
   StageProgress progress = two_stages();
   for (double now = 10; now <= 40; ++now) {
-    EXPECT_FALSE(progress.doing(at_seconds(now), 0, 2, false)) << "it waits for the other";
-    EXPECT_FALSE(progress.doing(at_seconds(now), 1, 2, true));
+    EXPECT_FALSE(progress.status(at_seconds(now), 0, 2, false)) << "it waits for the other";
+    EXPECT_FALSE(progress.status(at_seconds(now), 1, 2, true));
   }
-  const auto found = progress.doing(at_seconds(40.5), 1, 2, true);
+  const auto found = progress.status(at_seconds(40.5), 1, 2, true);
   ASSERT_TRUE(found.has_value());
   EXPECT_EQ(found->took, from_seconds(30.5));
   EXPECT_EQ(found->longest, from_seconds(1));
@@ -156,19 +156,19 @@ TEST(StageProgress, WhoIsAtOnePieceForTooLongHasHung) {
 
 TEST(StageProgress, WhoHasLongPiecesMayTakeTenTimesAsLong) {
   StageProgress progress = two_stages();
-  (void)progress.doing(at_seconds(10), 1, 2, true);
-  (void)progress.doing(at_seconds(30), 1, 2, true);
-  (void)progress.doing(at_seconds(30), 1, 3, true);
-  EXPECT_FALSE(progress.doing(at_seconds(230), 1, 3, true));
-  EXPECT_TRUE(progress.doing(at_seconds(230.5), 1, 3, true));
+  (void)progress.status(at_seconds(10), 1, 2, true);
+  (void)progress.status(at_seconds(30), 1, 2, true);
+  (void)progress.status(at_seconds(30), 1, 3, true);
+  EXPECT_FALSE(progress.status(at_seconds(230), 1, 3, true));
+  EXPECT_TRUE(progress.status(at_seconds(230.5), 1, 3, true));
 }
 
 TEST(StageProgress, BeforeItHasCommittedAStageMayTakeTenTimesTheLimit) {
   StageProgress progress(from_seconds(30));
   progress.begin(1);
-  (void)progress.doing(at_seconds(5), 0, 0, true);
-  EXPECT_FALSE(progress.doing(at_seconds(305), 0, 0, true));
-  EXPECT_TRUE(progress.doing(at_seconds(305.5), 0, 0, true));
+  (void)progress.status(at_seconds(5), 0, 0, true);
+  EXPECT_FALSE(progress.status(at_seconds(305), 0, 0, true));
+  EXPECT_TRUE(progress.status(at_seconds(305.5), 0, 0, true));
 }
 
 TEST(StageProgress, BeforeItHasCommittedTwiceAsLongWhenThatWasNotEnough) {
@@ -176,29 +176,29 @@ TEST(StageProgress, BeforeItHasCommittedTwiceAsLongWhenThatWasNotEnough) {
   double expelled_after = 300;
   for (int generation = 0; generation < 3; ++generation, expelled_after *= 2) {
     progress.begin(2);
-    EXPECT_FALSE(progress.doing(at_seconds(1'000), 1, 0, true));
-    EXPECT_FALSE(progress.doing(at_seconds(1'000 + expelled_after), 1, 0, true));
-    EXPECT_TRUE(progress.doing(at_seconds(1'001 + expelled_after), 1, 0, true));
+    EXPECT_FALSE(progress.status(at_seconds(1'000), 1, 0, true));
+    EXPECT_FALSE(progress.status(at_seconds(1'000 + expelled_after), 1, 0, true));
+    EXPECT_TRUE(progress.status(at_seconds(1'001 + expelled_after), 1, 0, true));
   }
 }
 
 TEST(StageProgress, WhenAllWaitAndNobodyMovesSomethingIsLost) {
   StageProgress progress = two_stages();
-  (void)progress.doing(at_seconds(301), 0, 2, false);
-  EXPECT_FALSE(progress.nobody_moves(at_seconds(301)));
-  EXPECT_EQ(progress.nobody_moves(at_seconds(302)), from_seconds(301));
-  (void)progress.doing(at_seconds(302), 1, 2, true);
-  EXPECT_FALSE(progress.nobody_moves(at_seconds(400))) << "somebody is at something";
+  (void)progress.status(at_seconds(301), 0, 2, false);
+  EXPECT_FALSE(progress.no_progress(at_seconds(301)));
+  EXPECT_EQ(progress.no_progress(at_seconds(302)), from_seconds(301));
+  (void)progress.status(at_seconds(302), 1, 2, true);
+  EXPECT_FALSE(progress.no_progress(at_seconds(400))) << "somebody is at something";
   progress.begin(2);
-  EXPECT_FALSE(progress.nobody_moves(at_seconds(1000))) << "nobody has said anything yet";
+  EXPECT_FALSE(progress.no_progress(at_seconds(1000))) << "nobody has said anything yet";
 }
 
 TEST(StageProgress, TimeThatNobodyAttendedDoesNotCount) {
   StageProgress progress = two_stages();
-  (void)progress.doing(at_seconds(10), 1, 2, true);
-  progress.unattended(from_seconds(100));
-  EXPECT_FALSE(progress.doing(at_seconds(140), 1, 2, true));
-  EXPECT_TRUE(progress.doing(at_seconds(140.5), 1, 2, true));
+  (void)progress.status(at_seconds(10), 1, 2, true);
+  progress.driver_paused(from_seconds(100));
+  EXPECT_FALSE(progress.status(at_seconds(140), 1, 2, true));
+  EXPECT_TRUE(progress.status(at_seconds(140.5), 1, 2, true));
 }
 
 }  // namespace

@@ -18,7 +18,7 @@ void ServerWatch::answered(ServerId server) {
   if (server.value < asked_.size()) asked_[server.value].reset();
 }
 
-void ServerWatch::unattended(Duration time) {
+void ServerWatch::driver_paused(Duration time) {
   for (auto& asked : asked_)
     if (asked) *asked += time;
 }

@@ -18,7 +18,7 @@ class ServerWatch {
   /// Those that are to be asked now: all that owe no answer.
   [[nodiscard]] std::vector<ServerId> ask(Instant now);
   void answered(ServerId server);
-  void unattended(Duration time);
+  void driver_paused(Duration time);
 
   struct Silent {
     ServerId server;

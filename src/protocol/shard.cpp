@@ -17,7 +17,7 @@ void Shard::step(const wire::Message& message, ShardActions& out) {
   if (const auto* update = std::get_if<wire::Apply>(&message)) return apply(*update, out);
   if (const auto* drop = std::get_if<wire::Discard>(&message)) return discard(drop->worker, drop->step, out);
   if (const auto* go = std::get_if<wire::Release>(&message)) return release(*go, out);
-  if (const auto* one = std::get_if<wire::Judge>(&message)) {
+  if (const auto* one = std::get_if<wire::AlignmentTest>(&message)) {
     check(arrived_.contains({one->worker, one->step}), "what is judged is here");
     out.emplace_back(Compare{one->worker, one->step});
     return;
@@ -37,13 +37,13 @@ void Shard::pushed(const wire::Push& push, ShardActions& out) {
     out.emplace_back(Free{push.worker, push.step});
     return;
   }
-  Arrival& arrival = arrived_[{push.worker, push.step}];
-  arrival.here.resize(slices_.size());
-  auto here = arrival.here[static_cast<std::size_t>(slice - slices_.begin())];
+  PartialContribution& partial = arrived_[{push.worker, push.step}];
+  partial.here.resize(slices_.size());
+  auto here = partial.here[static_cast<std::size_t>(slice - slices_.begin())];
   if (here) return;  // said twice
   here = true;
-  ++arrival.count;
-  if (whole(arrival)) out.emplace_back(Send{the_chief, wire::Gathered{server_, push.worker, push.step}});
+  ++partial.count;
+  if (whole(partial)) out.emplace_back(Send{the_chief, wire::Gathered{server_, push.worker, push.step}});
 }
 
 void Shard::apply(const wire::Apply& update, ShardActions& out) {
@@ -72,18 +72,18 @@ void Shard::discard(WorkerId worker, Step step, ShardActions& out) {
 
 void Shard::release(const wire::Release& release, ShardActions& out) {
   const Snapshot snapshot = snapshot_for(release);
-  const std::uint8_t bits = snapshot.halves ? half_bits : snapshot.whole ? plain_bits : release.pull_bits;
+  const std::uint8_t bits = snapshot.bf16_transfer ? bf16_bits : snapshot.whole ? fp32_bits : release.pull_bits;
   out.emplace_back(snapshot);
   for (const SliceId slice : slices_)
-    out.emplace_back(Send{peer(release.worker), wire::Pulled{release.worker, release.step, version_, slice, bits, snapshot.halves}});
+    out.emplace_back(Send{peer(release.worker), wire::Pulled{release.worker, release.step, version_, slice, bits, snapshot.bf16_transfer}});
 }
 
 /// A class moves on once per version. Who held its last state is sent the change; who comes from elsewhere the values themselves.
 Snapshot Shard::snapshot_for(const wire::Release& release) {
   Snapshot snapshot{release.worker, release.step, release.rho, release.pull_bits, release.pull_class, true, true, release.keep};
-  if (release.pull_bits >= plain_bits) {
+  if (release.pull_bits >= fp32_bits) {
     holds_.erase(release.worker);
-    snapshot.halves = release.halves;
+    snapshot.bf16_transfer = release.bf16_transfer;
     return snapshot;
   }
   Class& one = classes_[release.pull_class];

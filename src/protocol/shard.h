@@ -32,9 +32,9 @@ struct Snapshot {
   bool first_of_class = true;  // nobody of the class has had this state yet: it moves on now
   bool whole = true;           // this worker gets the values as its class holds them, not the change
   bool keep = false;           // what it gets is to be remembered
-  bool halves = false;         // bits are 32: it gets the values rounded to 16, where those will do
+  bool bf16_transfer = false;  // bits are 32: it gets the values rounded to 16, where those will do
 };
-/// Work out how far this contribution, which is here whole, goes the way of the momentum; tell the chief by Judged.
+/// Work out how far this contribution, which is here whole, goes the way of the momentum; tell the chief by AlignmentResult.
 struct Compare {
   WorkerId worker;
   Step step;
@@ -90,12 +90,12 @@ class Shard {
   ServerId server_;
   std::vector<SliceId> slices_;
   /// What is here of one contribution. Whole: gathered, waiting for the chief's word.
-  struct Arrival {
+  struct PartialContribution {
     std::vector<bool> here;  // by place in slices_
     std::size_t count = 0;
   };
-  [[nodiscard]] bool whole(const Arrival& arrival) const { return arrival.count == slices_.size(); }
-  std::map<std::pair<WorkerId, Step>, Arrival> arrived_;
+  [[nodiscard]] bool whole(const PartialContribution& partial) const { return partial.count == slices_.size(); }
+  std::map<std::pair<WorkerId, Step>, PartialContribution> arrived_;
   std::set<std::pair<WorkerId, Step>> unwanted_;  // discarded before all of it was here
   /// Steps of a worker that were applied or discarded: all below one, and some beyond it.
   struct Ended {

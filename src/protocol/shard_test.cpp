@@ -56,16 +56,16 @@ struct ShardTest : testing::Test {
 };
 
 TEST_F(ShardTest, WhoComputesWithSixteenBitsIsSentNoMoreUnlessItIsSentFewer) {
-  for (const bool halves : {false, true})
+  for (const bool bf16_transfer : {false, true})
     for (const std::uint8_t bits : {32, 16, 4}) {
       ShardActions actions;
       for (const std::uint64_t at : {1U, 2U})  // the first of a class is whole
-        shard.step(wire::Release{ann, Step{at}, 0, bits, bits, false, halves}, actions);
+        shard.step(wire::Release{ann, Step{at}, 0, bits, bits, false, bf16_transfer}, actions);
       const auto& snapshot = std::get<Snapshot>(actions[actions.size() - 4]);
       const auto& slice = std::get<wire::Pulled>(std::get<Send>(actions.back()).message);
-      EXPECT_EQ(snapshot.halves, halves && bits == 32);
-      EXPECT_EQ(slice.rounded, halves && bits == 32);
-      EXPECT_EQ(slice.bits, halves && bits == 32 ? 16 : snapshot.whole ? 32 : bits);
+      EXPECT_EQ(snapshot.bf16_transfer, bf16_transfer && bits == 32);
+      EXPECT_EQ(slice.rounded, bf16_transfer && bits == 32);
+      EXPECT_EQ(slice.bits, bf16_transfer && bits == 32 ? 16 : snapshot.whole ? 32 : bits);
     }
 }
 
@@ -131,7 +131,7 @@ TEST_F(ShardTest, WhatComesOfADiscardedStepIsFreedAtOnce) {
 
 TEST_F(ShardTest, ComparesWhatIsHereWithTheMomentum) {
   push_all(ann, 1);
-  EXPECT_EQ(step(wire::Judge{ann, Step{1}}), "compare w0/1");
+  EXPECT_EQ(step(wire::AlignmentTest{ann, Step{1}}), "compare w0/1");
   EXPECT_EQ(step(update(1, {{ann, Step{1}, 1}})), "commit v1") << "it is still here";
 }
 

@@ -7,7 +7,7 @@
 
 namespace motley::protocol {
 
-using plan::Part;
+using pipeline::Part;
 
 Stage::Stage(StageOptions options) : options_(std::move(options)) {
   inputs_ = gradients_ = begun_ = forwarded_ = returned_ = weighted_ = options_.first_mini * options_.schedule.micro_batches;
@@ -58,13 +58,13 @@ bool Stage::may_go_backward() const {
 
 bool Stage::may_go_forward() const {
   if (begun_ >= all() || (!first() && begun_ >= inputs_)) return false;
-  if (begun_ - returned_ >= options_.schedule.most_held[options_.stage]) return false;
+  if (begun_ - returned_ >= options_.schedule.max_in_flight[options_.stage]) return false;
   return begun_ / options_.schedule.micro_batches <= committed() + options_.schedule.ahead;
 }
 
 bool Stage::must_weigh() const {
   constexpr std::uint64_t most_waiting = 2;
-  return returned_ - weighted_ > (options_.schedule.weights_apart ? most_waiting : 0);
+  return returned_ - weighted_ > (options_.schedule.defers_weight_gradients ? most_waiting : 0);
 }
 
 void Stage::go_on(StageActions& out) {

@@ -13,12 +13,12 @@
 #include <vector>
 
 #include "base/batching.h"
-#include "plan/schedule.h"
+#include "pipeline/schedule.h"
 
 namespace motley::protocol {
 
 struct StageOptions {
-  plan::Schedule schedule;
+  pipeline::Schedule schedule;
   std::uint32_t stage = 0;
   std::uint32_t stages = 1;
   std::uint64_t mini_batches = 0;        // that it may begin, counted from the beginning of training; see MoreMiniBatches
@@ -38,7 +38,7 @@ struct GradientHere {
   std::uint64_t micro;
 };
 struct PartDone {
-  plan::Part part;
+  pipeline::Part part;
   std::uint64_t micro;
 };
 /// So many may be begun now, counted from the beginning of training. Never fewer than before.
@@ -52,7 +52,7 @@ using StageEvent = std::variant<StageStarted, InputHere, GradientHere, PartDone,
 /// Compute this; one at a time. Forward: with the parameters as they are now, `late` updates before those that it is for; they must be kept
 /// for the other two parts.
 struct RunPart {
-  plan::Part part{};
+  pipeline::Part part{};
   std::uint64_t micro{};
   std::uint32_t late = 0;
 };
@@ -100,7 +100,7 @@ class Stage {
   [[nodiscard]] bool may_go_forward() const;
   [[nodiscard]] bool may_go_backward() const;
   [[nodiscard]] bool must_weigh() const;
-  void run(plan::Part part, std::uint64_t micro, std::uint32_t late, StageActions& out);
+  void run(pipeline::Part part, std::uint64_t micro, std::uint32_t late, StageActions& out);
 
   StageOptions options_;
   bool started_ = false;

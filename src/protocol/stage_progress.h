@@ -24,16 +24,16 @@ class StageProgress {
   void committed(Instant now, std::uint32_t stage);
   /// Somebody else has moved.
   void moved(Instant now) { moved_ = now; }
-  void unattended(Duration time);
+  void driver_paused(Duration time);
 
   struct Late {
     Duration took{};     // so far
     Duration longest{};  // before; 0: it has never committed
   };
   /// What a stage has told. Something: it has hung.
-  [[nodiscard]] std::optional<Late> doing(Instant now, std::uint32_t stage, std::uint64_t done, bool busy);
+  [[nodiscard]] std::optional<Late> status(Instant now, std::uint32_t stage, std::uint64_t done, bool busy);
   /// For how long, if that is too long.
-  [[nodiscard]] std::optional<Duration> nobody_moves(Instant now) const;
+  [[nodiscard]] std::optional<Duration> no_progress(Instant now) const;
 
  private:
   struct Stage {

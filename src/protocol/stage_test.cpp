@@ -11,11 +11,11 @@
 namespace motley::protocol {
 namespace {
 
-using plan::Part;
+using pipeline::Part;
 
 /// "F0, output 0, B0 ..." for each answer; a forward that lacks updates says so.
-struct Told {
-  explicit Told(StageOptions options) : stage(std::move(options)) {}
+struct Recorded {
+  explicit Recorded(StageOptions options) : stage(std::move(options)) {}
   std::string step(const StageEvent& event) {
     StageActions actions;
     stage.step(event, actions);
@@ -38,15 +38,15 @@ struct Told {
   Stage stage;
 };
 
-plan::Schedule schedule(std::uint32_t micros, std::vector<std::uint32_t> held) {
-  plan::Schedule made;
+pipeline::Schedule schedule(std::uint32_t micros, std::vector<std::uint32_t> held) {
+  pipeline::Schedule made;
   made.micro_batches = micros;
-  made.most_held = std::move(held);
+  made.max_in_flight = std::move(held);
   return made;
 }
 
 TEST(Stage, AloneWithOneMicroBatchIsPlainTraining) {
-  Told stage({schedule(1, {1}), 0, 1, 2});
+  Recorded stage({schedule(1, {1}), 0, 1, 2});
   EXPECT_EQ(stage.start(), "F0");
   EXPECT_EQ(stage.done(Part::forward, 0), "B0");
   EXPECT_EQ(stage.done(Part::input, 0), "W0");
@@ -58,7 +58,7 @@ TEST(Stage, AloneWithOneMicroBatchIsPlainTraining) {
 }
 
 TEST(Stage, BeginsNoMoreThanItMayUntilItHearsOfMore) {
-  Told stage({schedule(1, {2, 1}), 0, 2, 4, 3});
+  Recorded stage({schedule(1, {2, 1}), 0, 2, 4, 3});
   EXPECT_EQ(stage.start(), "F3") << "where it was told to begin";
   EXPECT_EQ(stage.done(Part::forward, 3), "output 3");
   stage.gradient(3);
@@ -75,7 +75,7 @@ TEST(Stage, BeginsNoMoreThanItMayUntilItHearsOfMore) {
 }
 
 TEST(Stage, HoldsNoMoreThanItMayAndGoesBackwardFirst) {
-  Told stage({schedule(4, {2, 1}), 0, 2, 1});
+  Recorded stage({schedule(4, {2, 1}), 0, 2, 1});
   EXPECT_EQ(stage.start(), "F0");
   EXPECT_EQ(stage.done(Part::forward, 0), "output 0, F1");
   EXPECT_EQ(stage.done(Part::forward, 1), "output 1") << "it holds two";
@@ -86,7 +86,7 @@ TEST(Stage, HoldsNoMoreThanItMayAndGoesBackwardFirst) {
 }
 
 TEST(Stage, NeitherMayBeSaidOutOfOrder) {
-  Told stage({schedule(2, {2, 1}), 1, 2, 1});
+  Recorded stage({schedule(2, {2, 1}), 1, 2, 1});
   EXPECT_EQ(stage.start(), "") << "nothing has come";
   EXPECT_EQ(stage.input(1), "") << "not the next";
   EXPECT_EQ(stage.gradient(0), "") << "nobody is behind it";
@@ -96,9 +96,9 @@ TEST(Stage, NeitherMayBeSaidOutOfOrder) {
 }
 
 TEST(Stage, UnderGpipeEveryForwardComesFirst) {
-  plan::Schedule gpipe = schedule(2, {2, 2});
+  pipeline::Schedule gpipe = schedule(2, {2, 2});
   gpipe.forwards_first = true;
-  Told stage({gpipe, 1, 2, 1});
+  Recorded stage({gpipe, 1, 2, 1});
   stage.start();
   EXPECT_EQ(stage.input(0), "F0");
   EXPECT_EQ(stage.done(Part::forward, 0), "") << "the second has not come";
@@ -107,9 +107,9 @@ TEST(Stage, UnderGpipeEveryForwardComesFirst) {
 }
 
 TEST(Stage, RunsAheadOfItsUpdatesAsFarAsItMay) {
-  plan::Schedule ahead = schedule(1, {4, 1});
+  pipeline::Schedule ahead = schedule(1, {4, 1});
   ahead.ahead = 1;
-  Told stage({ahead, 0, 2, 9});
+  Recorded stage({ahead, 0, 2, 9});
   EXPECT_EQ(stage.start(), "F0");
   EXPECT_EQ(stage.done(Part::forward, 0), "output 0, F1 lacks 1");
   EXPECT_EQ(stage.done(Part::forward, 1), "output 1") << "a third would lack two";
@@ -119,9 +119,9 @@ TEST(Stage, RunsAheadOfItsUpdatesAsFarAsItMay) {
 }
 
 TEST(Stage, WeightsSetApartWaitForAnIdleMomentButTwoAtMost) {
-  plan::Schedule apart = schedule(8, {8, 1});
-  apart.weights_apart = true;
-  Told stage({apart, 0, 2, 1});
+  pipeline::Schedule deferred = schedule(8, {8, 1});
+  deferred.defers_weight_gradients = true;
+  Recorded stage({deferred, 0, 2, 1});
   stage.start();
   for (std::uint64_t k = 0; k < 3; ++k) stage.done(Part::forward, k);
   stage.gradient(0);
@@ -135,9 +135,9 @@ TEST(Stage, WeightsSetApartWaitForAnIdleMomentButTwoAtMost) {
 }
 
 TEST(Stage, TheLastMiniBatchMayHaveFewerMicroBatches) {
-  plan::Schedule gpipe = schedule(3, {3});
+  pipeline::Schedule gpipe = schedule(3, {3});
   gpipe.forwards_first = true;
-  Told stage({gpipe, 0, 1, 2, 1, 4});  // it begins with the second mini-batch, which has one
+  Recorded stage({gpipe, 0, 1, 2, 1, 4});  // it begins with the second mini-batch, which has one
   EXPECT_EQ(stage.start(), "F3");
   EXPECT_EQ(stage.done(Part::forward, 3), "B3") << "there is no other forward to wait for";
   EXPECT_EQ(stage.done(Part::input, 3), "W3");

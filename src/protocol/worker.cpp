@@ -28,8 +28,8 @@ void Worker::say_hello(Instant now, WorkerActions& out) {
   state_ = Outside{};
   orders_.clear();
   send_to_chief(now,
-                wire::Hello{options_.node, ++attempt_, options_.most_samples, options_.seat, options_.grain, options_.near,
-                            options_.samples_per_second, options_.overhead_s, options_.halves},
+                wire::Hello{options_.node, ++attempt_, options_.max_batch, options_.node_index, options_.batch_multiple,
+                            options_.shared_memory, options_.samples_per_second, options_.overhead_s, options_.bf16_transfer},
                 out);
 }
 
@@ -94,7 +94,7 @@ void Worker::compute_if_ready(Instant now, WorkerActions& out) {
   state_ = std::move(next);
 }
 
-const wire::Order* Worker::upcoming() const {
+const wire::Order* Worker::next_step() const {
   if (!std::holds_alternative<Computing>(state_) || orders_.empty()) return nullptr;
   const wire::Order& order = orders_.front().order;
   return could_begin(order) ? &order : nullptr;
@@ -139,7 +139,7 @@ void Worker::computed(Instant now, const Computed& result, WorkerActions& out) {
       now,
       wire::Contributed{*id_, order.step, computing->base, result.samples == 0 ? all : std::min(result.samples, all), order.local_steps,
                         result.loss_sum, result.squared_norm, result.finite, result.compute, pull_time(*computing), result.residual,
-                        result.most_samples, result.moved, result.stood, result.first_of_size},
+                        result.max_batch, result.update_norm, result.stalled, result.first_of_size},
       out);
   state_ = Waiting{};
   compute_if_ready(now, out);

@@ -19,15 +19,15 @@ struct WorkerOptions {
   std::string node;
   std::vector<ServerId> servers_of_slices;  // by SliceId
   Duration heartbeat = from_seconds(1);
-  Duration patience = from_seconds(5);  // an unanswered Hello is repeated after this
-  bool start_early = false;             // compute when the first slice is here, not the last: the device waits for what it needs
-  std::uint32_t most_samples = 0;       // that one step may have; 0: no limit
-  std::uint32_t seat = wire::no_seat;   // of the node in the job's list of nodes
-  std::uint32_t grain = 1;              // see wire::Hello
-  bool near = false;                    // the same
-  double samples_per_second = 0;        // the same
-  double overhead_s = 0;                // the same
-  bool halves = false;                  // the same
+  Duration patience = from_seconds(5);             // an unanswered Hello is repeated after this
+  bool start_early = false;                        // compute when the first slice is here, not the last: the device waits for what it needs
+  std::uint32_t max_batch = 0;                     // that one step may have; 0: no limit
+  std::uint32_t node_index = wire::no_node_index;  // of the node in the job's list of nodes
+  std::uint32_t batch_multiple = 1;                // see wire::Hello
+  bool shared_memory = false;                      // the same
+  double samples_per_second = 0;                   // the same
+  double overhead_s = 0;                           // the same
+  bool bf16_transfer = false;                      // the same
 };
 
 // What a worker hears --------------------------------------------------------------------------------------------------------------
@@ -48,12 +48,12 @@ struct Computed {
   double squared_norm{};
   bool finite = true;
   Duration compute{};
-  std::uint32_t samples{};       // that were done; 0: all of them
-  double residual{};             // of what was pushed before
-  std::uint32_t most_samples{};  // see wire::Contributed
-  double moved{};                // the same
-  Duration stood{};              // the same
-  bool first_of_size{};          // the same
+  std::uint32_t samples{};    // that were done; 0: all of them
+  double residual{};          // of what was pushed before
+  std::uint32_t max_batch{};  // see wire::Contributed
+  double update_norm{};       // the same
+  Duration stalled{};         // the same
+  bool first_of_size{};       // the same
 };
 struct TimePassed {};
 /// The device has let go of everything that was abandoned.
@@ -89,7 +89,7 @@ class Worker {
   /// Orders that it has not begun.
   [[nodiscard]] std::size_t waiting() const { return orders_.size(); }
   /// While it computes: what it will compute next, as soon as it could begin. Null: not yet. Good until the next step().
-  [[nodiscard]] const wire::Order* upcoming() const;
+  [[nodiscard]] const wire::Order* next_step() const;
 
  private:
   struct Outside {};   // no member: has said Hello, or will

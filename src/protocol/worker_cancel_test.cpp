@@ -110,9 +110,9 @@ TEST(CancelledWorker, DoesNotListenToWhatIsMeantForSomebodyElse) {
 }
 
 TEST(CancelledWorker, IsToldNothingNewWhenItIsNoMemberOrOver) {
-  Worker guest({"node", {ServerId{0}}});
+  Worker pending_worker({"node", {ServerId{0}}});
   WorkerActions actions;
-  guest.step({}, Arrived{wire::Cancel{me, Step{1}}}, actions);
+  pending_worker.step({}, Arrived{wire::Cancel{me, Step{1}}}, actions);
   EXPECT_TRUE(actions.empty());
   Harness h;
   h.step(Arrived{wire::Stop{}});

@@ -58,12 +58,12 @@ struct Harness {
       if (!announces(action)) text += (text.empty() ? "" : ", ") + describe(action);
     return text;
   }
-  std::string hear(const wire::Message& message) { return step(Arrived{message}); }
+  std::string receive(const wire::Message& message) { return step(Arrived{message}); }
   std::string hear_order(std::uint64_t at, WorkerId whose = me) {
-    return hear(wire::Order{whose, Step{at}, Step{at}, Version{at}, 1, 0.1, 32, {}, {}, 1, lease_of(20)});
+    return receive(wire::Order{whose, Step{at}, Step{at}, Version{at}, 1, 0.1, 32, {}, {}, 1, lease_of(20)});
   }
   std::string hear_slice(std::uint64_t at, std::uint32_t slice, WorkerId whose = me) {
-    return hear(wire::Pulled{whose, Step{at}, Version{at + 100}, SliceId{slice}, 32});
+    return receive(wire::Pulled{whose, Step{at}, Version{at + 100}, SliceId{slice}, 32});
   }
   std::string hear_slices(std::uint64_t at) { return hear_slice(at, 0) + hear_slice(at, 1) + hear_slice(at, 2); }
   std::string at(double seconds, const WorkerEvent& event) {
@@ -73,9 +73,9 @@ struct Harness {
 
   // Ways into each state.
   Harness& outside() { return step(Started{}), *this; }
-  Harness& waiting() { return outside().hear(wire::Welcome{me, 1}), *this; }
+  Harness& waiting() { return outside().receive(wire::Welcome{me, 1}), *this; }
   Harness& computing() { return waiting().hear_order(1), hear_slices(1), *this; }
-  Harness& over() { return waiting().hear(wire::Stop{}), *this; }
+  Harness& over() { return waiting().receive(wire::Stop{}), *this; }
 };
 
 TEST(Worker, SaysThatItBegins) {
@@ -102,7 +102,7 @@ TEST(Worker, GoesOnWithTheNextOrderWhileTheFirstTravels) {
 TEST(Worker, ComputesAgainOnParametersThatItHasWhenToldSo) {
   Harness h;
   h.computing();
-  EXPECT_EQ(h.hear(wire::Order{me, Step{2}, Step{1}, Version{1}, 1, 0.1, 32, {}, {}, 1, lease_of(20)}), "");
+  EXPECT_EQ(h.receive(wire::Order{me, Step{2}, Step{1}, Version{1}, 1, 0.1, 32, {}, {}, 1, lease_of(20)}), "");
   EXPECT_EQ(h.step(Computed{Step{1}, 2.0, 3.0, true, from_seconds(1)}),
             "push 0 to s0, push 1 to s1, push 2 to s0, contributed 1 base v101 samples 20, compute 2 at v101");
 }
@@ -110,18 +110,18 @@ TEST(Worker, ComputesAgainOnParametersThatItHasWhenToldSo) {
 TEST(Worker, KnowsWhatItWillComputeNextWhenItCouldBegin) {
   Harness h;
   h.waiting();
-  EXPECT_EQ(h.worker.upcoming(), nullptr);
+  EXPECT_EQ(h.worker.next_step(), nullptr);
   h.hear_order(1), h.hear_slices(1);
-  EXPECT_EQ(h.worker.upcoming(), nullptr) << "that is what it computes now";
+  EXPECT_EQ(h.worker.next_step(), nullptr) << "that is what it computes now";
   h.hear_order(2);
-  EXPECT_EQ(h.worker.upcoming(), nullptr);
+  EXPECT_EQ(h.worker.next_step(), nullptr);
   h.hear_slice(2, 0), h.hear_slice(2, 1);
-  EXPECT_EQ(h.worker.upcoming(), nullptr) << "one slice is missing";
+  EXPECT_EQ(h.worker.next_step(), nullptr) << "one slice is missing";
   h.hear_slice(2, 2);
-  ASSERT_NE(h.worker.upcoming(), nullptr);
-  EXPECT_EQ(h.worker.upcoming()->step, Step{2});
-  h.hear(wire::Cancel{me, Step{2}});
-  EXPECT_EQ(h.worker.upcoming(), nullptr) << "no longer wanted";
+  ASSERT_NE(h.worker.next_step(), nullptr);
+  EXPECT_EQ(h.worker.next_step()->step, Step{2});
+  h.receive(wire::Cancel{me, Step{2}});
+  EXPECT_EQ(h.worker.next_step(), nullptr) << "no longer wanted";
 }
 
 TEST(Worker, TellsHowLongItsParametersTravelled) {
@@ -147,7 +147,7 @@ TEST(Worker, SaysHowManySamplesItHadTimeFor) {
 TEST(Worker, GoesThroughAStep) {
   Harness h;
   EXPECT_EQ(h.step(Started{}), "hello 1");
-  EXPECT_EQ(h.hear(wire::Welcome{me, 1}), "");
+  EXPECT_EQ(h.receive(wire::Welcome{me, 1}), "");
   EXPECT_EQ(h.worker.id(), me);
   EXPECT_EQ(h.hear_order(1), "");
   EXPECT_EQ(h.hear_slices(1), "compute 1 at v101");
@@ -168,7 +168,7 @@ TEST(Worker, ParametersMayComeEvenBeforeTheWelcome) {
   Harness h;
   h.outside();
   EXPECT_EQ(h.hear_slices(1), "");
-  h.hear(wire::Welcome{me, 1});
+  h.receive(wire::Welcome{me, 1});
   EXPECT_EQ(h.hear_order(1), "compute 1 at v101");
 }
 
@@ -176,7 +176,7 @@ TEST(Worker, ParametersForAnEarlierMembershipAreNotTakenForTheNewOnes) {
   Harness h;
   h.outside();
   h.hear_slice(1, 0, WorkerId{2});
-  h.hear(wire::Welcome{me, 1});
+  h.receive(wire::Welcome{me, 1});
   h.hear_order(1);
   EXPECT_EQ(h.hear_slice(1, 1) + h.hear_slice(1, 2), "");
   EXPECT_EQ(h.hear_slice(1, 0), "compute 1 at v101");
@@ -187,13 +187,13 @@ TEST(Worker, TellsTheChiefWhatWasComputed) {
   h.computing();
   WorkerActions actions;
   h.worker.step(h.now, Computed{Step{1}, 2.0, 3.0, false, from_seconds(4)}, actions);
-  const auto& said = std::get<wire::Contributed>(std::get<Send>(actions.back()).message);
-  EXPECT_EQ(said.worker, me);
-  EXPECT_EQ(said.loss_sum, 2.0);
-  EXPECT_EQ(said.squared_norm, 3.0);
-  EXPECT_FALSE(said.finite);
-  EXPECT_EQ(said.compute, from_seconds(4));
-  EXPECT_EQ(said.local_steps, 1U);
+  const auto& reported = std::get<wire::Contributed>(std::get<Send>(actions.back()).message);
+  EXPECT_EQ(reported.worker, me);
+  EXPECT_EQ(reported.loss_sum, 2.0);
+  EXPECT_EQ(reported.squared_norm, 3.0);
+  EXPECT_FALSE(reported.finite);
+  EXPECT_EQ(reported.compute, from_seconds(4));
+  EXPECT_EQ(reported.local_steps, 1U);
 }
 
 // Every state and every event.
@@ -205,15 +205,15 @@ struct Case {
 
 std::string tell(Harness& h, const std::string& event) {
   if (event == "started") return h.step(Started{});
-  if (event == "welcome") return h.hear(wire::Welcome{me, 1});
-  if (event == "welcome to an earlier hello") return h.hear(wire::Welcome{somebody_else, 0});
+  if (event == "welcome") return h.receive(wire::Welcome{me, 1});
+  if (event == "welcome to an earlier hello") return h.receive(wire::Welcome{somebody_else, 0});
   if (event == "order") return h.hear_order(1);
   if (event == "another's order") return h.hear_order(1, somebody_else);
   if (event == "slice") return h.hear_slice(1, 0);
   if (event == "another's slice") return h.hear_slice(1, 0, somebody_else);
-  if (event == "fenced") return h.hear(wire::Fenced{me});
-  if (event == "another fenced") return h.hear(wire::Fenced{somebody_else});
-  if (event == "stop") return h.hear(wire::Stop{});
+  if (event == "fenced") return h.receive(wire::Fenced{me});
+  if (event == "another fenced") return h.receive(wire::Fenced{somebody_else});
+  if (event == "stop") return h.receive(wire::Stop{});
   if (event == "computed") return h.step(Computed{Step{1}, 0, 0, true, {}});
   if (event == "computed something else") return h.step(Computed{Step{7}, 0, 0, true, {}});
   if (event == "no time passed") return h.step(TimePassed{});
@@ -221,7 +221,7 @@ std::string tell(Harness& h, const std::string& event) {
   if (event == "five seconds passed") return h.at(5, TimePassed{});
   if (event == "device free") return h.step(DeviceFree{});
   if (event == "asked to leave") return h.step(AskedToLeave{});
-  if (event == "a server's message") return h.hear(wire::Discard{me, Step{1}});
+  if (event == "a server's message") return h.receive(wire::Discard{me, Step{1}});
   return "an event that the test does not know";
 }
 
@@ -272,19 +272,19 @@ TEST(Worker, AnUnansweredHelloIsRepeatedAndOnlyTheLastAnswerCounts) {
   EXPECT_EQ(h.at(4.9, TimePassed{}), "");
   EXPECT_EQ(h.at(5.0, TimePassed{}), "hello 2");
   EXPECT_EQ(h.at(9.9, TimePassed{}), "");
-  h.hear(wire::Welcome{somebody_else, 1});
+  h.receive(wire::Welcome{somebody_else, 1});
   EXPECT_FALSE(h.worker.id()) << "that answers the first hello; the chief has replaced it by the second";
-  h.hear(wire::Welcome{me, 2});
+  h.receive(wire::Welcome{me, 2});
   EXPECT_EQ(h.worker.id(), me);
 }
 
 TEST(Worker, FencedWhileComputingItAbandonsAndBeginsAnew) {
   Harness h;
   h.computing();
-  EXPECT_EQ(h.hear(wire::Fenced{me}), "abandon, await the device");
+  EXPECT_EQ(h.receive(wire::Fenced{me}), "abandon, await the device");
   EXPECT_EQ(h.step(DeviceFree{}), "hello 2");
   EXPECT_EQ(h.step(Computed{Step{1}, 0, 0, true, {}}), "") << "the old life's result is worth nothing";
-  h.hear(wire::Welcome{WorkerId{4}, 2});
+  h.receive(wire::Welcome{WorkerId{4}, 2});
   EXPECT_EQ(h.hear_slice(1, 0), "") << "slices for the old id";
   EXPECT_EQ(h.hear_order(1), "") << "an order for the old id";
   EXPECT_EQ(h.hear_order(1, WorkerId{4}), "");
@@ -294,9 +294,9 @@ TEST(Worker, FencedWhileComputingItAbandonsAndBeginsAnew) {
 TEST(Worker, FencedItSaysNothingUntilItsDeviceMovesAgain) {
   Harness h;
   h.computing();
-  h.hear(wire::Fenced{me});
+  h.receive(wire::Fenced{me});
   EXPECT_EQ(h.at(100, TimePassed{}), "") << "a hello now would only get it another order to hang in";
-  EXPECT_EQ(h.hear(wire::Welcome{me, 1}) + h.hear_order(2), "") << "the old life is over";
+  EXPECT_EQ(h.receive(wire::Welcome{me, 1}) + h.hear_order(2), "") << "the old life is over";
   EXPECT_EQ(h.step(DeviceFree{}), "hello 2");
   EXPECT_EQ(h.step(DeviceFree{}), "") << "once";
 }
@@ -313,16 +313,16 @@ TEST(Worker, HeartbeatsOnlyWhenItHadNothingElseToSay) {
 
 TEST(Worker, HelloTellsTheSeatWhatAStepMayHoldAndWhatItComputesWith) {
   WorkerOptions options{"node", {ServerId{0}}};
-  options.most_samples = 17;
-  options.seat = 3;
-  options.halves = true;
+  options.max_batch = 17;
+  options.node_index = 3;
+  options.bf16_transfer = true;
   Worker worker(options);
   WorkerActions out;
   worker.step({}, Started{}, out);
   const auto& hello = std::get<wire::Hello>(std::get<Send>(out.at(0)).message);
-  EXPECT_EQ(hello.most_samples, 17U);
-  EXPECT_EQ(hello.seat, 3U);
-  EXPECT_TRUE(hello.halves);
+  EXPECT_EQ(hello.max_batch, 17U);
+  EXPECT_EQ(hello.node_index, 3U);
+  EXPECT_TRUE(hello.bf16_transfer);
 }
 
 }  // namespace

@@ -4,8 +4,8 @@
 #include <limits>
 
 #include "report/accuracy_chart.h"
-#include "report/course_chart.h"
 #include "report/groups_chart.h"
+#include "report/history_chart.h"
 #include "report/markup_for_tests.h"
 #include "report/sample_for_tests.h"
 #include "report/staleness_chart.h"
@@ -60,7 +60,7 @@ std::vector<std::string> drawings(const Comparison& comparison) {
   for (std::size_t i = 0; i < comparison.rows.size(); ++i) {
     all.push_back(timeline_chart(comparison.rows[i], i, common_window_s(comparison)));
     all.push_back(staleness_chart(comparison.rows[i], i, staleness_bars(comparison)));
-    all.push_back(course_chart(comparison.rows[i], i));
+    all.push_back(history_chart(comparison.rows[i], i));
     all.push_back(state_staleness_chart(comparison.rows[i], i));
     all.push_back(groups_chart(comparison.rows[i], i));
     if (has_states(comparison.rows[i])) all.push_back(states_chart(comparison.rows[i], i));
@@ -227,20 +227,20 @@ TEST(Style, TellsFourteenStrategiesApartByColourAndDash) {
   EXPECT_EQ(looks.size(), 14U);
 }
 
-TEST(CourseChart, SaysHowMuchWentToOthersAndNamesTheWorkers) {
+TEST(HistoryChart, SaysHowMuchWentToOthersAndNamesTheWorkers) {
   const Comparison made = sample(1, 1);
-  const std::string chart = course_chart(made.rows[0], 0);
+  const std::string chart = history_chart(made.rows[0], 0);
   EXPECT_TRUE(has(chart, "1.0 % of the samples went to others")) << chart;
   for (const char* worker : {"node-0", "node-1", "node-2", "node-3"}) EXPECT_TRUE(has(chart, worker)) << worker;
 }
 
-TEST(CourseChart, IsThereOnlyWhereSomethingWasDecided) {
+TEST(HistoryChart, IsThereOnlyWhereSomethingWasDecided) {
   Row row = sample(1, 1).rows[0];
-  EXPECT_TRUE(has_course(row));
+  EXPECT_TRUE(has_history(row));
   row.returned_samples = 0;
-  EXPECT_TRUE(has_course(row)) << "batches and bits change";
-  for (Course& course : row.courses) course.shares.resize(5);
-  EXPECT_FALSE(has_course(row));
+  EXPECT_TRUE(has_history(row)) << "batches and bits change";
+  for (WorkerHistory& history : row.histories) history.shares.resize(5);
+  EXPECT_FALSE(has_history(row));
 }
 
 }  // namespace

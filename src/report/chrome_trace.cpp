@@ -44,7 +44,7 @@ void ChromeTrace::finish() {
   text_("\n]\n");
 }
 
-void ChromeTrace::told(const trace::Event& e) {
+void ChromeTrace::on_event(const trace::Event& e) {
   check(!finished_, "nothing is told to a trace that is finished");
   latest_ = std::max(latest_, e.at);
   Row* const row = rows_.find(e.worker);  // none: it has left, or the event is nobody's
@@ -64,16 +64,16 @@ void ChromeTrace::told(const trace::Event& e) {
       if (row != nullptr) compute_ended(*row, e);
       break;
     case Kind::contributed:
-      if (row != nullptr && row->doing != Doing::compute) turn(e.worker, *row, Doing::wait, e.at);
+      if (row != nullptr && row->phase != Phase::compute) turn(e.worker, *row, Phase::wait, e.at);
       break;
     case Kind::dropped:
       if (row != nullptr) dropped(*row, e);
       break;
     case Kind::held:
-      if (row != nullptr && row->doing == Doing::wait) row->why = called(names_.decided, e.why);
+      if (row != nullptr && row->phase == Phase::wait) row->why = called(names_.decided, e.why);
       break;
-    case Kind::rested:
-      if (row != nullptr && row->doing == Doing::wait) row->why = trace::name_of(e.kind);
+    case Kind::idled:
+      if (row != nullptr && row->phase == Phase::wait) row->why = trace::name_of(e.kind);
       break;
     case Kind::applied:
       mark("update", "update", e.at, JsonObject{}.count("version", e.version.value).count("parts", e.first).number("rate", e.value));
@@ -93,7 +93,7 @@ void ChromeTrace::told(const trace::Event& e) {
     }
     case Kind::finished: finished(e); break;
     case Kind::cancelled:
-      if (row != nullptr) turn(e.worker, *row, Doing::wait, e.at);
+      if (row != nullptr) turn(e.worker, *row, Phase::wait, e.at);
       break;
     case Kind::state: curve("gap", e.at, static_cast<double>(e.last)); break;
     case Kind::straggles:
@@ -104,12 +104,12 @@ void ChromeTrace::told(const trace::Event& e) {
         mark(e.worker, fmt::format("group {}", e.first), e.at, JsonObject{}.count("group", e.first).count("groups", e.last));
       break;
     case Kind::part_began:
-      if (row != nullptr) turn(e.worker, *row, Doing::compute, e.at);
+      if (row != nullptr) turn(e.worker, *row, Phase::compute, e.at);
       break;
     case Kind::part_ended:
-      if (row != nullptr) turn(e.worker, *row, Doing::wait, e.at);
+      if (row != nullptr) turn(e.worker, *row, Phase::wait, e.at);
       break;
-    case Kind::recut:
+    case Kind::repartition:
       if (row != nullptr) mark(e.worker, fmt::format("blocks {} to {}", e.first, e.last - 1), e.at, JsonObject{}.count("node", e.epoch));
       break;
     case Kind::leased:
@@ -147,35 +147,35 @@ void ChromeTrace::finished(const trace::Event& e) {
 void ChromeTrace::ordered(Row& row, const trace::Event& e) {
   row.ordered_step = e.step;
   row.ordered_samples = e.first;
-  if (row.doing == Doing::receive && row.step == e.step) row.samples = e.first;
+  if (row.phase == Phase::receive && row.step == e.step) row.samples = e.first;
 }
 
 void ChromeTrace::released(Row& row, const trace::Event& e) {
-  if (row.doing == Doing::compute) return;  // parameters travel meanwhile: hidden
-  turn(e.worker, row, Doing::receive, e.at);
+  if (row.phase == Phase::compute) return;  // parameters travel meanwhile: hidden
+  turn(e.worker, row, Phase::receive, e.at);
   row.step = e.step;
   row.samples = row.ordered_step == e.step ? row.ordered_samples : 0;
   row.why = called(names_.decided, e.why);
 }
 
 void ChromeTrace::compute_began(Row& row, const trace::Event& e) {
-  turn(e.worker, row, Doing::compute, e.at);
+  turn(e.worker, row, Phase::compute, e.at);
   row.step = e.step;
 }
 
 void ChromeTrace::compute_ended(Row& row, const trace::Event& e) {
   row.samples = e.first;
-  turn(e.worker, row, Doing::send, e.at);
+  turn(e.worker, row, Phase::send, e.at);
 }
 
 void ChromeTrace::dropped(Row& row, const trace::Event& e) {
-  if (row.doing != Doing::compute) turn(e.worker, row, Doing::wait, e.at);
+  if (row.phase != Phase::compute) turn(e.worker, row, Phase::wait, e.at);
   mark(e.worker, "dropped", e.at, JsonObject{}.count("step", e.step.value).text("reason", called(names_.decided, e.why)));
 }
 
-void ChromeTrace::turn(WorkerId worker, Row& row, Doing next, Instant now) {
+void ChromeTrace::turn(WorkerId worker, Row& row, Phase next, Instant now) {
   end_stretch(worker, row, now);
-  row.doing = next;
+  row.phase = next;
   row.since = now;
   row.why.clear();
 }
@@ -186,7 +186,7 @@ void ChromeTrace::end_stretch(WorkerId worker, const Row& row, Instant now) {
   JsonObject arguments;
   arguments.count("step", row.step.value).count("samples", row.samples);
   if (!row.why.empty()) arguments.text("why", row.why);
-  write(event_of("X", doings.at(static_cast<std::size_t>(row.doing)), "worker")
+  write(event_of("X", doings.at(static_cast<std::size_t>(row.phase)), "worker")
             .count("tid", row_of(worker))
             .json("ts", micros(row.since.time_since_epoch()))
             .json("dur", micros(now - row.since))

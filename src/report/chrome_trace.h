@@ -26,14 +26,14 @@ class ChromeTrace : public trace::Sink {
   /// Writes the head at once. `names` as in metrics.h.
   ChromeTrace(Text text, EventNames names);
 
-  void told(const trace::Event& event) override;
+  void on_event(const trace::Event& event) override;
   /// Ends what workers are still doing at the latest time told, and closes the document. Once; nothing may be told after it.
   void finish();
 
  private:
-  enum class Doing : std::uint8_t { wait, receive, compute, send };
+  enum class Phase : std::uint8_t { wait, receive, compute, send };
   struct Row {
-    Doing doing = Doing::wait;
+    Phase phase = Phase::wait;
     Instant since{};
     std::string why;  // it is held or was released; empty when nobody said
     Step step;
@@ -49,7 +49,7 @@ class ChromeTrace : public trace::Sink {
   void compute_began(Row& row, const trace::Event& e);
   void compute_ended(Row& row, const trace::Event& event);
   void dropped(Row& row, const trace::Event& event);
-  void turn(WorkerId worker, Row& row, Doing next, Instant now);
+  void turn(WorkerId worker, Row& row, Phase next, Instant now);
   void end_stretch(WorkerId worker, const Row& row, Instant now);
   void mark(std::string_view name, std::string_view category, Instant at, const JsonObject& arguments);
   void mark(WorkerId worker, std::string_view name, Instant at, const JsonObject& arguments);

@@ -45,7 +45,7 @@ struct Written {
   void tell(double at_s, Kind kind, Event event = {}) {
     event.at = at_seconds(at_s);
     event.kind = kind;
-    trace.told(event);
+    trace.on_event(event);
   }
   [[nodiscard]] std::string text() const {
     std::string all;
@@ -108,10 +108,10 @@ TEST(ChromeTrace, AWorkersTimeIsStretchesOfWhatItDoesWithStepAndSamples) {
 TEST(ChromeTrace, TimesAreExactToTheNanosecond) {
   Written run;
   Event event{.at = Instant{Duration{9'007'199'254'740'993'001}}, .kind = Kind::applied};
-  run.trace.told(event);
+  run.trace.on_event(event);
   EXPECT_NE(run.text().find("\"ts\":9007199254740993.001,"), std::string::npos) << run.text();
   event.at = Instant{Duration{-1'500}};
-  run.trace.told(event);
+  run.trace.on_event(event);
   EXPECT_NE(run.text().find("\"ts\":-1.500,"), std::string::npos) << run.text();
 }
 
@@ -187,7 +187,7 @@ TEST(ChromeTrace, ADroppedContributionIsAMarkAndTheWorkerWaits) {
   run.tell(0, Kind::compute_began, {.worker = {0}, .step = {1}});
   run.tell(2, Kind::compute_ended, {.worker = {0}, .step = {1}, .first = 8});
   run.tell(3, Kind::dropped, {.why = 8, .worker = {0}, .step = {1}});
-  run.tell(3, Kind::rested, {.worker = {0}});
+  run.tell(3, Kind::idled, {.worker = {0}});
   run.tell(5, Kind::finished);
   EXPECT_EQ(field(run.of("i", "dropped").at(0), "args.reason"), "others_computing");
   EXPECT_EQ(stretches(run).back(), "wait 1 3000000.000 2000000.000 1 8 rested");

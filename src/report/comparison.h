@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "report/ribbons.h"
+#include "report/state_timelines.h"
 
 namespace motley::report {
 
@@ -33,7 +33,7 @@ struct Point {
 };
 
 /// What one worker was given over time, and how that travelled.
-struct Course {
+struct WorkerHistory {
   struct Share {
     double time_s{};
     double samples{};
@@ -90,7 +90,7 @@ struct Row {
   std::optional<double> speedup_vs_bsp;  // absent: one of the two did not reach the target, or bsp is not in the table
   std::optional<double> speedup_vs_lb_bsp;
   std::vector<Lane> timeline;            // of the first seed, a window of a few steps
-  std::vector<Course> courses;           // of the first seed
+  std::vector<WorkerHistory> histories;  // of the first seed
   std::vector<Finish> finishes;          // of the first seed
   double returned_samples{};             // of the first seed: there was no time for them, others did them
   double samples{};                      // of the first seed

@@ -94,17 +94,17 @@ Headline headline(const Comparison& comparison) {
   if (!comparison.target_accuracy) return {without_target(comparison, first), {}};
   if (!reached(first.time_to_target_s)) return {nobody_reached(comparison, first), {}};
 
-  Headline said;
-  said.result = fmt::format("{} reaches {} in {}{}.", first.strategy, target_text(comparison), show_seconds(*first.time_to_target_s),
-                            against_baselines(comparison, first));
+  Headline reported;
+  reported.result = fmt::format("{} reaches {} in {}{}.", first.strategy, target_text(comparison), show_seconds(*first.time_to_target_s),
+                                against_baselines(comparison, first));
   const auto remark = [&](std::string text) {
-    if (!text.empty()) said.remarks.push_back(std::move(text));
+    if (!text.empty()) reported.remarks.push_back(std::move(text));
   };
   if (order.size() > 1 && reached(comparison.rows[order[1]].time_to_target_s)) remark(runner_up(first, comparison.rows[order[1]]));
   remark(better_ending(comparison, first));
   remark(late_seeds(first));
   if (comparison.seeds.size() == 1) remark("One seed only: small differences may be chance.");
-  return said;
+  return reported;
 }
 
 std::string target_text(const Comparison& comparison) {

@@ -66,7 +66,7 @@ Metrics::Metrics(Lines lines, EventNames names, Duration workers_every)
   check(workers_every > Duration{0}, "the line about the workers comes again after some time, not at once");
 }
 
-void Metrics::told(const trace::Event& e) {
+void Metrics::on_event(const trace::Event& e) {
   workers_if_due(e.at);
   switch (e.kind) {
     case Kind::joined: joined(e); break;
@@ -78,7 +78,7 @@ void Metrics::told(const trace::Event& e) {
     case Kind::dropped: turn(e.worker, "waiting"); break;
     case Kind::cancelled: turn(e.worker, "cancelled"); break;
     case Kind::held: turn(e.worker, "held"); break;
-    case Kind::rested: turn(e.worker, "resting"); break;
+    case Kind::idled: turn(e.worker, "resting"); break;
     case Kind::counted: counted(e); break;
     case Kind::evaluated: evaluated(e); break;
     case Kind::finished: finished(e); break;
@@ -93,7 +93,7 @@ void Metrics::told(const trace::Event& e) {
     case Kind::part_began:
     case Kind::part_ended:
     case Kind::committed:
-    case Kind::recut:
+    case Kind::repartition:
     case Kind::fault: break;
   }
 }

@@ -56,7 +56,7 @@ class Metrics : public trace::Sink {
   /// first event at or after that time is told; a long silence yields one line, not one for each multiple.
   Metrics(Lines lines, EventNames names, Duration workers_every);
 
-  void told(const trace::Event& event) override;
+  void on_event(const trace::Event& event) override;
 
  private:
   struct Member {

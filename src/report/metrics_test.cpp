@@ -40,7 +40,7 @@ struct Written {
   void tell(double at_s, Kind kind, Event event = {}) {
     event.at = at_seconds(at_s);
     event.kind = kind;
-    metrics.told(event);
+    metrics.on_event(event);
   }
   [[nodiscard]] std::vector<Tree> of(const std::string& kind) const {
     std::vector<Tree> found;
@@ -163,7 +163,7 @@ TEST(Metrics, AnEventSomewhatLateMovesNothingBack) {
 TEST(Metrics, AWorkersStateIsWhatItDoesNow) {
   const std::vector<std::pair<Kind, std::string>> states{
       {Kind::leased, "waiting"},        {Kind::released, "receiving"},  {Kind::ordered, "receiving"}, {Kind::compute_began, "computing"},
-      {Kind::compute_ended, "sending"}, {Kind::contributed, "waiting"}, {Kind::held, "held"},         {Kind::rested, "resting"},
+      {Kind::compute_ended, "sending"}, {Kind::contributed, "waiting"}, {Kind::held, "held"},         {Kind::idled, "resting"},
       {Kind::dropped, "waiting"}};
   Written run(1);
   run.tell(0, Kind::joined, {.worker = {0}});

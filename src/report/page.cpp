@@ -6,9 +6,9 @@
 #include <algorithm>
 
 #include "report/columns.h"
-#include "report/course_chart.h"
 #include "report/groups_chart.h"
 #include "report/headline.h"
+#include "report/history_chart.h"
 #include "report/number.h"
 #include "report/page_assets.h"
 #include "report/pipeline_chart.h"
@@ -55,11 +55,11 @@ std::string subject(const Comparison& comparison) {
 }
 
 std::string header(const Comparison& comparison) {
-  const Headline said = headline(comparison);
+  const Headline reported = headline(comparison);
   std::string remarks;
-  for (const std::string& remark : said.remarks) remarks += (remarks.empty() ? "" : " ") + escape_xml(remark);
+  for (const std::string& remark : reported.remarks) remarks += (remarks.empty() ? "" : " ") + escape_xml(remark);
   return fmt::format("<header>\n<p class=\"eyebrow\">Motley, {} on <b>{}</b></p>\n<h1>{}</h1>\n{}{}</header>\n",
-                     escape_xml(subject(comparison)), escape_xml(comparison.job), escape_xml(said.result),
+                     escape_xml(subject(comparison)), escape_xml(comparison.job), escape_xml(reported.result),
                      remarks.empty() ? "" : fmt::format("<p class=\"remarks\">{}</p>\n", remarks), tiles(comparison));
 }
 
@@ -127,10 +127,10 @@ std::string timeline_section(const Comparison& comparison) {
 }
 
 /// Only of strategies that decide anything on the way.
-std::string course_section(const Comparison& comparison) {
+std::string history_section(const Comparison& comparison) {
   std::string charts;
   for (std::size_t i = 0; i < comparison.rows.size(); ++i)
-    if (has_course(comparison.rows[i])) charts += course_chart(comparison.rows[i], i);
+    if (has_history(comparison.rows[i])) charts += history_chart(comparison.rows[i], i);
   if (charts.empty()) return {};
   return section(
       "course", "What was decided on the way",
@@ -152,18 +152,18 @@ std::string staleness_section(const Comparison& comparison) {
 
 /// Only of strategies that tell how far apart the workers are.
 std::string states_section(const Comparison& comparison) {
-  std::string ribbons;
+  std::string state_timelines;
   std::string delays;
   for (std::size_t i = 0; i < comparison.rows.size(); ++i) {
     if (!has_states(comparison.rows[i])) continue;
-    ribbons += states_chart(comparison.rows[i], i);
+    state_timelines += states_chart(comparison.rows[i], i);
     delays += state_staleness_chart(comparison.rows[i], i);
   }
-  if (ribbons.empty()) return {};
+  if (state_timelines.empty()) return {};
   return section("states", "Who straggled, and what became of it",
                  "The first seed, over its whole training. Above: how far apart the workers were. A row per worker: where it straggled and "
                  "went its own way; rest the pointer on it for the reason.",
-                 fmt::format("{}<div class=\"pair\">\n{}</div>\n", states_legend(), ribbons)) +
+                 fmt::format("{}<div class=\"pair\">\n{}</div>\n", states_legend(), state_timelines)) +
          section("state-staleness", "Staleness by state",
                  "How many versions late contributions were applied, by the state at that moment. Heights are scaled to each state's "
                  "tallest bar.",
@@ -222,7 +222,7 @@ std::string charts_of_rows(const Comparison& comparison) {
   const bool pipelines_alone =
       std::all_of(comparison.rows.begin(), comparison.rows.end(), [](const Row& row) { return row.pipeline.has_value(); });
   if (pipelines_alone) return pipeline_section(comparison);
-  return timeline_section(comparison) + pipeline_section(comparison) + course_section(comparison) + states_section(comparison) +
+  return timeline_section(comparison) + pipeline_section(comparison) + history_section(comparison) + states_section(comparison) +
          groups_section(comparison) + staleness_section(comparison);
 }
 

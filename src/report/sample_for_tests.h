@@ -104,15 +104,15 @@ inline std::vector<std::uint64_t> sample_staleness(const Character& one, Rng rng
 }
 
 /// Four workers of which one turns slow in the middle; bits go down once.
-inline std::vector<Course> sample_courses() {
-  std::vector<Course> courses;
+inline std::vector<WorkerHistory> sample_histories() {
+  std::vector<WorkerHistory> histories;
   for (int w = 0; w < 4; ++w) {
-    Course course{"node-" + std::to_string(w), {}};
+    WorkerHistory history{"node-" + std::to_string(w), {}};
     for (int i = 0; i < 60; ++i)
-      course.shares.push_back({0.5 * i, i < 30 || w > 0 ? 47.0 - 11 * w : 14.0, i < 10 ? 32.0 : 4.0, i < 10 ? 32.0 : 8.0});
-    courses.push_back(std::move(course));
+      history.shares.push_back({0.5 * i, i < 30 || w > 0 ? 47.0 - 11 * w : 14.0, i < 10 ? 32.0 : 4.0, i < 10 ? 32.0 : 8.0});
+    histories.push_back(std::move(history));
   }
-  return courses;
+  return histories;
 }
 
 /// As `adaptive` tells them: the last of four straggles in the middle, is cancelled and at last discarded.
@@ -165,7 +165,7 @@ inline Row sample_row(const Character& one, std::uint64_t number, std::size_t se
   row.samples_per_second = 2750 * std::max(0.2, 1 - row.wait_share - row.exposed_comm_share);
   row.bytes_total = 1.1e9 * (1 + one.comm * 20);
   row.overlap_ratio = 1 - one.comm;
-  row.courses = sample_courses();
+  row.histories = sample_histories();
   for (int i = 0; i < 60; ++i) row.finishes.push_back({0.5 * i, i == 30 ? 0.15 : 0.002});
   row.samples = 180'000;
   row.returned_samples = 1'800;

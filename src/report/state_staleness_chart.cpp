@@ -45,14 +45,14 @@ std::string state_staleness_chart(const Row& row, std::size_t index) {
     canvas.text({36, 18}, shorten(printable(row.strategy), 34), "strong", row.strategy);
   });
   double top = 32;
-  std::string said;
+  std::string reported;
   for (const State state : every_state) {
     top = draw_state(canvas, state, delays_in(row, state), bars_for(seen), top);
-    said += fmt::format("{}{}: {}", said.empty() ? "" : "; ", state_name(state), summary(delays_in(row, state)));
+    reported += fmt::format("{}{}: {}", reported.empty() ? "" : "; ", state_name(state), summary(delays_in(row, state)));
   }
   const Drawing drawing{.id = fmt::format("state-staleness-{}", index),
                         .title = fmt::format("{}: staleness of contributions by state", row.strategy),
-                        .description = fmt::format("Versions late. {}.", said),
+                        .description = fmt::format("Versions late. {}.", reported),
                         .width = chart_width,
                         .height = top};
   return inline_svg(drawing, canvas);

@@ -18,8 +18,8 @@ namespace motley::report {
 namespace {
 
 constexpr double chart_width = 530;
-constexpr double ribbon_top = 30;
-constexpr double ribbon_height = 18;
+constexpr double state_timeline_top = 30;
+constexpr double state_timeline_height = 18;
 constexpr double thinnest = 0.8;   // pixels
 constexpr double mark_reach = 3;   // pixels from its middle
 constexpr double marks_apart = 2;  // pixels
@@ -96,7 +96,7 @@ std::string states_chart(const Row& row, std::size_t index) {
   check(has_states(row), "a chart of states has some to show");
   std::vector<std::string> names;
   for (const States::Worker& worker : states.workers) names.push_back(worker.name);
-  const Lanes rows = lanes(names, ribbon_top + ribbon_height + 8, chart_width - 12);
+  const Lanes rows = lanes(names, state_timeline_top + state_timeline_height + 8, chart_width - 12);
   const Scale x{extent_of({0, states.whole.back().end_s}), rows.plot.x, rows.plot.right()};
   Canvas canvas;
   canvas.strategy(index, "", [&] {
@@ -105,7 +105,7 @@ std::string states_chart(const Row& row, std::size_t index) {
   });
   const std::string more = more_lanes(rows, names.size());
   axis_below(canvas, rows.plot, x, ticks(x.extent, 6), plain_label, more.empty() ? "time (s)" : more + ", time (s)");
-  draw_whole(canvas, states, {rows.plot.x, ribbon_top, rows.plot.width, ribbon_height}, x);
+  draw_whole(canvas, states, {rows.plot.x, state_timeline_top, rows.plot.width, state_timeline_height}, x);
   for (std::size_t i = 0; i < rows.shown; ++i) draw_worker(canvas, states.workers[i], rows.row(i), x);
   canvas.text({2, rows.plot.bottom() + 58}, summary(states), "small");
   const Drawing drawing{.id = fmt::format("states-{}", index),

@@ -103,7 +103,7 @@ Outcome EventFile::close() {
   return world_failed(fmt::format("{}: not all events could be written; is the disk full?", path_.string()));
 }
 
-void TensorBoard::told(const trace::Event& e) {
+void TensorBoard::on_event(const trace::Event& e) {
   if (e.kind != trace::Kind::evaluated) return;
   const double wall_s = began_wall_s_ + seconds(e.at);
   file_.scalar("accuracy", e.first, wall_s, e.value);

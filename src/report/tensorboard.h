@@ -41,7 +41,7 @@ class TensorBoard : public trace::Sink {
  public:
   /// `file` outlives this. `began_wall_s`: when the run's time 0 was, in seconds since 1970.
   TensorBoard(EventFile& file, double began_wall_s) : file_(file), began_wall_s_(began_wall_s) {}
-  void told(const trace::Event& event) override;
+  void on_event(const trace::Event& event) override;
 
  private:
   EventFile& file_;

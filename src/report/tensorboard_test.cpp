@@ -220,10 +220,10 @@ trace::Event evaluated(double at_s, std::uint64_t samples, double accuracy, doub
 TEST_F(TensorBoardFile, EvaluationsBecomeAccuracyLossAndThroughputBySamples) {
   EventFile file = opened();
   TensorBoard board(file, 1000);
-  board.told(evaluated(0, 0, 0.125, 2.5));
-  board.told({.at = at_seconds(1), .kind = trace::Kind::applied, .first = 4});
-  board.told(evaluated(4, 2000, 0.5, 1.5));
-  board.told(evaluated(6, 5000, 0.75, 0.5));
+  board.on_event(evaluated(0, 0, 0.125, 2.5));
+  board.on_event({.at = at_seconds(1), .kind = trace::Kind::applied, .first = 4});
+  board.on_event(evaluated(4, 2000, 0.5, 1.5));
+  board.on_event(evaluated(6, 5000, 0.75, 0.5));
   ASSERT_TRUE(file.close().ok());
   std::vector<std::string> read;
   for (const ReadEvent& event : events_of(content(file.path())))

@@ -41,19 +41,19 @@ Duration Network::latency(Port from, Port to) const {
 
 Instant Network::departure(Instant now, Port from, Port to) const { return std::max({now, cut_until(from), cut_until(to)}); }
 
-void Network::send(Instant now, const Parcel& parcel) {
-  const std::uint32_t id = store(parcel);
-  const std::uint32_t egress = egress_of(parcel.from);
-  Lane& lane = egresses_[egress].lanes[parcel.to.index];
-  lane.waiting.push({parcel.priority, order_++, id});
-  queue_lane(egresses_[egress], parcel.to.index);
+void Network::send(Instant now, const BulkMessage& bulk_message) {
+  const std::uint32_t id = store(bulk_message);
+  const std::uint32_t egress = egress_of(bulk_message.from);
+  Lane& lane = egresses_[egress].lanes[bulk_message.to.index];
+  lane.waiting.push({bulk_message.priority, order_++, id});
+  queue_lane(egresses_[egress], bulk_message.to.index);
   start_next(now, egress);
 }
 
 void Network::queue_lane(Egress& egress, std::uint32_t index) {
   Lane& lane = egress.lanes[index];
   if (lane.in_turn || lane.waiting.empty()) return;
-  if (lane.under_way >= 2 && lane.under_way_bytes + parcels_[lane.waiting.top().parcel].bytes > wire::window_bytes) return;
+  if (lane.under_way >= 2 && lane.under_way_bytes + bulk_messages_[lane.waiting.top().bulk_message].bytes > wire::window_bytes) return;
   lane.in_turn = true;
   if (lane.turn_bytes > 0)
     egress.turn.push_front(index);
@@ -66,23 +66,23 @@ void Network::start_next(Instant now, std::uint32_t index) {
   if (egress.busy || egress.turn.empty()) return;
   const std::uint32_t lane_index = egress.turn.front();
   Lane& lane = egress.lanes[lane_index];
-  const Parcel& parcel = parcels_[lane.waiting.top().parcel];
-  const Instant open = departure(now, parcel.from, parcel.to);
-  if (open > now && !parcel.from.server) {  // the sender itself is cut off: try again then
+  const BulkMessage& bulk_message = bulk_messages_[lane.waiting.top().bulk_message];
+  const Instant open = departure(now, bulk_message.from, bulk_message.to);
+  if (open > now && !bulk_message.from.server) {  // the sender itself is cut off: try again then
     egress.busy = true;
     clock_.wake_egress(open, index);
     return;
   }
-  const std::uint32_t id = lane.waiting.top().parcel;
+  const std::uint32_t id = lane.waiting.top().bulk_message;
   egress.turn.pop_front();
   lane.in_turn = false;
   lane.waiting.pop();
   ++lane.under_way;
-  lane.under_way_bytes += parcel.bytes;
-  lane.turn_bytes += parcel.bytes;
+  lane.under_way_bytes += bulk_message.bytes;
+  lane.turn_bytes += bulk_message.bytes;
   if (lane.turn_bytes >= turn_bytes || lane.waiting.empty()) lane.turn_bytes = 0;  // its turn is over
-  const Duration service = from_seconds(static_cast<double>(parcel.bytes) / egress.bytes_per_second);
-  const Duration travel = latency(parcel.from, parcel.to);
+  const Duration service = from_seconds(static_cast<double>(bulk_message.bytes) / egress.bytes_per_second);
+  const Duration travel = latency(bulk_message.from, bulk_message.to);
   egress.busy = true;
   clock_.wake_egress(now + service, index);
   clock_.reach(open + travel, id);  // towards a node that is cut off, it lies in the network until then
@@ -90,19 +90,19 @@ void Network::start_next(Instant now, std::uint32_t index) {
 }
 
 void Network::reached(Instant now, std::uint32_t id) {
-  const Parcel& parcel = parcels_[id];
-  const double rate = egresses_[egress_of(parcel.from)].bytes_per_second;
-  clock_.deliver(through_pipes(now, now + from_seconds(static_cast<double>(parcel.bytes) / rate), parcel), id);
+  const BulkMessage& bulk_message = bulk_messages_[id];
+  const double rate = egresses_[egress_of(bulk_message.from)].bytes_per_second;
+  clock_.deliver(through_pipes(now, now + from_seconds(static_cast<double>(bulk_message.bytes) / rate), bulk_message), id);
 }
 
-Instant Network::through_pipes(Instant head, Instant tail, const Parcel& parcel) {
+Instant Network::through_pipes(Instant head, Instant tail, const BulkMessage& bulk_message) {
   const auto pass = [&](Pipe& pipe) {
-    pipe.free = std::max(pipe.free, head) + from_seconds(static_cast<double>(parcel.bytes) / pipe.bytes_per_second);
+    pipe.free = std::max(pipe.free, head) + from_seconds(static_cast<double>(bulk_message.bytes) / pipe.bytes_per_second);
     tail = std::max(tail, pipe.free);
   };
-  const cluster::Node& node = spec_.nodes[parcel.from.server ? parcel.to.index : parcel.from.index];
-  if (node.group) pass(parcel.from.server ? group_down_[*node.group] : group_up_[*node.group]);
-  pass(parcel.from.server ? node_down_[parcel.to.index] : server_in_[parcel.to.index]);
+  const cluster::Node& node = spec_.nodes[bulk_message.from.server ? bulk_message.to.index : bulk_message.from.index];
+  if (node.group) pass(bulk_message.from.server ? group_down_[*node.group] : group_up_[*node.group]);
+  pass(bulk_message.from.server ? node_down_[bulk_message.to.index] : server_in_[bulk_message.to.index]);
   return tail;
 }
 
@@ -111,22 +111,22 @@ void Network::egress_free(Instant now, std::uint32_t egress) {
   start_next(now, egress);
 }
 
-Parcel Network::arrived(Instant now, std::uint32_t id) {
-  const Parcel parcel = parcels_[id];
+BulkMessage Network::arrived(Instant now, std::uint32_t id) {
+  const BulkMessage bulk_message = bulk_messages_[id];
   unused_.push_back(id);
-  const std::uint32_t egress = egress_of(parcel.from);
-  Lane& lane = egresses_[egress].lanes[parcel.to.index];
+  const std::uint32_t egress = egress_of(bulk_message.from);
+  Lane& lane = egresses_[egress].lanes[bulk_message.to.index];
   --lane.under_way;
-  lane.under_way_bytes -= parcel.bytes;
-  queue_lane(egresses_[egress], parcel.to.index);
+  lane.under_way_bytes -= bulk_message.bytes;
+  queue_lane(egresses_[egress], bulk_message.to.index);
   start_next(now, egress);
-  return parcel;
+  return bulk_message;
 }
 
 void Network::drop_node(std::uint32_t node) {
   const auto empty_lane = [&](Egress& egress, std::uint32_t index) {
     Lane& lane = egress.lanes[index];
-    for (; !lane.waiting.empty(); lane.waiting.pop()) unused_.push_back(lane.waiting.top().parcel);
+    for (; !lane.waiting.empty(); lane.waiting.pop()) unused_.push_back(lane.waiting.top().bulk_message);
     if (lane.in_turn) std::erase(egress.turn, index);
     lane.in_turn = false;
     lane.turn_bytes = 0;
@@ -139,14 +139,14 @@ void Network::drop_node(std::uint32_t node) {
 
 void Network::cut_off(std::uint32_t node, Instant until) { cut_until_[node] = std::max(cut_until_[node], until); }
 
-std::uint32_t Network::store(const Parcel& parcel) {
+std::uint32_t Network::store(const BulkMessage& bulk_message) {
   if (unused_.empty()) {
-    parcels_.push_back(parcel);
-    return static_cast<std::uint32_t>(parcels_.size() - 1);
+    bulk_messages_.push_back(bulk_message);
+    return static_cast<std::uint32_t>(bulk_messages_.size() - 1);
   }
   const std::uint32_t id = unused_.back();
   unused_.pop_back();
-  parcels_[id] = parcel;
+  bulk_messages_[id] = bulk_message;
   return id;
 }
 

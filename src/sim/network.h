@@ -30,7 +30,7 @@ struct Port {
 };
 
 /// One slice under way.
-struct Parcel {
+struct BulkMessage {
   Port from;
   Port to;
   std::uint32_t priority = 0;  // lower goes first
@@ -43,18 +43,18 @@ class Network {
   /// What the network needs of the world's clock: to be called back then, with egress_free(), reached() or arrived().
   struct Clock {
     std::function<void(Instant, std::uint32_t egress)> wake_egress;
-    std::function<void(Instant, std::uint32_t parcel)> reach;
-    std::function<void(Instant, std::uint32_t parcel)> deliver;
+    std::function<void(Instant, std::uint32_t bulk_message)> reach;
+    std::function<void(Instant, std::uint32_t bulk_message)> deliver;
   };
   Network(const cluster::Spec& spec, Clock clock);
 
-  void send(Instant now, const Parcel& parcel);
+  void send(Instant now, const BulkMessage& bulk_message);
   /// To be called when wake_egress' time has come.
   void egress_free(Instant now, std::uint32_t egress);
   /// To be called when reach's time has come: the parcel's head is at the receiver's side of the network. Pipes are shared in this order.
   void reached(Instant now, std::uint32_t id);
   /// To be called when deliver's time has come; returns the parcel.
-  Parcel arrived(Instant now, std::uint32_t id);
+  BulkMessage arrived(Instant now, std::uint32_t id);
 
   [[nodiscard]] Duration latency(Port from, Port to) const;
   /// When a message that this node sends or is sent at `now` can set out: not while it is cut off.
@@ -72,7 +72,7 @@ class Network {
   struct Waiting {
     std::uint32_t priority;
     std::uint64_t order;
-    std::uint32_t parcel;
+    std::uint32_t bulk_message;
     bool operator>(const Waiting& other) const { return priority != other.priority ? priority > other.priority : order > other.order; }
   };
   struct Lane {  // to one receiver
@@ -92,9 +92,9 @@ class Network {
   [[nodiscard]] std::uint32_t egress_of(Port port) const { return port.server ? port.index : servers_ + port.index; }
   void queue_lane(Egress& egress, std::uint32_t index);
   void start_next(Instant now, std::uint32_t index);
-  [[nodiscard]] Instant through_pipes(Instant head, Instant tail, const Parcel& parcel);
+  [[nodiscard]] Instant through_pipes(Instant head, Instant tail, const BulkMessage& bulk_message);
   [[nodiscard]] Instant cut_until(Port port) const { return port.server ? Instant{} : cut_until_[port.index]; }
-  std::uint32_t store(const Parcel& parcel);
+  std::uint32_t store(const BulkMessage& bulk_message);
 
   const cluster::Spec& spec_;
   Clock clock_;
@@ -105,7 +105,7 @@ class Network {
   std::vector<Pipe> group_up_;
   std::vector<Pipe> group_down_;
   std::vector<Instant> cut_until_;  // by node
-  std::vector<Parcel> parcels_;
+  std::vector<BulkMessage> bulk_messages_;
   std::vector<std::uint32_t> unused_;
   std::uint64_t order_ = 0;
 };

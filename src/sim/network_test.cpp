@@ -17,7 +17,7 @@ constexpr double link = 1000;  // bytes per second
 
 struct Arrival {
   double at_s;
-  Parcel parcel;
+  BulkMessage bulk_message;
 };
 
 /// A network with its own clock; arrivals are kept in order.
@@ -28,11 +28,11 @@ class Wires {
         network_(spec_, {[this](Instant when, std::uint32_t egress) {
                            queue_.at(when, {Call::egress_free, egress});
                          },
-                         [this](Instant when, std::uint32_t parcel) {
-                           queue_.at(when, {Call::reached, parcel});
+                         [this](Instant when, std::uint32_t bulk_message) {
+                           queue_.at(when, {Call::reached, bulk_message});
                          },
-                         [this](Instant when, std::uint32_t parcel) {
-                           queue_.at(when, {Call::arrived, parcel});
+                         [this](Instant when, std::uint32_t bulk_message) {
+                           queue_.at(when, {Call::arrived, bulk_message});
                          }}) {}
 
   void push(std::uint32_t node, std::uint64_t bytes, std::uint32_t slice = 0, std::uint32_t server = 0) {
@@ -167,7 +167,7 @@ TEST(Network, ASliceOfHigherPriorityOvertakesThoseThatWait) {
   wires.push(0, 100, 0);
   const std::vector<Arrival>& arrivals = wires.run();
   const auto place =
-      std::find_if(arrivals.begin(), arrivals.end(), [](const Arrival& a) { return a.parcel.priority == 0; }) - arrivals.begin();
+      std::find_if(arrivals.begin(), arrivals.end(), [](const Arrival& a) { return a.bulk_message.priority == 0; }) - arrivals.begin();
   EXPECT_LE(place, 2) << "only what was under way already goes before it";
 }
 
@@ -175,7 +175,7 @@ TEST(Network, WithinOnePriorityTheOrderIsThatOfSending) {
   Wires wires(star(1));
   for (std::uint32_t i = 0; i < 10; ++i) wires.push(0, 10 + i);
   std::uint64_t expected = 10;
-  for (const Arrival& arrival : wires.run()) EXPECT_EQ(arrival.parcel.bytes, expected++);
+  for (const Arrival& arrival : wires.run()) EXPECT_EQ(arrival.bulk_message.bytes, expected++);
 }
 
 TEST(Network, NodesOfAGroupShareItsUplink) {
@@ -185,7 +185,7 @@ TEST(Network, NodesOfAGroupShareItsUplink) {
   Wires wires(spec);
   for (std::uint32_t n = 0; n < 3; ++n) wires.push(n, 1000);
   std::map<std::uint32_t, double> at_s;
-  for (const Arrival& arrival : wires.run()) at_s[arrival.parcel.from.index] = arrival.at_s;
+  for (const Arrival& arrival : wires.run()) at_s[arrival.bulk_message.from.index] = arrival.at_s;
   EXPECT_NEAR(at_s[2], latency_s + 1.0, 1e-6) << "outside the group";
   EXPECT_NEAR(std::max(at_s[0], at_s[1]), latency_s + 0.005 + 2.0, 1e-6);
 }
@@ -241,11 +241,12 @@ TEST(Network, WhatADeadNodeHadNotSentIsGoneAndItsLaneWorksOn) {
   wires.pull(0, 100, 77);
   std::map<std::pair<std::uint32_t, bool>, int> count;  // by node and direction
   for (const Arrival& arrival : wires.run())
-    ++count[{arrival.parcel.from.server ? arrival.parcel.to.index : arrival.parcel.from.index, arrival.parcel.from.server}];
+    ++count[{arrival.bulk_message.from.server ? arrival.bulk_message.to.index : arrival.bulk_message.from.index,
+             arrival.bulk_message.from.server}];
   EXPECT_LE((count[{0, false}]), 4);
   EXPECT_LE((count[{0, true}]), 4);
   EXPECT_EQ((count[{1, true}]), 10) << "the other node is not disturbed";
-  EXPECT_EQ(wires.run().back().parcel.priority, 77U);
+  EXPECT_EQ(wires.run().back().bulk_message.priority, 77U);
 }
 
 }  // namespace

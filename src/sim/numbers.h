@@ -16,12 +16,12 @@ struct Contributed {
   double loss_sum = 0;
   double squared_norm = 0;
   bool finite = true;
-  double residual = 0;  // of the one before
-  double moved = 0;     // see wire::Contributed
+  double residual = 0;     // of the one before
+  double update_norm = 0;  // see wire::Contributed
 };
 
 /// A slice of newer parameters that came while a round was computed, to be taken in when so many of its local steps are done.
-struct Landed {
+struct ArrivedSlice {
   SliceId slice;
   std::uint32_t after = 0;
 };
@@ -38,11 +38,11 @@ class Numbers {
   virtual void snapshot(ServerId server, const protocol::Snapshot& snapshot) = 0;
   /// Computes the order's lease on what was snapshotted for its worker, and on what landed meanwhile; keeps the contribution until
   /// committed everywhere, freed or forgotten.
-  virtual Contributed compute(const wire::Order& order, std::span<const Landed> landed) = 0;
+  virtual Contributed compute(const wire::Order& order, std::span<const ArrivedSlice> arrived_slices) = 0;
   virtual void commit(ServerId server, const wire::Apply& update) = 0;
   virtual void free(WorkerId worker, Step step) = 0;
   /// How far a contribution goes the way of this server's momentum.
-  virtual double along(ServerId server, WorkerId worker, Step step) = 0;
+  virtual double alignment(ServerId server, WorkerId worker, Step step) = 0;
   /// What this worker was sent is needed for nothing any more.
   virtual void forget_sent(ServerId server, WorkerId worker) = 0;
   /// The contribution is complete: it outlives its worker.
@@ -57,10 +57,10 @@ class Numbers {
 class NoNumbers : public Numbers {
  public:
   void snapshot(ServerId, const protocol::Snapshot&) override {}
-  Contributed compute(const wire::Order&, std::span<const Landed>) override { return {}; }
+  Contributed compute(const wire::Order&, std::span<const ArrivedSlice>) override { return {}; }
   void commit(ServerId, const wire::Apply&) override {}
   void free(WorkerId, Step) override {}
-  double along(ServerId, WorkerId, Step step) override { return step.value % 2 == 0 ? 1 : -1; }  // both happen
+  double alignment(ServerId, WorkerId, Step step) override { return step.value % 2 == 0 ? 1 : -1; }  // both happen
   void forget_sent(ServerId, WorkerId) override {}
   void completed(WorkerId, Step) override {}
   void forget(WorkerId) override {}

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "plan/partition.h"
+#include "pipeline/partition.h"
 #include "protocol/chief.h"
 #include "sim/pipeline_world.h"
 #include "trace/sinks.h"
@@ -28,13 +28,13 @@ PipelineWorldOptions four_stages(const std::string& schedule) {
     node.jitter = 0.05;
     world.cluster.nodes.push_back(node);
   }
-  world.problem.links.assign(stages, std::vector<plan::Between>(stages, {1e9, 1e-4}));
-  world.cut = plan::uniform(world.problem);
-  world.reschedule = [schedule](const plan::Problem& problem, const plan::Cut& cut) {
-    return plan::make_schedule({schedule, 4, 0.05}, problem, cut);
+  world.problem.links.assign(stages, std::vector<pipeline::DeviceLink>(stages, {1e9, 1e-4}));
+  world.cut = pipeline::uniform(world.problem);
+  world.reschedule = [schedule](const pipeline::Problem& problem, const pipeline::Cut& cut) {
+    return pipeline::make_schedule({schedule, 4, 0.05}, problem, cut);
   };
-  world.recut = [](const plan::Problem& problem) { return plan::find(problem).cut; };
-  world.keep_every = 10;
+  world.repartition = [](const pipeline::Problem& problem) { return pipeline::find(problem).cut; };
+  world.snapshot_every = 10;
   world.mini_batches = mini_batches;
   world.samples = 8;
   world.cluster.step_limit = from_seconds(3);
@@ -42,7 +42,7 @@ PipelineWorldOptions four_stages(const std::string& schedule) {
 }
 
 struct Ran {
-  PipelineEnding ending;
+  PipelineOutcome outcome;
   std::vector<trace::Event> events;
   [[nodiscard]] std::vector<trace::Event> of(Kind kind) const {
     std::vector<trace::Event> found;
@@ -51,10 +51,10 @@ struct Ran {
   }
   /// Every mini-batch was committed in order, none twice but those that a loss undid.
   void expect_whole() const {
-    EXPECT_EQ(ending.mini_batches, mini_batches);
+    EXPECT_EQ(outcome.mini_batches, mini_batches);
     std::uint64_t done = 0;
     for (const trace::Event& e : events) {
-      if (e.kind == Kind::recut) done = std::min(done, e.version.value);
+      if (e.kind == Kind::repartition) done = std::min(done, e.version.value);
       if (e.kind == Kind::applied) {
         EXPECT_EQ(e.version.value, ++done);
       }
@@ -65,7 +65,7 @@ struct Ran {
     EXPECT_EQ(of(Kind::left).size(), times);
     for (const trace::Event& e : of(Kind::left)) {
       EXPECT_EQ(e.first, node);
-      EXPECT_EQ(e.why, static_cast<std::uint8_t>(protocol::Gone::step_too_long));
+      EXPECT_EQ(e.why, static_cast<std::uint8_t>(protocol::LeaveReason::step_too_long));
     }
   }
 };
@@ -74,17 +74,17 @@ Ran run(const PipelineWorldOptions& options) {
   NoPipelineNumbers none;
   trace::Recorder recorder;
   Ran ran;
-  ran.ending = PipelineWorld(options, none, recorder).run();
+  ran.outcome = PipelineWorld(options, none, recorder).run();
   ran.events = recorder.events();
   return ran;
 }
 
-cluster::Fault hang(double at_s, std::uint32_t node, Duration lasting = cluster::for_ever) {
+cluster::Fault hang(double at_s, std::uint32_t node, Duration lasting = cluster::forever) {
   return {at_seconds(at_s), cluster::FaultKind::hang, NodeId{node}, lasting, 1};
 }
 
 TEST(PipelineHangs, WhicheverStageHangsIsExpelledAndTheOthersGoOn) {
-  for (const std::string_view schedule : plan::schedule_names())
+  for (const std::string_view schedule : pipeline::schedule_names())
     for (std::uint32_t node = 0; node < stages; ++node)
       for (const double at_s : {0.1, 3.33}) {
         SCOPED_TRACE(testing::Message() << schedule << ", node " << node << " at " << at_s << " s");
@@ -105,7 +105,7 @@ TEST(PipelineHangs, WhoMovesAgainIsTakenInAgain) {
   world.cluster.faults = {hang(6, 1, from_seconds(9))};
   const Ran ran = run(world);
   ran.expect_only_left(1, 1);
-  EXPECT_EQ(ran.of(Kind::recut).back().worker.value, stages - 1) << "four again";
+  EXPECT_EQ(ran.of(Kind::repartition).back().worker.value, stages - 1) << "four again";
 }
 
 TEST(PipelineHangs, WithinTheLimitAreWaitedOut) {
@@ -121,7 +121,7 @@ TEST(PipelineHangs, OfAllButOneLeaveItTheWholeModel) {
   world.mini_batches = 100;
   world.cluster.faults = {hang(6, 0), hang(6, 1), hang(6, 2)};
   const Ran ran = run(world);
-  EXPECT_EQ(ran.ending.mini_batches, 100U);
+  EXPECT_EQ(ran.outcome.mini_batches, 100U);
   EXPECT_EQ(ran.of(Kind::left).size(), 3U);
 }
 
@@ -129,8 +129,8 @@ TEST(PipelineHangs, OfAllLeaveItStandingStill) {
   PipelineWorldOptions world = four_stages("gpipe");
   for (std::uint32_t n = 0; n < stages; ++n) world.cluster.faults.push_back(hang(6, n));
   const Ran ran = run(world);
-  EXPECT_TRUE(ran.ending.stands_still);
-  EXPECT_LT(seconds(ran.ending.ended), 300) << "a second layout is waited for twice as long";
+  EXPECT_TRUE(ran.outcome.not_enough_devices);
+  EXPECT_LT(seconds(ran.outcome.ended), 300) << "a second layout is waited for twice as long";
 }
 
 }  // namespace

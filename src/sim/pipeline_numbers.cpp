@@ -6,16 +6,16 @@
 
 namespace motley::sim {
 
-using plan::Part;
+using pipeline::Part;
 
 RealPipelineNumbers::RealPipelineNumbers(PipelineNumbersOptions options) : options_(std::move(options)) {}
 
 /// A stage's moving norm starts anew, since its gradient is another one now.
-void RealPipelineNumbers::lay_out(const plan::Cut& cut, const plan::Schedule& schedule, std::uint64_t) {
+void RealPipelineNumbers::assign_stages(const pipeline::Cut& cut, const pipeline::Schedule& schedule, std::uint64_t) {
   schedule_ = schedule;
   replicas_.clear();
   places_.clear();
-  handed_in_.clear();
+  state_submitted_.clear();
   std::vector<PipelineNumbersOptions::Stage> stages = options_.make(cut);
   under_way_.assign(stages.size(), {});
   for (std::size_t s = 0; s < stages.size(); ++s) {
@@ -35,21 +35,21 @@ void RealPipelineNumbers::lay_out(const plan::Cut& cut, const plan::Schedule& sc
   }
 }
 
-void RealPipelineNumbers::hand_in(std::uint32_t stage, std::uint64_t mini_batches) {
-  store::StagedModel& model = handed_in_[mini_batches];
+void RealPipelineNumbers::submit_state(std::uint32_t stage, std::uint64_t mini_batches) {
+  store::StagedModel& model = state_submitted_[mini_batches];
   model.values.resize(options_.model.values.size());
   model.put(places_[stage], replicas_[stage].part());
 }
 
 PipelineNumbers::Evaluation RealPipelineNumbers::kept(std::uint64_t mini_batches) {
-  options_.model = std::move(handed_in_.at(mini_batches));
-  handed_in_.erase(handed_in_.begin(), handed_in_.upper_bound(mini_batches));
+  options_.model = std::move(state_submitted_.at(mini_batches));
+  state_submitted_.erase(state_submitted_.begin(), state_submitted_.upper_bound(mini_batches));
   if (mini_batches % options_.evaluate_every != 0 && mini_batches != options_.mini_batches) return {};
   return options_.evaluate(options_.model.values);
 }
 
 double RealPipelineNumbers::rate(std::uint32_t stage, std::uint64_t mini) const {
-  return options_.rates.rate(mini * options_.samples) * plan::softening(schedule_, stage, mini, options_.mini_batches);
+  return options_.rates.rate(mini * options_.samples) * pipeline::softening(schedule_, stage, mini, options_.mini_batches);
 }
 
 void RealPipelineNumbers::begun(std::uint32_t stage, std::uint64_t micro, std::uint32_t late) {

@@ -6,7 +6,7 @@
 #include <memory>
 #include <vector>
 
-#include "policy/schedule.h"
+#include "policy/lr_schedule.h"
 #include "sim/pipeline_world.h"
 #include "store/optimizer.h"
 #include "store/stage_replica.h"
@@ -20,10 +20,10 @@ struct PipelineNumbersOptions {
     std::unique_ptr<store::StageSource> source;
     store::StagePlace place;  // in the whole model
   };
-  std::function<std::vector<Stage>(const plan::Cut&)> make;
+  std::function<std::vector<Stage>(const pipeline::Cut&)> make;
   store::StagedModel model;  // to begin with
-  policy::Schedule rates;
-  store::OptimizerSpec optimizer;
+  policy::LrSchedule rates;
+  OptimizerSpec optimizer;
   std::uint64_t mini_batches = 0;
   std::uint64_t samples = 0;  // of a mini-batch
   std::uint64_t total_samples = no_end;
@@ -39,11 +39,11 @@ class RealPipelineNumbers final : public PipelineNumbers {
  public:
   explicit RealPipelineNumbers(PipelineNumbersOptions options);
   void begun(std::uint32_t stage, std::uint64_t micro, std::uint32_t late) override;
-  void done(std::uint32_t stage, plan::Part part, std::uint64_t micro) override;
+  void done(std::uint32_t stage, pipeline::Part part, std::uint64_t micro) override;
   void committed(std::uint32_t stage, std::uint64_t mini) override;
-  void hand_in(std::uint32_t stage, std::uint64_t mini_batches) override;
+  void submit_state(std::uint32_t stage, std::uint64_t mini_batches) override;
   Evaluation kept(std::uint64_t mini_batches) override;
-  void lay_out(const plan::Cut& cut, const plan::Schedule& schedule, std::uint64_t from) override;
+  void assign_stages(const pipeline::Cut& cut, const pipeline::Schedule& schedule, std::uint64_t from) override;
   [[nodiscard]] bool diverged() const override { return diverged_; }
 
   /// Of the whole model, as it was kept last.
@@ -58,11 +58,11 @@ class RealPipelineNumbers final : public PipelineNumbers {
   [[nodiscard]] double rate(std::uint32_t stage, std::uint64_t mini) const;
 
   PipelineNumbersOptions options_;
-  plan::Schedule schedule_;
+  pipeline::Schedule schedule_;
   std::vector<store::StageReplica> replicas_;
-  std::vector<store::StagePlace> places_;                  // by stage
-  std::vector<UnderWay> under_way_;                        // by stage
-  std::map<std::uint64_t, store::StagedModel> handed_in_;  // by mini-batches; not whole yet
+  std::vector<store::StagePlace> places_;                        // by stage
+  std::vector<UnderWay> under_way_;                              // by stage
+  std::map<std::uint64_t, store::StagedModel> state_submitted_;  // by mini-batches; not whole yet
   bool diverged_ = false;
 };
 

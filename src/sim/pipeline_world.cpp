@@ -7,27 +7,27 @@
 
 #include "base/check.h"
 #include "base/match.h"
-#include "plan/replan.h"
-#include "protocol/narration.h"
+#include "pipeline/replan.h"
+#include "protocol/trace_events.h"
 
 namespace motley::sim {
 
-using plan::Part;
+using pipeline::Part;
 
 PipelineWorld::PipelineWorld(PipelineWorldOptions options, PipelineNumbers& numbers, trace::Sink& trace)
     : options_(std::move(options)),
       numbers_(numbers),
       trace_(trace),
-      conductor_(
-          {options_.problem, options_.cut, options_.reschedule, options_.recut, options_.mini_batches, 0, options_.cluster.step_limit}),
-      ways_(options_.cluster, options_.slices) {
+      pipeline_chief_({options_.problem, options_.cut, options_.reschedule, options_.repartition, options_.mini_batches, 0,
+                       options_.cluster.step_limit}),
+      channels_(options_.cluster, options_.slices) {
   for (std::uint32_t n = 0; n < options_.cluster.nodes.size(); ++n) devices_.emplace_back(options_.cluster, NodeId{n}, options_.seed);
 }
 
 void PipelineWorld::make_stages(std::uint64_t from) {
-  const plan::Problem& problem = options_.problem;
+  const pipeline::Problem& problem = options_.problem;
   const auto count = static_cast<std::uint32_t>(cut_.size());
-  const plan::Sums sums(problem.blocks);
+  const pipeline::Sums sums(problem.blocks);
   const std::uint64_t micros = Batching{samples_of(options_.mini_batches), options_.samples, schedule_.micro_batches}.micro_batches();
   stages_.clear();
   part_s_.clear();
@@ -36,140 +36,141 @@ void PipelineWorld::make_stages(std::uint64_t from) {
   for (std::uint32_t s = 0; s < count; ++s) {
     const auto& [first, last, device] = cut_[s];
     stages_.emplace_back(protocol::StageOptions{schedule_, s, count, from, from, micros});
-    part_s_.push_back(plan::parts_s(problem, cut_[s]));
+    part_s_.push_back(pipeline::parts_s(problem, cut_[s]));
     kept_bytes_.push_back(sums.kept_bytes(first, last));
     parameter_bytes_.push_back(sums.parameter_bytes(first, last));
   }
-  ways_.lay(problem, cut_);
+  channels_.rebuild(problem, cut_);
   versions_.assign(count, {});
   measured_.assign(count, {});
-  handed_in_.assign(count, from);
-  ending_.peak_kept_bytes.resize(std::max<std::size_t>(ending_.peak_kept_bytes.size(), count));
-  ending_.peak_stash_bytes.resize(ending_.peak_kept_bytes.size());
+  state_submitted_.assign(count, from);
+  outcome_.peak_kept_bytes.resize(std::max<std::size_t>(outcome_.peak_kept_bytes.size(), count));
+  outcome_.peak_stash_bytes.resize(outcome_.peak_kept_bytes.size());
 }
 
-PipelineEnding PipelineWorld::run() {
-  for (std::size_t f = 0; f < options_.cluster.faults.size(); ++f) queue_.at(options_.cluster.faults[f].at, FaultStrikes{f});
+PipelineOutcome PipelineWorld::run() {
+  for (std::size_t f = 0; f < options_.cluster.faults.size(); ++f) queue_.at(options_.cluster.faults[f].at, FaultInjected{f});
   for (std::uint32_t n = 0; n < options_.cluster.nodes.size(); ++n)
-    if (cluster::present_at_start(options_.cluster, NodeId{n})) tell(protocol::DeviceCame{n});
-  if (generation_ == 0) tell(protocol::WaitedEnough{});
-  while (!queue_.empty() && !ending_.diverged && !conductor_.finished()) {
+    if (cluster::present_at_start(options_.cluster, NodeId{n})) tell(protocol::DeviceJoined{n});
+  if (generation_ == 0) tell(protocol::StartTimeout{});
+  while (!queue_.empty() && !outcome_.diverged && !pipeline_chief_.finished()) {
     auto [when, what] = queue_.pop();
     if (of_the_past(what)) continue;
     now_ = when;
     std::visit(match{[&](const PartEnds& e) { ended(e); }, [&](const OutputArrives& e) { tell(e.stage, protocol::InputHere{e.micro}); },
                      [&](const GradientArrives& e) { tell(e.stage, protocol::GradientHere{e.micro}); },
-                     [&](const SliceThrough& e) { through(e.way); },
+                     [&](const SliceThrough& e) { through(e.channel); },
                      [&](const ModelLoaded& e) {
                        for (std::uint32_t s = 0; s < stages_.size() && e.generation == generation_; ++s) tell(s, protocol::StageStarted{});
                        for (std::uint32_t s = 0; s < stages_.size() && e.generation == generation_; ++s)
                          tell(s, protocol::MoreMiniBatches{e.allowed});
                      },
-                     [&](const StagesTell&) { stages_tell(); }, [&](const FaultStrikes& e) { strike(options_.cluster.faults[e.fault]); },
+                     [&](const StagesReport&) { stages_report(); },
+                     [&](const FaultInjected& e) { inject_fault(options_.cluster.faults[e.fault]); },
                      [&](const DeviceMoves& e) {
-                       if (!away_.contains(e.device)) tell(protocol::DeviceCame{e.device});
+                       if (!away_.contains(e.device)) tell(protocol::DeviceJoined{e.device});
                      }},
                what);
   }
-  ending_.stands_still = !ending_.diverged && !conductor_.finished();
-  check(!ending_.stands_still || cut_.empty(), "a pipeline comes to its end");
-  ending_.ended = now_;
-  const auto why = ending_.diverged ? protocol::Ended::diverged : protocol::Ended::every_sample_counted;
-  report({.kind = trace::Kind::finished, .why = static_cast<std::uint8_t>(why), .first = samples_of(ending_.mini_batches)});
-  return ending_;
+  outcome_.not_enough_devices = !outcome_.diverged && !pipeline_chief_.finished();
+  check(!outcome_.not_enough_devices || cut_.empty(), "a pipeline comes to its end");
+  outcome_.ended = now_;
+  const auto why = outcome_.diverged ? protocol::EndReason::diverged : protocol::EndReason::every_sample_counted;
+  report({.kind = trace::Kind::finished, .why = static_cast<std::uint8_t>(why), .first = samples_of(outcome_.mini_batches)});
+  return outcome_;
 }
 
 /// Of a generation that is over.
 bool PipelineWorld::of_the_past(const What& what) const {
-  return std::visit(match{[&](const FaultStrikes&) { return false; }, [&](const DeviceMoves&) { return false; },
+  return std::visit(match{[&](const FaultInjected&) { return false; }, [&](const DeviceMoves&) { return false; },
                           [&](const auto& e) { return e.generation != generation_; }},
                     what);
 }
 
 /// As stages do it twice a heartbeat.
-void PipelineWorld::stages_tell() {
+void PipelineWorld::stages_report() {
   const std::uint32_t generation = generation_;
-  queue_.at(now_ + options_.cluster.heartbeat / 2, StagesTell{generation});
+  queue_.at(now_ + options_.cluster.heartbeat / 2, StagesReport{generation});
   for (std::uint32_t s = 0; s < stages_.size() && generation == generation_; ++s)
-    tell(protocol::StageDoing{generation, s, measured_[s].parts, measured_[s].busy});
+    tell(protocol::StageReported{generation, s, measured_[s].parts, measured_[s].busy});
 }
 
-void PipelineWorld::strike(const cluster::Fault& fault) {
+void PipelineWorld::inject_fault(const cluster::Fault& fault) {
   report({.kind = trace::Kind::fault, .first = fault.node.value, .last = static_cast<std::uint64_t>(fault.kind)});
   const std::uint32_t device = fault.node.value;
   if (fault.kind == cluster::FaultKind::kill || fault.kind == cluster::FaultKind::leave) {
     away_.insert(device);
-    tell(protocol::DeviceGone{device});
+    tell(protocol::DeviceLost{device});
   }
   if (fault.kind == cluster::FaultKind::join) {
     away_.erase(device);
-    tell(protocol::DeviceCame{device});
+    tell(protocol::DeviceJoined{device});
   }
 }
 
 // The conductor --------------------------------------------------------------------------------------------------------------------------
 
-void PipelineWorld::tell(const protocol::ConductorEvent& event) {
-  protocol::ConductorActions actions;
-  conductor_.step(now_, event, actions);
+void PipelineWorld::tell(const protocol::PipelineChiefEvent& event) {
+  protocol::PipelineChiefActions actions;
+  pipeline_chief_.step(now_, event, actions);
   for (const auto& action : actions) carry_out(action);
 }
 
-void PipelineWorld::carry_out(const protocol::ConductorAction& action) {
-  std::visit(match{[&](const protocol::LayOut& a) { lay_out(a); },
+void PipelineWorld::carry_out(const protocol::PipelineChiefAction& action) {
+  std::visit(match{[&](const protocol::AssignStages& a) { assign_stages(a); },
                    [&](const protocol::AllowMore& a) {
                      allowed_ = a.allowed;
-                     all_hand_in_ = a.hand_in;
+                     all_submit_state_ = a.submit_state;
                      const std::uint32_t generation = generation_;
                      for (std::uint32_t s = 0; s < stages_.size() && generation == generation_; ++s) {
                        tell(s, protocol::MoreMiniBatches{a.allowed});
-                       if (a.hand_in && generation == generation_ && stages_[s].committed() == allowed_) hand_in(s);
+                       if (a.submit_state && generation == generation_ && stages_[s].committed() == allowed_) submit_state(s);
                      }
                    },
                    [&](const protocol::CommittedByAll& a) {
-                     ending_.mini_batches = a.mini_batches;
+                     outcome_.mini_batches = a.mini_batches;
                      report({.kind = trace::Kind::applied, .version = {a.mini_batches}, .first = stages_.size()});
                    },
-                   [&](const protocol::StandsStill&) {
+                   [&](const protocol::NotEnoughDevices&) {
                      cut_.clear();
                      stages_.clear();
                      ++generation_;
                    },
                    [&](const protocol::PipelineDone&) {},
                    [&](const protocol::StageExpelled& a) {
-                     report(protocol::narrated(a));
+                     report(protocol::to_trace_events(a));
                      const Instant moves = devices_[a.device].hangs_until(now_);
-                     if (moves < now_ + cluster::for_ever / 2) queue_.at(moves, DeviceMoves{a.device});
+                     if (moves < now_ + cluster::forever / 2) queue_.at(moves, DeviceMoves{a.device});
                    },
-                   [&](const protocol::NobodyMoves&) {}},
+                   [&](const protocol::NoProgress&) {}},
              action);
 }
 
-void PipelineWorld::lay_out(const protocol::LayOut& laid) {
-  const double loading = loading_s(cut_, laid.cut, laid.why);
-  cut_ = laid.cut;
-  schedule_ = laid.schedule;
-  generation_ = laid.generation;
-  allowed_ = laid.allowed;
-  all_hand_in_ = false;
-  ending_.again += ending_.mini_batches - std::min(ending_.mini_batches, laid.from);
-  ending_.mini_batches = laid.from;
-  numbers_.lay_out(cut_, schedule_, laid.from);
-  make_stages(laid.from);
-  for (const trace::Event& event : protocol::narrated(laid)) report(event);
-  queue_.at(now_ + from_seconds(loading), ModelLoaded{generation_, laid.allowed});
-  queue_.at(now_ + options_.cluster.heartbeat / 2, StagesTell{generation_});
+void PipelineWorld::assign_stages(const protocol::AssignStages& assignment) {
+  const double loading = loading_s(cut_, assignment.cut, assignment.why);
+  cut_ = assignment.cut;
+  schedule_ = assignment.schedule;
+  generation_ = assignment.generation;
+  allowed_ = assignment.allowed;
+  all_submit_state_ = false;
+  outcome_.again += outcome_.mini_batches - std::min(outcome_.mini_batches, assignment.from);
+  outcome_.mini_batches = assignment.from;
+  numbers_.assign_stages(cut_, schedule_, assignment.from);
+  make_stages(assignment.from);
+  for (const trace::Event& event : protocol::to_trace_events(assignment)) report(event);
+  queue_.at(now_ + from_seconds(loading), ModelLoaded{generation_, assignment.allowed});
+  queue_.at(now_ + options_.cluster.heartbeat / 2, StagesReport{generation_});
 }
 
 /// Blocks that move go from device to device; after a loss everybody gets its part anew.
-double PipelineWorld::loading_s(const plan::Cut& before, const plan::Cut& after, protocol::Relaid why) const {
-  if (why == protocol::Relaid::begins) return 0;
-  const plan::Problem& problem = options_.problem;
-  if (why != protocol::Relaid::loss) return plan::move_s(problem, before, after);
-  const plan::Sums sums(problem.blocks);
+double PipelineWorld::loading_s(const pipeline::Cut& before, const pipeline::Cut& after, protocol::AssignReason why) const {
+  if (why == protocol::AssignReason::begins) return 0;
+  const pipeline::Problem& problem = options_.problem;
+  if (why != protocol::AssignReason::loss) return pipeline::move_s(problem, before, after);
+  const pipeline::Sums sums(problem.blocks);
   double longest = 0;
-  for (const plan::Stage& stage : after) {
-    const plan::Between& link = problem.links[stage.device][stage.device];
+  for (const pipeline::Stage& stage : after) {
+    const pipeline::DeviceLink& link = problem.links[stage.device][stage.device];
     longest = std::max(longest, 2 * sums.parameter_bytes(stage.first, stage.last) / link.bytes_per_second + link.latency_s);
   }
   return longest;
@@ -188,13 +189,13 @@ void PipelineWorld::tell(std::uint32_t stage, const protocol::StageEvent& event)
 }
 
 void PipelineWorld::carry_out(std::uint32_t stage, const protocol::StageAction& action) {
-  const plan::Problem& problem = options_.problem;
+  const pipeline::Problem& problem = options_.problem;
   std::visit(match{[&](const protocol::RunPart& a) { begin(stage, a); },
                    [&](const protocol::ShipOutput& a) {
-                     ship(PipelineWays::forth(stage), a.micro, problem.blocks[cut_[stage].last - 1].output_bytes);
+                     ship(PipelineChannels::forth(stage), a.micro, problem.blocks[cut_[stage].last - 1].output_bytes);
                    },
                    [&](const protocol::ShipGradient& a) {
-                     ship(PipelineWays::back(stage - 1), a.micro, problem.blocks[cut_[stage].first - 1].output_bytes);
+                     ship(PipelineChannels::back(stage - 1), a.micro, problem.blocks[cut_[stage].first - 1].output_bytes);
                    },
                    [&](const protocol::CommitMiniBatch& a) { commit(stage, a.mini); }},
              action);
@@ -238,15 +239,15 @@ void PipelineWorld::weigh(std::uint32_t stage) {
   std::set<Used> old;
   for (const auto& [micro, used] : versions_[stage])
     if (used != Used{stages_[stage].committed(), false}) old.insert(used);
-  ending_.peak_kept_bytes[stage] = std::max(ending_.peak_kept_bytes[stage], kept);
-  ending_.peak_stash_bytes[stage] =
-      std::max(ending_.peak_stash_bytes[stage], kept + static_cast<double>(old.size()) * parameter_bytes_[stage]);
+  outcome_.peak_kept_bytes[stage] = std::max(outcome_.peak_kept_bytes[stage], kept);
+  outcome_.peak_stash_bytes[stage] =
+      std::max(outcome_.peak_stash_bytes[stage], kept + static_cast<double>(old.size()) * parameter_bytes_[stage]);
 }
 
 void PipelineWorld::commit(std::uint32_t stage, std::uint64_t mini) {
   const std::uint64_t done = mini + 1;
   numbers_.committed(stage, mini);
-  ending_.diverged = ending_.diverged || numbers_.diverged();
+  outcome_.diverged = outcome_.diverged || numbers_.diverged();
   report({.kind = trace::Kind::committed, .worker = {stage}, .version = {done}});
   weigh(stage);
   const std::uint32_t generation = generation_;
@@ -254,15 +255,15 @@ void PipelineWorld::commit(std::uint32_t stage, std::uint64_t mini) {
   if (generation != generation_) return;
   measured_[stage].busy_s = 0;
   measured_[stage].micros = 0;
-  if (done % options_.keep_every == 0 || done == options_.mini_batches || (all_hand_in_ && done == allowed_)) hand_in(stage);
+  if (done % options_.snapshot_every == 0 || done == options_.mini_batches || (all_submit_state_ && done == allowed_)) submit_state(stage);
 }
 
-void PipelineWorld::hand_in(std::uint32_t stage) {
+void PipelineWorld::submit_state(std::uint32_t stage) {
   const std::uint64_t done = stages_[stage].committed();
-  if (handed_in_[stage] >= done) return;
-  handed_in_[stage] = done;
-  numbers_.hand_in(stage, done);
-  for (const std::uint64_t other : handed_in_)
+  if (state_submitted_[stage] >= done) return;
+  state_submitted_[stage] = done;
+  numbers_.submit_state(stage, done);
+  for (const std::uint64_t other : state_submitted_)
     if (other < done) return;
   const auto evaluation = numbers_.kept(done);
   if (evaluation.made)
@@ -271,28 +272,28 @@ void PipelineWorld::hand_in(std::uint32_t stage) {
             .first = samples_of(done),
             .value = evaluation.accuracy,
             .second = evaluation.loss});
-  ending_.diverged = ending_.diverged || (evaluation.made && !std::isfinite(evaluation.loss));
-  tell(protocol::ModelKept{done});
+  outcome_.diverged = outcome_.diverged || (evaluation.made && !std::isfinite(evaluation.loss));
+  tell(protocol::ModelSnapshotComplete{done});
 }
 
-void PipelineWorld::ship(std::size_t way, std::uint64_t micro, double bytes) {
-  ending_.bytes += static_cast<std::uint64_t>(bytes);
-  if (const auto when = ways_.send(now_, way, micro, bytes)) queue_.at(*when, SliceThrough{generation_, way});
+void PipelineWorld::ship(std::size_t channel, std::uint64_t micro, double bytes) {
+  outcome_.bytes += static_cast<std::uint64_t>(bytes);
+  if (const auto when = channels_.send(now_, channel, micro, bytes)) queue_.at(*when, SliceThrough{generation_, channel});
 }
 
-void PipelineWorld::through(std::size_t way) {
-  const PipelineWays::Passed passed = ways_.through(now_, way);
-  const auto stage = static_cast<std::uint32_t>(way / 2);
-  if (passed.arrives && way == PipelineWays::forth(stage))
+void PipelineWorld::through(std::size_t channel) {
+  const PipelineChannels::SliceDone passed = channels_.through(now_, channel);
+  const auto stage = static_cast<std::uint32_t>(channel / 2);
+  if (passed.arrives && channel == PipelineChannels::forth(stage))
     queue_.at(*passed.arrives, OutputArrives{generation_, stage + 1, passed.micro});
   else if (passed.arrives)
     queue_.at(*passed.arrives, GradientArrives{generation_, stage, passed.micro});
-  if (passed.next) queue_.at(*passed.next, SliceThrough{generation_, way});
+  if (passed.next) queue_.at(*passed.next, SliceThrough{generation_, channel});
 }
 
 void PipelineWorld::report(trace::Event event) {
   event.at = now_;
-  trace_.told(event);
+  trace_.on_event(event);
 }
 
 }  // namespace motley::sim

@@ -1,9 +1,9 @@
 // A simulated pipeline: the real stage machines, driven by a virtual clock over modelled devices and links. Like sim/world.h it turns the
 // crank and holds no decision; same options and seed, same trace.
 //
-// What stages send each other travels as sim/pipeline_ways.h says. A device does one part at a time, with its node's jitter and
-// slow spells. What a part takes is its blocks' time (plan::Problem) on that device. Who is which stage, when the model is cut anew and
-// where all go on when a device dies is the conductor's business (protocol/conductor.h); it hears and is heard at once.
+// What stages send each other travels as sim/pipeline_channels.h says. A device does one part at a time, with its node's jitter and
+// slow spells. What a part takes is its blocks' time (pipeline::Problem) on that device. Who is which stage, when the model is cut anew and
+// where all go on when a device dies is the conductor's business (protocol/pipeline_chief.h); it hears and is heard at once.
 #pragma once
 #include <algorithm>
 #include <cstdint>
@@ -17,12 +17,12 @@
 #include "base/batching.h"
 #include "cluster/device.h"
 #include "cluster/spec.h"
-#include "plan/pipeline.h"
-#include "plan/schedule.h"
-#include "protocol/conductor.h"
+#include "pipeline/problem.h"
+#include "pipeline/schedule.h"
+#include "protocol/pipeline_chief.h"
 #include "protocol/stage.h"
 #include "sim/event_queue.h"
-#include "sim/pipeline_ways.h"
+#include "sim/pipeline_channels.h"
 #include "trace/event.h"
 
 namespace motley::sim {
@@ -33,10 +33,10 @@ class PipelineNumbers {
   virtual ~PipelineNumbers() = default;
   /// A forward is about to begin: its parameters are those of now, or where momentum will have led when it is `late`.
   virtual void begun(std::uint32_t stage, std::uint64_t micro, std::uint32_t late) = 0;
-  virtual void done(std::uint32_t stage, plan::Part part, std::uint64_t micro) = 0;
+  virtual void done(std::uint32_t stage, pipeline::Part part, std::uint64_t micro) = 0;
   virtual void committed(std::uint32_t stage, std::uint64_t mini) = 0;
   /// This stage's part of the model of now, which is that after so many mini-batches, is to be kept.
-  virtual void hand_in(std::uint32_t stage, std::uint64_t mini_batches) = 0;
+  virtual void submit_state(std::uint32_t stage, std::uint64_t mini_batches) = 0;
   struct Evaluation {
     bool made = false;
     double accuracy = 0;
@@ -45,7 +45,7 @@ class PipelineNumbers {
   /// Every stage has handed in after so many: whether to tell an evaluation of that model, and which.
   virtual Evaluation kept(std::uint64_t mini_batches) = 0;
   /// From now on the model is cut like this, and is what was kept after so many; nothing is under way.
-  virtual void lay_out(const plan::Cut& cut, const plan::Schedule& schedule, std::uint64_t from) = 0;
+  virtual void assign_stages(const pipeline::Cut& cut, const pipeline::Schedule& schedule, std::uint64_t from) = 0;
   /// A loss was not finite: there is no use in going on.
   [[nodiscard]] virtual bool diverged() const = 0;
 };
@@ -54,33 +54,33 @@ class PipelineNumbers {
 class NoPipelineNumbers final : public PipelineNumbers {
  public:
   void begun(std::uint32_t, std::uint64_t, std::uint32_t) override {}
-  void done(std::uint32_t, plan::Part, std::uint64_t) override {}
+  void done(std::uint32_t, pipeline::Part, std::uint64_t) override {}
   void committed(std::uint32_t, std::uint64_t) override {}
-  void hand_in(std::uint32_t, std::uint64_t) override {}
+  void submit_state(std::uint32_t, std::uint64_t) override {}
   Evaluation kept(std::uint64_t) override { return {}; }
-  void lay_out(const plan::Cut&, const plan::Schedule&, std::uint64_t) override {}
+  void assign_stages(const pipeline::Cut&, const pipeline::Schedule&, std::uint64_t) override {}
   [[nodiscard]] bool diverged() const override { return false; }
 };
 
 struct PipelineWorldOptions {
   cluster::Spec cluster;  // devices of the problem are its nodes
-  plan::Problem problem;
-  plan::Cut cut;
-  std::function<plan::Schedule(const plan::Problem&, const plan::Cut&)> reschedule;
-  std::function<std::optional<plan::Cut>(const plan::Problem&)> recut;  // see protocol::ConductorOptions
-  std::uint64_t keep_every = 50;                                        // mini-batches
+  pipeline::Problem problem;
+  pipeline::Cut cut;
+  std::function<pipeline::Schedule(const pipeline::Problem&, const pipeline::Cut&)> reschedule;
+  std::function<std::optional<pipeline::Cut>(const pipeline::Problem&)> repartition;  // see protocol::PipelineChiefOptions
+  std::uint64_t snapshot_every = 50;                                                  // mini-batches
   std::uint64_t mini_batches = 0;
   std::uint64_t samples = 0;             // of a mini-batch
   std::uint64_t total_samples = no_end;  // where the last mini-batch is smaller; its micro-batches are timed like whole ones
-  std::uint32_t slices = 4;              // in which an output or a gradient travels, see sim/pipeline_ways.h
+  std::uint32_t slices = 4;              // in which an output or a gradient travels, see sim/pipeline_channels.h
   std::uint64_t seed = 0;
 };
 
-struct PipelineEnding {
+struct PipelineOutcome {
   std::uint64_t mini_batches = 0;  // committed everywhere
   std::uint64_t again = 0;         // that were done and had to be done again
   bool diverged = false;
-  bool stands_still = false;  // devices died, and those that are left cannot hold the model
+  bool not_enough_devices = false;  // devices died, and those that are left cannot hold the model
   Instant ended{};
   std::uint64_t bytes = 0;               // that travelled
   std::vector<double> peak_kept_bytes;   // by stage: activations of micro-batches that are not done with
@@ -92,13 +92,13 @@ class PipelineWorld {
   /// Keeps references to `numbers` and `trace`.
   PipelineWorld(PipelineWorldOptions options, PipelineNumbers& numbers, trace::Sink& trace);
   /// Turns the crank until every mini-batch is committed everywhere. Once.
-  PipelineEnding run();
+  PipelineOutcome run();
 
  private:
   struct PartEnds {
     std::uint32_t generation;
     std::uint32_t stage;
-    plan::Part part;
+    pipeline::Part part;
     std::uint64_t micro;
   };
   struct OutputArrives {  // at `stage`
@@ -113,40 +113,40 @@ class PipelineWorld {
   };
   struct SliceThrough {  // a way
     std::uint32_t generation;
-    std::size_t way;
+    std::size_t channel;
   };
   struct ModelLoaded {  // on the stages of this generation
     std::uint32_t generation;
     std::uint64_t allowed;
   };
-  struct FaultStrikes {
+  struct FaultInjected {
     std::size_t fault;
   };
-  struct StagesTell {  // how far they are
+  struct StagesReport {  // how far they are
     std::uint32_t generation;
   };
   struct DeviceMoves {  // that has hung
     std::uint32_t device;
   };
-  using What = std::variant<PartEnds, OutputArrives, GradientArrives, SliceThrough, ModelLoaded, FaultStrikes, StagesTell, DeviceMoves>;
+  using What = std::variant<PartEnds, OutputArrives, GradientArrives, SliceThrough, ModelLoaded, FaultInjected, StagesReport, DeviceMoves>;
 
   [[nodiscard]] bool of_the_past(const What& what) const;
-  void stages_tell();
+  void stages_report();
 
-  void tell(const protocol::ConductorEvent& event);
-  void carry_out(const protocol::ConductorAction& action);
-  void lay_out(const protocol::LayOut& laid);
+  void tell(const protocol::PipelineChiefEvent& event);
+  void carry_out(const protocol::PipelineChiefAction& action);
+  void assign_stages(const protocol::AssignStages& assignment);
   void make_stages(std::uint64_t from);
-  [[nodiscard]] double loading_s(const plan::Cut& before, const plan::Cut& after, protocol::Relaid why) const;
-  void strike(const cluster::Fault& fault);
+  [[nodiscard]] double loading_s(const pipeline::Cut& before, const pipeline::Cut& after, protocol::AssignReason why) const;
+  void inject_fault(const cluster::Fault& fault);
   void tell(std::uint32_t stage, const protocol::StageEvent& event);
   void carry_out(std::uint32_t stage, const protocol::StageAction& action);
   void begin(std::uint32_t stage, const protocol::RunPart& part);
   void ended(const PartEnds& part);
   void commit(std::uint32_t stage, std::uint64_t mini);
-  void hand_in(std::uint32_t stage);
-  void ship(std::size_t way, std::uint64_t micro, double bytes);
-  void through(std::size_t way);
+  void submit_state(std::uint32_t stage);
+  void ship(std::size_t channel, std::uint64_t micro, double bytes);
+  void through(std::size_t channel);
   void weigh(std::uint32_t stage);
   void report(trace::Event event);
   /// Of the first so many mini-batches.
@@ -170,15 +170,15 @@ class PipelineWorld {
     auto operator<=>(const Used&) const = default;
   };
   std::vector<std::map<std::uint64_t, Used>> versions_;  // [stage]: of each micro-batch kept
-  PipelineEnding ending_;
-  protocol::Conductor conductor_;
-  PipelineWays ways_;
-  plan::Cut cut_;  // empty while nothing is laid out
-  plan::Schedule schedule_;
+  PipelineOutcome outcome_;
+  protocol::PipelineChief pipeline_chief_;
+  PipelineChannels channels_;
+  pipeline::Cut cut_;  // empty while nothing is laid out
+  pipeline::Schedule schedule_;
   std::uint32_t generation_ = 0;
   std::uint64_t allowed_ = 0;
-  bool all_hand_in_ = false;              // when they have committed what is allowed
-  std::vector<std::uint64_t> handed_in_;  // by stage, the last
+  bool all_submit_state_ = false;               // when they have committed what is allowed
+  std::vector<std::uint64_t> state_submitted_;  // by stage, the last
   struct Measured {
     double busy_s = 0;
     std::uint64_t micros = 0;

@@ -22,8 +22,8 @@ RealNumbers::RealNumbers(RealNumbersOptions options, store::GradientSource& sour
 void RealNumbers::equip(Held& held) const {
   if (held.replica) return;
   held.replica = std::make_unique<store::Replica>(store::ReplicaOptions{options_.optimizer, options_.layout.values, options_.parameters,
-                                                                        options_.local_steps, options_.local_momentum, options_.watches,
-                                                                        options_.variate, false});
+                                                                        options_.local_steps, options_.local_momentum,
+                                                                        options_.tracks_updates, options_.control_variate, false});
   held.push = std::make_unique<store::PushStream>(options_.layout);
 }
 
@@ -49,7 +49,7 @@ void RealNumbers::snapshot(ServerId server, const protocol::Snapshot& wanted) {
     shadow->values(values);
 }
 
-Contributed RealNumbers::compute(const wire::Order& order, std::span<const Landed> landed) {
+Contributed RealNumbers::compute(const wire::Order& order, std::span<const ArrivedSlice> arrived_slices) {
   Held& held = held_[order.worker];
   if (held.forgotten) return {};
   equip(held);
@@ -60,22 +60,22 @@ Contributed RealNumbers::compute(const wire::Order& order, std::span<const Lande
     held.values.erase(held.values.begin());
   }
   Payload payload{take_buffer(), 0, false};
-  const store::Worth worth = contribute(held, order, landed, payload.values);
+  const store::StepReport report = contribute(held, order, arrived_slices, payload.values);
   const double residual = held.push->residual_ratio();
   code(held, order, payload.values);
   payloads_.insert_or_assign({order.worker, order.step}, std::move(payload));
-  return {worth.loss.sum, worth.squared_norm, worth.finite, residual, worth.moved};
+  return {report.loss.sum, report.squared_norm, report.finite, residual, report.update_norm};
 }
 
 /// What landed in the middle of a round, when its step has come.
-class RealNumbers::Landing final : public store::News {
+class RealNumbers::ArrivedUpdates final : public store::IncomingUpdates {
  public:
-  Landing(const store::Layout& layout, std::span<const Landed> landed, std::span<const float> values)
-      : layout_(layout), landed_(landed), values_(values) {}
+  ArrivedUpdates(const store::Layout& layout, std::span<const ArrivedSlice> arrived_slices, std::span<const float> values)
+      : layout_(layout), arrived_slices_(arrived_slices), values_(values) {}
   std::span<const Piece> since(std::uint32_t done) override {
     pieces_.clear();
-    for (; !landed_.empty() && landed_.front().after <= done; landed_ = landed_.subspan(1)) {
-      const store::Slice& slice = layout_[landed_.front().slice];
+    for (; !arrived_slices_.empty() && arrived_slices_.front().after <= done; arrived_slices_ = arrived_slices_.subspan(1)) {
+      const store::Slice& slice = layout_[arrived_slices_.front().slice];
       pieces_.push_back({slice.offset, values_.subspan(slice.offset, slice.count)});
     }
     return pieces_;
@@ -83,19 +83,21 @@ class RealNumbers::Landing final : public store::News {
 
  private:
   const store::Layout& layout_;
-  std::span<const Landed> landed_;
+  std::span<const ArrivedSlice> arrived_slices_;
   std::span<const float> values_;
   std::vector<Piece> pieces_;
 };
 
-store::Worth RealNumbers::contribute(Held& held, const wire::Order& order, std::span<const Landed> landed, std::span<float> out) {
+store::StepReport RealNumbers::contribute(Held& held, const wire::Order& order, std::span<const ArrivedSlice> arrived_slices,
+                                          std::span<float> out) {
   const auto values = held.values.find(order.parameters);
   const std::vector<std::uint32_t>& samples = epochs_.samples_of(order.lease);
-  Still still;
+  NoStreaming still;
   if (!options_.local_steps) return held.replica->contribute(source_, {values->second, samples}, out, still);
   const auto next = std::next(values);
-  check(landed.empty() || next != held.values.end(), "what landed was sent");
-  Landing landing(options_.layout, landed, landed.empty() ? std::span<const float>() : std::span<const float>(next->second));
+  check(arrived_slices.empty() || next != held.values.end(), "what landed was sent");
+  ArrivedUpdates landing(options_.layout, arrived_slices,
+                         arrived_slices.empty() ? std::span<const float>() : std::span<const float>(next->second));
   return held.replica->contribute(source_,
                                   {values->second, order.version, samples, order.local_steps, order.rate, order.parameters == order.step,
                                    order.missing < order.step, order.correction, order.mean_steps},
@@ -110,7 +112,7 @@ void RealNumbers::code(Held& held, const wire::Order& order, std::vector<float>&
   for (std::uint32_t s = 0; s < options_.layout.slices.size(); ++s) {
     const store::Slice& slice = options_.layout.slices[s];
     const std::uint8_t bits = slice.bits(order.push_bits);
-    if (bits == plain && !held.push->owes(SliceId{s})) continue;
+    if (bits == plain && !held.push->has_residual(SliceId{s})) continue;
     bytes.clear();
     held.push->encode(SliceId{s}, order.push_bits, values, bytes);
     const Outcome decoded = codec::make(bits).value()->decode(bytes, std::span(values).subspan(slice.offset, slice.count));
@@ -138,10 +140,10 @@ void RealNumbers::free(WorkerId worker, Step step) {
   payloads_.erase(found);
 }
 
-double RealNumbers::along(ServerId server, WorkerId worker, Step step) {
+double RealNumbers::alignment(ServerId server, WorkerId worker, Step step) {
   const auto found = payloads_.find({worker, step});
   check(found != payloads_.end(), "what is judged has a payload");
-  return servers_[server.value].along(found->second.values);
+  return servers_[server.value].alignment(found->second.values);
 }
 
 void RealNumbers::completed(WorkerId worker, Step step) { payloads_.at({worker, step}).complete = true; }

@@ -21,15 +21,15 @@ namespace motley::sim {
 
 struct RealNumbersOptions {
   store::Layout layout;
-  store::OptimizerSpec optimizer;
+  OptimizerSpec optimizer;
   std::uint64_t parameters{};  // of the layout's values; the rest are statistics
   std::uint64_t epoch_samples{};
   store::Shards shards;      // of the samples, when they are not anybody's
   std::uint64_t seed{};      // of the initial model and the epochs' permutations
   bool local_steps = false;  // contributions are model deltas; workers run the optimizer themselves
   double local_momentum = 0.9;
-  bool watches = false;  // see store::LocalModelOptions
-  bool variate = false;
+  bool tracks_updates = false;  // see store::LocalModelOptions
+  bool control_variate = false;
 };
 
 class RealNumbers : public Numbers {
@@ -37,10 +37,10 @@ class RealNumbers : public Numbers {
   RealNumbers(RealNumbersOptions options, store::GradientSource& source);
 
   void snapshot(ServerId server, const protocol::Snapshot& wanted) override;
-  Contributed compute(const wire::Order& order, std::span<const Landed> landed) override;
+  Contributed compute(const wire::Order& order, std::span<const ArrivedSlice> arrived_slices) override;
   void commit(ServerId server, const wire::Apply& update) override;
   void free(WorkerId worker, Step step) override;
-  double along(ServerId server, WorkerId worker, Step step) override;
+  double alignment(ServerId server, WorkerId worker, Step step) override;
   void forget_sent(ServerId server, WorkerId worker) override { servers_[server.value].forget(worker); }
   void completed(WorkerId worker, Step step) override;
   void forget(WorkerId worker) override;
@@ -63,8 +63,8 @@ class RealNumbers : public Numbers {
     std::uint32_t commits = 0;
     bool complete = false;
   };
-  class Landing;
-  store::Worth contribute(Held& held, const wire::Order& order, std::span<const Landed> landed, std::span<float> out);
+  class ArrivedUpdates;
+  store::StepReport contribute(Held& held, const wire::Order& order, std::span<const ArrivedSlice> arrived_slices, std::span<float> out);
   void equip(Held& held) const;
   [[nodiscard]] std::vector<float> take_buffer();
   void code(Held& held, const wire::Order& order, std::vector<float>& values);

@@ -17,7 +17,7 @@ constexpr std::uint64_t values = 4;  // and one statistic
 class ByHand : public store::GradientSource {
  public:
   void initialize(std::uint64_t, std::span<float> out) override { std::fill(out.begin(), out.end(), 8.0F); }
-  store::Loss gradient(std::span<const float> at, std::span<const std::uint32_t> samples, std::span<float> out, Flow&) override {
+  store::Loss gradient(std::span<const float> at, std::span<const std::uint32_t> samples, std::span<float> out, StepIo&) override {
     seen.emplace_back(samples.begin(), samples.end());
     const float mean = std::accumulate(samples.begin(), samples.end(), 0.0F) / static_cast<float>(samples.size());
     for (std::size_t i = 0; i < parameters; ++i) out[i] = broken ? std::numeric_limits<float>::quiet_NaN() : at[i] + mean;
@@ -135,9 +135,9 @@ TEST(RealNumbers, WhatLandsInTheMiddleOfARoundIsTakenInThere) {
   wire::Order round = order(0, 0, 0, 4, 2);
   round.correction = 0.25;
   source.seen.clear();
-  const double squared = numbers.compute(round, std::vector<Landed>{{SliceId{0}, 1}}).squared_norm;
+  const double squared = numbers.compute(round, std::vector<ArrivedSlice>{{SliceId{0}, 1}}).squared_norm;
 
-  struct Script : store::News {
+  struct Script : store::IncomingUpdates {
     std::span<const Piece> since(std::uint32_t) override { return pieces; }
     std::vector<Piece> pieces;
   } script;
@@ -148,17 +148,17 @@ TEST(RealNumbers, WhatLandsInTheMiddleOfARoundIsTakenInThere) {
   const std::vector<float> start{8, 8, 8, 8};
   std::vector<std::uint32_t> samples;
   for (const auto& step : source.seen) samples.insert(samples.end(), step.begin(), step.end());
-  std::vector<float> way(values);
-  Still still;
-  (void)by_hand.walk(source, {start, {}, samples, 2, 0.5, true, false, 0.25, 0}, script, way, still);
+  std::vector<float> delta(values);
+  NoStreaming still;
+  (void)by_hand.run_round(source, {start, {}, samples, 2, 0.5, true, false, 0.25, 0}, script, delta, still);
   double expected = 0;
-  for (std::size_t i = 0; i < parameters; ++i) expected += static_cast<double>(way[i]) * way[i];
+  for (std::size_t i = 0; i < parameters; ++i) expected += static_cast<double>(delta[i]) * delta[i];
   EXPECT_DOUBLE_EQ(squared, expected);
   script.pieces.clear();
   store::LocalModel without({{}, values, parameters, 0.5, false, false});
-  (void)without.walk(source, {start, {}, samples, 2, 0.5, true, false, 0.25, 0}, script, way, still);
+  (void)without.run_round(source, {start, {}, samples, 2, 0.5, true, false, 0.25, 0}, script, delta, still);
   double alone = 0;
-  for (std::size_t i = 0; i < parameters; ++i) alone += static_cast<double>(way[i]) * way[i];
+  for (std::size_t i = 0; i < parameters; ++i) alone += static_cast<double>(delta[i]) * delta[i];
   EXPECT_NE(squared, alone) << "it made a difference";
 }
 

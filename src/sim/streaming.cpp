@@ -16,23 +16,24 @@ std::vector<std::uint32_t> ascending(const std::vector<double>& parts) {
 
 }  // namespace
 
-Score::Score(store::Cadence of) : cadence(std::move(of)), by_read(ascending(cadence.read)), by_made(ascending(cadence.made)) {}
+LayerSequence::LayerSequence(store::LayerTiming of)
+    : layer_timing(std::move(of)), by_read(ascending(layer_timing.read)), by_made(ascending(layer_timing.gradient_ready)) {}
 
 std::optional<Instant> Streaming::advance(Instant now, const std::vector<bool>& here, std::vector<SliceId>& made) {
-  for (; read_ < score_->by_read.size(); ++read_) {
-    const std::uint32_t slice = score_->by_read[read_];
-    const Instant due = at(score_->cadence.read[slice]);
+  for (; read_ < layer_sequence_->by_read.size(); ++read_) {
+    const std::uint32_t slice = layer_sequence_->by_read[read_];
+    const Instant due = at(layer_sequence_->layer_timing.read[slice]);
     if (due > now) return due;
     if (!here[slice]) {
-      if (!stands_since_) stands_since_ = due;
+      if (!stalled_since_) stalled_since_ = due;
       return std::nullopt;
     }
-    if (stands_since_) stood_ += now - *stands_since_;
-    stands_since_.reset();
+    if (stalled_since_) stalled_ += now - *stalled_since_;
+    stalled_since_.reset();
   }
-  for (; made_ < score_->by_made.size(); ++made_) {
-    const std::uint32_t slice = score_->by_made[made_];
-    const Instant due = at(score_->cadence.made[slice]);
+  for (; made_ < layer_sequence_->by_made.size(); ++made_) {
+    const std::uint32_t slice = layer_sequence_->by_made[made_];
+    const Instant due = at(layer_sequence_->layer_timing.gradient_ready[slice]);
     if (due > now) return due;
     made.push_back(SliceId{slice});
   }

@@ -8,8 +8,8 @@ namespace {
 
 struct Device {
   std::optional<Instant> at(double now_s) { return streaming.advance(at_seconds(now_s), here, made); }
-  Score score{{{0, 0.1, 0.2}, {1, 0.8, 0.6}}};
-  Streaming streaming{score, at_seconds(10), from_seconds(1)};
+  LayerSequence layer_sequence{{{0, 0.1, 0.2}, {1, 0.8, 0.6}}};
+  Streaming streaming{layer_sequence, at_seconds(10), from_seconds(1)};
   std::vector<bool> here{true, true, true};
   std::vector<SliceId> made;
 };
@@ -25,7 +25,7 @@ TEST(Streaming, WithEverythingThereItStandsNowhere) {
   EXPECT_EQ(device.at(11), std::nullopt);
   EXPECT_EQ(device.made, (std::vector<SliceId>{{2}, {1}, {0}})) << "the first layer last";
   EXPECT_EQ(device.streaming.ends(), at_seconds(11));
-  EXPECT_EQ(device.streaming.stood(), Duration{0});
+  EXPECT_EQ(device.streaming.stalled(), Duration{0});
 }
 
 TEST(Streaming, StandsUntilWhatItReadsIsHereAndEverythingElseIsSoMuchLater) {
@@ -33,13 +33,13 @@ TEST(Streaming, StandsUntilWhatItReadsIsHereAndEverythingElseIsSoMuchLater) {
   device.here = {true, false, true};
   device.at(10);
   EXPECT_EQ(device.at(10.1), std::nullopt);
-  EXPECT_TRUE(device.streaming.stands());
+  EXPECT_TRUE(device.streaming.is_stalled());
   EXPECT_EQ(device.at(10.3), std::nullopt) << "another slice has come";
   EXPECT_FALSE(device.streaming.has_read());
   device.here[1] = true;
   EXPECT_EQ(device.at(10.5), at_seconds(10.6)) << "0.4 late";
-  EXPECT_FALSE(device.streaming.stands());
-  EXPECT_EQ(device.streaming.stood(), from_seconds(0.4));
+  EXPECT_FALSE(device.streaming.is_stalled());
+  EXPECT_EQ(device.streaming.stalled(), from_seconds(0.4));
   EXPECT_EQ(device.at(10.6), at_seconds(11));
   EXPECT_TRUE(device.streaming.has_read());
   EXPECT_EQ(device.streaming.ends(), at_seconds(11.4));

@@ -8,7 +8,7 @@
 #include "base/check.h"
 #include "base/match.h"
 #include "codec/codec.h"
-#include "protocol/narration.h"
+#include "protocol/trace_events.h"
 
 namespace motley::sim {
 namespace {
@@ -20,54 +20,56 @@ Port server_port(std::uint32_t server) { return {true, server}; }
 
 }  // namespace
 
-World::World(const WorldOptions& options, policy::Strategy strategy, const policy::Schedule& schedule, Numbers& numbers, trace::Sink& trace)
+World::World(const WorldOptions& options, policy::Strategy strategy, const policy::LrSchedule& schedule, Numbers& numbers,
+             trace::Sink& trace)
     : options_(options),
       numbers_(numbers),
       trace_(trace),
       network_(options_.cluster, {[this](Instant when, std::uint32_t egress) { queue_.at(when, EgressFree{egress}); },
-                                  [this](Instant when, std::uint32_t parcel) { queue_.at(when, ParcelReaches{parcel}); },
-                                  [this](Instant when, std::uint32_t parcel) { queue_.at(when, ParcelArrives{parcel}); }}),
+                                  [this](Instant when, std::uint32_t bulk_message) { queue_.at(when, BulkMessageReaches{bulk_message}); },
+                                  [this](Instant when, std::uint32_t bulk_message) { queue_.at(when, BulkMessageArrives{bulk_message}); }}),
       chief_(options.chief, std::move(strategy), schedule) {
   const auto count = static_cast<std::uint32_t>(options_.cluster.nodes.size());
-  check(options_.halves.empty() || options_.halves.size() == count, "it is known of each node what it computes with, or of none");
-  options_.halves.resize(count);
-  check(options_.most_samples.empty() || options_.most_samples.size() == count, "each node has a limit, or none has");
+  check(options_.bf16_transfer.empty() || options_.bf16_transfer.size() == count,
+        "it is known of each node what it computes with, or of none");
+  options_.bf16_transfer.resize(count);
+  check(options_.max_batch.empty() || options_.max_batch.size() == count, "each node has a limit, or none has");
   nodes_.resize(count);
-  if (!options_.cadence.empty()) {
-    check(options_.cadence.read.size() == options_.layout.slices.size(), "a cadence has each slice");
-    score_.emplace(options_.cadence);
+  if (!options_.layer_timing.empty()) {
+    check(options_.layer_timing.read.size() == options_.layout.slices.size(), "a cadence has each slice");
+    layer_sequence_.emplace(options_.layer_timing);
   }
   for (std::uint32_t n = 0; n < count; ++n) devices_.emplace_back(options_.cluster, NodeId{n}, options_.seed);
   for (std::uint32_t s = 0; s < options_.cluster.servers; ++s) shards_.emplace_back(ServerId{s}, options_.layout.of(ServerId{s}));
 }
 
-Ending World::run() {
-  for (std::uint32_t f = 0; f < options_.cluster.faults.size(); ++f) queue_.at(options_.cluster.faults[f].at, FaultStrikes{f});
+TrainingOutcome World::run() {
+  for (std::uint32_t f = 0; f < options_.cluster.faults.size(); ++f) queue_.at(options_.cluster.faults[f].at, FaultInjected{f});
   for (std::uint32_t n = 0; n < nodes_.size(); ++n)
     if (cluster::present_at_start(options_.cluster, NodeId{n})) start_node(n);
   queue_.at(now_ + options_.cluster.heartbeat, ChiefTick{});
   while (!queue_.empty() && !(ended_ && evaluations_.empty())) {
     auto [when, what] = queue_.pop();
     now_ = when;
-    ++ending_.events;
-    check(!options_.max_events || ending_.events <= *options_.max_events, "a world ends within its bound of events");
+    ++outcome_.events;
+    check(!options_.max_events || outcome_.events <= *options_.max_events, "a world ends within its bound of events");
     happen(what);
   }
-  ending_.updates = chief_.version().value;
-  ending_.samples = chief_.ledger().counted();
-  ending_.closed_epochs = chief_.ledger().closed_epochs();
-  return ending_;
+  outcome_.updates = chief_.version().value;
+  outcome_.samples = chief_.ledger().counted();
+  outcome_.closed_epochs = chief_.ledger().closed_epochs();
+  return outcome_;
 }
 
 void World::happen(const What& what) {
   std::visit(match{[&](const Control& e) {
-                     const Letter letter = std::move(letters_[e.letter]);
-                     unused_letters_.push_back(e.letter);
-                     deliver(letter);
+                     const ControlMessage control_message = std::move(control_messages_[e.control_message]);
+                     unused_control_messages_.push_back(e.control_message);
+                     deliver(control_message);
                    },
                    [&](const EgressFree& e) { network_.egress_free(now_, e.egress); },
-                   [&](const ParcelReaches& e) { network_.reached(now_, e.parcel); },
-                   [&](const ParcelArrives& e) { deliver(network_.arrived(now_, e.parcel)); },
+                   [&](const BulkMessageReaches& e) { network_.reached(now_, e.bulk_message); },
+                   [&](const BulkMessageArrives& e) { deliver(network_.arrived(now_, e.bulk_message)); },
                    [&](const ComputeEnds& e) {
                      if (nodes_[e.node].running && nodes_[e.node].serial == e.serial) end_compute(e.node);
                    },
@@ -77,7 +79,7 @@ void World::happen(const What& what) {
                      if (node.paused)
                        node.missed.emplace_back(e);
                      else
-                       press_on(e.node);
+                       advance_streaming(e.node);
                    },
                    [&](const WorkerTick& e) {
                      if (!alive(e.connection) || ended_) return;
@@ -93,7 +95,7 @@ void World::happen(const What& what) {
                    [&](const TimeIsUp&) {
                      if (!ended_) tell_chief(protocol::Tick{});
                    },
-                   [&](const FaultStrikes& e) { strike(e.index); },
+                   [&](const FaultInjected& e) { inject_fault(e.index); },
                    [&](const PauseEnds& e) {
                      if (now_ < nodes_[e.node].paused_until) return;  // another pause goes on
                      nodes_[e.node].paused = false;
@@ -113,36 +115,12 @@ void World::happen(const What& what) {
                      if (const auto member = connections_[e.connection].member)
                        tell_chief(protocol::Lost{*member});
                      else
-                       tell_chief(protocol::LostGuest{e.connection});
+                       tell_chief(protocol::LostPending{e.connection});
                    }},
              what);
 }
 
 // Nodes come, go and suffer ------------------------------------------------------------------------------------------------------------
-
-void World::start_node(std::uint32_t n) {
-  Node& node = nodes_[n];
-  if (node.machine) return;
-  protocol::WorkerOptions worker;
-  worker.node = options_.cluster.nodes[n].name;
-  worker.most_samples = options_.most_samples.empty() ? 0 : options_.most_samples[n];
-  worker.halves = options_.halves[n];
-  worker.seat = n;
-  worker.grain = options_.cluster.nodes[n].grain;
-  if (worker.grain > 1) {  // as one that has measured itself
-    worker.samples_per_second = options_.cluster.nodes[n].samples_per_second;
-    worker.overhead_s = seconds(options_.cluster.nodes[n].overhead);
-  }
-  for (const store::Slice& slice : options_.layout.slices) worker.servers_of_slices.push_back(slice.server);
-  worker.heartbeat = options_.cluster.heartbeat;
-  worker.patience = options_.cluster.silence_deadline;
-  worker.start_early = score_.has_value();
-  node.machine.emplace(std::move(worker));
-  node.connection = static_cast<std::uint32_t>(connections_.size());
-  connections_.push_back({n, std::nullopt});
-  queue_.at(now_ + options_.cluster.heartbeat, WorkerTick{node.connection});
-  tell_worker(n, protocol::Started{});
-}
 
 /// The process is gone; what it had not sent yet goes with it, and the chief sees its connection break.
 void World::stop_node(std::uint32_t n) {
@@ -162,12 +140,12 @@ bool World::alive(std::uint32_t connection) const {
   return node.machine && node.connection == connection;
 }
 
-void World::strike(std::uint32_t index) {
+void World::inject_fault(std::uint32_t index) {
   const cluster::Fault& fault = options_.cluster.faults[index];
   const std::uint32_t n = fault.node.value;
   Node& node = nodes_[n];
   if (node.paused && (fault.kind == cluster::FaultKind::leave || fault.kind == cluster::FaultKind::join)) {  // nothing moves there now
-    node.missed.emplace_back(FaultStrikes{index});
+    node.missed.emplace_back(FaultInjected{index});
     return;
   }
   tell({.kind = trace::Kind::fault, .first = n, .last = static_cast<std::uint64_t>(fault.kind)});
@@ -190,32 +168,33 @@ void World::strike(std::uint32_t index) {
 
 // Delivery -----------------------------------------------------------------------------------------------------------------------------
 
-void World::deliver(const Letter& letter) {
-  if (letter.to.role == protocol::Role::chief) return tell_chief(protocol::Received{letter.from, letter.message});
-  if (letter.to.role == protocol::Role::server) return tell_shard(letter.to.id, letter.message);
-  if (!alive(letter.connection)) return;
-  const std::uint32_t n = connections_[letter.connection].node;
+void World::deliver(const ControlMessage& control_message) {
+  if (control_message.to.role == protocol::Role::chief)
+    return tell_chief(protocol::Received{control_message.from, control_message.message});
+  if (control_message.to.role == protocol::Role::server) return tell_shard(control_message.to.id, control_message.message);
+  if (!alive(control_message.connection)) return;
+  const std::uint32_t n = connections_[control_message.connection].node;
   if (nodes_[n].paused) {
-    letters_.push_back(letter);
-    nodes_[n].missed.emplace_back(Control{static_cast<std::uint32_t>(letters_.size() - 1)});
+    control_messages_.push_back(control_message);
+    nodes_[n].missed.emplace_back(Control{static_cast<std::uint32_t>(control_messages_.size() - 1)});
     return;
   }
-  tell_worker(n, protocol::Arrived{letter.message});
+  tell_worker(n, protocol::Arrived{control_message.message});
 }
 
-void World::deliver(const Parcel& parcel) {
-  if (parcel.to.server) {
-    ending_.bytes_pushed += parcel.bytes;
-    return tell_shard(parcel.to.index, std::get<wire::Push>(parcel.content));
+void World::deliver(const BulkMessage& bulk_message) {
+  if (bulk_message.to.server) {
+    outcome_.bytes_pushed += bulk_message.bytes;
+    return tell_shard(bulk_message.to.index, std::get<wire::Push>(bulk_message.content));
   }
-  ending_.bytes_pulled += parcel.bytes;
-  const wire::Pulled& slice = std::get<wire::Pulled>(parcel.content);
+  outcome_.bytes_pulled += bulk_message.bytes;
+  const wire::Pulled& slice = std::get<wire::Pulled>(bulk_message.content);
   const std::uint32_t connection = connection_of_worker_[slice.worker.value];
   if (!alive(connection)) return;
-  if (nodes_[parcel.to.index].paused)
-    deliver(Letter{protocol::peer(ServerId{parcel.from.index}), protocol::peer(slice.worker), connection, slice});
+  if (nodes_[bulk_message.to.index].paused)
+    deliver(ControlMessage{protocol::peer(ServerId{bulk_message.from.index}), protocol::peer(slice.worker), connection, slice});
   else
-    tell_worker(parcel.to.index, protocol::Arrived{slice});
+    tell_worker(bulk_message.to.index, protocol::Arrived{slice});
 }
 
 // Machines and their answers -----------------------------------------------------------------------------------------------------------
@@ -235,17 +214,17 @@ void World::tell_shard(std::uint32_t server, const wire::Message& message) {
 void World::tell_worker(std::uint32_t node, const protocol::WorkerEvent& event) {
   const auto* arrived = std::get_if<protocol::Arrived>(&event);
   const auto* slice = arrived != nullptr ? std::get_if<wire::Pulled>(&arrived->message) : nullptr;
-  if (slice != nullptr) land(node, *slice);
+  if (slice != nullptr) slice_arrived(node, *slice);
   worker_actions_.clear();
   nodes_[node].machine->step(now_, event, worker_actions_);
   for (const auto& action : worker_actions_) carry_out(node, action);
   const auto& running = nodes_[node].running;
-  if (slice != nullptr && running && running->streaming && running->streaming->stands()) press_on(node);
+  if (slice != nullptr && running && running->streaming && running->streaming->is_stalled()) advance_streaming(node);
 }
 
 void World::carry_out(const protocol::ChiefAction& action) {
   using trace::Kind;
-  if (const auto event = protocol::narrated(action)) tell(*event);
+  if (const auto event = protocol::to_trace_events(action)) tell(*event);
   std::visit(match{[&](const protocol::Send& a) { send_from_chief(a); },
                    [&](const protocol::Joined& a) {
                      tell({.kind = Kind::joined, .worker = a.worker, .first = connections_[connection_of_worker_[a.worker.value]].node});
@@ -253,26 +232,26 @@ void World::carry_out(const protocol::ChiefAction& action) {
                    [&](const protocol::Left& a) { numbers_.forget(a.worker); },
                    [&](const protocol::Completed& a) { numbers_.completed(a.worker, a.step); }, [&](const protocol::Counted&) {},
                    [&](const protocol::Returned& a) {
-                     for (const trace::Event& event : protocol::narrated(a)) tell(event);
+                     for (const trace::Event& event : protocol::to_trace_events(a)) tell(event);
                    },
                    [&](const protocol::Released&) {
                      if (!started_ && options_.chief.max_time) queue_.at(now_ + *options_.chief.max_time, TimeIsUp{});
                      started_ = true;
                    },
-                   [&](const protocol::Held&) {}, [&](const protocol::Dropped&) {}, [&](const protocol::Rested&) {},
+                   [&](const protocol::Held&) {}, [&](const protocol::Dropped&) {}, [&](const protocol::Idled&) {},
                    [&](const protocol::Cancelled&) {}, [&](const protocol::Discarded&) {}, [&](const protocol::Noted&) {},
                    [&](const protocol::WakeAt& a) { queue_.at(a.when, TimeIsUp{}); },
                    [&](const protocol::Evaluate& a) { evaluations_.emplace(a.version, a.samples); },
                    [&](const protocol::Checkpoint&) {},  // nobody restarts a simulated chief
                    [&](const protocol::ServerStuck&) {
                      ended_ = true;
-                     ending_.why = protocol::Ended::nobody_left;
-                     ending_.ended = now_;
+                     outcome_.why = protocol::EndReason::nobody_left;
+                     outcome_.ended = now_;
                    },
                    [&](const protocol::Finished& a) {
                      ended_ = true;
-                     ending_.why = a.why;
-                     ending_.ended = now_;
+                     outcome_.why = a.why;
+                     outcome_.ended = now_;
                      tell({.kind = Kind::finished, .why = static_cast<std::uint8_t>(a.why), .first = chief_.ledger().counted()});
                    }},
              action);
@@ -284,8 +263,9 @@ void World::carry_out(std::uint32_t server, const protocol::ShardAction& action)
                    [&](const protocol::Free& a) { numbers_.free(a.worker, a.step); },
                    [&](const protocol::Snapshot& a) { numbers_.snapshot(ServerId{server}, a); },
                    [&](const protocol::Compare& a) {
-                     send_from_server(server, {protocol::the_chief, wire::Judged{ServerId{server}, a.worker, a.step,
-                                                                                 numbers_.along(ServerId{server}, a.worker, a.step)}});
+                     send_from_server(server,
+                                      {protocol::the_chief, wire::AlignmentResult{ServerId{server}, a.worker, a.step,
+                                                                                  numbers_.alignment(ServerId{server}, a.worker, a.step)}});
                    },
                    [&](const protocol::ForgetSent& a) { numbers_.forget_sent(ServerId{server}, a.worker); },
                    [&](const protocol::ProveAlive&) {
@@ -317,14 +297,14 @@ void World::send_from_chief(const protocol::Send& send) {
     }
     return post({protocol::the_chief, send.to, 0, send.message}, chief_port, server_port(send.to.id));
   }
-  const std::uint32_t connection = send.to.role == protocol::Role::guest ? send.to.id : connection_of_worker_[send.to.id];
+  const std::uint32_t connection = send.to.role == protocol::Role::pending ? send.to.id : connection_of_worker_[send.to.id];
   if (const auto* welcome = std::get_if<wire::Welcome>(&send.message)) {
     connection_of_worker_.resize(std::max<std::size_t>(connection_of_worker_.size(), welcome->worker.value + 1));
     connection_of_worker_[welcome->worker.value] = connection;
     connections_[connection].member = welcome->worker;
   }
   if (const auto* order = std::get_if<wire::Order>(&send.message))
-    for (const trace::Event& event : protocol::narrated(*order)) tell(event);
+    for (const trace::Event& event : protocol::to_trace_events(*order)) tell(event);
   post({protocol::the_chief, send.to, connection, send.message}, chief_port, node_port(connections_[connection].node));
 }
 
@@ -338,26 +318,28 @@ void World::send_from_server(std::uint32_t server, const protocol::Send& send) {
 
 void World::send_from_worker(std::uint32_t n, const protocol::Send& send) {
   if (const auto* push = std::get_if<wire::Push>(&send.message)) {
-    const std::uint8_t bits = push->bits == plain_bits && options_.halves[n] ? half_bits : push->bits;  // gradients are what it computes in
+    const std::uint8_t bits =
+        push->bits == fp32_bits && options_.bf16_transfer[n] ? bf16_bits : push->bits;  // gradients are what it computes in
     return network_.send(
         now_, {node_port(n), server_port(send.to.id), options_.layout[push->slice].priority, bytes_of(push->slice, bits), *push});
   }
   const auto id = nodes_[n].machine->id();
   const std::uint32_t connection = nodes_[n].connection;
-  Letter letter{id ? protocol::peer(*id) : protocol::guest(connection), send.to, connection, send.message};
-  if (auto* said = std::get_if<wire::Contributed>(&letter.message); said != nullptr && options_.claims) options_.claims(n, *said);
-  post(std::move(letter), node_port(n), chief_port);
+  ControlMessage control_message{id ? protocol::peer(*id) : protocol::pending_worker(connection), send.to, connection, send.message};
+  if (auto* reported = std::get_if<wire::Contributed>(&control_message.message); reported != nullptr && options_.claims)
+    options_.claims(n, *reported);
+  post(std::move(control_message), node_port(n), chief_port);
 }
 
-void World::post(Letter letter, Port from, Port to) {
+void World::post(ControlMessage control_message, Port from, Port to) {
   std::uint32_t id = 0;
-  if (unused_letters_.empty()) {
-    id = static_cast<std::uint32_t>(letters_.size());
-    letters_.push_back(std::move(letter));
+  if (unused_control_messages_.empty()) {
+    id = static_cast<std::uint32_t>(control_messages_.size());
+    control_messages_.push_back(std::move(control_message));
   } else {
-    id = unused_letters_.back();
-    unused_letters_.pop_back();
-    letters_[id] = std::move(letter);
+    id = unused_control_messages_.back();
+    unused_control_messages_.pop_back();
+    control_messages_[id] = std::move(control_message);
   }
   queue_.at(network_.departure(now_, from, to) + network_.latency(from, to), Control{id});
 }
@@ -388,13 +370,13 @@ void World::evaluated(Version version, const Evaluation& evaluation) {
 
 void World::model_not_finite() {
   if (!ended_) return tell_chief(protocol::ModelNotFinite{});
-  if (std::exchange(ending_.why, protocol::Ended::diverged) == protocol::Ended::diverged) return;
-  tell({.kind = trace::Kind::finished, .why = static_cast<std::uint8_t>(ending_.why), .first = chief_.ledger().counted()});
+  if (std::exchange(outcome_.why, protocol::EndReason::diverged) == protocol::EndReason::diverged) return;
+  tell({.kind = trace::Kind::finished, .why = static_cast<std::uint8_t>(outcome_.why), .first = chief_.ledger().counted()});
 }
 
 void World::tell(trace::Event event) {
   event.at = now_;
-  trace_.told(event);
+  trace_.on_event(event);
 }
 
 }  // namespace motley::sim

@@ -41,7 +41,7 @@ WorldOptions cluster_of(const std::vector<double>& speeds, std::uint64_t updates
 }
 
 struct Ran {
-  Ending ending;
+  TrainingOutcome outcome;
   std::vector<trace::Event> events;
   trace::Summary summary;
   std::string fingerprint;
@@ -59,9 +59,9 @@ Ran run(const WorldOptions& options, const std::string& strategy, Numbers& numbe
   trace::Recorder recorder;
   trace::Writer writer;
   trace::Tee tee({&recorder, &ran.summary, &writer});
-  ran.ending =
-      World(options, std::move(*made), policy::Schedule({}, batch, options.chief.epoch_samples, options.chief.total_samples), numbers, tee)
-          .run();
+  ran.outcome = World(options, std::move(*made), policy::LrSchedule({}, batch, options.chief.epoch_samples, options.chief.total_samples),
+                      numbers, tee)
+                    .run();
   ran.events = recorder.events();
   ran.fingerprint = writer.finish();
   return ran;
@@ -86,11 +86,11 @@ TEST(World, ABspStepOnUnequalWorkersTakesWhatItTakesByHand) {
   const auto receive = [](double place) { return place * slice_s / nic_links + latency_s + slice_s; };
   const double step = receive(3) + compute[3] + send;
   const double joining = latency_s;
-  EXPECT_NEAR(seconds(ran.ending.ended), joining + updates * step, 1e-6);
-  EXPECT_EQ(ran.ending.updates, updates);
-  EXPECT_EQ(ran.ending.samples, updates * batch);
-  EXPECT_EQ(ran.ending.bytes_pushed, updates * 4 * 4000);
-  EXPECT_EQ(ran.ending.bytes_pulled, updates * 4 * 4000);
+  EXPECT_NEAR(seconds(ran.outcome.ended), joining + updates * step, 1e-6);
+  EXPECT_EQ(ran.outcome.updates, updates);
+  EXPECT_EQ(ran.outcome.samples, updates * batch);
+  EXPECT_EQ(ran.outcome.bytes_pushed, updates * 4 * 4000);
+  EXPECT_EQ(ran.outcome.bytes_pulled, updates * 4 * 4000);
 
   double waiting = 0;
   for (std::size_t w = 0; w < 4; ++w) waiting += step - receive(static_cast<double>(w)) - compute[w] - send;
@@ -102,7 +102,7 @@ WorldOptions streaming_cluster(double speed, std::uint64_t updates) {
   WorldOptions world = cluster_of({speed}, updates);
   const std::vector<store::TensorPlace> tensors{{0, 1000, store::SliceKind::parameter}, {1000, 1000, store::SliceKind::parameter}};
   world.layout = store::cut(tensors, 1000, 1);
-  world.cadence = store::cadence(world.layout, tensors, std::vector<std::uint32_t>{0, 1}, std::vector<double>{1, 1});
+  world.layer_timing = store::layer_timing(world.layout, tensors, std::vector<std::uint32_t>{0, 1}, std::vector<double>{1, 1});
   return world;
 }
 
@@ -111,22 +111,22 @@ TEST(World, ADeviceThatStreamsBeginsWithTheFirstSliceAndEndsWithTheLastInItsHand
   const double compute = 0.002 + batch / 250.0;  // so long that the second slice is here when it is read, and gone when the first is made
   const Ran ran = run(streaming_cluster(1, updates));
   const double step = latency_s + slice_s + compute + slice_s + latency_s;
-  EXPECT_NEAR(seconds(ran.ending.ended), latency_s + updates * step, 1e-6);
+  EXPECT_NEAR(seconds(ran.outcome.ended), latency_s + updates * step, 1e-6);
   EXPECT_NEAR(ran.summary.time().compute_s, updates * compute, 1e-6);
 }
 
 TEST(World, ADeviceThatStreamsStandsStillForWhatItReads) {
   constexpr std::uint64_t updates = 10;
   const double compute = 0.002 + batch / 10000.0;
-  const double stood = slice_s - compute / 6;
+  const double stalled = slice_s - compute / 6;
   const double second_is_out = 2 * compute / 3 + slice_s;  // the link is busy with it when the first is made
-  ASSERT_GT(stood, 0);
+  ASSERT_GT(stalled, 0);
   ASSERT_GT(second_is_out, compute);
   const Ran ran = run(streaming_cluster(40, updates));
-  const double step = latency_s + slice_s + stood + second_is_out + slice_s + latency_s;
-  EXPECT_NEAR(seconds(ran.ending.ended), latency_s + updates * step, 1e-6);
+  const double step = latency_s + slice_s + stalled + second_is_out + slice_s + latency_s;
+  EXPECT_NEAR(seconds(ran.outcome.ended), latency_s + updates * step, 1e-6);
   EXPECT_NEAR(ran.summary.time().compute_s, updates * compute, 1e-6) << "standing still is not computing";
-  EXPECT_NEAR(ran.of(Kind::compute_ended).at(3).value, stood, 1e-8);
+  EXPECT_NEAR(ran.of(Kind::compute_ended).at(3).value, stalled, 1e-8);
 }
 
 // Three slices, each read a ninth of the step after the one before. First in, first out, what is sent first is under way before the others
@@ -135,15 +135,15 @@ TEST(World, WhatForwardNeedsFirstGoesFirst) {
   constexpr std::uint64_t updates = 10;
   const double compute = 0.002 + batch / 10000.0;
   const double pushes = 5 * compute / 9 + 3 * slice_s;  // the last layer is made after five ninths; then the link is busy to the end
-  for (const bool as_made : {false, true}) {
+  for (const bool backward_order : {false, true}) {
     WorldOptions world = cluster_of({40}, updates);
     const std::vector<store::TensorPlace> tensors{
         {0, 1000, store::SliceKind::parameter}, {1000, 1000, store::SliceKind::parameter}, {2000, 1000, store::SliceKind::parameter}};
-    world.layout = store::cut(tensors, 1000, 1, {.whole_tensors = false, .as_made = as_made});
-    world.cadence = store::cadence(world.layout, tensors, std::vector<std::uint32_t>{0, 1, 2}, std::vector<double>{1, 1, 1});
-    const double stood = 2 * slice_s - (as_made ? 1 : 2) * compute / 9;
-    const double step = latency_s + slice_s + stood + pushes + latency_s;
-    EXPECT_NEAR(seconds(run(world).ending.ended), latency_s + updates * step, 1e-6) << (as_made ? "first in, first out" : "by need");
+    world.layout = store::cut(tensors, 1000, 1, {.whole_tensors = false, .backward_order = backward_order});
+    world.layer_timing = store::layer_timing(world.layout, tensors, std::vector<std::uint32_t>{0, 1, 2}, std::vector<double>{1, 1, 1});
+    const double stalled = 2 * slice_s - (backward_order ? 1 : 2) * compute / 9;
+    const double step = latency_s + slice_s + stalled + pushes + latency_s;
+    EXPECT_NEAR(seconds(run(world).outcome.ended), latency_s + updates * step, 1e-6) << (backward_order ? "first in, first out" : "by need");
   }
 }
 
@@ -160,9 +160,9 @@ TEST(World, SlicesPlacedByDistanceHideHowFarAwayAServerIs) {
       blocks.push_back(i);
     }
     world.layout = store::cut(tensors, 1000, 2);
-    if (placed) store::place(world.layout, store::head_starts(std::vector<double>{0, 0.01}, cluster::receiving_line(world.cluster)));
-    world.cadence = store::cadence(world.layout, tensors, blocks, std::vector<double>(8, 1.0));
-    return seconds(run(world).ending.ended);
+    if (placed) store::place(world.layout, store::head_starts(std::vector<double>{0, 0.01}, cluster::receive_bandwidth(world.cluster)));
+    world.layer_timing = store::layer_timing(world.layout, tensors, blocks, std::vector<double>(8, 1.0));
+    return seconds(run(world).outcome.ended);
   };
   EXPECT_LT(time_of(true), time_of(false) - 20 * 0.002) << "milliseconds of every step";
 }
@@ -173,7 +173,7 @@ TEST(World, ADeviceThatStreamsLosesNothingWhenItIsKilledOrPaused) {
   world.chief.quorum = 2;
   world.cluster.faults = {fault(FaultKind::pause, 1.1, 0.7), fault(FaultKind::kill, 3.3), fault(FaultKind::join, 4)};
   const Ran ran = run(world);
-  EXPECT_EQ(ran.ending.samples, 20U * batch);
+  EXPECT_EQ(ran.outcome.samples, 20U * batch);
   EXPECT_EQ(ran.of(Kind::joined).size(), 3U);
 }
 
@@ -200,20 +200,20 @@ TEST(World, IdsFollowTheListOfNodesHoweverFarEachIs) {
 
 TEST(World, MemoryLimitsWhatANodeIsOrdered) {
   WorldOptions options = cluster_of({1, 1}, 4);
-  options.most_samples = {0, 28};
+  options.max_batch = {0, 28};
   for (const trace::Event& ordered : run(options).of(Kind::ordered)) EXPECT_EQ(ordered.first, ordered.worker.value == 0 ? 100U : 28U);
 }
 
 TEST(World, ToWhomComputesWithSixteenBitsNoMoreTravel) {
   WorldOptions options = cluster_of({1, 1}, 4);
-  const Ending full = run(options).ending;
-  options.halves = {true, true};
-  const Ending half = run(options).ending;
+  const TrainingOutcome full = run(options).outcome;
+  options.bf16_transfer = {true, true};
+  const TrainingOutcome half = run(options).outcome;
   EXPECT_EQ(2 * half.bytes_pushed, full.bytes_pushed);
   EXPECT_EQ(2 * half.bytes_pulled, full.bytes_pulled);
   EXPECT_LT(half.ended, full.ended);
-  options.halves = {true, false};
-  const Ending mixed = run(options).ending;
+  options.bf16_transfer = {true, false};
+  const TrainingOutcome mixed = run(options).outcome;
   EXPECT_EQ(4 * mixed.bytes_pushed, 3 * full.bytes_pushed);
   EXPECT_EQ(4 * mixed.bytes_pulled, 3 * full.bytes_pulled);
 }
@@ -227,13 +227,13 @@ TEST(World, BitsAreChosenByTheBytesThatTravel) {
     return released[released.size() / 2].value;
   };
   EXPECT_EQ(bits_in_the_middle(), 16);
-  options.halves = {true, true};
+  options.bf16_transfer = {true, true};
   EXPECT_EQ(bits_in_the_middle(), 32) << "in full they are no more, and lose nothing";
 }
 
 TEST(World, TheTraceTellsTheMeanLossOfEveryContribution) {
   struct SameLoss : NoNumbers {
-    Contributed compute(const wire::Order& order, std::span<const Landed>) override {
+    Contributed compute(const wire::Order& order, std::span<const ArrivedSlice>) override {
       return {2.5 * static_cast<double>(order.lease.size()), 1, true};
     }
   } numbers;
@@ -255,10 +255,10 @@ TEST(World, AKilledWorkersLeaseIsDoneByTheOthers) {
   WorldOptions options = cluster_of({1, 1}, 4);
   options.cluster.faults = {fault(FaultKind::kill, 0.1)};
   const Ran ran = run(options);
-  EXPECT_EQ(ran.ending.why, protocol::Ended::every_sample_counted);
+  EXPECT_EQ(ran.outcome.why, protocol::EndReason::every_sample_counted);
   const auto left = ran.of(Kind::left);
   ASSERT_EQ(left.size(), 1U);
-  EXPECT_EQ(left[0].why, static_cast<std::uint8_t>(protocol::Gone::connection_lost));
+  EXPECT_EQ(left[0].why, static_cast<std::uint8_t>(protocol::LeaveReason::connection_lost));
   EXPECT_EQ(left[0].at, at_seconds(0.1 + latency_s)) << "the chief sees the connection break";
 }
 
@@ -267,10 +267,10 @@ TEST(World, AnAnswerToAFormerLifeReachesNobody) {
   options.cluster.nodes[0].link.latency = from_seconds(0.02);  // its Hello is still under way when it dies and comes back
   options.cluster.faults = {fault(FaultKind::kill, 0.005), fault(FaultKind::join, 0.006)};
   const Ran ran = run(options);
-  EXPECT_EQ(ran.ending.why, protocol::Ended::every_sample_counted);
+  EXPECT_EQ(ran.outcome.why, protocol::EndReason::every_sample_counted);
   const auto left = ran.of(Kind::left);
   ASSERT_EQ(left.size(), 1U);
-  EXPECT_EQ(left[0].why, static_cast<std::uint8_t>(protocol::Gone::connection_lost))
+  EXPECT_EQ(left[0].why, static_cast<std::uint8_t>(protocol::LeaveReason::connection_lost))
       << "not taken for dead: its first connection broke at once";
   EXPECT_EQ(left[0].at, at_seconds(0.025));
   for (const trace::Event& began : ran.of(Kind::compute_began)) EXPECT_NE(began.worker, left[0].worker);
@@ -284,9 +284,9 @@ TEST(World, AShortPauseIsWaitedOutAndALongOneIsTakenForDeath) {
   const Ran ran = run(options);
   const auto left = ran.of(Kind::left);
   ASSERT_EQ(left.size(), 1U);
-  EXPECT_EQ(left[0].why, static_cast<std::uint8_t>(protocol::Gone::silent_too_long));
+  EXPECT_EQ(left[0].why, static_cast<std::uint8_t>(protocol::LeaveReason::silent_too_long));
   EXPECT_EQ(ran.of(Kind::joined).size(), 3U) << "it comes back under a new id";
-  EXPECT_EQ(ran.ending.why, protocol::Ended::every_sample_counted);
+  EXPECT_EQ(ran.outcome.why, protocol::EndReason::every_sample_counted);
 }
 
 TEST(World, NothingMovesOnAPausedNodeUntilItsLastPauseEnds) {
@@ -308,7 +308,7 @@ TEST(World, APausedNodeNeitherLeavesNorComesBeforeThePauseEnds) {
   const Ran ran = run(options);
   const auto left = ran.of(Kind::left);
   ASSERT_EQ(left.size(), 1U);
-  EXPECT_EQ(left[0].why, static_cast<std::uint8_t>(protocol::Gone::said_goodbye));
+  EXPECT_EQ(left[0].why, static_cast<std::uint8_t>(protocol::LeaveReason::said_goodbye));
   EXPECT_EQ(left[0].at, at_seconds(3 + latency_s));
   EXPECT_EQ(ran.of(Kind::joined).back().at, at_seconds(3 + latency_s));
 }
@@ -330,7 +330,7 @@ TEST(World, APartitionLongerThanTheDeadlineEndsInANewMembership) {
   ASSERT_EQ(joined.size(), 3U);
   EXPECT_EQ(joined[2].first, 0U) << "the same node";
   EXPECT_GE(joined[2].at, at_seconds(9));
-  EXPECT_EQ(ran.ending.why, protocol::Ended::every_sample_counted);
+  EXPECT_EQ(ran.outcome.why, protocol::EndReason::every_sample_counted);
 }
 
 TEST(World, ANodeWhoseFirstFaultIsAJoinStartsOutside) {
@@ -347,8 +347,8 @@ TEST(World, EverybodyGoneForGoodEndsTheRun) {
   options.chief.empty_deadline = from_seconds(20);
   options.cluster.faults = {fault(FaultKind::kill, 3, 0, 0), fault(FaultKind::leave, 4, 0, 1)};
   const Ran ran = run(options);
-  EXPECT_EQ(ran.ending.why, protocol::Ended::nobody_left);
-  EXPECT_NEAR(seconds(ran.ending.ended), 24, 2);
+  EXPECT_EQ(ran.outcome.why, protocol::EndReason::nobody_left);
+  EXPECT_NEAR(seconds(ran.outcome.ended), 24, 2);
 }
 
 TEST(World, MoreEventsThanItsBoundAreOurBug) {

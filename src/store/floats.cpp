@@ -13,7 +13,7 @@ constexpr std::size_t large = 2 * huge_page;             // of less, what the la
 
 }  // namespace
 
-void* take_memory(std::size_t bytes) {
+void* allocate_aligned(std::size_t bytes) {
   if (bytes > PTRDIFF_MAX) throw std::bad_alloc();  // nobody has as much
   const std::size_t unit = bytes >= large ? huge_page : cache_line;
   const std::size_t whole = (bytes + unit - 1) / unit * unit;

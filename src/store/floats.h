@@ -9,20 +9,20 @@
 namespace motley::store {
 
 /// Memory that begins with a cache line, of 4 MiB or more with a huge page, untouched. Given back by std::free(). Throws std::bad_alloc.
-[[nodiscard]] void* take_memory(std::size_t bytes);
+[[nodiscard]] void* allocate_aligned(std::size_t bytes);
 
 /// For containers of the standard library.
 template <class T>
-struct InLines {
+struct CacheAligned {
   using value_type = T;
-  InLines() = default;
+  CacheAligned() = default;
   template <class U>
-  InLines(const InLines<U>&) {}  // NOLINT(google-explicit-constructor): as the standard has it
-  [[nodiscard]] T* allocate(std::size_t count) { return static_cast<T*>(take_memory(count * sizeof(T))); }
+  CacheAligned(const CacheAligned<U>&) {}  // NOLINT(google-explicit-constructor): as the standard has it
+  [[nodiscard]] T* allocate(std::size_t count) { return static_cast<T*>(allocate_aligned(count * sizeof(T))); }
   void deallocate(T* memory, std::size_t) { std::free(memory); }  // NOLINT(cppcoreguidelines-no-malloc,cppcoreguidelines-owning-memory)
-  bool operator==(const InLines&) const { return true; }
+  bool operator==(const CacheAligned&) const { return true; }
 };
 
-using Floats = std::vector<float, InLines<float>>;
+using Floats = std::vector<float, CacheAligned<float>>;
 
 }  // namespace motley::store

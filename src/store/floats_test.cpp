@@ -23,13 +23,13 @@ TEST(Floats, BeginWithACacheLineWhateverTheirSize) {
 TEST(Floats, MayBeEmptyGrowAndBeMoved) {
   Floats floats;
   for (int i = 0; i < 1000; ++i) floats.push_back(static_cast<float>(i));
-  const Floats moved = std::move(floats);
-  EXPECT_EQ(moved.size(), 1000U);
-  EXPECT_EQ(moved[999], 999.0F);
+  const Floats update_norm = std::move(floats);
+  EXPECT_EQ(update_norm.size(), 1000U);
+  EXPECT_EQ(update_norm[999], 999.0F);
 }
 
 TEST(Floats, MemoryThatThereIsNotIsSaidToBeMissing) {
-  EXPECT_THROW(static_cast<void>(take_memory(std::numeric_limits<std::size_t>::max() - 1)), std::bad_alloc);
+  EXPECT_THROW(static_cast<void>(allocate_aligned(std::numeric_limits<std::size_t>::max() - 1)), std::bad_alloc);
 }
 
 }  // namespace

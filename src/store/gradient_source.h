@@ -4,7 +4,7 @@
 #include <span>
 #include <stdexcept>
 
-#include "base/flow.h"
+#include "base/step_io.h"
 
 namespace motley::store {
 
@@ -25,29 +25,29 @@ struct OutOfMemory : std::runtime_error {
 
 /// The numbers of a local model on a device with memory of its own, where it stays between rounds; see LocalModel, which decides what is
 /// done. SGD with Nesterov's momentum. Ranges are [first, first + size) of the flat buffer. Steps throw OutOfMemory.
-class LocalSteps {
+class LocalSgd {
  public:
-  virtual ~LocalSteps() = default;
+  virtual ~LocalSgd() = default;
   /// The model of now, and no momentum.
   virtual void begin(std::span<const float> values) = 0;
   virtual void put(std::uint64_t first, std::span<const float> values) = 0;
-  /// The values, and `keeps` of the way of the last round (of statistics all); the momentum is `keeps` of what it was.
-  virtual void put_late(std::uint64_t first, std::span<const float> values, double keeps) = 0;
-  virtual void set_out() = 0;
-  /// Newer values in mid-round, and `keeps` of the way so far, which still counts whole.
-  virtual void merge(std::uint64_t first, std::span<const float> values, double keeps) = 0;
+  /// The values, and `kept_fraction` of the way of the last round (of statistics all); the momentum is `kept_fraction` of what it was.
+  virtual void put_stale(std::uint64_t first, std::span<const float> values, double kept_fraction) = 0;
+  virtual void begin_round() = 0;
+  /// Newer values in mid-round, and `kept_fraction` of the way so far, which still counts whole.
+  virtual void merge(std::uint64_t first, std::span<const float> values, double kept_fraction) = 0;
   struct Rule {
     double rate = 0;
     double momentum = 0;
     double weight_decay = 0;
   };
   virtual void step(std::span<const std::uint32_t> samples, const Rule& rule) = 0;
-  /// What was put and merged lately is a whole model again. When the round is over, moved() is the squared distance of its parameters from
-  /// those of the model that was watched before.
+  /// What was put and merged lately is a whole model again. When the round is over, update_norm() is the squared distance of its parameters
+  /// from those of the model that was watched before.
   virtual void watch() = 0;
-  [[nodiscard]] virtual double moved() const = 0;
-  /// The way of the round, coded if that is wanted and can be done (see Flow), and the loss of its steps.
-  virtual Loss way(std::span<float> out, const Coding* coding) = 0;
+  [[nodiscard]] virtual double update_norm() const = 0;
+  /// The way of the round, coded if that is wanted and can be done (see StepIo), and the loss of its steps.
+  virtual Loss delta(std::span<float> out, const GradientEncoding* coding) = 0;
 };
 
 /// One owner thread.
@@ -56,12 +56,12 @@ class GradientSource {
   virtual ~GradientSource() = default;
   virtual void initialize(std::uint64_t seed, std::span<float> values) = 0;
   /// Mean gradient over `samples` (indices of the training set) at `values`; for statistics their change. Same inputs, same bits.
-  /// Asks `flow` for values before it reads them and tells it of gradients as they are final; given up by it, `out` is worth nothing.
+  /// Asks `io` for values before it reads them and tells it of gradients as they are final; given up by it, `out` is worth nothing.
   /// Throws OutOfMemory.
-  virtual Loss gradient(std::span<const float> values, std::span<const std::uint32_t> samples, std::span<float> out, Flow& flow) = 0;
+  virtual Loss gradient(std::span<const float> values, std::span<const std::uint32_t> samples, std::span<float> out, StepIo& io) = 0;
   virtual Loss evaluate(std::span<const float> values) = 0;
   /// Where local steps are best taken; null: with gradient(). Lives with the source.
-  virtual LocalSteps* local_steps() { return nullptr; }
+  virtual LocalSgd* local_steps() { return nullptr; }
 };
 
 }  // namespace motley::store

@@ -13,8 +13,8 @@ namespace motley::store {
 struct Addend {
   const float* values = nullptr;
   float weight = 0;
-  const float* base = nullptr;            // the weights it was computed on; null: not known, it counts as it is
-  const std::uint16_t* halves = nullptr;  // its values as numbers of 16 bits, the upper halves of floats; null: `values` has them
+  const float* base = nullptr;                 // the weights it was computed on; null: not known, it counts as it is
+  const std::uint16_t* bf16_values = nullptr;  // its values as numbers of 16 bits, the upper halves of floats; null: `values` has them
 };
 
 /// Value i is the sum over the addends, in their order, of weight * values[i].
@@ -40,21 +40,22 @@ struct Kernels {
   void (*add)(const Sum& g, std::size_t n, float* w);
   /// v = mu*v + (g + decay*w);  w -= rate*v
   void (*sgd)(const Sum& g, const SgdConstants& c, std::size_t n, float* w, float* v);
-  /// sgd and sgd_ahead in one, from one place to another: v' = mu*v + (g + decay*w);  w' = w - rate*v';  out = w' - reach*v'. No
-  /// compensation. `far`: what is written to w' and v' would be in no cache any more when it is read again, and goes past them where both
-  /// begin at the same place within a vector, as in two arrays that begin with a cache line.
-  void (*sgd_onward)(const Sum& g, const SgdConstants& c, float reach, bool far, std::size_t n, const float* w, const float* v,
-                     float* w_after, float* v_after, float* out);
+  /// sgd and sgd_look_ahead in one, from one place to another: v' = mu*v + (g + decay*w);  w' = w - rate*v';  out = w' - reach*v'. No
+  /// compensation. `non_temporal`: what is written to w' and v' would be in no cache any more when it is read again, and goes past them
+  /// where both begin at the same place within a vector, as in two arrays that begin with a cache line.
+  void (*sgd_update_and_look_ahead)(const Sum& g, const SgdConstants& c, float look_ahead_rate, bool non_temporal, std::size_t n,
+                                    const float* w, const float* v, float* w_after, float* v_after, float* out);
   /// w -= reach*g + decay*w
-  void (*sgd_apart)(const Sum& g, float reach, float decay, std::size_t n, float* w);
+  void (*sgd_bypass)(const Sum& g, float look_ahead_rate, float decay, std::size_t n, float* w);
   /// m = beta1*m + (1-beta1)*g;  u = beta2*u + (1-beta2)*(g*g);  w -= rate*(d + decay*w), d = m*unbias1 / (sqrt(u*unbias2) + epsilon)
   void (*adamw)(const Sum& g, const AdamConstants& c, float rate, std::size_t n, float* w, float* m, float* u);
   /// w -= rate*(g / (sqrt(u*unbias2) + epsilon)) + decay*w
-  void (*adam_apart)(const Sum& g, const AdamConstants& c, float rate, float decay, std::size_t n, float* w, const float* u);
+  void (*adam_bypass)(const Sum& g, const AdamConstants& c, float rate, float decay, std::size_t n, float* w, const float* u);
   /// out = w - reach*v: a stream triad
-  void (*sgd_ahead)(float reach, std::size_t n, const float* w, const float* v, float* out);
+  void (*sgd_look_ahead)(float look_ahead_rate, std::size_t n, const float* w, const float* v, float* out);
   /// out = w - reach*d
-  void (*adam_ahead)(const AdamConstants& c, float reach, std::size_t n, const float* w, const float* m, const float* u, float* out);
+  void (*adam_look_ahead)(const AdamConstants& c, float look_ahead_rate, std::size_t n, const float* w, const float* m, const float* u,
+                          float* out);
 };
 
 /// For a target that this machine has. The reference to a table that never changes: any thread.

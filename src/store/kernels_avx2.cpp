@@ -1,4 +1,4 @@
-// The loops for avx2; room.cmake has this file compiled for it. Elsewhere it is compiled as any other and never chosen.
+// The loops for avx2; module.cmake has this file compiled for it. Elsewhere it is compiled as any other and never chosen.
 #include "store/kernels_loops.h"
 #include "store/kernels_targets.h"
 

@@ -13,7 +13,7 @@ template <int lanes>
 struct Loops {
   // NOLINTBEGIN(modernize-use-using): gcc reads it only so
   typedef float Wide __attribute__((vector_size(lanes * sizeof(float))));
-  typedef std::uint16_t Halves __attribute__((vector_size(lanes * sizeof(std::uint16_t))));
+  typedef std::uint16_t Bf16Values __attribute__((vector_size(lanes * sizeof(std::uint16_t))));
   typedef std::uint32_t Bits __attribute__((vector_size(lanes * sizeof(std::uint32_t))));
   // NOLINTEND(modernize-use-using)
   static constexpr std::size_t unrolled = 4;  // vectors at a time: enough to hide the latency of a sum
@@ -33,18 +33,18 @@ struct Loops {
     if constexpr (sizeof(V) == sizeof(float))
       return widened<V, std::uint16_t, std::uint32_t>(from);
     else
-      return widened<V, Halves, Bits>(from);
+      return widened<V, Bf16Values, Bits>(from);
   }
   /// Types as arguments: gcc takes those above for scalars until they are.
   template <class V, class From, class To>
   static V widened(const std::uint16_t* from) {
-    From halves;
-    __builtin_memcpy(&halves, from, sizeof(halves));
+    From bf16_values;
+    __builtin_memcpy(&bf16_values, from, sizeof(bf16_values));
     To bits;
     if constexpr (sizeof(V) == sizeof(float))
-      bits = halves;
+      bits = bf16_values;
     else
-      bits = __builtin_convertvector(halves, To);
+      bits = __builtin_convertvector(bf16_values, To);
     bits <<= 16U;
     V value;
     __builtin_memcpy(&value, &bits, sizeof(V));
@@ -57,7 +57,7 @@ struct Loops {
 
   /// Past the caches, so that the processor need not read first what it overwrites. `to` is where a whole vector begins. Others may read it
   /// when it is settled.
-  static void store_past(float* to, Wide value) {
+  static void store_non_temporal(float* to, Wide value) {
 #if defined(__AVX512F__)
     if constexpr (lanes == 16) return _mm512_stream_ps(to, reinterpret_cast<__m512>(value));
 #endif
@@ -69,7 +69,7 @@ struct Loops {
 #endif
     store(to, value);
   }
-  static void settle() {
+  static void store_fence() {
 #if defined(__SSE__)
     _mm_sfence();
 #endif
@@ -89,24 +89,24 @@ struct Loops {
     }
   }
 
-  /// Calls use() with where values i... of a contribution lie; with `maybe_halves` whatever they are.
-  template <bool maybe_halves, class Use>
+  /// Calls use() with where values i... of a contribution lie; with `maybe_bf16` whatever they are.
+  template <bool maybe_bf16, class Use>
   static void with(const Addend& part, std::size_t i, Use use) {
-    if (maybe_halves && part.halves != nullptr)
-      use(part.halves + i);
+    if (maybe_bf16 && part.bf16_values != nullptr)
+      use(part.bf16_values + i);
     else
       use(part.values + i);
   }
 
-  template <bool maybe_halves, class V, std::size_t count>
+  template <bool maybe_bf16, class V, std::size_t count>
   static void sum_as_it_is(const Sum& sum, std::size_t i, V (&g)[count]) {
     const Addend* part = sum.addends;
     const Addend* const end = part + sum.count;
-    with<maybe_halves>(*part, i, [&](const auto* from) {
+    with<maybe_bf16>(*part, i, [&](const auto* from) {
       for (std::size_t k = 0; k < count; ++k) g[k] = part->weight * load<V>(from + k * width<V>);
     });
     while (++part != end)
-      with<maybe_halves>(*part, i, [&](const auto* from) {
+      with<maybe_bf16>(*part, i, [&](const auto* from) {
         for (std::size_t k = 0; k < count; ++k) g[k] += part->weight * load<V>(from + k * width<V>);
       });
   }
@@ -141,9 +141,10 @@ struct Loops {
   /// one.
   template <class Rule>
   static void each_as_it_is(const Sum& sum, std::size_t n, Rule rule, std::size_t alone = 0) {
-    bool halves = false;
-    for (const Addend* part = sum.addends; part != sum.addends + sum.count; ++part) halves = halves || part->halves != nullptr;
-    if (halves)
+    bool bf16_values = false;
+    for (const Addend* part = sum.addends; part != sum.addends + sum.count; ++part)
+      bf16_values = bf16_values || part->bf16_values != nullptr;
+    if (bf16_values)
       each_of(n, alone, rule, [&](std::size_t i, auto& g) { sum_as_it_is<true>(sum, i, g); });
     else
       each_of(n, alone, rule, [&](std::size_t i, auto& g) { sum_as_it_is<false>(sum, i, g); });
@@ -189,12 +190,12 @@ struct Loops {
     });
   }
 
-  template <bool past>
-  static void sgd_onward(const Sum& sum, const SgdConstants& constants, float reach, std::size_t n, const float* w, const float* v,
-                         float* w_after, float* v_after, float* out) {
+  template <bool non_temporal>
+  static void sgd_update_and_look_ahead(const Sum& sum, const SgdConstants& constants, float look_ahead_rate, std::size_t n, const float* w,
+                                        const float* v, float* w_after, float* v_after, float* out) {
     const auto keep = []<class V>(float* to, V value) {
-      if constexpr (past && sizeof(V) == sizeof(Wide))
-        store_past(to, value);
+      if constexpr (non_temporal && sizeof(V) == sizeof(Wide))
+        store_non_temporal(to, value);
       else
         store(to, value);
     };
@@ -204,23 +205,23 @@ struct Loops {
       const V after = before - c.rate * moving;
       keep(v_after + i, moving);
       keep(w_after + i, after);
-      store(out + i, after - reach * moving);
+      store(out + i, after - look_ahead_rate * moving);
     };
-    each_as_it_is(sum, n, rule, past ? before_whole(w_after) : 0);
+    each_as_it_is(sum, n, rule, non_temporal ? before_whole(w_after) : 0);
   }
-  static void sgd_onward(const Sum& sum, const SgdConstants& constants, float reach, bool far, std::size_t n, const float* w,
-                         const float* v, float* w_after, float* v_after, float* out) {
+  static void sgd_update_and_look_ahead(const Sum& sum, const SgdConstants& constants, float look_ahead_rate, bool non_temporal,
+                                        std::size_t n, const float* w, const float* v, float* w_after, float* v_after, float* out) {
     const std::size_t alone = before_whole(w_after);
-    if (!far || alone > n || alone != before_whole(v_after))
-      return sgd_onward<false>(sum, constants, reach, n, w, v, w_after, v_after, out);
-    sgd_onward<true>(sum, constants, reach, n, w, v, w_after, v_after, out);
-    settle();
+    if (!non_temporal || alone > n || alone != before_whole(v_after))
+      return sgd_update_and_look_ahead<false>(sum, constants, look_ahead_rate, n, w, v, w_after, v_after, out);
+    sgd_update_and_look_ahead<true>(sum, constants, look_ahead_rate, n, w, v, w_after, v_after, out);
+    store_fence();
   }
 
-  static void sgd_apart(const Sum& sum, float reach, float decay, std::size_t n, float* w) {
+  static void sgd_bypass(const Sum& sum, float look_ahead_rate, float decay, std::size_t n, float* w) {
     each(sum, n, w, [=]<class V>(std::size_t i, V g) {
       const V before = load<V>(w + i);
-      store(w + i, before - (reach * g + decay * before));
+      store(w + i, before - (look_ahead_rate * g + decay * before));
     });
   }
 
@@ -240,25 +241,26 @@ struct Loops {
     });
   }
 
-  static void adam_apart(const Sum& sum, const AdamConstants& constants, float rate, float decay, std::size_t n, float* w, const float* u) {
+  static void adam_bypass(const Sum& sum, const AdamConstants& constants, float rate, float decay, std::size_t n, float* w,
+                          const float* u) {
     each(sum, n, w, [=, c = constants]<class V>(std::size_t i, V g) {
       const V before = load<V>(w + i);
       store(w + i, before - (rate * (g / (root(load<V>(u + i) * c.unbias2) + c.epsilon)) + decay * before));
     });
   }
 
-  static void sgd_ahead(float reach, std::size_t n, const float* w, const float* v, float* out) {
-    each(n, [=]<class V>(std::size_t i, V) { store(out + i, load<V>(w + i) - reach * load<V>(v + i)); });
+  static void sgd_look_ahead(float look_ahead_rate, std::size_t n, const float* w, const float* v, float* out) {
+    each(n, [=]<class V>(std::size_t i, V) { store(out + i, load<V>(w + i) - look_ahead_rate * load<V>(v + i)); });
   }
 
-  static void adam_ahead(const AdamConstants& constants, float reach, std::size_t n, const float* w, const float* m, const float* u,
-                         float* out) {
+  static void adam_look_ahead(const AdamConstants& constants, float look_ahead_rate, std::size_t n, const float* w, const float* m,
+                              const float* u, float* out) {
     each(n, [=, c = constants]<class V>(std::size_t i, V) {
-      store(out + i, load<V>(w + i) - reach * adam_direction(c, load<V>(m + i), load<V>(u + i)));
+      store(out + i, load<V>(w + i) - look_ahead_rate * adam_direction(c, load<V>(m + i), load<V>(u + i)));
     });
   }
 
-  static constexpr Kernels table{add, sgd, sgd_onward, sgd_apart, adamw, adam_apart, sgd_ahead, adam_ahead};
+  static constexpr Kernels table{add, sgd, sgd_update_and_look_ahead, sgd_bypass, adamw, adam_bypass, sgd_look_ahead, adam_look_ahead};
 };
 
 }  // namespace motley::store

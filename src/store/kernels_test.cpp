@@ -77,22 +77,22 @@ constexpr AdamConstants adam{.beta1 = 0.9F,
                              .decay = 0.01F};
 
 /// From one place to another. Where it goes begins anywhere within a cache line, w' and v' alike but for `apart` values.
-template <bool far, std::size_t apart>
-void onward(const Kernels& k, const Sum& g, std::size_t n, State& s) {
+template <bool non_temporal, std::size_t apart>
+void update_and_look_ahead(const Kernels& k, const Sum& g, std::size_t n, State& s) {
   if (g.compensation > 0) {  // which it does not know
     k.sgd(g, sgd, n, s.w.data(), s.first.data());
-    return k.sgd_ahead(0.5F, n, s.w.data(), s.first.data(), s.second.data());
+    return k.sgd_look_ahead(0.5F, n, s.w.data(), s.first.data(), s.second.data());
   }
   constexpr float untouched = 17;
   const std::size_t begins = (n * 5) % 16;
   Floats w(begins + n + 1, untouched), v(begins + apart + n + 1, untouched);
-  k.sgd_onward(g, sgd, 0.5F, far, n, s.w.data(), s.first.data(), &w[begins], &v[begins + apart], s.second.data());
+  k.sgd_update_and_look_ahead(g, sgd, 0.5F, non_temporal, n, s.w.data(), s.first.data(), &w[begins], &v[begins + apart], s.second.data());
   std::copy_n(&w[begins], n, s.w.data());
   std::copy_n(&v[begins + apart], n, s.first.data());
   EXPECT_EQ(std::count(w.begin(), w.end(), untouched), begins + 1) << "beside what it was to write";
   EXPECT_EQ(std::count(v.begin(), v.end(), untouched), begins + apart + 1) << "beside what it was to write";
 }
-void onward_slow(float g, float& w, float& v, float& out) {
+void update_and_look_ahead_slow(float g, float& w, float& v, float& out) {
   v = sgd.mu * v + (g + sgd.decay * w);
   w -= sgd.rate * v;
   out = w - 0.5F * v;
@@ -106,10 +106,10 @@ const Loop loops[] = {
        v = sgd.mu * v + (g + sgd.decay * w);
        w -= sgd.rate * v;
      }},
-    {"sgd_onward", onward<false, 0>, onward_slow},
-    {"sgd_onward_far", onward<true, 0>, onward_slow},
-    {"sgd_onward_far_and_apart", onward<true, 3>, onward_slow},
-    {"sgd_apart", [](const Kernels& k, const Sum& g, std::size_t n, State& s) { k.sgd_apart(g, 0.7F, 0.01F, n, s.w.data()); },
+    {"sgd_onward", update_and_look_ahead<false, 0>, update_and_look_ahead_slow},
+    {"sgd_onward_far", update_and_look_ahead<true, 0>, update_and_look_ahead_slow},
+    {"sgd_onward_far_and_apart", update_and_look_ahead<true, 3>, update_and_look_ahead_slow},
+    {"sgd_apart", [](const Kernels& k, const Sum& g, std::size_t n, State& s) { k.sgd_bypass(g, 0.7F, 0.01F, n, s.w.data()); },
      [](float g, float& w, float&, float&) { w -= 0.7F * g + 0.01F * w; }},
     {"adamw",
      [](const Kernels& k, const Sum& g, std::size_t n, State& s) {
@@ -121,14 +121,14 @@ const Loop loops[] = {
        w -= 0.03F * (direction(adam, m, u) + adam.decay * w);
      }},
     {"adam_apart",
-     [](const Kernels& k, const Sum& g, std::size_t n, State& s) { k.adam_apart(g, adam, 0.03F, 0.01F, n, s.w.data(), s.second.data()); },
+     [](const Kernels& k, const Sum& g, std::size_t n, State& s) { k.adam_bypass(g, adam, 0.03F, 0.01F, n, s.w.data(), s.second.data()); },
      [](float g, float& w, float&, float& u) { w -= 0.03F * (g / (std::sqrt(u * adam.unbias2) + adam.epsilon)) + 0.01F * w; }},
     {"sgd_ahead",
-     [](const Kernels& k, const Sum&, std::size_t n, State& s) { k.sgd_ahead(0.5F, n, s.w.data(), s.first.data(), s.w.data()); },
+     [](const Kernels& k, const Sum&, std::size_t n, State& s) { k.sgd_look_ahead(0.5F, n, s.w.data(), s.first.data(), s.w.data()); },
      [](float, float& w, float& v, float&) { w = w - 0.5F * v; }},
     {"adam_ahead",
      [](const Kernels& k, const Sum&, std::size_t n, State& s) {
-       k.adam_ahead(adam, 0.5F, n, s.w.data(), s.first.data(), s.second.data(), s.w.data());
+       k.adam_look_ahead(adam, 0.5F, n, s.w.data(), s.first.data(), s.second.data(), s.w.data());
      },
      [](float, float& w, float& m, float& u) { w = w - 0.5F * direction(adam, m, u); }},
 };
@@ -145,14 +145,14 @@ class KernelLaw : public testing::TestWithParam<std::tuple<Target, Loop>> {
   /// anywhere.
   void expect_same_bits(std::size_t n, std::size_t parts, float compensation) {
     const std::size_t skipped = rng.below(20);
-    std::vector<Anywhere> flats, bases;
+    std::vector<Anywhere> flats, stash;
     std::vector<Addend> addends;
     for (std::size_t k = 0; k < parts; ++k) {
       flats.push_back(normals(rng, skipped + n, k % 3 == 2 ? 1e-42 : 1));  // some of them denormal
-      bases.push_back(normals(rng, skipped + n));
+      stash.push_back(normals(rng, skipped + n));
     }
     for (std::size_t k = 0; k < parts; ++k)
-      addends.push_back({flats[k].data() + skipped, static_cast<float>(rng.uniform()), k % 2 == 0 ? bases[k].data() + skipped : nullptr});
+      addends.push_back({flats[k].data() + skipped, static_cast<float>(rng.uniform()), k % 2 == 0 ? stash[k].data() + skipped : nullptr});
     std::vector<Addend> twins = addends;
     std::vector<std::vector<std::uint16_t>> upper(parts);
     const Anywhere poison(skipped + n, std::numeric_limits<float>::quiet_NaN());
@@ -162,7 +162,7 @@ class KernelLaw : public testing::TestWithParam<std::tuple<Target, Loop>> {
         each = std::bit_cast<float>(std::uint32_t{upper[k].back()} << 16U);
       }
       addends[k].values = poison.data() + skipped;
-      addends[k].halves = upper[k].data() + skipped;
+      addends[k].bf16_values = upper[k].data() + skipped;
     }
     const Sum sum{addends.data(), addends.size(), compensation};
     const Sum twin{twins.data(), twins.size(), compensation};

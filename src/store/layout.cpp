@@ -44,10 +44,10 @@ void append_pieces(std::vector<Slice>& slices, const TensorPlace& tensor, std::u
   }
 }
 
-void give_priorities(std::vector<Slice>& slices, bool as_made) {
+void give_priorities(std::vector<Slice>& slices, bool backward_order) {
   const auto count = static_cast<std::uint32_t>(slices.size());
   for (std::uint32_t id = 0; id < count; ++id) {
-    if (as_made)
+    if (backward_order)
       slices[id].priority = count - 1 - id;
     else
       slices[id].priority = slices[id].kind == SliceKind::statistic ? 0 : id + 1;
@@ -79,21 +79,21 @@ std::pair<std::size_t, std::size_t> Layout::touching(std::uint64_t first, std::u
   return {static_cast<std::size_t>(ends_after - slices.begin()), static_cast<std::size_t>(begins_at - slices.begin())};
 }
 
-Layout cut(std::span<const TensorPlace> tensors, std::uint64_t slice_values, std::uint32_t servers, const Cutting& cutting) {
+Layout cut(std::span<const TensorPlace> tensors, std::uint64_t slice_values, std::uint32_t servers, const LayoutOptions& layout_options) {
   check(slice_values >= 1, "a slice holds at least one value");
   check(servers >= 1, "there is at least one server");
   require_forward_order(tensors);
   Layout layout;
   layout.servers = servers;
   for (const TensorPlace& tensor : tensors) {
-    if (!cutting.whole_tensors)
+    if (!layout_options.whole_tensors)
       append_pieces(layout.slices, tensor, slice_values);
     else if (tensor.count > 0)
       layout.slices.push_back({tensor.offset, tensor.count, tensor.kind, {}, tensor.least_bits});
     layout.values += tensor.count;
   }
   spread(layout.slices, std::vector<std::uint64_t>(servers));
-  give_priorities(layout.slices, cutting.as_made);
+  give_priorities(layout.slices, layout_options.backward_order);
   return layout;
 }
 

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/ids.h"
+#include "base/layout_options.h"
 
 namespace motley::store {
 
@@ -49,17 +50,12 @@ struct Layout {
   [[nodiscard]] std::pair<std::size_t, std::size_t> touching(std::uint64_t first, std::uint64_t last) const;
 };
 
-/// How slices are made and which go first, where it is not as usual: as most systems do it, to be compared with.
-struct Cutting {
-  bool whole_tensors = false;  // each tensor is one slice, whatever its size
-  bool as_made = false;        // both ways in the order in which backward makes them, the last layer first
-};
-
 /// Cuts at `slice_values` values (>= 1): a larger tensor is split into nearly equal pieces, neighbours of one kind and precision are merged
 /// up to it. Each slice, in order, goes to the server (>= 1 of them) that holds the fewest values so far. So the servers' loads differ by
 /// at most one slice, and the layers needed first are spread over all of them. What forward needs first has the highest priority:
 /// statistics, then parameters by id.
-Layout cut(std::span<const TensorPlace> tensors, std::uint64_t slice_values, std::uint32_t servers, const Cutting& cutting = {});
+Layout cut(std::span<const TensorPlace> tensors, std::uint64_t slice_values, std::uint32_t servers,
+           const LayoutOptions& layout_options = {});
 
 /// How many values each server sends less than the nearest by the time a slice of the nearest is here: what travels late because it is far
 /// away. Less than a millisecond counts for nothing. `bytes_per_second`: of the line that the slices share at their receiver.

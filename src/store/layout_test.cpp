@@ -67,7 +67,7 @@ std::vector<std::uint32_t> priorities(const Layout& layout) {
 TEST(Cut, WhatForwardNeedsFirstGoesFirst) {
   using Priorities = std::vector<std::uint32_t>;
   EXPECT_EQ(priorities(cut(places({100, 100, 100}, {7}), 100, 2)), (Priorities{1, 2, 3, 0})) << "every block reads its statistics";
-  EXPECT_EQ(priorities(cut(places({100, 100, 100}, {7}), 100, 2, {.as_made = true})), (Priorities{3, 2, 1, 0}));
+  EXPECT_EQ(priorities(cut(places({100, 100, 100}, {7}), 100, 2, {.backward_order = true})), (Priorities{3, 2, 1, 0}));
 }
 
 TEST(Layout, EveryServerKnowsItsSlicesInOrder) {

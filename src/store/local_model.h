@@ -20,9 +20,9 @@
 namespace motley::store {
 
 /// Newer values that come in while a round is under way.
-class News {
+class IncomingUpdates {
  public:
-  virtual ~News() = default;
+  virtual ~IncomingUpdates() = default;
   struct Piece {
     std::uint64_t first = 0;  // place in the flat buffer
     std::span<const float> values;
@@ -31,7 +31,7 @@ class News {
   virtual std::span<const Piece> since(std::uint32_t done) = 0;
 };
 
-class NoNews final : public News {
+class NoIncomingUpdates final : public IncomingUpdates {
  public:
   std::span<const Piece> since(std::uint32_t) override { return {}; }
 };
@@ -41,12 +41,12 @@ struct LocalModelOptions {
   std::uint64_t values{};
   std::uint64_t parameters{};  // of the values; the rest are statistics: theirs is never given up
   double momentum = 0.9;
-  bool watches = false;  // how the global values move: for moved() and the control variate
-  bool variate = false;  // steps are corrected by how this worker's way has differed from everyone's (SCAFFOLD)
+  bool tracks_updates = false;   // how the global values move: for update_norm() and the control variate
+  bool control_variate = false;  // steps are corrected by how this worker's way has differed from everyone's (SCAFFOLD)
 };
 
 /// One round: several steps on these samples, dealt out to the steps in order.
-struct Round {
+struct LocalRound {
   std::span<const float> values;  // global, all of them
   Version version{};              // of the values
   std::span<const std::uint32_t> samples;
@@ -65,47 +65,47 @@ class LocalModel {
  public:
   explicit LocalModel(const LocalModelOptions& options);
 
-  /// Takes the steps; the whole way, without what others did meanwhile, goes into `way`.
-  /// When `flow` gives up, so does this, and nothing it leaves is worth anything.
-  Loss walk(GradientSource& source, const Round& round, News& news, std::span<float> way, Flow& flow);
+  /// Takes the steps; the whole way, without what others did meanwhile, goes into `delta`.
+  /// When `io` gives up, so does this, and nothing it leaves is worth anything.
+  Loss run_round(GradientSource& source, const LocalRound& round, IncomingUpdates& incoming, std::span<float> delta, StepIo& io);
   /// Squared norm of the update that made the last round's version; 0: not known.
-  [[nodiscard]] double moved() const { return moved_; }
+  [[nodiscard]] double update_norm() const { return update_norm_; }
   /// The last round counts for nothing (it was given up, or not finite) or was somebody else's: the next one begins at the global values,
   /// with no momentum.
   void forget();
 
  private:
-  void begin(const Round& round);
-  Loss walk_elsewhere(LocalSteps& steps, const Round& round, News& news, std::span<float> way, Flow& flow);
-  void begin_elsewhere(LocalSteps& steps, const Round& round);
+  void begin(const LocalRound& round);
+  Loss run_round_on_device(LocalSgd& steps, const LocalRound& round, IncomingUpdates& incoming, std::span<float> delta, StepIo& io);
+  void begin_on_device(LocalSgd& steps, const LocalRound& round);
   /// What of the values was not merged in mid-walk, range by range.
   template <class Do>
   void each_unmerged(Do act);
-  void watch(const Round& round);
-  void adopt(const Round& round, std::uint64_t first, std::uint64_t last);
-  void merge(const News::Piece& piece, double correction, std::span<float> start);
-  void learn_difference(const Round& round);
+  void watch(const LocalRound& round);
+  void adopt(const LocalRound& round, std::uint64_t first, std::uint64_t last);
+  void merge(const IncomingUpdates::Piece& piece, double correction, std::span<float> start);
+  void learn_difference(const LocalRound& round);
 
   LocalModelOptions options_;
   Optimizer optimizer_;
   Floats model_;             // w; empty: not begun
   Floats ahead_, gradient_;  // scratch
-  Floats last_way_;          // of the round before
+  Floats last_delta_;        // of the round before
   Floats known_;             // the last global values
   std::optional<Version> known_version_;
-  bool follows_ = false;           // this round's values are of the version after those that were watched before it
-  bool begun_elsewhere_ = false;   // the model is on a device; of the above only what watching needs is used
-  bool walked_elsewhere_ = false;  // and has a last way
+  bool follows_ = false;          // this round's values are of the version after those that were watched before it
+  bool begun_on_device_ = false;  // the model is on a device; of the above only what watching needs is used
+  bool ran_on_device_ = false;    // and has a last way
   std::vector<std::pair<std::uint64_t, std::uint64_t>> merged_;  // ranges of the next values that are in the model already
-  double moved_ = 0;
+  double update_norm_ = 0;
 
-  struct Walked {
-    Floats way;
+  struct PastRound {
+    Floats delta;
     double rate = 0;
     std::uint32_t steps = 0;
   };
-  std::vector<Walked> walked_;  // control variate: the last two rounds, newest last
-  Floats difference_;           // control variate: everyone's mean gradient less this worker's
+  std::vector<PastRound> past_rounds_;  // control variate: the last two rounds, newest last
+  Floats difference_;                   // control variate: everyone's mean gradient less this worker's
 };
 
 }  // namespace motley::store

@@ -18,7 +18,7 @@ constexpr std::size_t values = 5;  // and one statistic
 class Parabola : public GradientSource {
  public:
   void initialize(std::uint64_t, std::span<float> out) override { std::fill(out.begin(), out.end(), 0.0F); }
-  Loss gradient(std::span<const float> at, std::span<const std::uint32_t> samples, std::span<float> out, Flow&) override {
+  Loss gradient(std::span<const float> at, std::span<const std::uint32_t> samples, std::span<float> out, StepIo&) override {
     for (std::size_t i = 0; i < parameters; ++i) out[i] = at[i] - centre;
     out[parameters] = 1 + at[parameters] / 8;
     ++steps;
@@ -30,7 +30,7 @@ class Parabola : public GradientSource {
 };
 
 /// Pieces that are there after so many steps.
-class Scripted : public News {
+class Scripted : public IncomingUpdates {
  public:
   void comes(std::uint32_t after, std::uint64_t first, std::vector<float> piece) { script_.push_back({after, first, std::move(piece)}); }
   std::span<const Piece> since(std::uint32_t done) override {
@@ -60,134 +60,135 @@ LocalModelOptions options(double momentum = 0) {
 
 /// One worker's rounds, by hand.
 struct Walk {
-  explicit Walk(const LocalModelOptions& made = options()) : model(made), global(values), samples(8), way(values) {
+  explicit Walk(const LocalModelOptions& made = options()) : model(made), global(values), samples(8), delta(values) {
     std::iota(samples.begin(), samples.end(), 0U);
   }
   void round(std::uint32_t steps, bool fresh = true, bool late = false, double correction = 0.25) {
-    (void)model.walk(source, {global, version, samples, steps, 0.5, fresh, late, correction, 1}, news, way, still);
+    (void)model.run_round(source, {global, version, samples, steps, 0.5, fresh, late, correction, 1}, incoming, delta, no_streaming);
   }
-  Still still;
+  NoStreaming no_streaming;
   Parabola source;
-  Scripted news;
+  Scripted incoming;
   LocalModel model;
   std::vector<float> global;
   Version version;
   std::vector<std::uint32_t> samples;
-  std::vector<float> way;
+  std::vector<float> delta;
 };
 
 TEST(LocalModel, TheWayIsWhatTheStepsChange) {
-  Walk walk;
-  walk.round(2);  // 0 -> .5 -> .75
-  for (std::size_t i = 0; i < parameters; ++i) EXPECT_FLOAT_EQ(walk.way[i], 0.75F);
-  EXPECT_FLOAT_EQ(walk.way[parameters], 2.125F) << "the statistic: 0 -> 1 -> 2.125";
+  Walk run_round;
+  run_round.round(2);  // 0 -> .5 -> .75
+  for (std::size_t i = 0; i < parameters; ++i) EXPECT_FLOAT_EQ(run_round.delta[i], 0.75F);
+  EXPECT_FLOAT_EQ(run_round.delta[parameters], 2.125F) << "the statistic: 0 -> 1 -> 2.125";
 }
 
 TEST(LocalModel, ValuesThatLackNothingAreTakenAsTheyAre) {
-  Walk walk;
-  walk.round(2);
-  walk.global.assign(values, 0.5F);
-  walk.round(1);  // .5 -> .75
-  EXPECT_FLOAT_EQ(walk.way[0], 0.25F);
+  Walk run_round;
+  run_round.round(2);
+  run_round.global.assign(values, 0.5F);
+  run_round.round(1);  // .5 -> .75
+  EXPECT_FLOAT_EQ(run_round.delta[0], 0.25F);
 }
 
 TEST(LocalModel, WhereNothingNewHasComeTheWalkGoesOn) {
-  Walk walk;
-  walk.round(2);
-  walk.round(1, false);  // .75 -> .875
-  EXPECT_FLOAT_EQ(walk.way[0], 0.125F);
+  Walk run_round;
+  run_round.round(2);
+  run_round.round(1, false);  // .75 -> .875
+  EXPECT_FLOAT_EQ(run_round.delta[0], 0.125F);
 }
 
 TEST(LocalModel, ValuesThatLackTheLastRoundKeepAllButTheCorrectionOfIt) {
-  Walk walk;
-  walk.round(2);                   // the way .75 is not in what comes next
-  walk.global.assign(values, 0);   // nobody else has moved
-  walk.round(1, true, true, 0.2);  // from 0 + .8 * .75 = .6
-  EXPECT_FLOAT_EQ(walk.way[0], 0.2F) << "half of what was missing to 1";
+  Walk run_round;
+  run_round.round(2);                   // the way .75 is not in what comes next
+  run_round.global.assign(values, 0);   // nobody else has moved
+  run_round.round(1, true, true, 0.2);  // from 0 + .8 * .75 = .6
+  EXPECT_FLOAT_EQ(run_round.delta[0], 0.2F) << "half of what was missing to 1";
 }
 
 TEST(LocalModel, StatisticsGiveNothingUp) {
-  Walk walk;
-  walk.round(2);                 // the statistic's way is 2.125
-  walk.round(1, true, true, 1);  // all of it stays though of the parameters everything is given up
-  EXPECT_FLOAT_EQ(walk.way[parameters], 1 + 2.125F / 8);
-  EXPECT_FLOAT_EQ(walk.way[0], 0.5F) << "from 0 again";
+  Walk run_round;
+  run_round.round(2);                 // the statistic's way is 2.125
+  run_round.round(1, true, true, 1);  // all of it stays though of the parameters everything is given up
+  EXPECT_FLOAT_EQ(run_round.delta[parameters], 1 + 2.125F / 8);
+  EXPECT_FLOAT_EQ(run_round.delta[0], 0.5F) << "from 0 again";
 }
 
 TEST(LocalModel, WhatComesInMidRoundIsMergedThereAndTheWayStaysWhole) {
-  Walk walk;
-  walk.news.comes(1, 0, {0.4F, 0.4F});  // the first two values, after one of two steps
-  walk.round(2, true, false, 0.5);
+  Walk run_round;
+  run_round.incoming.comes(1, 0, {0.4F, 0.4F});  // the first two values, after one of two steps
+  run_round.round(2, true, false, 0.5);
   // 0 -> .5; then .4 + .5*.5 = .65 -> .825: the way is .5 + .175.
-  EXPECT_FLOAT_EQ(walk.way[0], 0.675F);
-  EXPECT_FLOAT_EQ(walk.way[2], 0.75F) << "nothing has come for this one";
+  EXPECT_FLOAT_EQ(run_round.delta[0], 0.675F);
+  EXPECT_FLOAT_EQ(run_round.delta[2], 0.75F) << "nothing has come for this one";
 }
 
 TEST(LocalModel, StatisticsAreMergedTooWithoutBeingDamped) {
-  Walk walk;
-  walk.news.comes(1, parameters, {7});
-  walk.round(2, true, false, 0.5);  // 0 -> 1; then 7 + 1 = 8, which grows by 2
-  EXPECT_FLOAT_EQ(walk.way[parameters], 3);
+  Walk run_round;
+  run_round.incoming.comes(1, parameters, {7});
+  run_round.round(2, true, false, 0.5);  // 0 -> 1; then 7 + 1 = 8, which grows by 2
+  EXPECT_FLOAT_EQ(run_round.delta[parameters], 3);
 }
 
 TEST(LocalModel, GivesUpBetweenTwoSteps) {
-  struct Impatient : Flow {
-    bool need(std::uint64_t, std::uint64_t) override { return false; }
-    void made(std::uint64_t, std::uint64_t) override {}
+  struct Impatient : StepIo {
+    bool wait_for(std::uint64_t, std::uint64_t) override { return false; }
+    void gradient_ready(std::uint64_t, std::uint64_t) override {}
   } impatient;
-  Walk walk;
-  (void)walk.model.walk(walk.source, {walk.global, {}, walk.samples, 8, 0.5, true, false, 0, 1}, walk.news, walk.way, impatient);
-  EXPECT_EQ(walk.source.steps, 1);
+  Walk run_round;
+  (void)run_round.model.run_round(run_round.source, {run_round.global, {}, run_round.samples, 8, 0.5, true, false, 0, 1},
+                                  run_round.incoming, run_round.delta, impatient);
+  EXPECT_EQ(run_round.source.steps, 1);
 }
 
 TEST(LocalModel, WhatWasMergedInMidRoundIsNotMergedAgain) {
-  Walk walk;
-  walk.news.comes(1, 0, {0.4F, 0.4F});
-  walk.round(2, true, false, 0.5);  // ends at .825 and, where nothing came, at .75
-  walk.news = {};
-  walk.global = {0.4F, 0.4F, 0.4F, 0.4F, 0};
-  walk.round(1, true, true, 0.5);
-  EXPECT_FLOAT_EQ(walk.way[0], (1 - 0.825F) / 2);
-  EXPECT_FLOAT_EQ(walk.way[2], (1 - (0.4F + 0.375F)) / 2) << "came at the start of the next round";
+  Walk run_round;
+  run_round.incoming.comes(1, 0, {0.4F, 0.4F});
+  run_round.round(2, true, false, 0.5);  // ends at .825 and, where nothing came, at .75
+  run_round.incoming = {};
+  run_round.global = {0.4F, 0.4F, 0.4F, 0.4F, 0};
+  run_round.round(1, true, true, 0.5);
+  EXPECT_FLOAT_EQ(run_round.delta[0], (1 - 0.825F) / 2);
+  EXPECT_FLOAT_EQ(run_round.delta[2], (1 - (0.4F + 0.375F)) / 2) << "came at the start of the next round";
 }
 
 TEST(LocalModel, MomentumIsDampedWhereValuesComeLateAndNowhereElse) {
   for (const bool late : {false, true}) {
-    Walk walk(options(0.5));
-    walk.source.centre = 0;  // at rest: only the momentum moves it
-    walk.global.assign(values, 1);
-    walk.round(1);                                   // v = 1, 1 -> .5
-    walk.global.assign(values, late ? 0.4F : 0.0F);  // so that it stands at 0 either way
-    walk.round(1, true, late, 0.2);
+    Walk run_round(options(0.5));
+    run_round.source.centre = 0;  // at rest: only the momentum moves it
+    run_round.global.assign(values, 1);
+    run_round.round(1);                                   // v = 1, 1 -> .5
+    run_round.global.assign(values, late ? 0.4F : 0.0F);  // so that it stands at 0 either way
+    run_round.round(1, true, late, 0.2);
     // Standing at 0 the gradient is taken at -.25*v: v' = .5*v - .25*v = v/4, and the way is -v'/2.
-    EXPECT_NEAR(walk.way[0], -(late ? 0.8F : 1.0F) / 8, 1e-6F);
+    EXPECT_NEAR(run_round.delta[0], -(late ? 0.8F : 1.0F) / 8, 1e-6F);
   }
 }
 
 TEST(LocalModel, TellsHowFarTheGlobalValuesHaveMoved) {
   LocalModelOptions watching = options();
-  watching.watches = true;
-  Walk walk(watching);
-  walk.round(1);
-  EXPECT_EQ(walk.model.moved(), 0) << "there was nothing before";
-  walk.global = {0.3F, 0.4F, 0, 0, 7};
-  walk.version = Version{1};
-  walk.round(1);
-  EXPECT_NEAR(walk.model.moved(), 0.25, 1e-6) << "parameters alone";
-  walk.version = Version{3};
-  walk.round(1);
-  EXPECT_EQ(walk.model.moved(), 0) << "that is more than one update";
+  watching.tracks_updates = true;
+  Walk run_round(watching);
+  run_round.round(1);
+  EXPECT_EQ(run_round.model.update_norm(), 0) << "there was nothing before";
+  run_round.global = {0.3F, 0.4F, 0, 0, 7};
+  run_round.version = Version{1};
+  run_round.round(1);
+  EXPECT_NEAR(run_round.model.update_norm(), 0.25, 1e-6) << "parameters alone";
+  run_round.version = Version{3};
+  run_round.round(1);
+  EXPECT_EQ(run_round.model.update_norm(), 0) << "that is more than one update";
 }
 
 TEST(LocalModel, AfterWhatIsNotFiniteItBeginsAtTheGlobalValuesWithoutMomentum) {
-  Walk walk(options(0.5));
-  walk.source.centre = std::numeric_limits<float>::quiet_NaN();
-  walk.round(2);
-  EXPECT_TRUE(std::isnan(walk.way[0]));
-  walk.model.forget();
-  walk.source.centre = 1;
-  walk.round(1, false);
-  EXPECT_FLOAT_EQ(walk.way[0], 0.5F);
+  Walk run_round(options(0.5));
+  run_round.source.centre = std::numeric_limits<float>::quiet_NaN();
+  run_round.round(2);
+  EXPECT_TRUE(std::isnan(run_round.delta[0]));
+  run_round.model.forget();
+  run_round.source.centre = 1;
+  run_round.round(1, false);
+  EXPECT_FLOAT_EQ(run_round.delta[0], 0.5F);
 }
 
 // Two workers with unlike shards: one's parabola is around -1, the other's around 3. Where they take equally many steps, the mean of their
@@ -195,7 +196,7 @@ TEST(LocalModel, AfterWhatIsNotFiniteItBeginsAtTheGlobalValuesWithoutMomentum) {
 TEST(LocalModel, WithTheControlVariateUnlikeShardsGoTheWayOfAll) {
   for (const std::uint32_t others : {4U, 1U}) {
     LocalModelOptions with = options();
-    with.watches = with.variate = true;
+    with.tracks_updates = with.control_variate = true;
     Walk a(with);
     Walk b(with);
     a.source.centre = -1;
@@ -206,55 +207,56 @@ TEST(LocalModel, WithTheControlVariateUnlikeShardsGoTheWayOfAll) {
     std::vector<float> global(values, 5);
     for (std::uint64_t round = 0; round < 300; ++round) {
       for (std::size_t w = 0; w < 2; ++w) {
-        Walk* walk = w == 0 ? &a : &b;
-        walk->global = global;
-        walk->version = Version{round};
-        (void)walk->model.walk(walk->source, {walk->global, walk->version, walk->samples, steps[w], 0.1, true, false, 0, mean_steps},
-                               walk->news, walk->way, walk->still);
+        Walk* run_round = w == 0 ? &a : &b;
+        run_round->global = global;
+        run_round->version = Version{round};
+        (void)run_round->model.run_round(
+            run_round->source, {run_round->global, run_round->version, run_round->samples, steps[w], 0.1, true, false, 0, mean_steps},
+            run_round->incoming, run_round->delta, run_round->no_streaming);
       }
-      for (std::size_t i = 0; i < parameters; ++i) global[i] += static_cast<float>((4 * a.way[i] + others * b.way[i]) / all);
+      for (std::size_t i = 0; i < parameters; ++i) global[i] += static_cast<float>((4 * a.delta[i] + others * b.delta[i]) / all);
     }
     const double expected = (16 * -1.0 + others * others * 3.0) / (16 + others * others);
     EXPECT_NEAR(global[0], expected, 0.1) << "4 steps and " << others;
     if (others == 4) {
-      EXPECT_LT(std::abs(a.way[0] - b.way[0]), 0.15) << "without it they part by 1.4 in each round";
+      EXPECT_LT(std::abs(a.delta[0] - b.delta[0]), 0.15) << "without it they part by 1.4 in each round";
     }
   }
 }
 
 /// A parabola whose device takes local steps by itself.
-class FarParabola final : public Parabola, public LocalSteps {
+class FarParabola final : public Parabola, public LocalSgd {
  public:
-  LocalSteps* local_steps() override { return this; }
+  LocalSgd* local_steps() override { return this; }
   void begin(std::span<const float> at) override {
     model_.assign(at.begin(), at.end());
     newest_ = model_;
     momentum_.assign(parameters, 0);
-    last_way_.assign(values, 0);
+    last_delta_.assign(values, 0);
   }
   void put(std::uint64_t first, std::span<const float> at) override {
     remember(first, at);
     std::copy(at.begin(), at.end(), model_.begin() + static_cast<std::ptrdiff_t>(first));
   }
-  void put_late(std::uint64_t first, std::span<const float> at, double keeps) override {
+  void put_stale(std::uint64_t first, std::span<const float> at, double kept_fraction) override {
     remember(first, at);
     for (std::size_t i = first; i < first + at.size(); ++i) {
-      const auto kept = static_cast<float>(i < parameters ? keeps : 1);
-      model_[i] = at[i - first] + kept * last_way_[i];
+      const auto kept = static_cast<float>(i < parameters ? kept_fraction : 1);
+      model_[i] = at[i - first] + kept * last_delta_[i];
       if (i < parameters) momentum_[i] *= kept;
     }
   }
-  void set_out() override {
+  void begin_round() override {
     start_ = model_;
     loss_ = {};
   }
-  void merge(std::uint64_t first, std::span<const float> at, double keeps) override {
+  void merge(std::uint64_t first, std::span<const float> at, double kept_fraction) override {
     remember(first, at);
     for (std::size_t i = first; i < first + at.size(); ++i) {
-      const auto kept = static_cast<float>(i < parameters ? keeps : 1);
-      const float way = model_[i] - start_[i];
-      model_[i] = at[i - first] + kept * way;
-      start_[i] = model_[i] - way;
+      const auto kept = static_cast<float>(i < parameters ? kept_fraction : 1);
+      const float delta = model_[i] - start_[i];
+      model_[i] = at[i - first] + kept * delta;
+      start_[i] = model_[i] - delta;
       if (i < parameters) momentum_[i] *= kept;
     }
   }
@@ -262,8 +264,8 @@ class FarParabola final : public Parabola, public LocalSteps {
     std::vector<float> ahead = model_;
     std::vector<float> made(values);
     for (std::size_t i = 0; i < parameters; ++i) ahead[i] -= static_cast<float>(rule.momentum * rule.rate) * momentum_[i];
-    Still still;
-    const Loss one = gradient(ahead, samples, made, still);
+    NoStreaming no_streaming;
+    const Loss one = gradient(ahead, samples, made, no_streaming);
     loss_.sum += one.sum;
     loss_.samples += one.samples;
     for (std::size_t i = 0; i < parameters; ++i) {
@@ -272,36 +274,37 @@ class FarParabola final : public Parabola, public LocalSteps {
     }
     model_[parameters] += made[parameters];
   }
-  Loss way(std::span<float> out, const Coding*) override {
-    for (std::size_t i = 0; i < values; ++i) out[i] = last_way_[i] = model_[i] - start_[i];
+  Loss delta(std::span<float> out, const GradientEncoding*) override {
+    for (std::size_t i = 0; i < values; ++i) out[i] = last_delta_[i] = model_[i] - start_[i];
     return loss_;
   }
   void watch() override {
-    moved_ = 0;
-    for (std::size_t i = 0; i < parameters && !watched_.empty(); ++i) moved_ += std::pow(static_cast<double>(newest_[i]) - watched_[i], 2);
+    update_norm_ = 0;
+    for (std::size_t i = 0; i < parameters && !watched_.empty(); ++i)
+      update_norm_ += std::pow(static_cast<double>(newest_[i]) - watched_[i], 2);
     watched_ = newest_;
   }
-  [[nodiscard]] double moved() const override { return moved_; }
+  [[nodiscard]] double update_norm() const override { return update_norm_; }
 
  private:
   void remember(std::uint64_t first, std::span<const float> at) {
     std::copy(at.begin(), at.end(), newest_.begin() + static_cast<std::ptrdiff_t>(first));
   }
-  std::vector<float> model_, momentum_, start_, last_way_, newest_, watched_;
-  double moved_ = 0;
+  std::vector<float> model_, momentum_, start_, last_delta_, newest_, watched_;
+  double update_norm_ = 0;
   Loss loss_;
 };
 
 TEST(LocalModel, GoesTheSameWayWhereTheDeviceTakesTheSteps) {
   LocalModelOptions both = options(0.9);
   both.optimizer.weight_decay = 0.01;
-  both.watches = true;
+  both.tracks_updates = true;
   LocalModel here(both);
   LocalModel there(both);
-  Parabola near;
+  Parabola shared_memory;
   FarParabola far;
   const std::vector<std::uint32_t> samples{1, 2, 3, 4, 5, 6, 7, 8};
-  Still still;
+  NoStreaming no_streaming;
   for (std::uint32_t round = 0; round < 8; ++round) {
     if (round == 6) {  // somebody else's from now on
       here.forget();
@@ -309,19 +312,19 @@ TEST(LocalModel, GoesTheSameWayWhereTheDeviceTakesTheSteps) {
     }
     std::vector<float> global(values);
     for (std::size_t i = 0; i < values; ++i) global[i] = 0.25F * static_cast<float>(round) + static_cast<float>(i);
-    Scripted news;
+    Scripted incoming;
     const auto next = [&](std::size_t i) { return global[i] + 0.25F; };
-    if (round % 2 == 1) news.comes(2, 1, {next(1), next(2), next(3)});
-    Round task{global, Version{round}, samples, 4, 0.1, round != 3, round > 1, 0.25, 4};
+    if (round % 2 == 1) incoming.comes(2, 1, {next(1), next(2), next(3)});
+    LocalRound task{global, Version{round}, samples, 4, 0.1, round != 3, round > 1, 0.25, 4};
     std::vector<float> one(values), other(values);
-    const Loss a = here.walk(near, task, news, one, still);
-    const Loss b = there.walk(far, task, news, other, still);
+    const Loss a = here.run_round(shared_memory, task, incoming, one, no_streaming);
+    const Loss b = there.run_round(far, task, incoming, other, no_streaming);
     EXPECT_EQ(a.samples, b.samples);
     EXPECT_EQ(a.sum, b.sum);
-    EXPECT_DOUBLE_EQ(here.moved(), there.moved());
+    EXPECT_DOUBLE_EQ(here.update_norm(), there.update_norm());
     for (std::size_t i = 0; i < values; ++i) EXPECT_NEAR(one[i], other[i], 1e-5) << round << " " << i;
   }
-  EXPECT_EQ(near.steps, far.steps);
+  EXPECT_EQ(shared_memory.steps, far.steps);
 }
 
 }  // namespace

@@ -61,40 +61,40 @@ void Optimizer::update_piece(std::size_t first, std::span<float> weights, const 
 }
 
 void Optimizer::update_piece_of(const Optimizer& other, std::size_t first, std::span<const float> before, std::span<float> weights,
-                                const Sum& gradient, const Onward& how, std::span<float> out) {
+                                const Sum& gradient, const UpdateAndLookAhead& how, std::span<float> out) {
   const std::size_t n = weights.size();
   check(before.size() == n && out.size() == n, "weights before and after and what lies ahead cover the same values");
-  if (spec_.kind == OptimizerKind::sgd && how.reach != 0 && gradient.compensation == 0) {
+  if (spec_.kind == OptimizerKind::sgd && how.look_ahead_rate != 0 && gradient.compensation == 0) {
     require_held(first, n);
     check(updates_ > 0, "begin_update comes before the first piece");
-    return kernels_->sgd_onward(gradient, {to_float(how.rate), to_float(how.momentum), to_float(spec_.weight_decay * how.share)},
-                                to_float(how.reach), how.far, n, before.data(), other.first_.data() + first, weights.data(),
-                                first_.data() + first, out.data());
+    return kernels_->sgd_update_and_look_ahead(
+        gradient, {to_float(how.rate), to_float(how.momentum), to_float(spec_.weight_decay * how.share)}, to_float(how.look_ahead_rate),
+        how.non_temporal, n, before.data(), other.first_.data() + first, weights.data(), first_.data() + first, out.data());
   }
   std::copy(before.begin(), before.end(), weights.begin());
   follow(other, first, n);
   update_piece(first, weights, gradient, how.rate, how.momentum, how.share);
-  look_ahead(weights, how.reach, 1, out, first);
+  look_ahead(weights, how.look_ahead_rate, 1, out, first);
 }
 
-void Optimizer::update_apart_piece(std::size_t first, std::span<float> weights, std::span<const float> gradient, double rate,
-                                   double momentum, double share) const {
+void Optimizer::update_piece_bypassing_momentum(std::size_t first, std::span<float> weights, std::span<const float> gradient, double rate,
+                                                double momentum, double share) const {
   const Addend whole = as_it_is(gradient, weights.size());
-  update_apart_piece(first, weights, Sum{&whole, 1}, rate, momentum, share);
+  update_piece_bypassing_momentum(first, weights, Sum{&whole, 1}, rate, momentum, share);
 }
 
-void Optimizer::update_apart_piece(std::size_t first, std::span<float> weights, const Sum& gradient, double rate, double momentum,
-                                   double share) const {
+void Optimizer::update_piece_bypassing_momentum(std::size_t first, std::span<float> weights, const Sum& gradient, double rate,
+                                                double momentum, double share) const {
   const std::size_t n = weights.size();
   require_held(first, n);
   check(updates_ > 0, "what goes past the momentum comes after something that went into it");
-  const double reach = spec_.kind == OptimizerKind::sgd ? rate / (1 - momentum) : rate;
-  const float decay = to_float(reach * spec_.weight_decay * share);
+  const double look_ahead_rate = spec_.kind == OptimizerKind::sgd ? rate / (1 - momentum) : rate;
+  const float decay = to_float(look_ahead_rate * spec_.weight_decay * share);
   switch (spec_.kind) {
-    case OptimizerKind::sgd: return kernels_->sgd_apart(gradient, to_float(reach), decay, n, weights.data());
+    case OptimizerKind::sgd: return kernels_->sgd_bypass(gradient, to_float(look_ahead_rate), decay, n, weights.data());
     case OptimizerKind::adamw:
-      return kernels_->adam_apart(gradient, adam_constants(spec_, updates_), to_float(reach), decay, n, weights.data(),
-                                  second_.data() + first);
+      return kernels_->adam_bypass(gradient, adam_constants(spec_, updates_), to_float(look_ahead_rate), decay, n, weights.data(),
+                                   second_.data() + first);
   }
 }
 
@@ -106,12 +106,12 @@ void Optimizer::look_ahead(std::span<const float> weights, double rho, double ra
     std::copy(weights.begin(), weights.end(), out.begin());
     return;
   }
-  const float reach = to_float(rho * rate);
+  const float look_ahead_rate = to_float(rho * rate);
   switch (spec_.kind) {
-    case OptimizerKind::sgd: return kernels_->sgd_ahead(reach, n, weights.data(), first_.data() + first, out.data());
+    case OptimizerKind::sgd: return kernels_->sgd_look_ahead(look_ahead_rate, n, weights.data(), first_.data() + first, out.data());
     case OptimizerKind::adamw:
-      return kernels_->adam_ahead(adam_constants(spec_, updates_), reach, n, weights.data(), first_.data() + first, second_.data() + first,
-                                  out.data());
+      return kernels_->adam_look_ahead(adam_constants(spec_, updates_), look_ahead_rate, n, weights.data(), first_.data() + first,
+                                       second_.data() + first, out.data());
   }
 }
 

@@ -5,22 +5,12 @@
 #include <cstdint>
 #include <span>
 
+#include "base/optimizer_spec.h"
 #include "base/processor.h"
 #include "store/floats.h"
 #include "store/kernels.h"
 
 namespace motley::store {
-
-enum class OptimizerKind { sgd, adamw };
-
-struct OptimizerSpec {
-  OptimizerKind kind = OptimizerKind::sgd;
-  double momentum = 0.9;    // sgd
-  double weight_decay = 0;  // sgd: added to the gradient; adamw: decoupled
-  double beta1 = 0.9;       // adamw
-  double beta2 = 0.999;     // adamw
-  double epsilon = 1e-8;    // adamw
-};
 
 /// State and rule for `count` values. SGD:   v = mu*v + (g + wd*w);  w -= rate*v
 ///                                  AdamW: m, u moving moments of g with bias correction;  w -= rate*(m^/(sqrt(u^)+eps) + wd*w)
@@ -44,21 +34,21 @@ class Optimizer {
   void update_piece(std::size_t first, std::span<float> weights, const Sum& gradient, double rate, double momentum, double share);
 
   /// follow(), update_piece() and look_ahead() of a piece in one pass: from the weights and the state of `other` to `weights` and this
-  /// state, and to `out`, `reach` terms of the next direction further on. All spans begin with value `first`.
-  struct Onward {
+  /// state, and to `out`, `look_ahead_rate` terms of the next direction further on. All spans begin with value `first`.
+  struct UpdateAndLookAhead {
     double rate = 0, momentum = 0, share = 1;
-    double reach = 0;  // rho * rate
-    bool far = false;  // see Kernels::sgd_onward
+    double look_ahead_rate = 0;  // rho * rate
+    bool non_temporal = false;   // see Kernels::sgd_update_and_look_ahead
   };
   void update_piece_of(const Optimizer& other, std::size_t first, std::span<const float> before, std::span<float> weights,
-                       const Sum& gradient, const Onward& how, std::span<float> out);
+                       const Sum& gradient, const UpdateAndLookAhead& how, std::span<float> out);
 
   /// An update past the momentum, which stays as it is: sgd: w -= rate/(1-mu) * (g + wd*share*w), as much as g would move w in time by way
   /// of v; adamw: w -= rate * (g/(sqrt(u^)+eps) + wd*share*w). There must have been an update before.
-  void update_apart_piece(std::size_t first, std::span<float> weights, std::span<const float> gradient, double rate, double momentum,
-                          double share) const;
-  void update_apart_piece(std::size_t first, std::span<float> weights, const Sum& gradient, double rate, double momentum,
-                          double share) const;
+  void update_piece_bypassing_momentum(std::size_t first, std::span<float> weights, std::span<const float> gradient, double rate,
+                                       double momentum, double share) const;
+  void update_piece_bypassing_momentum(std::size_t first, std::span<float> weights, const Sum& gradient, double rate, double momentum,
+                                       double share) const;
 
   /// out = w - rho*rate*d where d is the direction the next update would take without a new gradient (sgd: v; adamw: m^/(sqrt(u^)+eps)).
   /// Before the first update d is 0. Both spans cover values [first, first + out.size()).

@@ -72,10 +72,10 @@ TEST_P(OptimizerLaw, PiecesInAnyOrderLeaveTheSameBitsAsTheWhole) {
   Rng rng(2, "pieces");
   const auto initial = normals(rng, n);
   std::vector<float> whole = initial, pieces = initial;
-  Optimizer at_once(GetParam(), n), piecewise(GetParam(), n);
+  Optimizer single_batch(GetParam(), n), piecewise(GetParam(), n);
   for (int t = 0; t < 5; ++t) {
     const auto gradient = normals(rng, n);
-    at_once.update(whole, gradient, 0.02, 0.9);
+    single_batch.update(whole, gradient, 0.02, 0.9);
     piecewise.begin_update();
     const std::size_t seam = rng.below(n + 1);
     for (auto [first, last] : {std::pair{seam, n}, std::pair{std::size_t{0}, seam}})
@@ -84,7 +84,7 @@ TEST_P(OptimizerLaw, PiecesInAnyOrderLeaveTheSameBitsAsTheWhole) {
   }
   EXPECT_EQ(whole, pieces);
   std::vector<float> ahead(n), ahead_in_pieces(n);
-  at_once.look_ahead(whole, 0.9, 0.02, ahead);
+  single_batch.look_ahead(whole, 0.9, 0.02, ahead);
   for (std::size_t first = 0; first < n; first += 250)
     piecewise.look_ahead(std::span(pieces).subspan(first, 250), 0.9, 0.02, std::span(ahead_in_pieces).subspan(first, 250), first);
   EXPECT_EQ(ahead, ahead_in_pieces);

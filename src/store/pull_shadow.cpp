@@ -12,8 +12,8 @@ constexpr std::uint8_t floats = 32;
 
 }  // namespace
 
-PullShadow::PullShadow(const Layout& layout, ServerId server, std::shared_ptr<Team> team)
-    : layout_(layout), slices_(layout.of(server)), team_(std::move(team)) {
+PullShadow::PullShadow(const Layout& layout, ServerId server, std::shared_ptr<ThreadPool> pool)
+    : layout_(layout), slices_(layout.of(server)), pool_(std::move(pool)) {
   for (const SliceId id : slices_) changes_[id];
 }
 
@@ -21,7 +21,7 @@ void PullShadow::move_to(std::span<const float> target, std::uint8_t bits) {
   check(target.size() == layout_.values, "a target covers the whole flat buffer");
   const bool first = held_.empty();
   held_.resize(layout_.values);
-  team_->each(slices_.size(), [&](std::size_t i) { move_slice(target, bits, first, slices_[i]); });
+  pool_->parallel_for(slices_.size(), [&](std::size_t i) { move_slice(target, bits, first, slices_[i]); });
 }
 
 void PullShadow::move_slice(std::span<const float> target, std::uint8_t bits, bool first, SliceId id) {

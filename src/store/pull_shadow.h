@@ -9,7 +9,7 @@
 #include "codec/codec.h"
 #include "store/floats.h"
 #include "store/layout.h"
-#include "store/team.h"
+#include "store/thread_pool.h"
 
 namespace motley::store {
 
@@ -19,7 +19,7 @@ namespace motley::store {
 /// their number changes nothing. Memory: as many floats as the layout has values.
 class PullShadow {
  public:
-  PullShadow(const Layout& layout, ServerId server, std::shared_ptr<Team> team = std::make_shared<Team>(1));
+  PullShadow(const Layout& layout, ServerId server, std::shared_ptr<ThreadPool> pool = std::make_shared<ThreadPool>(1));
 
   /// The class moves on to `target` (flat, all values; only this server's slices are read) as near as `bits` allow. The first time it
   /// takes the target itself.
@@ -35,7 +35,7 @@ class PullShadow {
 
   Layout layout_;
   std::vector<SliceId> slices_;
-  std::shared_ptr<Team> team_;
+  std::shared_ptr<ThreadPool> pool_;
   Floats held_;                              // h
   std::map<SliceId, codec::Bytes> changes_;  // of all slices
 };

@@ -183,9 +183,9 @@ TEST(PullShadow, AnyNumberOfThreadsMakesTheSameChanges) {
   const Layout layout = cut(tensors, 100, 1);
   PullShadow alone(layout, ServerId{0});
   Floats target(values);
-  std::array<PullShadow, 3> others{PullShadow{layout, ServerId{0}, std::make_shared<Team>(2)},
-                                   PullShadow{layout, ServerId{0}, std::make_shared<Team>(3)},
-                                   PullShadow{layout, ServerId{0}, std::make_shared<Team>(4)}};
+  std::array<PullShadow, 3> others{PullShadow{layout, ServerId{0}, std::make_shared<ThreadPool>(2)},
+                                   PullShadow{layout, ServerId{0}, std::make_shared<ThreadPool>(3)},
+                                   PullShadow{layout, ServerId{0}, std::make_shared<ThreadPool>(4)}};
   for (int i = 0; i < 20; ++i) {
     wander(target, rng);
     const std::uint8_t bits = i % 2 == 0 ? 2 : 4;

@@ -23,10 +23,10 @@ void PushStream::encode(SliceId id, std::uint8_t bits, std::span<const float> fl
   auto& codec = codecs_[slice.bits(bits)];
   if (!codec) codec = codec::make(slice.bits(bits)).value();
   residual_.resize(layout_.values);
-  owes_.resize(layout_.slices.size());
-  const codec::Kept kept = codec::encode_with_feedback(*codec, flat.subspan(slice.offset, slice.count),
-                                                       std::span(residual_).subspan(slice.offset, slice.count), out);
-  owes_[id.value] = kept.squared_wanted > 0 ? kept.squared_residual > 0 : owes(id);
+  has_residual_.resize(layout_.slices.size());
+  const codec::FeedbackNorms kept = codec::encode_with_feedback(*codec, flat.subspan(slice.offset, slice.count),
+                                                                std::span(residual_).subspan(slice.offset, slice.count), out);
+  has_residual_[id.value] = kept.squared_wanted > 0 ? kept.squared_residual > 0 : has_residual(id);
   squared_wanted_ += kept.squared_wanted;
   squared_residual_ += kept.squared_residual;
 }

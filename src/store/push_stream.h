@@ -24,7 +24,7 @@ class PushStream {
   /// A new contribution: `samples` of them at learning rate `rate` (0: unknown).
   void begin(std::uint64_t samples, double rate);
   /// Something of this slice was kept back: however it travels next, it must be encoded here, so that this goes along.
-  [[nodiscard]] bool owes(SliceId id) const { return !owes_.empty() && owes_[id.value]; }
+  [[nodiscard]] bool has_residual(SliceId id) const { return !has_residual_.empty() && has_residual_[id.value]; }
   /// Appends slice `id` of `flat` (the contribution, all values) with `bits` ordered to `out`. With 32 bits nothing stays behind.
   void encode(SliceId id, std::uint8_t bits, std::span<const float> flat, codec::Bytes& out);
 
@@ -35,9 +35,9 @@ class PushStream {
  private:
   Layout layout_;
   std::map<int, std::unique_ptr<codec::Codec>> codecs_;
-  Floats residual_;         // e; empty: nothing was coded yet
-  std::vector<bool> owes_;  // by slice: e of it is not 0
-  double unit_ = 0;         // samples * rate of the contribution that e was left by
+  Floats residual_;                 // e; empty: nothing was coded yet
+  std::vector<bool> has_residual_;  // by slice: e of it is not 0
+  double unit_ = 0;                 // samples * rate of the contribution that e was left by
   double squared_residual_ = 0;
   double squared_wanted_ = 0;
 };

@@ -168,16 +168,16 @@ TEST(PushStream, TheResidualRatioIsThatOfTheLastContribution) {
 TEST(PushStream, WhatTravelsWholeTakesAlongAllThatWasKeptBack) {
   Rng rng(5, "push stream");
   Stream worker;
-  EXPECT_FALSE(worker.stream.owes(SliceId{0})) << "nothing was coded yet";
+  EXPECT_FALSE(worker.stream.has_residual(SliceId{0})) << "nothing was coded yet";
   worker.stream.begin(32, 0.1);
   worker.send(normals(rng), 4);
-  EXPECT_TRUE(worker.stream.owes(SliceId{0}));
+  EXPECT_TRUE(worker.stream.has_residual(SliceId{0}));
   const Floats kept = worker.residual();
   const Floats flat = normals(rng);
   worker.stream.begin(32, 0.1);
   const Floats arrived = worker.send(flat, 32);
   for (std::size_t k = 0; k < values; ++k) ASSERT_EQ(arrived[k], flat[k] + kept[k]) << "value " << k;
-  for (std::uint32_t id = 0; id < worker.layout.slices.size(); ++id) EXPECT_FALSE(worker.stream.owes({id}));
+  for (std::uint32_t id = 0; id < worker.layout.slices.size(); ++id) EXPECT_FALSE(worker.stream.has_residual({id}));
   EXPECT_EQ(worker.residual(), Floats(values));
 }
 

@@ -27,15 +27,15 @@ double squared_norm(std::span<const float> values) {
 Replica::Replica(const ReplicaOptions& options) : options_(options) {
   check(options.parameters <= options.values, "parameters are among the values");
   if (options.local_steps)
-    local_.emplace(
-        LocalModelOptions{options.optimizer, options.values, options.parameters, options.local_momentum, options.watches, options.variate});
+    local_.emplace(LocalModelOptions{options.optimizer, options.values, options.parameters, options.local_momentum, options.tracks_updates,
+                                     options.control_variate});
 }
 
 /// The mean over several pieces, made while the last one's gradient is: each value is final when its part of the last piece is. A piece
 /// that is the whole step lands where it belongs.
-class Replica::Mean final : public Flow {
+class Replica::Mean final : public StepIo {
  public:
-  Mean(Flow& outer, std::span<float> mean, std::span<float> piece) : outer_(outer), mean_(mean), piece_(piece) {}
+  Mean(StepIo& outer, std::span<float> mean, std::span<float> piece) : outer_(outer), mean_(mean), piece_(piece) {}
   /// Where the gradient of the piece that comes now, after `before` samples, is to be written.
   std::span<float> begin(std::uint64_t before, std::uint64_t samples, bool last) {
     before_ = static_cast<float>(static_cast<double>(before) / static_cast<double>(before + samples));
@@ -44,103 +44,107 @@ class Replica::Mean final : public Flow {
     whole_ = before == 0 && last;
     return whole_ ? mean_ : piece_;
   }
-  [[nodiscard]] bool told() const { return told_; }
+  [[nodiscard]] bool on_event() const { return recorded_; }
   [[nodiscard]] bool whole() const { return whole_; }
-  bool need(std::uint64_t first, std::uint64_t last) override { return outer_.need(first, last); }
-  bool take(std::uint64_t first, std::uint64_t last, const std::function<void(const Arriving&)>& each) override {
+  bool wait_for(std::uint64_t first, std::uint64_t last) override { return outer_.wait_for(first, last); }
+  bool take(std::uint64_t first, std::uint64_t last, const std::function<void(const IncomingValues&)>& each) override {
     return outer_.take(first, last, each);
   }
-  void stood(Duration time) override { outer_.stood(time); }
-  void made(std::uint64_t first, std::uint64_t last) override {
+  void stalled(Duration time) override { outer_.stalled(time); }
+  void gradient_ready(std::uint64_t first, std::uint64_t last) override {
     if (!whole_)
       for (std::uint64_t i = first; i < last; ++i) mean_[i] = before_ > 0 ? before_ * mean_[i] + now_ * piece_[i] : piece_[i];
     if (!last_) return;
-    told_ = true;
-    outer_.made(first, last);
+    recorded_ = true;
+    outer_.gradient_ready(first, last);
   }
   [[nodiscard]] std::uint64_t id() const override { return whole_ ? outer_.id() : 0; }
-  [[nodiscard]] std::optional<Upcoming> upcoming() override { return whole_ ? outer_.upcoming() : std::nullopt; }
+  [[nodiscard]] std::optional<NextStep> next_step() override { return whole_ ? outer_.next_step() : std::nullopt; }
   /// What comes after a piece is the next piece.
-  [[nodiscard]] std::span<const std::uint32_t> foreseen() override { return whole_ ? outer_.foreseen() : std::span<const std::uint32_t>(); }
+  [[nodiscard]] std::span<const std::uint32_t> likely_next_samples() override {
+    return whole_ ? outer_.likely_next_samples() : std::span<const std::uint32_t>();
+  }
   /// Only what is whole can be coded.
-  [[nodiscard]] const Coding* coding() override { return whole_ ? outer_.coding() : nullptr; }
-  void coded(std::uint64_t first, std::uint64_t last) override {
-    told_ = true;
-    outer_.coded(first, last);
+  [[nodiscard]] const GradientEncoding* gradient_encoding() override { return whole_ ? outer_.gradient_encoding() : nullptr; }
+  void encoded_gradient_ready(std::uint64_t first, std::uint64_t last) override {
+    recorded_ = true;
+    outer_.encoded_gradient_ready(first, last);
   }
 
  private:
-  Flow& outer_;
+  StepIo& outer_;
   std::span<float> mean_;
   std::span<float> piece_;
   float before_ = 0;
   float now_ = 1;
   bool last_ = true;
   bool whole_ = true;
-  bool told_ = false;
+  bool recorded_ = false;
 };
 
-void Replica::run_in_pieces(GradientSource& source, const Task& task, std::span<float> out, Flow& flow, Pace& pace, Worth& worth) {
+void Replica::run_in_pieces(GradientSource& source, const Task& task, std::span<float> out, StepIo& io, MicroBatcher& batcher,
+                            StepReport& report) {
   for (bool last = false; !last;) {
-    const std::uint64_t left = task.samples.size() - worth.samples;
-    Pace::Piece piece = pace.next(worth.samples, left);
-    if (most_samples_ > 0 && piece.samples > most_samples_) piece = {most_samples_, false};
+    const std::uint64_t left = task.samples.size() - report.samples;
+    MicroBatcher::Piece piece = batcher.next(report.samples, left);
+    if (max_batch_ > 0 && piece.samples > max_batch_) piece = {max_batch_, false};
     last = piece.last || piece.samples == left;
-    if (!(worth.samples == 0 && last)) gradient_.resize(options_.values);
-    Mean mean(flow, out, gradient_);
-    const std::span<float> into = mean.begin(worth.samples, piece.samples, last);
+    if (!(report.samples == 0 && last)) gradient_.resize(options_.values);
+    Mean mean(io, out, gradient_);
+    const std::span<float> into = mean.begin(report.samples, piece.samples, last);
     try {
-      const Loss loss = source.gradient(task.values, task.samples.subspan(worth.samples, piece.samples), into, mean);
-      worth.loss.sum += loss.sum;
-      worth.loss.correct += loss.correct;
-      worth.loss.samples += loss.samples;
-      worth.loss.squared_norm = mean.whole() ? loss.squared_norm : -1;
-      worth.loss.coded = loss.coded;
-      worth.loss.residual = loss.residual;
-      worth.samples += piece.samples;
+      const Loss loss = source.gradient(task.values, task.samples.subspan(report.samples, piece.samples), into, mean);
+      report.loss.sum += loss.sum;
+      report.loss.correct += loss.correct;
+      report.loss.samples += loss.samples;
+      report.loss.squared_norm = mean.whole() ? loss.squared_norm : -1;
+      report.loss.coded = loss.coded;
+      report.loss.residual = loss.residual;
+      report.samples += piece.samples;
     } catch (const OutOfMemory&) {
-      if (piece.samples == 1 || mean.told() || !options_.cuts_to_fit) throw;
-      most_samples_ = worth.most_samples = static_cast<std::uint32_t>(piece.samples / 2);
+      if (piece.samples == 1 || mean.on_event() || !options_.splits_on_out_of_memory) throw;
+      max_batch_ = report.max_batch = static_cast<std::uint32_t>(piece.samples / 2);
       last = false;
     }
-    if (!flow.need(0, 0)) return;
+    if (!io.wait_for(0, 0)) return;
   }
 }
 
-Worth Replica::contribute(GradientSource& source, const Task& task, std::span<float> out, Flow& flow, Pace& pace) {
+StepReport Replica::contribute(GradientSource& source, const Task& task, std::span<float> out, StepIo& io, MicroBatcher& batcher) {
   check(task.values.size() == options_.values && out.size() == options_.values, "a contribution is as large as the model");
   check(!local_, "who takes local steps contributes rounds");
-  Worth worth;
-  run_in_pieces(source, task, out, flow, pace, worth);
-  judge(out, worth);
-  return worth;
+  StepReport report;
+  run_in_pieces(source, task, out, io, batcher, report);
+  measure(out, report);
+  return report;
 }
 
-Worth Replica::contribute(GradientSource& source, const Round& round, News& news, std::span<float> out, Flow& flow) {
+StepReport Replica::contribute(GradientSource& source, const LocalRound& round, IncomingUpdates& incoming, std::span<float> out,
+                               StepIo& io) {
   check(local_.has_value(), "rounds are for who takes local steps");
-  Worth worth;
-  if (!flow.need(0, options_.values)) return worth;
-  worth.loss = local_->walk(source, round, news, out, flow);
-  worth.samples = round.samples.size();
-  worth.moved = local_->moved();
-  if (worth.loss.coded)
-    flow.coded(0, options_.values);
+  StepReport report;
+  if (!io.wait_for(0, options_.values)) return report;
+  report.loss = local_->run_round(source, round, incoming, out, io);
+  report.samples = round.samples.size();
+  report.update_norm = local_->update_norm();
+  if (report.loss.coded)
+    io.encoded_gradient_ready(0, options_.values);
   else
-    flow.made(0, options_.values);
-  judge(out, worth);
-  if (!worth.finite) local_->forget();  // its momentum would make every later step infinite too
-  return worth;
+    io.gradient_ready(0, options_.values);
+  measure(out, report);
+  if (!report.finite) local_->forget();  // its momentum would make every later step infinite too
+  return report;
 }
 
 /// What servers would refuse is not called finite; no squared norm counts statistics.
-void Replica::judge(std::span<const float> out, Worth& worth) const {
-  const bool uncounted = worth.loss.squared_norm < 0;  // what is no number was counted
-  check(!uncounted || !worth.loss.coded, "who codes counts what it codes");
-  worth.squared_norm = uncounted ? squared_norm(out.first(options_.parameters)) : worth.loss.squared_norm;
+void Replica::measure(std::span<const float> out, StepReport& report) const {
+  const bool uncounted = report.loss.squared_norm < 0;  // what is no number was counted
+  check(!uncounted || !report.loss.coded, "who codes counts what it codes");
+  report.squared_norm = uncounted ? squared_norm(out.first(options_.parameters)) : report.loss.squared_norm;
   const auto statistics = uncounted ? out.subspan(options_.parameters) : std::span<const float>();  // else they may lie here coded
   const bool small = std::all_of(statistics.begin(), statistics.end(),
                                  [](float x) { return static_cast<double>(x) * static_cast<double>(x) < squared_norm_limit; });
-  worth.finite = worth.squared_norm < squared_norm_limit && small && std::isfinite(worth.loss.sum);
+  report.finite = report.squared_norm < squared_norm_limit && small && std::isfinite(report.loss.sum);
 }
 
 }  // namespace motley::store

@@ -18,25 +18,25 @@ struct ReplicaOptions {
   std::uint64_t parameters{};  // of the values; the rest are statistics
   bool local_steps = false;    // contributions are model deltas; workers run the optimizer themselves
   double local_momentum = 0.9;
-  bool watches = false;  // see LocalModelOptions
-  bool variate = false;
-  bool cuts_to_fit = true;  // a step that does not fit into memory is done in pieces; else OutOfMemory passes through
+  bool tracks_updates = false;  // see LocalModelOptions
+  bool control_variate = false;
+  bool splits_on_out_of_memory = true;  // a step that does not fit into memory is done in pieces; else OutOfMemory passes through
 };
 
 /// What a contribution's worth is judged by.
-struct Worth {
+struct StepReport {
   Loss loss;
   double squared_norm = 0;  // over the parameters
   bool finite = true;
-  std::uint64_t samples = 0;       // that were done; fewer than all when a pace said so
-  std::uint32_t most_samples = 0;  // memory turned out not to hold more at once; 0: no such thing
-  double moved = 0;                // squared norm of the update that made the values it was computed on; 0: not known
+  std::uint64_t samples = 0;    // that were done; fewer than all when a pace said so
+  std::uint32_t max_batch = 0;  // memory turned out not to hold more at once; 0: no such thing
+  double update_norm = 0;       // squared norm of the update that made the values it was computed on; 0: not known
 };
 
 /// How a step is cut into pieces, by somebody with a clock.
-class Pace {
+class MicroBatcher {
  public:
-  virtual ~Pace() = default;
+  virtual ~MicroBatcher() = default;
   struct Piece {
     std::uint64_t samples = 0;  // at least 1, at most `left`
     bool last = true;           // the step ends with it, whatever is left
@@ -46,7 +46,7 @@ class Pace {
 };
 
 /// All of it at once.
-class AtOnce final : public Pace {
+class SingleBatch final : public MicroBatcher {
  public:
   Piece next(std::uint64_t, std::uint64_t left) override { return {left, true}; }
 };
@@ -56,21 +56,21 @@ class Replica {
  public:
   explicit Replica(const ReplicaOptions& options);
 
-  /// The mean gradient over `samples` at `values`, into `out` (as many values). `flow` hears of what is needed and made. `pace` may cut the
-  /// step into pieces and end it early: `out` is the mean over the samples that were done. A piece that does not fit into memory is cut in
-  /// two, and so are all after it, unless the options forbid it.
+  /// The mean gradient over `samples` at `values`, into `out` (as many values). `io` hears of what is needed and made. `batcher` may cut
+  /// the step into pieces and end it early: `out` is the mean over the samples that were done. A piece that does not fit into memory is cut
+  /// in two, and so are all after it, unless the options forbid it.
   struct Task {
     std::span<const float> values;
     std::span<const std::uint32_t> samples;
   };
-  Worth contribute(GradientSource& source, const Task& task, std::span<float> out, Flow& flow, Pace& pace);
-  Worth contribute(GradientSource& source, const Task& task, std::span<float> out, Flow& flow) {
-    AtOnce at_once;
-    return contribute(source, task, out, flow, at_once);
+  StepReport contribute(GradientSource& source, const Task& task, std::span<float> out, StepIo& io, MicroBatcher& batcher);
+  StepReport contribute(GradientSource& source, const Task& task, std::span<float> out, StepIo& io) {
+    SingleBatch single_batch;
+    return contribute(source, task, out, io, single_batch);
   }
   /// With local steps: the way that the local model goes in this round, into `out`. It needs and makes everything at once; OutOfMemory
   /// passes through.
-  Worth contribute(GradientSource& source, const Round& round, News& news, std::span<float> out, Flow& flow);
+  StepReport contribute(GradientSource& source, const LocalRound& round, IncomingUpdates& incoming, std::span<float> out, StepIo& io);
   [[nodiscard]] bool local_steps() const { return local_.has_value(); }
   /// The last round counts for nothing, or it works for a new member now: the next round begins at the global values.
   void start_over() {
@@ -79,13 +79,13 @@ class Replica {
 
  private:
   class Mean;
-  void run_in_pieces(GradientSource& source, const Task& task, std::span<float> out, Flow& flow, Pace& pace, Worth& worth);
-  void judge(std::span<const float> out, Worth& worth) const;
+  void run_in_pieces(GradientSource& source, const Task& task, std::span<float> out, StepIo& io, MicroBatcher& batcher, StepReport& report);
+  void measure(std::span<const float> out, StepReport& report) const;
 
   ReplicaOptions options_;
   std::optional<LocalModel> local_;
-  std::uint32_t most_samples_ = 0;  // of one piece; 0: no limit is known
-  std::vector<float> gradient_;     // scratch of pieces
+  std::uint32_t max_batch_ = 0;  // of one piece; 0: no limit is known
+  std::vector<float> gradient_;  // scratch of pieces
 };
 
 }  // namespace motley::store

@@ -24,11 +24,11 @@ class Source final : public GradientSource {
   std::vector<std::size_t> pieces;  // that were asked for
 
   void initialize(std::uint64_t, std::span<float>) override {}
-  Loss gradient(std::span<const float> at, std::span<const std::uint32_t> samples, std::span<float> out, Flow& flow) override {
+  Loss gradient(std::span<const float> at, std::span<const std::uint32_t> samples, std::span<float> out, StepIo& io) override {
     pieces.push_back(samples.size());
     if (samples.size() > memory) throw OutOfMemory("too many");
     Loss loss;
-    if (!flow.need(0, values)) return loss;
+    if (!io.wait_for(0, values)) return loss;
     std::vector<double> sum(values);
     for (const std::uint32_t sample : samples) {
       Rng rng(sample, "sample");
@@ -39,7 +39,7 @@ class Source final : public GradientSource {
     }
     for (const auto& [first, last] : {std::pair<std::size_t, std::size_t>{values / 2, values}, {0, values / 2}}) {
       for (std::size_t i = first; i < last; ++i) out[i] = static_cast<float>(sum[i] / static_cast<double>(samples.size()));
-      flow.made(first, last);
+      io.gradient_ready(first, last);
     }
     return loss;
   }
@@ -47,24 +47,24 @@ class Source final : public GradientSource {
 };
 
 /// Remembers what was final when.
-class Listener final : public Flow {
+class Listener final : public StepIo {
  public:
   explicit Listener(const Floats& watched) : out(watched) {}
   const Floats& out;
-  std::vector<std::pair<std::uint64_t, std::uint64_t>> told;
+  std::vector<std::pair<std::uint64_t, std::uint64_t>> recorded;
   Floats as_told = Floats(values);
   int needs = 0;
   std::optional<int> patience;  // gives up after so many needs
 
-  bool need(std::uint64_t, std::uint64_t) override { return !patience || needs++ < *patience; }
-  void made(std::uint64_t first, std::uint64_t last) override {
-    told.emplace_back(first, last);
+  bool wait_for(std::uint64_t, std::uint64_t) override { return !patience || needs++ < *patience; }
+  void gradient_ready(std::uint64_t first, std::uint64_t last) override {
+    recorded.emplace_back(first, last);
     for (std::uint64_t i = first; i < last; ++i) as_told[i] = out[i];
   }
 };
 
 /// Pieces of these sizes, then whatever is left; the last one may end the step.
-class Cuts final : public Pace {
+class Cuts final : public MicroBatcher {
  public:
   Cuts(std::vector<std::uint64_t> sizes, bool ends) : sizes_(std::move(sizes)), ends_(ends) {}
   Piece next(std::uint64_t done, std::uint64_t left) override {
@@ -102,10 +102,10 @@ struct Step {
   std::vector<std::uint32_t> samples = twenty();
   Listener listener{out};
 
-  Worth run(Pace& pace) { return replica.contribute(source, {at, samples}, out, listener, pace); }
-  Worth run() {
-    AtOnce at_once;
-    return run(at_once);
+  StepReport run(MicroBatcher& batcher) { return replica.contribute(source, {at, samples}, out, listener, batcher); }
+  StepReport run() {
+    SingleBatch single_batch;
+    return run(single_batch);
   }
 };
 
@@ -113,8 +113,8 @@ struct Step {
 struct Plain {
   explicit Plain(std::size_t count = 20) {
     Source source;
-    Still still;
-    loss = source.gradient(Floats(values, 0.5F), std::span<const std::uint32_t>(samples).first(count), out, still);
+    NoStreaming no_streaming;
+    loss = source.gradient(Floats(values, 0.5F), std::span<const std::uint32_t>(samples).first(count), out, no_streaming);
   }
   std::vector<std::uint32_t> samples = twenty();
   Floats out = Floats(values);
@@ -126,41 +126,41 @@ void expect_close(const Floats& found, const Floats& expected) {
 }
 
 /// All of it, once, and final when it was told.
-void expect_told_once(const Step& step) {
+void expect_reported_once(const Step& step) {
   using Ranges = std::vector<std::pair<std::uint64_t, std::uint64_t>>;
-  EXPECT_EQ(step.listener.told, (Ranges{{values / 2, values}, {0, values / 2}}));
+  EXPECT_EQ(step.listener.recorded, (Ranges{{values / 2, values}, {0, values / 2}}));
   EXPECT_EQ(step.listener.as_told, step.out);
 }
 
 TEST(Pieces, OnePieceLeavesTheBitsOfTheGradientItself) {
   Step step;
-  const Worth worth = step.run();
+  const StepReport report = step.run();
   const Plain whole;
   EXPECT_EQ(step.out, whole.out);
-  EXPECT_EQ(worth.loss.sum, whole.loss.sum);
-  EXPECT_EQ(worth.samples, 20U);
-  EXPECT_EQ(worth.most_samples, 0U);
-  EXPECT_TRUE(worth.finite);
+  EXPECT_EQ(report.loss.sum, whole.loss.sum);
+  EXPECT_EQ(report.samples, 20U);
+  EXPECT_EQ(report.max_batch, 0U);
+  EXPECT_TRUE(report.finite);
   double squared = 0;
   for (std::size_t i = 0; i < parameters; ++i) squared += static_cast<double>(whole.out[i]) * whole.out[i];
-  EXPECT_DOUBLE_EQ(worth.squared_norm, squared);
+  EXPECT_DOUBLE_EQ(report.squared_norm, squared);
   EXPECT_EQ(step.source.pieces, (std::vector<std::size_t>{20}));
-  expect_told_once(step);
+  expect_reported_once(step);
 }
 
 TEST(Pieces, APaceThatCutsLeavesTheMeanOfTheWhole) {
   Step step;
   Cuts cuts({7, 1, 7}, false);
-  const Worth worth = step.run(cuts);
+  const StepReport report = step.run(cuts);
   const Plain whole;
   expect_close(step.out, whole.out);
-  EXPECT_EQ(worth.samples, 20U);
-  EXPECT_NEAR(worth.loss.sum, whole.loss.sum, 1e-12);
-  EXPECT_EQ(worth.loss.correct, whole.loss.correct);
-  EXPECT_EQ(worth.loss.samples, 20U);
+  EXPECT_EQ(report.samples, 20U);
+  EXPECT_NEAR(report.loss.sum, whole.loss.sum, 1e-12);
+  EXPECT_EQ(report.loss.correct, whole.loss.correct);
+  EXPECT_EQ(report.loss.samples, 20U);
   EXPECT_EQ(step.source.pieces, (std::vector<std::size_t>{7, 1, 7, 5}));
   EXPECT_EQ(cuts.heard, (std::vector<std::pair<std::uint64_t, std::uint64_t>>{{0, 20}, {7, 13}, {8, 12}, {15, 5}}));
-  expect_told_once(step);
+  expect_reported_once(step);
 }
 
 TEST(Pieces, AnyCutLeavesTheMeanOfWhatWasDone) {
@@ -177,54 +177,54 @@ TEST(Pieces, AnyCutLeavesTheMeanOfWhatWasDone) {
     Cuts cuts(sizes, true);
     EXPECT_EQ(step.run(cuts).samples, done);
     expect_close(step.out, Plain(done).out);
-    expect_told_once(step);
+    expect_reported_once(step);
   }
 }
 
 TEST(Pieces, AnEarlyEndIsTheMeanOverTheFirstSamples) {
   Step step;
   Cuts cuts({4, 6}, true);
-  const Worth worth = step.run(cuts);
+  const StepReport report = step.run(cuts);
   expect_close(step.out, Plain(10).out);
-  EXPECT_EQ(worth.samples, 10U);
-  EXPECT_EQ(worth.loss.samples, 10U);
-  expect_told_once(step);
+  EXPECT_EQ(report.samples, 10U);
+  EXPECT_EQ(report.loss.samples, 10U);
+  expect_reported_once(step);
 
-  Step at_once;
+  Step single_batch;
   Cuts one({10}, true);
-  EXPECT_EQ(at_once.run(one).samples, 10U);
-  EXPECT_EQ(at_once.out, Plain(10).out) << "one piece, the same bits";
+  EXPECT_EQ(single_batch.run(one).samples, 10U);
+  EXPECT_EQ(single_batch.out, Plain(10).out) << "one piece, the same bits";
 }
 
 TEST(Pieces, WhatDoesNotFitIsHalvedUntilItDoesAndNextTimeBeginsSmall) {
   Step step;
   step.source.memory = 6;
-  const Worth first = step.run();
+  const StepReport first = step.run();
   EXPECT_EQ(step.source.pieces, (std::vector<std::size_t>{20, 10, 5, 5, 5, 5}));
   EXPECT_EQ(first.samples, 20U) << "the whole lease all the same";
-  EXPECT_EQ(first.most_samples, 5U);
+  EXPECT_EQ(first.max_batch, 5U);
   expect_close(step.out, Plain().out);
-  expect_told_once(step);
+  expect_reported_once(step);
 
   step.source.pieces.clear();
-  step.listener.told.clear();
-  const Worth second = step.run();
+  step.listener.recorded.clear();
+  const StepReport second = step.run();
   EXPECT_EQ(step.source.pieces, (std::vector<std::size_t>{5, 5, 5, 5}));
-  EXPECT_EQ(second.most_samples, 0U) << "that is no news";
+  EXPECT_EQ(second.max_batch, 0U) << "that is no news";
   expect_close(step.out, Plain().out);
-  expect_told_once(step);
+  expect_reported_once(step);
 }
 
 TEST(Pieces, MemoryMayRunOutInAnyPiece) {
   Step step;
   step.source.memory = 5;
   Cuts cuts({3, 9}, false);
-  const Worth worth = step.run(cuts);
-  EXPECT_EQ(worth.samples, 20U);
-  EXPECT_EQ(worth.most_samples, 4U);
+  const StepReport report = step.run(cuts);
+  EXPECT_EQ(report.samples, 20U);
+  EXPECT_EQ(report.max_batch, 4U);
   EXPECT_EQ(step.source.pieces, (std::vector<std::size_t>{3, 9, 4, 4, 4, 4, 1}));
   expect_close(step.out, Plain().out);
-  expect_told_once(step);
+  expect_reported_once(step);
 }
 
 TEST(Pieces, ASingleSampleThatDoesNotFitIsTheEnd) {
@@ -232,13 +232,13 @@ TEST(Pieces, ASingleSampleThatDoesNotFitIsTheEnd) {
   step.source.memory = 0;
   EXPECT_THROW(step.run(), OutOfMemory);
   EXPECT_EQ(step.source.pieces.back(), 1U);
-  EXPECT_TRUE(step.listener.told.empty());
+  EXPECT_TRUE(step.listener.recorded.empty());
 }
 
 TEST(Pieces, WhereItIsForbiddenNothingIsCutToFit) {
   Step step;
   ReplicaOptions whole = options();
-  whole.cuts_to_fit = false;
+  whole.splits_on_out_of_memory = false;
   step.replica = Replica(whole);
   step.source.memory = 19;
   EXPECT_THROW(step.run(), OutOfMemory);
@@ -251,9 +251,10 @@ TEST(Pieces, LocalStepsAreNotCutToFit) {
   local.local_steps = true;
   step.replica = Replica(local);
   step.source.memory = 19;
-  NoNews news;
-  EXPECT_THROW((void)step.replica.contribute(step.source, Round{.values = step.at, .samples = step.samples}, news, step.out, step.listener),
-               OutOfMemory);
+  NoIncomingUpdates incoming;
+  EXPECT_THROW(
+      (void)step.replica.contribute(step.source, LocalRound{.values = step.at, .samples = step.samples}, incoming, step.out, step.listener),
+      OutOfMemory);
 }
 
 TEST(Pieces, WhoIsToldToGiveUpStopsAfterThePieceAtHand) {
@@ -262,16 +263,16 @@ TEST(Pieces, WhoIsToldToGiveUpStopsAfterThePieceAtHand) {
   Cuts cuts({4, 4, 4, 4}, false);
   (void)step.run(cuts);
   EXPECT_EQ(step.source.pieces, (std::vector<std::size_t>{4, 4}));
-  EXPECT_TRUE(step.listener.told.empty());
+  EXPECT_TRUE(step.listener.recorded.empty());
 }
 
 /// On a device, which counts its gradient itself and leaves bytes.
-class Coding final : public GradientSource {
+class GradientEncoding final : public GradientSource {
  public:
   double squared_norm = 1;
   void initialize(std::uint64_t, std::span<float>) override {}
-  Loss gradient(std::span<const float>, std::span<const std::uint32_t> samples, std::span<float> out, Flow& flow) override {
-    flow.coded(0, out.size());
+  Loss gradient(std::span<const float>, std::span<const std::uint32_t> samples, std::span<float> out, StepIo& io) override {
+    io.encoded_gradient_ready(0, out.size());
     Loss loss;
     loss.samples = samples.size();
     loss.squared_norm = squared_norm;
@@ -282,19 +283,19 @@ class Coding final : public GradientSource {
 };
 
 TEST(Replica, AGradientThatIsNoNumberIsRefusedThoughItWasCodedAndIsNobodysBug) {
-  Coding source;
+  GradientEncoding source;
   Replica replica({.optimizer = {}, .values = values, .parameters = parameters});
   const Floats at(values);
   const std::vector<std::uint32_t> samples{1, 2};
   Floats out(values);  // bytes, that happen to be good floats
-  Still still;
-  EXPECT_TRUE(replica.contribute(source, {at, samples}, out, still).finite);
+  NoStreaming no_streaming;
+  EXPECT_TRUE(replica.contribute(source, {at, samples}, out, no_streaming).finite);
   for (const double odd : {std::numeric_limits<double>::quiet_NaN(), std::numeric_limits<double>::infinity()}) {
     source.squared_norm = odd;
-    EXPECT_FALSE(replica.contribute(source, {at, samples}, out, still).finite) << odd;
+    EXPECT_FALSE(replica.contribute(source, {at, samples}, out, no_streaming).finite) << odd;
   }
   source.squared_norm = -1;
-  EXPECT_THROW(replica.contribute(source, {at, samples}, out, still), Bug) << "who codes counts what it codes";
+  EXPECT_THROW(replica.contribute(source, {at, samples}, out, no_streaming), Bug) << "who codes counts what it codes";
 }
 
 }  // namespace

@@ -36,7 +36,7 @@ struct TensorFile {
 
 /// Writes beside `path`, then renames: whoever looks sees the old file or the whole new one. `tensors` cover the values of all pieces, one
 /// behind the other, in order and without gaps, and their names differ (else our bug). A full disk or a missing folder gives up and leaves
-/// the old file as it was; see write_whole(). Copies no value; SHA-256 takes 0.5 to 2 s a GB.
+/// the old file as it was; see write_atomically(). Copies no value; SHA-256 takes 0.5 to 2 s a GB.
 Outcome write_safetensors(const std::filesystem::path& path, std::span<const NamedTensor> tensors,
                           std::span<const std::span<const float>> pieces, const Metadata& metadata);
 /// The same of values that lie in one piece.

@@ -38,13 +38,13 @@ std::optional<std::uint64_t> product(std::span<const std::uint64_t> shape) {
 }
 
 /// Where a tensor lies, in bytes of data.
-struct Placed {
+struct SlicePlacement {
   NamedTensor tensor;
   std::uint64_t begin{};
   std::uint64_t end{};
 };
 
-Result<Placed> placed(std::string_view name, const json::value& value, std::uint64_t data_bytes) {
+Result<SlicePlacement> placed(std::string_view name, const json::value& value, std::uint64_t data_bytes) {
   const auto refused = [&](std::string why) { return bad_input(fmt::format("tensor '{}': {}", name, why)); };
   const json::object* entry = value.if_object();
   if (entry == nullptr) return refused("expected an object with dtype, shape and data_offsets");
@@ -61,7 +61,7 @@ Result<Placed> placed(std::string_view name, const json::value& value, std::uint
   const auto count = product(*shape);
   if (!count || *count > data_bytes / sizeof(float) || *count * sizeof(float) != end - begin)
     return refused(fmt::format("shape {} does not fill data_offsets [{}, {}]", json::serialize(*entry->if_contains("shape")), begin, end));
-  return Placed{{std::string(name), {shape->begin(), shape->end()}, begin / sizeof(float)}, begin, end};
+  return SlicePlacement{{std::string(name), {shape->begin(), shape->end()}, begin / sizeof(float)}, begin, end};
 }
 
 Result<Metadata> metadata_of(const json::value& value) {
@@ -74,9 +74,9 @@ Result<Metadata> metadata_of(const json::value& value) {
   return out;
 }
 
-Outcome require_cover(std::span<const Placed> tensors, std::uint64_t data_bytes) {
+Outcome require_cover(std::span<const SlicePlacement> tensors, std::uint64_t data_bytes) {
   std::uint64_t end = 0;
-  for (const Placed& each : tensors) {
+  for (const SlicePlacement& each : tensors) {
     if (each.begin != end)
       return bad_input(
           fmt::format("tensor '{}' begins at byte {} of the data, expected {}: tensors leave no gaps", each.tensor.name, each.begin, end));
@@ -94,22 +94,22 @@ Result<TensorFile> parse_header(const std::string& text, std::uint64_t data_byte
   if (!header.is_object()) return bad_input("the header is not a JSON object");
 
   TensorFile file;
-  std::vector<Placed> tensors;
+  std::vector<SlicePlacement> tensors;
   for (const auto& [key, value] : header.get_object()) {
     if (key == "__metadata__") {
       Result<Metadata> metadata = metadata_of(value);
       if (!metadata.ok()) return metadata.error();
       file.metadata = std::move(*metadata);
     } else {
-      Result<Placed> tensor = placed(key, value, data_bytes);
+      Result<SlicePlacement> tensor = placed(key, value, data_bytes);
       if (!tensor.ok()) return tensor.error();
       tensors.push_back(std::move(*tensor));
     }
   }
   std::stable_sort(tensors.begin(), tensors.end(),
-                   [](const Placed& a, const Placed& b) { return std::pair(a.begin, a.end) < std::pair(b.begin, b.end); });
+                   [](const SlicePlacement& a, const SlicePlacement& b) { return std::pair(a.begin, a.end) < std::pair(b.begin, b.end); });
   if (const Outcome covered = require_cover(tensors, data_bytes); !covered.ok()) return covered.error();
-  for (Placed& each : tensors) file.tensors.push_back(std::move(each.tensor));
+  for (SlicePlacement& each : tensors) file.tensors.push_back(std::move(each.tensor));
   return file;
 }
 

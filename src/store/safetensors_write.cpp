@@ -2,9 +2,9 @@
 #include <boost/json.hpp>
 
 #include "base/check.h"
+#include "store/atomic_file.h"
 #include "store/file_hash.h"
 #include "store/safetensors.h"
-#include "store/whole_file.h"
 
 namespace motley::store {
 namespace {
@@ -58,7 +58,7 @@ Outcome write_safetensors(const std::filesystem::path& path, std::span<const Nam
   FileHash hash;
   for (const std::span<const std::byte> each : bytes) hash.add(each);
   header.replace(header.find(std::string(hash_digits, '0')), hash_digits, hash.digits());
-  return write_whole(path, bytes);
+  return write_atomically(path, bytes);
 }
 
 Outcome write_safetensors(const std::filesystem::path& path, std::span<const NamedTensor> tensors, std::span<const float> values,

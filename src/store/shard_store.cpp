@@ -36,7 +36,7 @@ ShardStore::Run ShardStore::Run::piece(std::size_t first, std::size_t most) cons
   return part;
 }
 
-const std::uint16_t* ShardStore::Run::halves(std::span<const float> all) const {
+const std::uint16_t* ShardStore::Run::bf16_transfer(std::span<const float> all) const {
   return reinterpret_cast<const std::uint16_t*>(all.data() + (flat - within)) + within;
 }
 
@@ -45,7 +45,7 @@ std::vector<ShardStore::Run> ShardStore::slices_of(const Layout& layout, ServerI
   std::size_t local = 0;
   for (const SliceId id : layout.of(server)) {
     const Slice& slice = layout[id];
-    slices.push_back({slice.offset, local, slice.count, slice.kind, id, 0, slice.bits(half_bits) == half_bits});
+    slices.push_back({slice.offset, local, slice.count, slice.kind, id, 0, slice.bits(bf16_bits) == bf16_bits});
     local += slice.count;
   }
   return slices;
@@ -58,27 +58,28 @@ std::size_t ShardStore::parameters_in(std::span<const Run> slices) {
   return end;
 }
 
-ShardStore::ShardStore(const Layout& layout, ServerId server, const OptimizerSpec& spec, std::span<const float> initial_flat, Means means)
-    : means_(std::move(means)),
-      kernels_(&kernels_for(means_.target)),
+ShardStore::ShardStore(const Layout& layout, ServerId server, const OptimizerSpec& spec, std::span<const float> initial_flat,
+                       ExecutionContext context)
+    : context_(std::move(context)),
+      kernels_(&kernels_for(context_.target)),
       flat_values_(layout.values),
       slices_(slices_of(layout, server)),
-      narrow_(codec::kernels_of(means_.target)),
-      optimizer_(spec, parameters_in(slices_), means_.target),
+      bf16_codec_(codec::kernels_of(context_.target)),
+      optimizer_(spec, parameters_in(slices_), context_.target),
       spec_(spec) {
   check(initial_flat.size() == flat_values_, "the initial values cover the whole flat buffer");
   if (!slices_.empty()) values_.reserve(slices_.back().local + slices_.back().count);
   for (const Run& slice : slices_)
     values_.insert(values_.end(), initial_flat.begin() + slice.flat, initial_flat.begin() + slice.flat + slice.count);
-  by_need_.resize(slices_.size());
-  std::iota(by_need_.begin(), by_need_.end(), std::size_t{0});
-  std::stable_sort(by_need_.begin(), by_need_.end(),
+  by_priority_.resize(slices_.size());
+  std::iota(by_priority_.begin(), by_priority_.end(), std::size_t{0});
+  std::stable_sort(by_priority_.begin(), by_priority_.end(),
                    [&](std::size_t a, std::size_t b) { return layout[slices_[a].id].priority < layout[slices_[b].id].priority; });
 }
 
 template <class Work>
-void ShardStore::by_slices(std::span<const std::size_t> slices, Work work, const Told& told) const {
-  constexpr std::size_t at_once = 16 * piece_values;  // enough for every thread to have something to do
+void ShardStore::by_slices(std::span<const std::size_t> slices, Work work, const OnSlicesDone& on_slices_done) const {
+  constexpr std::size_t single_batch = 16 * piece_values;  // enough for every thread to have something to do
   std::vector<Run> pieces;
   std::vector<SliceId> done;
   std::size_t values = 0;
@@ -87,9 +88,9 @@ void ShardStore::by_slices(std::span<const std::size_t> slices, Work work, const
     for (std::size_t skipped = 0; skipped < all.count; skipped += piece_values) pieces.push_back(all.piece(skipped, piece_values));
     done.push_back(all.id);
     values += all.count;
-    if (values < at_once && i + 1 < slices.size()) continue;
-    means_.team->each(pieces.size(), [&](std::size_t piece) { work(pieces[piece]); });
-    told(done);
+    if (values < single_batch && i + 1 < slices.size()) continue;
+    context_.pool->parallel_for(pieces.size(), [&](std::size_t piece) { work(pieces[piece]); });
+    on_slices_done(done);
     pieces.clear();
     done.clear();
     values = 0;
@@ -98,7 +99,7 @@ void ShardStore::by_slices(std::span<const std::size_t> slices, Work work, const
 
 template <class Work>
 void ShardStore::by_pieces(Work work) const {
-  means_.team->each(pieces(), [&](std::size_t piece) {
+  context_.pool->parallel_for(pieces(), [&](std::size_t piece) {
     const std::size_t begin = piece * piece_values;
     const std::size_t end = std::min(begin + piece_values, values_.size());
     auto slice =
@@ -110,22 +111,23 @@ void ShardStore::by_pieces(Work work) const {
   });
 }
 
-void ShardStore::apply(const Update& wanted, std::span<const WeightedPart> parts, const Outlook& outlook, std::span<float> snapshot,
-                       const Told& told) {
+void ShardStore::apply(const Update& wanted, std::span<const WeightedPart> parts, const SnapshotFormat& format, std::span<float> snapshot,
+                       const OnSlicesDone& on_slices_done) {
   check(!parts.empty(), "an update has at least one part");
   check(snapshot.empty() || snapshot.size() == flat_values_, "a snapshot is written into a whole flat buffer");
   for (const WeightedPart& part : parts) check(part.flat.size() == flat_values_, "a part covers the whole flat buffer");
   Update update = wanted;
-  if (update.kind == UpdateKind::apart && optimizer_.updates() == 0) update.kind = UpdateKind::gradient;  // there is no momentum to spare
+  if (update.kind == UpdateKind::bypass_momentum && optimizer_.updates() == 0)
+    update.kind = UpdateKind::gradient;  // there is no momentum to spare
   if (update.kind == UpdateKind::gradient) {
     optimizer_.begin_update();
     rate_ = update.rate;
   }
   const auto work = [&](const Run& run) {
     apply(update, parts, run, values_, optimizer_);
-    if (!snapshot.empty()) this->snapshot(run, outlook, snapshot);
+    if (!snapshot.empty()) this->snapshot(run, format, snapshot);
   };
-  by_slices(by_need_, work, told);
+  by_slices(by_priority_, work, on_slices_done);
   version_ = version_.next();
 }
 
@@ -134,10 +136,10 @@ std::vector<Addend> ShardStore::addends_of(const Update& update, std::span<const
   std::vector<Addend> addends;
   addends.reserve(parts.size());
   for (const WeightedPart& part : parts) {
-    const std::span<const float> base = optimized && update.compensation > 0 ? bases_.find(part.base) : std::span<const float>();
-    const bool halves = !part.halves.empty() && part.halves[run.id.value];
+    const std::span<const float> base = optimized && update.compensation > 0 ? weight_stash_.find(part.base) : std::span<const float>();
+    const bool bf16_transfer = !part.bf16_transfer.empty() && part.bf16_transfer[run.id.value];
     addends.push_back({part.flat.data() + run.flat, static_cast<float>(part.weight), base.empty() ? nullptr : base.data() + run.local,
-                       halves ? run.halves(part.flat) : nullptr});
+                       bf16_transfer ? run.bf16_transfer(part.flat) : nullptr});
   }
   return addends;
 }
@@ -150,104 +152,105 @@ void ShardStore::apply(const Update& update, std::span<const WeightedPart> parts
   const Sum sum{addends.data(), addends.size(), optimized ? static_cast<float>(update.compensation) : 0.0F};
   if (!optimized)
     kernels_->add(sum, held.size(), held.data());
-  else if (update.kind == UpdateKind::apart)
-    optimizer.update_apart_piece(run.local, held, sum, update.rate, update.momentum, update.share);
+  else if (update.kind == UpdateKind::bypass_momentum)
+    optimizer.update_piece_bypassing_momentum(run.local, held, sum, update.rate, update.momentum, update.share);
   else
     optimizer.update_piece(run.local, held, sum, update.rate, update.momentum, update.share);
 }
 
-void ShardStore::foresee(const Update& expected, const Outlook& outlook, std::span<float> snapshot) {
-  check(expected.kind != UpdateKind::apart && expected.compensation == 0, "what is expected depends on its parts alone");
+void ShardStore::begin_speculation(const Update& expected, const SnapshotFormat& format, std::span<float> snapshot) {
+  check(expected.kind != UpdateKind::bypass_momentum && expected.compensation == 0, "what is expected depends on its parts alone");
   check(snapshot.size() == flat_values_, "a snapshot is written into a whole flat buffer");
-  if (!ahead_) ahead_ = Ahead{Floats(values_.size()), Optimizer(spec_, optimizer_.first().size(), means_.target), {}};
-  ahead_->update = expected;
-  ahead_->outlook = outlook;
-  ahead_->snapshot = snapshot;
-  ahead_->prepared.assign(slices_.size(), false);
-  ahead_->optimizer.follow(optimizer_);
-  if (expected.kind == UpdateKind::gradient) ahead_->optimizer.begin_update();
+  if (!speculation_) speculation_ = Speculation{Floats(values_.size()), Optimizer(spec_, optimizer_.first().size(), context_.target), {}};
+  speculation_->update = expected;
+  speculation_->format = format;
+  speculation_->snapshot = snapshot;
+  speculation_->speculated.assign(slices_.size(), false);
+  speculation_->optimizer.follow(optimizer_);
+  if (expected.kind == UpdateKind::gradient) speculation_->optimizer.begin_update();
 }
 
-void ShardStore::prepare(std::span<const WeightedPart> parts, std::span<const SliceId> slices) {
-  check(ahead_.has_value(), "what is prepared is expected");
+void ShardStore::speculate(std::span<const WeightedPart> parts, std::span<const SliceId> slices) {
+  check(speculation_.has_value(), "what is prepared is expected");
   std::vector<std::size_t> missing;
   for (const SliceId id : slices) {
     const auto found = std::lower_bound(slices_.begin(), slices_.end(), id, [](const Run& run, SliceId wanted) { return run.id < wanted; });
     check(found != slices_.end() && found->id == id, "what is prepared is held here");
     const auto slice = static_cast<std::size_t>(found - slices_.begin());
-    if (ahead_->prepared[slice]) continue;
-    ahead_->prepared[slice] = true;
+    if (speculation_->speculated[slice]) continue;
+    speculation_->speculated[slice] = true;
     missing.push_back(slice);
   }
   by_slices(
-      missing, [&](const Run& run) { prepare(parts, run); }, [](std::span<const SliceId>) {});
+      missing, [&](const Run& run) { speculate(parts, run); }, [](std::span<const SliceId>) {});
 }
 
-void ShardStore::prepare(std::span<const WeightedPart> parts, const Run& run) {
-  write_out(run, ahead_->outlook.halves, ahead_->snapshot, [&](const Run& piece, std::span<float> out) { prepare(parts, piece, out); });
+void ShardStore::speculate(std::span<const WeightedPart> parts, const Run& run) {
+  write_out(run, speculation_->format.bf16_transfer, speculation_->snapshot,
+            [&](const Run& piece, std::span<float> out) { speculate(parts, piece, out); });
 }
 
-void ShardStore::prepare(std::span<const WeightedPart> parts, const Run& run, std::span<float> out) {
-  Ahead& ahead = *ahead_;
+void ShardStore::speculate(std::span<const WeightedPart> parts, const Run& run, std::span<float> out) {
+  Speculation& ahead = *speculation_;
   const Update& update = ahead.update;
   const double rate = update.kind == UpdateKind::gradient ? update.rate : rate_;
   const std::span<float> values = std::span(ahead.values).subspan(run.local, run.count);
   if (update.kind == UpdateKind::gradient && run.kind == SliceKind::parameter) {
     const std::vector<Addend> addends = addends_of(update, parts, run);
-    const bool far = values_.size() >= far_values;
+    const bool non_temporal = values_.size() >= far_values;
     return ahead.optimizer.update_piece_of(optimizer_, run.local, std::span(values_).subspan(run.local, run.count), values,
                                            {addends.data(), addends.size(), 0},
-                                           {update.rate, update.momentum, update.share, ahead.outlook.rho * rate, far}, out);
+                                           {update.rate, update.momentum, update.share, ahead.format.rho * rate, non_temporal}, out);
   }
   std::copy_n(values_.data() + run.local, run.count, values.data());
   if (run.kind == SliceKind::parameter) ahead.optimizer.follow(optimizer_, run.local, run.count);
   apply(ahead.update, parts, run, ahead.values, ahead.optimizer);
   if (run.kind == SliceKind::parameter)
-    ahead.optimizer.look_ahead(values, ahead.outlook.rho, rate, out, run.local);
+    ahead.optimizer.look_ahead(values, ahead.format.rho, rate, out, run.local);
   else
     std::copy(values.begin(), values.end(), out.begin());
 }
 
-void ShardStore::commit(std::span<const WeightedPart> parts, const Told& told) {
-  check(ahead_.has_value(), "what is committed was expected");
+void ShardStore::commit(std::span<const WeightedPart> parts, const OnSlicesDone& on_slices_done) {
+  check(speculation_.has_value(), "what is committed was expected");
   std::vector<std::size_t> missing;
   std::vector<SliceId> done;
-  for (const std::size_t slice : by_need_) {
-    if (ahead_->prepared[slice])
+  for (const std::size_t slice : by_priority_) {
+    if (speculation_->speculated[slice])
       done.push_back(slices_[slice].id);
     else
       missing.push_back(slice);
   }
-  told(done);
+  on_slices_done(done);
   by_slices(
-      missing, [&](const Run& run) { prepare(parts, run); }, told);
-  std::swap(values_, ahead_->values);
-  std::swap(optimizer_, ahead_->optimizer);
-  if (ahead_->update.kind == UpdateKind::gradient) rate_ = ahead_->update.rate;
+      missing, [&](const Run& run) { speculate(parts, run); }, on_slices_done);
+  std::swap(values_, speculation_->values);
+  std::swap(optimizer_, speculation_->optimizer);
+  if (speculation_->update.kind == UpdateKind::gradient) rate_ = speculation_->update.rate;
   version_ = version_.next();
 }
 
-void ShardStore::keep(const Sent& sent, double rho) {
-  if (bases_.keep_again(sent, version_, rho)) return;
-  Floats values = bases_.room(optimizer_.first().size());
+void ShardStore::keep(const PullId& sent, double rho) {
+  if (weight_stash_.reuse(sent, version_, rho)) return;
+  Floats values = weight_stash_.take_buffer(optimizer_.first().size());
   by_pieces([&](std::size_t, const Run& run) {
     if (run.kind == SliceKind::parameter)
       optimizer_.look_ahead({values_.data() + run.local, run.count}, rho, rate_, std::span(values).subspan(run.local, run.count),
                             run.local);
   });
-  bases_.keep(sent, version_, rho, std::move(values));
+  weight_stash_.keep(sent, version_, rho, std::move(values));
 }
 
-double ShardStore::along(const WeightedPart& part) const {
+double ShardStore::alignment(const WeightedPart& part) const {
   check(part.flat.size() == flat_values_, "a contribution covers the whole flat buffer");
   std::vector<double> sums(pieces());
   by_pieces([&](std::size_t piece, const Run& run) {
     if (run.kind != SliceKind::parameter) return;
     std::span<const float> values = part.flat.subspan(run.flat, run.count);
     std::vector<float> widened;
-    if (!part.halves.empty() && part.halves[run.id.value]) {
+    if (!part.bf16_transfer.empty() && part.bf16_transfer[run.id.value]) {
       widened.resize(run.count);
-      const Outcome done = narrow_.decode(std::as_bytes(std::span(run.halves(part.flat), run.count)), widened);
+      const Outcome done = bf16_codec_.decode(std::as_bytes(std::span(run.bf16_transfer(part.flat), run.count)), widened);
       check(done.ok(), "as many values as there is room for");
       values = widened;
     }
@@ -256,32 +259,33 @@ double ShardStore::along(const WeightedPart& part) const {
   return std::accumulate(sums.begin(), sums.end(), 0.0);
 }
 
-void ShardStore::snapshot(const Outlook& outlook, std::span<float> flat_out) const {
+void ShardStore::snapshot(const SnapshotFormat& format, std::span<float> flat_out) const {
   check(flat_out.size() == flat_values_, "a snapshot is written into a whole flat buffer");
-  by_pieces([&](std::size_t, const Run& run) { snapshot(run, outlook, flat_out); });
+  by_pieces([&](std::size_t, const Run& run) { snapshot(run, format, flat_out); });
 }
 
-void ShardStore::snapshot(const Run& run, const Outlook& outlook, std::span<float> flat_out) const {
-  write_out(run, outlook.halves, flat_out, [&](const Run& piece, std::span<float> out) {
+void ShardStore::snapshot(const Run& run, const SnapshotFormat& format, std::span<float> flat_out) const {
+  write_out(run, format.bf16_transfer, flat_out, [&](const Run& piece, std::span<float> out) {
     const std::span<const float> values(values_.data() + piece.local, piece.count);
     if (piece.kind == SliceKind::parameter)
-      optimizer_.look_ahead(values, outlook.rho, rate_, out, piece.local);
+      optimizer_.look_ahead(values, format.rho, rate_, out, piece.local);
     else
       std::copy(values.begin(), values.end(), out.begin());
   });
 }
 
 template <class Write>
-void ShardStore::write_out(const Run& run, bool halves, std::span<float> flat_out, Write write) const {
-  if (!halves || !run.may_be_halves) return write(run, flat_out.subspan(run.flat, run.count));
-  constexpr std::size_t at_once = 4096;  // values: they stay in the cache nearest to the core until they are rounded
-  std::array<float, at_once> floats;     // NOLINT(cppcoreguidelines-pro-type-member-init): written before it is read
-  for (std::size_t done = 0; done < run.count; done += at_once) {
-    const Run piece = run.piece(done, at_once);
+void ShardStore::write_out(const Run& run, bool bf16_transfer, std::span<float> flat_out, Write write) const {
+  if (!bf16_transfer || !run.may_be_bf16) return write(run, flat_out.subspan(run.flat, run.count));
+  constexpr std::size_t single_batch = 4096;  // values: they stay in the cache nearest to the core until they are rounded
+  std::array<float, single_batch> floats;     // NOLINT(cppcoreguidelines-pro-type-member-init): written before it is read
+  for (std::size_t done = 0; done < run.count; done += single_batch) {
+    const Run piece = run.piece(done, single_batch);
     const std::span<float> out = std::span(floats).first(piece.count);
     write(piece, out);
-    auto* const place = const_cast<std::uint16_t*>(piece.halves(flat_out));  // NOLINT(cppcoreguidelines-pro-type-const-cast): not const
-    narrow_.encode_into(out, std::as_writable_bytes(std::span(place, piece.count)));
+    auto* const place =
+        const_cast<std::uint16_t*>(piece.bf16_transfer(flat_out));  // NOLINT(cppcoreguidelines-pro-type-const-cast): not const
+    bf16_codec_.encode_into(out, std::as_writable_bytes(std::span(place, piece.count)));
   }
 }
 

@@ -12,11 +12,11 @@
 #include "base/processor.h"
 #include "base/update_kind.h"
 #include "codec/bf16.h"
-#include "store/bases.h"
 #include "store/floats.h"
 #include "store/layout.h"
 #include "store/optimizer.h"
-#include "store/team.h"
+#include "store/thread_pool.h"
+#include "store/weight_stash.h"
 
 namespace motley::store {
 
@@ -36,17 +36,19 @@ struct Update {
 struct WeightedPart {
   std::span<const float> flat;
   double weight{};
-  Sent base{};                 // what it was computed on
-  std::vector<bool> halves{};  // by slice: whether its values are numbers of 16 bits, from where its floats would begin; empty: none is
+  PullId base{};  // what it was computed on
+  std::vector<bool>
+      bf16_transfer{};  // by slice: whether its values are numbers of 16 bits, from where its floats would begin; empty: none is
 };
 
 /// How parameters are written for others: looking ahead, w - rho*rate*v with the rate of the last gradient update, and statistics as they
-/// are. With `halves`, slices that may travel in 16 bits a value are rounded to that, and lie from where their floats would begin.
-struct Outlook {
-  Outlook(double rho_ = 0, bool halves_ = false) : rho(rho_), halves(halves_) {}  // NOLINT(google-explicit-constructor): rho says it all
+/// are. With `bf16_transfer`, slices that may travel in 16 bits a value are rounded to that, and lie from where their floats would begin.
+struct SnapshotFormat {
+  SnapshotFormat(double rho_ = 0, bool bf16_transfer_ = false)
+      : rho(rho_), bf16_transfer(bf16_transfer_) {}  // NOLINT(google-explicit-constructor): rho says it all
   double rho;
-  bool halves;
-  auto operator<=>(const Outlook&) const = default;
+  bool bf16_transfer;
+  auto operator<=>(const SnapshotFormat&) const = default;
 };
 
 /// What a server needs beside the values to go on where one has stopped. `first` and `second` cover the whole flat buffer like the values;
@@ -59,8 +61,8 @@ struct Moments {
 };
 
 /// What a store computes with.
-struct Means {
-  std::shared_ptr<Team> team = std::make_shared<Team>(1);
+struct ExecutionContext {
+  std::shared_ptr<ThreadPool> pool = std::make_shared<ThreadPool>(1);
   Target target = widest_target();
 };
 
@@ -69,7 +71,8 @@ struct Means {
 /// slices of them are read or written. One owner thread, which has the team work on pieces that do not overlap; no locks.
 class ShardStore {
  public:
-  ShardStore(const Layout& layout, ServerId server, const OptimizerSpec& spec, std::span<const float> initial_flat, Means means = {});
+  ShardStore(const Layout& layout, ServerId server, const OptimizerSpec& spec, std::span<const float> initial_flat,
+             ExecutionContext context = {});
 
   /// Version n becomes n+1. At least one part. Parts are summed in the order given.
   /// Cost: one pass over the parts and the state; the sum stays in registers.
@@ -77,36 +80,37 @@ class ShardStore {
     apply(wanted, parts, {}, {}, [](std::span<const SliceId>) {});
   }
   /// Hears of slices that are done while others are not.
-  using Told = std::function<void(std::span<const SliceId>)>;
+  using OnSlicesDone = std::function<void(std::span<const SliceId>)>;
   /// And what snapshot(outlook) would write after it, while each piece is at hand; empty: nothing. What is needed first is done first.
-  void apply(const Update& wanted, std::span<const WeightedPart> parts, const Outlook& outlook, std::span<float> snapshot,
-             const Told& told);
+  void apply(const Update& wanted, std::span<const WeightedPart> parts, const SnapshotFormat& format, std::span<float> snapshot,
+             const OnSlicesDone& on_slices_done);
 
   /// An update is expected, though not certain: whatever was expected before is forgotten. Until commit() nothing that others see changes.
-  /// Not for updates apart or compensated ones. `snapshot` is what snapshot(outlook) would write after it; valid until the next foresee().
-  void foresee(const Update& expected, const Outlook& outlook, std::span<float> snapshot);
+  /// Not for updates apart or compensated ones. `snapshot` is what snapshot(outlook) would write after it; valid until the next
+  /// begin_speculation().
+  void begin_speculation(const Update& expected, const SnapshotFormat& format, std::span<float> snapshot);
   /// These slices of the expected parts are there: what the update makes of them is made now, beside what counts.
-  void prepare(std::span<const WeightedPart> parts, std::span<const SliceId> slices);
+  void speculate(std::span<const WeightedPart> parts, std::span<const SliceId> slices);
   /// What was expected has come: as apply(), for what is left of it.
   void commit(std::span<const WeightedPart> parts) {
     commit(parts, [](std::span<const SliceId>) {});
   }
-  void commit(std::span<const WeightedPart> parts, const Told& told);
+  void commit(std::span<const WeightedPart> parts, const OnSlicesDone& on_slices_done);
 
-  void snapshot(const Outlook& outlook, std::span<float> flat_out) const;
+  void snapshot(const SnapshotFormat& format, std::span<float> flat_out) const;
 
   /// Parameters and statistics as they are.
   void values(std::span<float> flat_out) const;
 
-  /// Remembers what was sent, w - rho*rate*v as it is now, for compensation; see Bases. One pass for the first at a version.
-  void keep(const Sent& sent, double rho);
-  void forget(WorkerId worker) { bases_.forget(worker); }
-  [[nodiscard]] std::size_t bytes_kept() const { return bases_.bytes(); }
+  /// Remembers what was sent, w - rho*rate*v as it is now, for compensation; see WeightStash. One pass for the first at a version.
+  void keep(const PullId& sent, double rho);
+  void forget(WorkerId worker) { weight_stash_.forget(worker); }
+  [[nodiscard]] std::size_t bytes_kept() const { return weight_stash_.bytes(); }
 
   /// Inner product of this server's slices of a contribution with the optimizer's first moment: above 0 it goes the way the model goes.
   /// Summed piece by piece, so that the number of threads changes nothing.
-  [[nodiscard]] double along(const WeightedPart& part) const;
-  [[nodiscard]] double along(std::span<const float> flat) const { return along(WeightedPart{flat, 1}); }
+  [[nodiscard]] double alignment(const WeightedPart& part) const;
+  [[nodiscard]] double alignment(std::span<const float> flat) const { return alignment(WeightedPart{flat, 1}); }
 
   [[nodiscard]] Version version() const { return version_; }
 
@@ -123,13 +127,13 @@ class ShardStore {
     std::size_t count{};
     SliceKind kind{};
     SliceId id;
-    std::size_t within{};        // of its slice: where it begins
-    bool may_be_halves = false;  // its slice may travel in 16 bits a value
+    std::size_t within{};      // of its slice: where it begins
+    bool may_be_bf16 = false;  // its slice may travel in 16 bits a value
 
     /// From value `first` of it on, `most` values or as many as there are.
     [[nodiscard]] Run piece(std::size_t first, std::size_t most) const;
     /// Where its values begin, as numbers of 16 bits, in a flat buffer.
-    [[nodiscard]] const std::uint16_t* halves(std::span<const float> all) const;
+    [[nodiscard]] const std::uint16_t* bf16_transfer(std::span<const float> all) const;
   };
 
   static std::vector<Run> slices_of(const Layout& layout, ServerId server);
@@ -139,43 +143,43 @@ class ShardStore {
   void by_pieces(Work work) const;
   /// work(piece of a slice) for all of these, a few slices after the other, the pieces of each few side by side.
   template <class Work>
-  void by_slices(std::span<const std::size_t> slices, Work work, const Told& told) const;
+  void by_slices(std::span<const std::size_t> slices, Work work, const OnSlicesDone& on_slices_done) const;
   [[nodiscard]] std::size_t pieces() const { return (values_.size() + piece_values - 1) / piece_values; }
   [[nodiscard]] std::vector<Addend> addends_of(const Update& update, std::span<const WeightedPart> parts, const Run& run) const;
   void apply(const Update& update, std::span<const WeightedPart> parts, const Run& run, std::span<float> values,
              Optimizer& optimizer) const;
-  void prepare(std::span<const WeightedPart> parts, const Run& run);
-  void prepare(std::span<const WeightedPart> parts, const Run& run, std::span<float> out);
-  void snapshot(const Run& run, const Outlook& outlook, std::span<float> flat_out) const;
+  void speculate(std::span<const WeightedPart> parts, const Run& run);
+  void speculate(std::span<const WeightedPart> parts, const Run& run, std::span<float> out);
+  void snapshot(const Run& run, const SnapshotFormat& format, std::span<float> flat_out) const;
   /// Calls write(run, out) for all of `run`, or for pieces of it, and sees to it that what they write to `out` comes to its place in
   /// `flat_out`.
   template <class Write>
-  void write_out(const Run& run, bool halves, std::span<float> flat_out, Write write) const;
+  void write_out(const Run& run, bool bf16_transfer, std::span<float> flat_out, Write write) const;
   void copy_out(const Run& run, std::span<float> flat_out) const;
 
-  Means means_;
+  ExecutionContext context_;
   const Kernels* kernels_;
   std::size_t flat_values_;
   std::vector<Run> slices_;  // ascending, so parameters first: parameter i of values_ is value i of the optimizer
-  codec::Bf16 narrow_;
+  codec::Bf16 bf16_codec_;
   Floats values_;
   Optimizer optimizer_;
   OptimizerSpec spec_;
   double rate_ = 0;  // of the last gradient update
-  Bases bases_;
+  WeightStash weight_stash_;
   Version version_{};
 
-  std::vector<std::size_t> by_need_;  // of slices_: what is needed first comes first
+  std::vector<std::size_t> by_priority_;  // of slices_: what is needed first comes first
   /// The state after the expected update, as far as it is known.
-  struct Ahead {
+  struct Speculation {
     Floats values;
     Optimizer optimizer;
     Update update;
-    Outlook outlook{};
+    SnapshotFormat format{};
     std::span<float> snapshot{};
-    std::vector<bool> prepared{};  // by slice
+    std::vector<bool> speculated{};  // by slice
   };
-  std::optional<Ahead> ahead_;  // its memory stays once it was needed
+  std::optional<Speculation> speculation_;  // its memory stays once it was needed
 };
 
 }  // namespace motley::store

@@ -28,13 +28,13 @@ const Layout layout = cut(tensors, 20'011, 2);
 struct Answers {
   Floats plain, ahead;
   Moments moments;
-  double along{};
+  double alignment{};
 };
 
 /// Two servers of one layout, as one.
 struct Servers {
-  Servers(const OptimizerSpec& spec, const Floats& initial, const Means& means) {
-    for (std::uint32_t i = 0; i < 2; ++i) shards.emplace_back(layout, ServerId{i}, spec, initial, means);
+  Servers(const OptimizerSpec& spec, const Floats& initial, const ExecutionContext& context) {
+    for (std::uint32_t i = 0; i < 2; ++i) shards.emplace_back(layout, ServerId{i}, spec, initial, context);
   }
   [[nodiscard]] Answers answers(const Floats& contribution) const {
     Answers all{Floats(values), Floats(values), {}, 0};
@@ -42,7 +42,7 @@ struct Servers {
       shard.values(all.plain);
       shard.snapshot(0.9, all.ahead);
       shard.moments(all.moments);
-      all.along += shard.along(contribution);
+      all.alignment += shard.alignment(contribution);
     }
     return all;
   }
@@ -55,23 +55,24 @@ TEST_P(Threads, AnyNumberOfThemOnAnyTargetLeavesTheSameBits) {
   const OptimizerSpec spec{.kind = GetParam(), .weight_decay = 1e-3};
   Rng rng(1, "threads");
   const Floats initial = normals(rng, values);
-  Servers alone(spec, initial, {std::make_shared<Team>(1), Target::plain});
-  std::vector<std::pair<Means, Servers>> others;
+  Servers alone(spec, initial, {std::make_shared<ThreadPool>(1), Target::plain});
+  std::vector<std::pair<ExecutionContext, Servers>> others;
   for (const Target target : {Target::plain, Target::avx2, Target::avx512})
     for (std::size_t threads = 1; threads <= 4; ++threads) {
       if (target > widest_target()) continue;
-      const Means means{std::make_shared<Team>(threads), target};
-      others.emplace_back(means, Servers(spec, initial, means));
+      const ExecutionContext context{std::make_shared<ThreadPool>(threads), target};
+      others.emplace_back(context, Servers(spec, initial, context));
     }
   const auto everyone = [&](const auto& call) {
     for (ShardStore& shard : alone.shards) call(shard);
-    for (auto& [means, servers] : others)
+    for (auto& [context, servers] : others)
       for (ShardStore& shard : servers.shards) call(shard);
   };
 
-  constexpr UpdateKind kinds[] = {UpdateKind::gradient, UpdateKind::delta, UpdateKind::apart, UpdateKind::apart, UpdateKind::gradient};
+  constexpr UpdateKind kinds[] = {UpdateKind::gradient, UpdateKind::delta, UpdateKind::bypass_momentum, UpdateKind::bypass_momentum,
+                                  UpdateKind::gradient};
   for (std::uint32_t t = 0; t < std::size(kinds); ++t) {
-    const Sent sent{WorkerId{t % 2}, Step{t}};
+    const PullId sent{WorkerId{t % 2}, Step{t}};
     everyone([&](ShardStore& shard) { shard.keep(sent, 0.9); });
     std::vector<Floats> contributions;
     std::vector<WeightedPart> parts;
@@ -81,15 +82,15 @@ TEST_P(Threads, AnyNumberOfThemOnAnyTargetLeavesTheSameBits) {
     everyone([&](ShardStore& shard) { shard.apply(update, parts); });
 
     const Answers expected = alone.answers(contributions[0]);
-    for (const auto& [means, servers] : others) {
-      SCOPED_TRACE(testing::Message() << means.team->threads() << " threads, target " << static_cast<int>(means.target) << ", update "
+    for (const auto& [context, servers] : others) {
+      SCOPED_TRACE(testing::Message() << context.pool->threads() << " threads, target " << static_cast<int>(context.target) << ", update "
                                       << t);
       const Answers found = servers.answers(contributions[0]);
       ASSERT_EQ(found.plain, expected.plain);
       ASSERT_EQ(found.ahead, expected.ahead);
       ASSERT_EQ(found.moments.first, expected.moments.first);
       ASSERT_EQ(found.moments.second, expected.moments.second);
-      ASSERT_EQ(found.along, expected.along);
+      ASSERT_EQ(found.alignment, expected.alignment);
     }
   }
 }
@@ -98,7 +99,7 @@ TEST_P(Threads, AModelOfManyPiecesIsUpdatedAsAWhole) {
   const OptimizerSpec spec{.kind = GetParam(), .weight_decay = 1e-3};
   Rng rng(2, "whole");
   Floats whole = normals(rng, values);
-  Servers servers(spec, whole, {std::make_shared<Team>(3)});
+  Servers servers(spec, whole, {std::make_shared<ThreadPool>(3)});
   Optimizer optimizer(spec, parameters);
   for (int t = 0; t < 3; ++t) {
     const Floats a = normals(rng, values), b = normals(rng, values);
@@ -110,12 +111,12 @@ TEST_P(Threads, AModelOfManyPiecesIsUpdatedAsAWhole) {
   }
   Floats ahead = whole;
   optimizer.look_ahead(std::span(whole).first(parameters), 0.9, 0.1, std::span(ahead).first(parameters));
-  double along = 0;
-  for (std::size_t i = 0; i < parameters; ++i) along += static_cast<double>(whole[i]) * optimizer.first()[i];
+  double alignment = 0;
+  for (std::size_t i = 0; i < parameters; ++i) alignment += static_cast<double>(whole[i]) * optimizer.first()[i];
   const Answers found = servers.answers(whole);
   EXPECT_EQ(found.plain, whole);
   EXPECT_EQ(found.ahead, ahead);
-  EXPECT_NEAR(found.along, along, 1e-9 * static_cast<double>(values)) << "summed in another order";
+  EXPECT_NEAR(found.alignment, alignment, 1e-9 * static_cast<double>(values)) << "summed in another order";
 }
 
 /// What is foreseen and comes leaves the same bits as what comes unforeseen, whatever was prepared of it; what is foreseen and does not
@@ -125,7 +126,7 @@ TEST_P(Threads, WhatIsPreparedBeforeItIsCertainLeavesTheSameBits) {
   Rng rng(2, "foreseen");
   const Floats initial = normals(rng, values);
   Servers plain(spec, initial, {});
-  Servers early(spec, initial, {std::make_shared<Team>(3)});
+  Servers early(spec, initial, {std::make_shared<ThreadPool>(3)});
   constexpr UpdateKind kinds[] = {UpdateKind::gradient, UpdateKind::gradient, UpdateKind::delta, UpdateKind::gradient};
   for (std::size_t t = 0; t < std::size(kinds); ++t) {
     const Floats a = normals(rng, values), b = normals(rng, values), wrong = normals(rng, values);
@@ -137,16 +138,16 @@ TEST_P(Threads, WhatIsPreparedBeforeItIsCertainLeavesTheSameBits) {
       ShardStore& shard = early.shards[server];
       Floats nowhere(values);
       const WeightedPart other{wrong, 1};
-      shard.foresee({UpdateKind::gradient, 0.7, 0.1, 1}, 0.3, nowhere);  // in vain
-      shard.prepare({&other, 1}, std::span(own).first(1));
+      shard.begin_speculation({UpdateKind::gradient, 0.7, 0.1, 1}, 0.3, nowhere);  // in vain
+      shard.speculate({&other, 1}, std::span(own).first(1));
       if (t == 1) {  // so that something else must come
         shard.apply(update, parts);
         shard.snapshot(0.9, snapshot);
         continue;
       }
-      shard.foresee(update, 0.9, snapshot);
-      shard.prepare(parts, std::span(own).last(1));
-      shard.prepare(parts, std::span(own).last(own.size() / 2));  // one of them again
+      shard.begin_speculation(update, 0.9, snapshot);
+      shard.speculate(parts, std::span(own).last(1));
+      shard.speculate(parts, std::span(own).last(own.size() / 2));  // one of them again
       shard.commit(parts);
     }
     for (ShardStore& shard : plain.shards) shard.apply(update, parts);

@@ -4,17 +4,17 @@
 
 namespace motley::trace {
 
-std::span<const Activity::Ended> Activity::told(const Event& e) {
+std::span<const Activity::Ended> Activity::on_event(const Event& e) {
   ended_.clear();
   if (e.kind == Kind::finished)
     for (auto& [worker, lane] : lanes_) go(worker, lane, e.at);
   if (e.kind == Kind::joined)
     if (Now* const joining = lanes_.announce(e.worker)) *joining = {.since = e.at};
-  if (Now* const lane = lanes_.find(e.worker)) told(e, *lane);
+  if (Now* const lane = lanes_.find(e.worker)) on_event(e, *lane);
   return ended_;
 }
 
-void Activity::told(const Event& e, Now& lane) {
+void Activity::on_event(const Event& e, Now& lane) {
   switch (e.kind) {
     case Kind::left: go(e.worker, lane, e.at); break;
     case Kind::released:
@@ -28,7 +28,7 @@ void Activity::told(const Event& e, Now& lane) {
       break;
     case Kind::compute_ended:
       if (lane.cancelled == e.step) break;
-      stood(e.worker, lane, from_seconds(e.value), e.at);
+      stalled(e.worker, lane, from_seconds(e.value), e.at);
       lane.computing = false;
       ++lane.computed;
       settle(e.worker, lane, e.at);
@@ -63,7 +63,7 @@ void Activity::told(const Event& e, Now& lane) {
     case Kind::applied:
     case Kind::counted:
     case Kind::held:
-    case Kind::rested:
+    case Kind::idled:
     case Kind::evaluated:
     case Kind::fault:
     case Kind::returned:
@@ -72,40 +72,40 @@ void Activity::told(const Event& e, Now& lane) {
     case Kind::straggles:
     case Kind::grouped:
     case Kind::committed:
-    case Kind::recut: break;
+    case Kind::repartition: break;
   }
 }
 
 /// Computing hides whatever travels meanwhile; without it, what it has sent is waited for before what it will get.
 void Activity::settle(WorkerId worker, Now& lane, Instant now) {
-  Doing next = Doing::wait;
+  Phase next = Phase::wait;
   if (lane.computing)
-    next = Doing::compute;
+    next = Phase::compute;
   else if (lane.computed > lane.delivered)
-    next = Doing::send;
+    next = Phase::send;
   else if (lane.released > lane.computed)
-    next = Doing::receive;
-  if (next != lane.doing) turn(worker, lane, next, now);
+    next = Phase::receive;
+  if (next != lane.phase) turn(worker, lane, next, now);
 }
 
 /// Parameters came in while it computed, and it had to wait for some: told as one stretch at the beginning.
-void Activity::stood(WorkerId worker, Now& lane, Duration how_long, Instant now) {
+void Activity::stalled(WorkerId worker, Now& lane, Duration how_long, Instant now) {
   how_long = std::min(how_long, now - lane.since);
-  if (how_long <= Duration{0} || !lane.here || lane.doing != Doing::compute) return;
+  if (how_long <= Duration{0} || !lane.here || lane.phase != Phase::compute) return;
   const Instant until = lane.since + how_long;
-  ended_.push_back({worker, {lane.since, until, Doing::receive}});
+  ended_.push_back({worker, {lane.since, until, Phase::receive}});
   lane.since = until;
 }
 
-void Activity::turn(WorkerId worker, Now& lane, Doing next, Instant now) {
+void Activity::turn(WorkerId worker, Now& lane, Phase next, Instant now) {
   if (!lane.here) return;
-  ended_.push_back({worker, {lane.since, now, lane.doing}});
-  lane.doing = next;
+  ended_.push_back({worker, {lane.since, now, lane.phase}});
+  lane.phase = next;
   lane.since = now;
 }
 
 void Activity::go(WorkerId worker, Now& lane, Instant now) {
-  turn(worker, lane, Doing::wait, now);
+  turn(worker, lane, Phase::wait, now);
   lane.here = false;
 }
 

@@ -16,13 +16,13 @@
 
 namespace motley::trace {
 
-enum class Doing : std::uint8_t { compute, send, wait, receive };
+enum class Phase : std::uint8_t { compute, send, wait, receive };
 
 /// A time in which one worker did one thing; may be empty.
 struct Stretch {
   Instant from{};
   Instant to{};
-  Doing doing{};
+  Phase phase{};
 };
 
 class Activity {
@@ -32,11 +32,11 @@ class Activity {
     Stretch stretch;
   };
   /// The stretches that this event ends, in order of worker; good until the next call.
-  std::span<const Ended> told(const Event& event);
+  std::span<const Ended> on_event(const Event& event);
 
  private:
   struct Now {
-    Doing doing = Doing::wait;
+    Phase phase = Phase::wait;
     Instant since{};
     bool here = true;
     bool computing = false;
@@ -45,10 +45,10 @@ class Activity {
     std::uint64_t computed = 0;       // of them
     std::uint64_t delivered = 0;      // of those, to every server, or dropped
   };
-  void told(const Event& event, Now& lane);
+  void on_event(const Event& event, Now& lane);
   void settle(WorkerId worker, Now& lane, Instant now);
-  void turn(WorkerId worker, Now& lane, Doing next, Instant now);
-  void stood(WorkerId worker, Now& lane, Duration how_long, Instant now);
+  void turn(WorkerId worker, Now& lane, Phase next, Instant now);
+  void stalled(WorkerId worker, Now& lane, Duration how_long, Instant now);
   void go(WorkerId worker, Now& lane, Instant now);
 
   Members<Now> lanes_;

@@ -14,8 +14,8 @@ namespace {
 std::string ended_by(Activity& activity, double at_s, Kind kind, std::uint32_t worker = 0, double value = 0) {
   constexpr std::array names{"compute", "send", "wait", "receive"};
   std::string out;
-  for (const auto& [who, stretch] : activity.told({.at = at_seconds(at_s), .kind = kind, .worker = {worker}, .value = value}))
-    out += fmt::format("{}w{} {} {}-{}", out.empty() ? "" : ", ", who.value, names.at(static_cast<std::size_t>(stretch.doing)),
+  for (const auto& [who, stretch] : activity.on_event({.at = at_seconds(at_s), .kind = kind, .worker = {worker}, .value = value}))
+    out += fmt::format("{}w{} {} {}-{}", out.empty() ? "" : ", ", who.value, names.at(static_cast<std::size_t>(stretch.phase)),
                        seconds(stretch.from), seconds(stretch.to));
   return out;
 }

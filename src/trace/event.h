@@ -23,7 +23,7 @@ enum class Kind : std::uint8_t {
   counted,        // worker step; version = of the update it went into; first = samples, last = staleness; value = weight
   held,           // worker; why; first = gap
   dropped,        // worker step; why
-  rested,         // worker: there is nothing left to give it
+  idled,          // worker: there is nothing left to give it
   evaluated,      // version; first = samples counted; value = accuracy, second = loss
   fault,          // first = node, last = kind of fault
   finished,       // why; first = samples counted
@@ -37,7 +37,7 @@ enum class Kind : std::uint8_t {
                   // last = updates that they lack
   part_ended,     // worker = stage, step = micro-batch; first = part
   committed,      // worker = stage; version = that it has now
-  recut           // worker = stage; version from which on; first..last = its blocks, epoch = its node
+  repartition     // worker = stage; version from which on; first..last = its blocks, epoch = its node
 };
 
 struct Event {
@@ -61,7 +61,7 @@ struct Event {
 class Sink {
  public:
   virtual ~Sink() = default;
-  virtual void told(const Event& event) = 0;
+  virtual void on_event(const Event& event) = 0;
 };
 
 }  // namespace motley::trace

@@ -5,7 +5,7 @@
 
 namespace motley::trace {
 
-void Pipeline::told(const Event& e) {
+void Pipeline::on_event(const Event& e) {
   const double at = seconds(e.at);
   if (e.kind == Kind::applied) applied(e.version.value, at);
   const std::size_t s = e.worker.value;
@@ -19,15 +19,15 @@ void Pipeline::told(const Event& e) {
   Stage& stage = stages_[s];
   Now& now = now_[s];
   if (e.kind == Kind::joined) stage.node = static_cast<std::uint32_t>(e.first);
-  if (e.kind == Kind::recut) {
-    if (s == 0) ++recuts_;
+  if (e.kind == Kind::repartition) {
+    if (s == 0) ++repartitions_;
     stage.node = e.epoch;
     now = {};  // what was under way is no more
   }
   if (e.kind == Kind::part_began && e.first < parts) {
     now.part = static_cast<std::uint8_t>(e.first);
     now.since_s = at;
-    if (now.part == 0) stage.most_held = std::max(stage.most_held, ++now.held);
+    if (now.part == 0) stage.max_in_flight = std::max(stage.max_in_flight, ++now.held);
     stage.most_late = std::max(stage.most_late, e.last);
   }
   if (e.kind != Kind::part_ended) return;
@@ -38,8 +38,8 @@ void Pipeline::told(const Event& e) {
   if (e.step.value >= first_ && e.step.value < last_) boxes_.push_back({static_cast<std::uint32_t>(s), now.since_s, at, now.part});
 }
 
-/// Each follows the one before, or takes the place of an earlier one when somebody was lost in between. A run that goes on from a checkpoint
-/// begins with another than the first, and so does whoever leaves some out.
+/// Each follows the one before, or takes the place of an earlier one when somebody was lost in between. A run that goes on from a
+/// checkpoint begins with another than the first, and so does whoever leaves some out.
 void Pipeline::applied(std::uint64_t version, double at) {
   const std::uint64_t next = updates_before_ + updates_s_.size() + 1;
   if (version <= updates_before_ || version > next) {

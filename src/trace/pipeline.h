@@ -12,10 +12,10 @@ class Pipeline : public Sink {
  public:
   struct Stage {
     std::uint32_t node = 0;
-    std::array<double, 3> busy_s{};  // forward, input gradient, weight gradient
-    double to_s = 0;                 // of its last
-    std::uint64_t most_held = 0;     // micro-batches between the beginning of forward and the end of the input gradient
-    std::uint64_t most_late = 0;     // updates that a forward lacked
+    std::array<double, 3> busy_s{};   // forward, input gradient, weight gradient
+    double to_s = 0;                  // of its last
+    std::uint64_t max_in_flight = 0;  // micro-batches between the beginning of forward and the end of the input gradient
+    std::uint64_t most_late = 0;      // updates that a forward lacked
   };
   /// One part, for pictures.
   struct Box {
@@ -27,7 +27,7 @@ class Pipeline : public Sink {
   /// Boxes of micro-batches [first, last) are kept.
   Pipeline(std::uint64_t first, std::uint64_t last) : first_(first), last_(last) {}
 
-  void told(const Event& event) override;
+  void on_event(const Event& event) override;
   [[nodiscard]] const std::vector<Stage>& stages() const { return stages_; }
   [[nodiscard]] const std::vector<Box>& boxes() const { return boxes_; }
   /// Busy time of all stages over all their time, from the middle half of the run, where nothing fills or drains.
@@ -39,7 +39,7 @@ class Pipeline : public Sink {
   /// Updates a second in the middle half of the run.
   [[nodiscard]] double updates_per_second() const;
   /// How often the model was cut anew.
-  [[nodiscard]] std::uint64_t recuts() const { return recuts_; }
+  [[nodiscard]] std::uint64_t repartitions() const { return repartitions_; }
 
  private:
   static constexpr std::size_t most_stages = 4096;
@@ -57,7 +57,7 @@ class Pipeline : public Sink {
   std::vector<Box> boxes_;
   std::uint64_t updates_before_ = 0;  // those that were never told
   std::vector<double> updates_s_;
-  std::uint64_t recuts_ = 0;
+  std::uint64_t repartitions_ = 0;
   std::vector<std::vector<std::pair<double, double>>> busy_;  // by stage: when it was busy
 };
 

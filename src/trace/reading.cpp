@@ -30,8 +30,8 @@ std::vector<Event> read_events(std::span<const std::byte> bytes) {
   return events;
 }
 
-ToldUntil events_until(std::span<const Event> events, Version version, std::uint8_t why_left) {
-  ToldUntil told;
+RecordedUntil events_until(std::span<const Event> events, Version version, std::uint8_t why_left) {
+  RecordedUntil recorded;
   std::vector<Event> late;
   std::set<WorkerId> here;
   Version newest;
@@ -41,18 +41,18 @@ ToldUntil events_until(std::span<const Event> events, Version version, std::uint
       continue;
     }
     if (event.kind == Kind::applied && event.version > version) break;  // told after something was lost
-    told.events.push_back(event);
+    recorded.events.push_back(event);
     if (event.kind == Kind::joined) here.insert(event.worker);
     if (event.kind == Kind::left) here.erase(event.worker);
     if (event.kind != Kind::applied) continue;
-    if (event.version > newest.next()) told.whole = false;
+    if (event.version > newest.next()) recorded.whole = false;
     newest = event.version;
   }
-  if (newest != version) told.whole = false;
-  const Instant end = told.events.empty() ? Instant{} : told.events.back().at;
-  told.events.insert(told.events.end(), late.begin(), late.end());
-  for (const WorkerId worker : here) told.events.push_back({.at = end, .kind = Kind::left, .why = why_left, .worker = worker});
-  return told;
+  if (newest != version) recorded.whole = false;
+  const Instant end = recorded.events.empty() ? Instant{} : recorded.events.back().at;
+  recorded.events.insert(recorded.events.end(), late.begin(), late.end());
+  for (const WorkerId worker : here) recorded.events.push_back({.at = end, .kind = Kind::left, .why = why_left, .worker = worker});
+  return recorded;
 }
 
 }  // namespace motley::trace

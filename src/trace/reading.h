@@ -13,12 +13,12 @@ namespace motley::trace {
 [[nodiscard]] std::vector<Event> read_events(std::span<const std::byte> bytes);
 
 /// What a run has told up to the version that it goes on from.
-struct ToldUntil {
+struct RecordedUntil {
   std::vector<Event> events;
   bool whole = true;  // every update up to that version is in it
 };
 /// Events up to the update that made `version`, or as far as there are any, and evaluations of what came before. Whoever was a member then
 /// leaves at the end, for reason `why_left`.
-[[nodiscard]] ToldUntil events_until(std::span<const Event> events, Version version, std::uint8_t why_left);
+[[nodiscard]] RecordedUntil events_until(std::span<const Event> events, Version version, std::uint8_t why_left);
 
 }  // namespace motley::trace

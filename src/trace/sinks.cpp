@@ -58,9 +58,9 @@ Result<Event> read_record(std::span<const std::byte, record_bytes> bytes) {
   at = get(at, e.last);
   at = get(at, e.value);
   get(at, e.second);
-  if (kind > static_cast<std::uint8_t>(Kind::recut))
+  if (kind > static_cast<std::uint8_t>(Kind::repartition))
     return bad_input(fmt::format("trace record of kind {}: expected 0 to {}; the trace is damaged or from a newer version", kind,
-                                 static_cast<int>(Kind::recut)));
+                                 static_cast<int>(Kind::repartition)));
   e.at = Instant{Duration{at_ns}};
   e.kind = static_cast<Kind>(kind);
   return e;
@@ -77,7 +77,7 @@ struct Writer::Digest {
 Writer::Writer(ByteSink bytes) : bytes_(std::move(bytes)), digest_(std::make_unique<Digest>()) { block_.reserve(block_bytes); }
 Writer::~Writer() = default;
 
-void Writer::told(const Event& event) {
+void Writer::on_event(const Event& event) {
   const std::size_t end = block_.size();
   block_.resize(end + record_bytes);
   write_record(event, std::span<std::byte, record_bytes>(block_.data() + end, record_bytes));

@@ -16,7 +16,7 @@ namespace motley::trace {
 /// Keeps everything. For tests, timelines and checkers.
 class Recorder : public Sink {
  public:
-  void told(const Event& event) override { events_.push_back(event); }
+  void on_event(const Event& event) override { events_.push_back(event); }
   [[nodiscard]] const std::vector<Event>& events() const { return events_; }
 
  private:
@@ -41,7 +41,7 @@ class Writer : public Sink {
   Writer(const Writer&) = delete;
   Writer& operator=(const Writer&) = delete;
 
-  void told(const Event& event) override;
+  void on_event(const Event& event) override;
   /// Ends the stream; nothing may be told after it. 64 hexadecimal digits.
   [[nodiscard]] std::string finish();
   /// Hands on what is not a whole block yet.
@@ -58,8 +58,8 @@ class Writer : public Sink {
 class Tee : public Sink {
  public:
   explicit Tee(std::vector<Sink*> sinks) : sinks_(std::move(sinks)) {}
-  void told(const Event& event) override {
-    for (Sink* sink : sinks_) sink->told(event);
+  void on_event(const Event& event) override {
+    for (Sink* sink : sinks_) sink->on_event(event);
   }
 
  private:
@@ -69,7 +69,7 @@ class Tee : public Sink {
 /// For when nobody listens.
 class Silence : public Sink {
  public:
-  void told(const Event&) override {}
+  void on_event(const Event&) override {}
 };
 
 }  // namespace motley::trace

@@ -13,7 +13,7 @@
 namespace motley::trace {
 namespace {
 
-constexpr int kinds = static_cast<int>(Kind::recut) + 1;
+constexpr int kinds = static_cast<int>(Kind::repartition) + 1;
 
 Event any_event(Rng& rng) {
   Event event;
@@ -70,7 +70,7 @@ TEST(Record, OfAnUnknownKindIsRefused) {
 
 std::string fingerprint(const std::vector<Event>& events) {
   Writer writer;
-  for (const Event& event : events) writer.told(event);
+  for (const Event& event : events) writer.on_event(event);
   return writer.finish();
 }
 
@@ -101,7 +101,7 @@ TEST(Writer, HandsOnEveryRecordInOrder) {
   const std::vector<Event> events = run(2500);  // two whole blocks and a piece
   std::vector<std::byte> file;
   Writer writer([&](std::span<const std::byte> block) { file.insert(file.end(), block.begin(), block.end()); });
-  for (const Event& event : events) writer.told(event);
+  for (const Event& event : events) writer.on_event(event);
   EXPECT_EQ(writer.finish(), fingerprint(events)) << "with a file or without";
   ASSERT_EQ(file.size(), events.size() * record_bytes);
   for (std::size_t i = 0; i < events.size(); ++i) {
@@ -116,7 +116,7 @@ TEST(Tee, TellsEachInOrder) {
   Recorder second;
   Silence nobody;
   Tee tee({&first, &nobody, &second});
-  for (const Event& event : run(3)) tee.told(event);
+  for (const Event& event : run(3)) tee.on_event(event);
   EXPECT_EQ(first.events(), run(3));
   EXPECT_EQ(second.events(), run(3));
 }

@@ -8,29 +8,29 @@ namespace {
 
 void add(const Stretch& stretch, TimeShares& time) {
   const double passed = seconds(stretch.to - stretch.from);
-  switch (stretch.doing) {
-    case Doing::wait: time.wait_s += passed; break;
-    case Doing::receive: time.receive_s += passed; break;
-    case Doing::compute: time.compute_s += passed; break;
-    case Doing::send: time.send_s += passed; break;
+  switch (stretch.phase) {
+    case Phase::wait: time.wait_s += passed; break;
+    case Phase::receive: time.receive_s += passed; break;
+    case Phase::compute: time.compute_s += passed; break;
+    case Phase::send: time.send_s += passed; break;
   }
 }
 
 }  // namespace
 
-void Summary::told(const Event& e) {
+void Summary::on_event(const Event& e) {
   last_ = e.at;
-  for (const auto& [worker, stretch] : activity_.told(e))
+  for (const auto& [worker, stretch] : activity_.on_event(e))
     if (Lane* const lane = lanes_.find(worker)) add(stretch, lane->sums.time);
   if (e.kind == Kind::joined)
     if (Lane* const joining = lanes_.announce(e.worker)) joining->sums.node = static_cast<std::uint32_t>(e.first);
   if (e.kind == Kind::applied) close_update();
   if (e.kind == Kind::evaluated) curve_.push_back({seconds(e.at), e.first, e.value, e.second});
   if (e.kind == Kind::returned) returned_ += e.last - e.first;
-  if (Lane* const lane = lanes_.find(e.worker)) told(e, *lane);
+  if (Lane* const lane = lanes_.find(e.worker)) on_event(e, *lane);
 }
 
-void Summary::told(const Event& e, Lane& lane) {
+void Summary::on_event(const Event& e, Lane& lane) {
   switch (e.kind) {
     case Kind::compute_began: lane.computing[e.step].began = e.at; break;
     case Kind::compute_ended:
@@ -38,9 +38,9 @@ void Summary::told(const Event& e, Lane& lane) {
       break;
     case Kind::contributed:
       ++lane.sums.steps;
-      travelled_s_ += e.second;
+      transferred_s_ += e.second;
       if (const Finish* const step = lane.computing.find(e.step)) {
-        travelled_s_ += seconds(e.at - step->ended);
+        transferred_s_ += seconds(e.at - step->ended);
         lane.finished[e.step] = *step;
         lane.computing.erase(e.step);
       }
@@ -98,8 +98,8 @@ TimeShares Summary::time() const {
 
 double Summary::overlap_ratio() const {
   const TimeShares all = time();
-  if (travelled_s_ <= 0) return 0;
-  return std::clamp(1 - (all.send_s + all.receive_s) / travelled_s_, 0.0, 1.0);
+  if (transferred_s_ <= 0) return 0;
+  return std::clamp(1 - (all.send_s + all.receive_s) / transferred_s_, 0.0, 1.0);
 }
 
 double Summary::finish_spread() const {

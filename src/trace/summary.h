@@ -39,7 +39,7 @@ struct WorkerSummary {
 
 class Summary : public Sink {
  public:
-  void told(const Event& event) override;
+  void on_event(const Event& event) override;
 
   [[nodiscard]] const std::vector<Point>& curve() const { return curve_; }
   /// In order of joining; memberships of one node are apart.
@@ -68,14 +68,14 @@ class Summary : public Sink {
     StepsUnderWay<Finish> finished;   // complete, not yet counted
   };
   static constexpr std::size_t most_parts = 65'536;  // of an update
-  void told(const Event& event, Lane& lane);
+  void on_event(const Event& event, Lane& lane);
   void close_update();
 
   Activity activity_;
   Members<Lane> lanes_;
   std::vector<Point> curve_;
   std::vector<std::uint64_t> staleness_;
-  double travelled_s_ = 0;
+  double transferred_s_ = 0;
   std::vector<Finish> update_;  // parts of the update being told
   std::vector<double> spreads_;
   std::uint64_t returned_ = 0;

@@ -59,7 +59,7 @@ const std::vector<Event> one_round{
 
 template <class SinkType>
 void tell(SinkType& sink, const std::vector<Event>& events) {
-  for (const Event& event : events) sink.told(event);
+  for (const Event& event : events) sink.on_event(event);
 }
 
 TEST(Summary, SaysWhereEachWorkersTimeWent) {
@@ -144,7 +144,7 @@ TEST(Curve, IsMadeOfTheEvaluations) {
   evaluated.first = 640;
   evaluated.value = 0.5;
   evaluated.second = 1.5;
-  summary.told(evaluated);
+  summary.on_event(evaluated);
   ASSERT_EQ(summary.curve().size(), 1U);
   EXPECT_EQ(summary.curve()[0].time_s, 12);
   EXPECT_EQ(summary.curve()[0].samples, 640U);
@@ -195,7 +195,7 @@ std::string text(const Timeline::Lane& lane) {
   static constexpr std::array<const char*, 4> names{"compute", "send", "wait", "receive"};
   std::string result;
   for (const Stretch& stretch : lane.stretches)
-    result += (result.empty() ? "" : ", ") + std::string(names.at(static_cast<std::size_t>(stretch.doing))) + " " +
+    result += (result.empty() ? "" : ", ") + std::string(names.at(static_cast<std::size_t>(stretch.phase))) + " " +
               std::to_string(static_cast<int>(seconds(stretch.from))) + "-" + std::to_string(static_cast<int>(seconds(stretch.to)));
   return result;
 }

@@ -4,14 +4,14 @@
 
 namespace motley::trace {
 
-void Timeline::told(const Event& e) {
+void Timeline::on_event(const Event& e) {
   if (e.kind == Kind::joined)
     if (Lane* const joining = lanes_.announce(e.worker)) joining->node = static_cast<std::uint32_t>(e.first);
-  for (const auto& [worker, stretch] : activity_.told(e)) {
+  for (const auto& [worker, stretch] : activity_.on_event(e)) {
     const Instant from = std::max(stretch.from, from_);
     const Instant to = std::min(stretch.to, to_);
     Lane* const lane = lanes_.find(worker);
-    if (lane != nullptr && from < to) lane->stretches.push_back({from, to, stretch.doing});
+    if (lane != nullptr && from < to) lane->stretches.push_back({from, to, stretch.phase});
   }
 }
 

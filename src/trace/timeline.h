@@ -12,7 +12,7 @@ class Timeline : public Sink {
  public:
   /// Keeps what happens from `from` on until `length` has passed.
   Timeline(Instant from, Duration length) : from_(from), to_(from + length) {}
-  void told(const Event& event) override;
+  void on_event(const Event& event) override;
 
   struct Lane {
     std::uint32_t node = 0;

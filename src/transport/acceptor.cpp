@@ -37,7 +37,7 @@ asio::awaitable<void> accept_all(std::shared_ptr<Listener> listener, std::shared
       continue;
     }
     const bool descriptors_ran_out = failed == asio::error::no_descriptors || failed == boost::system::errc::too_many_files_open_in_system;
-    if (descriptors_ran_out && reception->make_room()) continue;
+    if (descriptors_ran_out && reception->evict_one()) continue;
     reception->cannot_accept(failed.message());
     pause.expires_after(breather);
     co_await pause.async_wait(as_values);
@@ -46,7 +46,7 @@ asio::awaitable<void> accept_all(std::shared_ptr<Listener> listener, std::shared
 
 class StreamAcceptor final : public Acceptor {
  public:
-  StreamAcceptor(std::shared_ptr<Listener> listener, Address address, const Options& options, Accepts& owner)
+  StreamAcceptor(std::shared_ptr<Listener> listener, Address address, const Options& options, AcceptCallbacks& owner)
       : listener_(std::move(listener)), address_(std::move(address)), reception_(std::make_shared<Reception>(options, owner)) {
     asio::co_spawn(listener_->get_executor(), accept_all(listener_, reception_), rethrow);
   }
@@ -120,7 +120,7 @@ Address real_address(const Listener& listener, const Address& asked) {
 
 }  // namespace
 
-Result<std::unique_ptr<Acceptor>> listen(asio::io_context& io, const Address& address, const Options& options, Accepts& owner) {
+Result<std::unique_ptr<Acceptor>> listen(asio::io_context& io, const Address& address, const Options& options, AcceptCallbacks& owner) {
   const Result<Stream::endpoint_type> endpoint = endpoint_of(io, address, options);
   if (!endpoint.ok()) return endpoint.error();
   auto listener = std::make_shared<Listener>(io);

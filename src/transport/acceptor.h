@@ -12,12 +12,12 @@
 namespace motley::transport {
 
 /// Implemented by who listens. Called on the io_context's thread, never from within listen().
-class Accepts {
+class AcceptCallbacks {
  public:
-  Accepts() = default;
-  Accepts(const Accepts&) = delete;
-  Accepts& operator=(const Accepts&) = delete;
-  virtual ~Accepts() = default;
+  AcceptCallbacks() = default;
+  AcceptCallbacks(const AcceptCallbacks&) = delete;
+  AcceptCallbacks& operator=(const AcceptCallbacks&) = delete;
+  virtual ~AcceptCallbacks() = default;
   /// A peer with our token and our job, or any_job. Nothing is read from it before start().
   virtual void accepted(std::unique_ptr<Connection> connection) = 0;
   /// Someone was turned away: for the log, which is to bound them. A flood of strangers is a flood of these.
@@ -37,6 +37,7 @@ class Acceptor {
 
 /// Refuses an address that other machines reach unless there is a token, one that is taken, and one that is not ours. `owner` outlives it.
 /// A unix socket's file is this user's alone; a stale one is replaced. A host name is looked up here and now.
-Result<std::unique_ptr<Acceptor>> listen(boost::asio::io_context& io, const Address& address, const Options& options, Accepts& owner);
+Result<std::unique_ptr<Acceptor>> listen(boost::asio::io_context& io, const Address& address, const Options& options,
+                                         AcceptCallbacks& owner);
 
 }  // namespace motley::transport

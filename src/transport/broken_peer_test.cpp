@@ -4,7 +4,7 @@
 #include "base/crc32c.h"
 #include "transport/bulk_frame.h"
 #include "transport/control_frame.h"
-#include "transport/stranger_for_tests.h"
+#include "transport/raw_client_for_tests.h"
 #include "wire/encode.h"
 
 namespace motley::transport {
@@ -95,19 +95,19 @@ TEST_F(BrokenPeer, ThatFlipsABitOfAPayloadIsDroppedAndTold) {
       write_raw(traitor.bulk, payload);
       expect_dropped(traitor, "the payload of a Push of " + std::to_string(bytes) + " bytes arrived damaged");
       EXPECT_TRUE(traitor.ear.arrived.empty());
-      wire::Bytes told;
-      append_goodbye(traitor.ear.ends[0], told);
+      wire::Bytes recorded;
+      append_goodbye(traitor.ear.ends[0], recorded);
       wire::Bytes credit;
       append_credit(options.window_bytes, credit);
       read_raw(io, traitor.control, credit.size());
-      EXPECT_EQ(read_raw(io, traitor.control, told.size()), told);
+      EXPECT_EQ(read_raw(io, traitor.control, recorded.size()), recorded);
     }
 }
 
 TEST_F(BrokenPeer, ThatSendsBeyondItsWindowIsDropped) {
   options.window_bytes = 1'000;
   Traitor traitor(io, options);
-  traitor.door.guests[0]->hold();
+  traitor.door.pending_workers[0]->hold();
   for (int i = 0; i < 2; ++i) {
     const wire::Bytes payload = noise(600, 1);
     write_raw(traitor.bulk, announcement(600, crc32c(payload)));

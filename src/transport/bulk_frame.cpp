@@ -16,19 +16,21 @@ constexpr wire::Limits limits{.body_bytes = 256};  // a Passed with a long shape
 
 bool announces_payload(const wire::Message& head) {
   return std::holds_alternative<wire::Push>(head) || std::holds_alternative<wire::Pulled>(head) ||
-         std::holds_alternative<wire::Carried>(head) || std::holds_alternative<wire::StageSlice>(head) ||
-         std::holds_alternative<wire::Passed>(head);
+         std::holds_alternative<wire::StateChunk>(head) || std::holds_alternative<wire::StageSlice>(head) ||
+         std::holds_alternative<wire::ActivationSlice>(head);
 }
 
 }  // namespace
 
-void append_announcement(const Parcel& parcel, wire::Bytes& out) { append_announcement(parcel, crc32c(parcel.payload), out); }
+void append_announcement(const BulkMessage& bulk_message, wire::Bytes& out) {
+  append_announcement(bulk_message, crc32c(bulk_message.payload), out);
+}
 
-void append_announcement(const Parcel& parcel, std::uint32_t checksum, wire::Bytes& out) {
-  check(announces_payload(parcel.head), "a parcel's head announces a payload");
-  wire::append(parcel.head, out);
+void append_announcement(const BulkMessage& bulk_message, std::uint32_t checksum, wire::Bytes& out) {
+  check(announces_payload(bulk_message.head), "a parcel's head announces a payload");
+  wire::append(bulk_message.head, out);
   wire::Appender to{out};
-  to.put(parcel.payload.size(), length_bytes);
+  to.put(bulk_message.payload.size(), length_bytes);
   to.put(checksum, checksum_bytes);
 }
 
@@ -48,7 +50,7 @@ Result<std::variant<wire::Incomplete, Announced>> parse_announcement(std::span<c
   auto& head = std::get<wire::Complete>(*parsed);
   if (!announces_payload(head.message))
     return peer_broken(
-        fmt::format("the bulk lane carries a {}, expected Push, Pulled, Carried, StageSlice or Passed", wire::name_of(head.message)));
+        fmt::format("the bulk lane carries a {}, expected Push, Pulled, StateChunk, StageSlice or Passed", wire::name_of(head.message)));
 
   const auto rest = bytes.subspan(head.bytes);
   if (rest.size() < behind_the_head) return Answer{wire::Incomplete{behind_the_head - rest.size()}};

@@ -1,6 +1,6 @@
 // The bulk lane's bytes: what a slice is, how long, and the slice itself.
 //
-//   bulk := frame (wire/frame.h: Push, Pulled, Carried, StageSlice or Passed) | length:u32 checksum:u32 | payload: length bytes
+//   bulk := frame (wire/frame.h: Push, Pulled, StateChunk, StageSlice or Passed) | length:u32 checksum:u32 | payload: length bytes
 //                                                                            CRC-32C of the payload       numbers little-endian
 //
 // TCP's own checksum has 16 bits and is made anew by every device on the way that touches the bytes; a wrong float is a wrong model. The
@@ -29,9 +29,9 @@ struct Announced {
 inline constexpr std::size_t longest_announcement = 512;
 
 /// Appends all of the parcel but its payload, over which it goes once.
-void append_announcement(const Parcel& parcel, wire::Bytes& out);
+void append_announcement(const BulkMessage& bulk_message, wire::Bytes& out);
 /// The same of a payload that does not travel, or whose checksum is known.
-void append_announcement(const Parcel& parcel, std::uint32_t checksum, wire::Bytes& out);
+void append_announcement(const BulkMessage& bulk_message, std::uint32_t checksum, wire::Bytes& out);
 
 /// What is wrong with a payload that has arrived, as the peer's fault; nothing: it is what was announced.
 [[nodiscard]] Outcome check_payload(const Announced& announced, std::span<const std::byte> payload);

@@ -12,7 +12,7 @@
 namespace motley::transport {
 
 /// What was lent and is copied all the same has taken no room on the way.
-enum class Travels : std::uint8_t { sent, lent };
+enum class Delivery : std::uint8_t { sent, borrowed };
 
 /// A lane lives as long as its coroutines, which share it with its connection.
 class BulkLane {
@@ -25,19 +25,19 @@ class BulkLane {
     virtual ~Owner() = default;
 
     /// What to send now. None: sleep until wake().
-    virtual std::optional<Parcel> next_parcel() = 0;
+    virtual std::optional<BulkMessage> next_bulk_message() = 0;
     /// It does not travel: the peer reads it where it lies, and it counts for no window. written() comes later all the same.
-    virtual void lent(const Parcel& parcel) = 0;
+    virtual void borrowed(const BulkMessage& bulk_message) = 0;
     /// Its memory is free.
-    virtual void written(const Parcel& parcel) = 0;
+    virtual void written(const BulkMessage& bulk_message) = 0;
 
     /// Where the announced payload goes: exactly that many bytes; none: stop reading.
-    virtual std::optional<std::span<std::byte>> place(const wire::Message& head, std::size_t payload_bytes, Travels how) = 0;
-    virtual void placed(const wire::Message& head, std::size_t payload_bytes, Travels how) = 0;
+    virtual std::optional<std::span<std::byte>> place(const wire::Message& head, std::size_t payload_bytes, Delivery how) = 0;
+    virtual void placed(const wire::Message& head, std::size_t payload_bytes, Delivery how) = 0;
 
     /// The payload lies in the peer's memory. True: it is used there, until the loan is dropped. False: place() and placed() are to follow,
     /// unless the lane was detached.
-    virtual bool keep(const wire::Message& head, std::span<const std::byte> payload, const Loan& loan) = 0;
+    virtual bool accept_in_place(const wire::Message& head, std::span<const std::byte> payload, const BorrowedMemory& borrow) = 0;
 
     /// What was placed is not what was sent, and is not to be used. Nothing more comes from the lane.
     virtual void damaged(const Error& why) = 0;
@@ -61,7 +61,7 @@ class BulkLane {
   /// The peer hears the end. After detach().
   virtual void close() = 0;
 
-  [[nodiscard]] virtual bool lends() const { return false; }
+  [[nodiscard]] virtual bool supports_borrowing() const { return false; }
   /// Payloads of parcels that were taken from the owner and are not yet written.
   [[nodiscard]] virtual std::size_t writing_bytes() const = 0;
 };

@@ -17,13 +17,13 @@ asio::awaitable<void> BulkReader::read(std::shared_ptr<BulkReader> self) {
   while (self->owner_ != nullptr) {
     const std::optional<Announced> slice = co_await self->next_announcement();
     if (!slice) co_return;
-    const auto place = self->owner_->place(slice->head, slice->payload_bytes, Travels::sent);
+    const auto place = self->owner_->place(slice->head, slice->payload_bytes, Delivery::sent);
     if (!place) co_return;
     const bool filled = co_await self->fill(*place);
     if (!filled) co_return;
     if (const Outcome whole = check_payload(*slice, *place); !whole.ok())
       co_return std::exchange(self->owner_, nullptr)->damaged(whole.error());
-    self->owner_->placed(slice->head, slice->payload_bytes, Travels::sent);
+    self->owner_->placed(slice->head, slice->payload_bytes, Delivery::sent);
   }
 }
 
@@ -59,7 +59,7 @@ asio::awaitable<bool> BulkReader::fill(std::span<std::byte> place) {
 
 /// One read into `place`, which shrinks by what it got; what is beyond it lands ahead.
 asio::awaitable<bool> BulkReader::read_some(std::span<std::byte>& place) {
-  const std::span<std::byte> beyond = room_ahead();
+  const std::span<std::byte> beyond = free_space();
   const std::array<asio::mutable_buffer, 2> buffers{asio::buffer(place.data(), place.size()), asio::buffer(beyond.data(), beyond.size())};
   const auto [failed, bytes] = co_await stream_->async_read_some(buffers, as_values);
   if (owner_ == nullptr) co_return false;
@@ -74,7 +74,7 @@ asio::awaitable<bool> BulkReader::read_some(std::span<std::byte>& place) {
 }
 
 /// The free part of the read-ahead, once what it holds is moved to its front: less than an announcement.
-std::span<std::byte> BulkReader::room_ahead() {
+std::span<std::byte> BulkReader::free_space() {
   std::memmove(ahead_.data(), ahead_.data() + ahead_begin_, ahead_end_ - ahead_begin_);
   ahead_end_ -= ahead_begin_;
   ahead_begin_ = 0;

@@ -29,7 +29,7 @@ class BulkReader : public std::enable_shared_from_this<BulkReader> {
   asio::awaitable<bool> fill(std::span<std::byte> place);
   asio::awaitable<bool> read_some(std::span<std::byte>& place);
   [[nodiscard]] std::span<const std::byte> ahead() const { return std::span(ahead_).subspan(ahead_begin_, ahead_end_ - ahead_begin_); }
-  std::span<std::byte> room_ahead();
+  std::span<std::byte> free_space();
   void lose(const Error& why);
 
   // Small, for what of a large payload lands in it is copied; large enough for some hundred announcements of small ones.

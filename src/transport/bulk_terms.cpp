@@ -12,8 +12,8 @@
 #include <vector>
 
 #include "transport/descriptor_passing.h"
-#include "transport/lendable.h"
 #include "transport/segment.h"
+#include "transport/shared_arena.h"
 #include "transport/shared_bulk.h"
 #include "transport/stream_bulk.h"
 #include "wire/encode.h"
@@ -159,7 +159,7 @@ asio::awaitable<Result<std::shared_ptr<BulkLane>>> agree_on_bulk(Stream& stream,
   if (!both.ok()) co_return both.error();
   if (!taken.ok()) co_return on_the_stream(stream, options, taken.error().message);
   if (!*both) co_return on_the_stream(stream, options, "the other side cannot take our memory");
-  lendable().want();
+  shared_arena().want();
   Rings rings{std::move(ours.segment->memory), std::move(*taken), id_of(*ours.segment->file)};
   co_return std::make_shared<SharedBulk>(std::move(stream), std::move(rings), options.largest_payload_bytes);
 }

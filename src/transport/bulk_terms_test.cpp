@@ -9,10 +9,10 @@
 #include <csignal>
 
 #include "transport/descriptor_passing.h"
-#include "transport/dubious_memory_for_tests.h"
+#include "transport/invalid_memory_for_tests.h"
+#include "transport/raw_client_for_tests.h"
 #include "transport/segment.h"
 #include "transport/shared_bulk.h"
-#include "transport/stranger_for_tests.h"
 #include "transport/stream_bulk.h"
 
 namespace motley::transport {
@@ -119,10 +119,10 @@ TEST_F(BulkTerms, OverLoopbackTcpNoMemoryIsOffered) {
 TEST_F(BulkTerms, DubiousMemoryLeadsBackToTheStream) {
   if (!has_segments()) GTEST_SKIP() << "this kernel has no sealed memory";
   constexpr std::size_t ring_bytes = 4 << 20;
-  for (const Dubious& dubious : dubious_memory(ring_bytes)) {
-    SCOPED_TRACE(dubious.what);
+  for (const Invalid& invalid : invalid_memory(ring_bytes)) {
+    SCOPED_TRACE(invalid.what);
     once_more();
-    offer(offer_of(::getpid(), dubious.claimed_bytes), dubious.file.number());
+    offer(offer_of(::getpid(), invalid.claimed_bytes), invalid.file.number());
     EXPECT_TRUE(on_the_stream(*ours));
   }
   once_more();
@@ -205,13 +205,13 @@ TEST_F(BulkTerms, APeerThatBreaksOffIsAnError) {
 /// The other side in a process of its own: sends slices until it is killed.
 [[noreturn]] void send_for_ever(const Address& address) {
   asio::io_context io(1);
-  Ear ear;
+  RecordingCallbacks ear;
   const Memory memory = pattern(1 << 20, 0);
   auto connection = connect_now(io, address, with({}, Bulk::shared));
   if (!connection.ok()) ::_exit(1);
   (*connection)->start(ear);
-  ear.when_sent = [&] { (*connection)->send(Parcel{push_of(0), memory, 0, 0}); };
-  for (int i = 0; i < 4; ++i) (*connection)->send(Parcel{push_of(0), memory, 0, 0});
+  ear.when_sent = [&] { (*connection)->send(BulkMessage{push_of(0), memory, 0, 0}); };
+  for (int i = 0; i < 4; ++i) (*connection)->send(BulkMessage{push_of(0), memory, 0, 0});
   io.run();
   ::_exit(2);
 }
@@ -229,12 +229,12 @@ TEST(ADeadProcess, IsMissedInMidSlice) {
   }
   asio::io_context io(1);
   Door door;
-  Ear ear;
+  RecordingCallbacks ear;
   auto acceptor = listen(io, address, with({}, Bulk::shared), door);
   ASSERT_TRUE(acceptor.ok()) << acceptor.error().message;
   ASSERT_EQ(::write(ready[1], "!", 1), 1);
-  ASSERT_TRUE(run_until(io, [&] { return door.guests.size() == 1; }));
-  door.guests[0]->start(ear);
+  ASSERT_TRUE(run_until(io, [&] { return door.pending_workers.size() == 1; }));
+  door.pending_workers[0]->start(ear);
   ASSERT_TRUE(run_until(io, [&] { return ear.arrived.size() >= 10; }));
   ::kill(child, SIGKILL);
   ASSERT_TRUE(run_until(io, [&] { return ear.ended(); }));

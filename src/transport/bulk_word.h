@@ -22,31 +22,31 @@
 
 namespace motley::transport {
 
-struct Laid {
+struct BytesWritten {
   std::uint32_t bytes{};
 };
 struct Taken {
   std::uint32_t bytes{};
 };
-struct Shown {
+struct SegmentOffered {
   std::uint32_t segment{};
   std::uint64_t bytes{};
 };
-struct Lent {
+struct Borrowed {
   std::uint32_t segment{};
   std::uint64_t offset{};
-  std::uint32_t loan{};
+  std::uint32_t borrow{};
   Announced slice;
 };
 struct Returned {
-  std::uint32_t loan{};
+  std::uint32_t borrow{};
 };
 struct Withdrawn {
   std::uint32_t segment{};
 };
-using BulkWord = std::variant<Announced, Laid, Taken, Shown, Lent, Returned, Withdrawn>;
+using BulkWord = std::variant<Announced, BytesWritten, Taken, SegmentOffered, Borrowed, Returned, Withdrawn>;
 
-struct BulkSaid {
+struct ParsedBulkWord {
   BulkWord word;
   std::size_t bytes{};  // that it took from the front
 };
@@ -54,15 +54,15 @@ struct BulkSaid {
 /// No word is longer.
 inline constexpr std::size_t longest_word = 1 + 4 + 8 + 4 + longest_announcement;
 
-void append_slice(const Parcel& parcel, wire::Bytes& out);
-void append_laid(std::size_t bytes, wire::Bytes& out);
+void append_slice(const BulkMessage& bulk_message, wire::Bytes& out);
+void append_written(std::size_t bytes, wire::Bytes& out);
 void append_taken(std::size_t bytes, wire::Bytes& out);
-void append_shown(std::uint32_t segment, std::uint64_t bytes, wire::Bytes& out);
-void append_lent(std::uint32_t segment, std::uint64_t offset, std::uint32_t loan, const Parcel& parcel, wire::Bytes& out);
-void append_returned(std::uint32_t loan, wire::Bytes& out);
+void append_offered(std::uint32_t segment, std::uint64_t bytes, wire::Bytes& out);
+void append_borrowed(std::uint32_t segment, std::uint64_t offset, std::uint32_t borrow, const BulkMessage& bulk_message, wire::Bytes& out);
+void append_returned(std::uint32_t borrow, wire::Bytes& out);
 void append_withdrawn(std::uint32_t segment, wire::Bytes& out);
 
 /// Reads the front of `bytes`; refuses, as the peer's fault, an unknown word and what parse_announcement() refuses.
-Result<std::variant<wire::Incomplete, BulkSaid>> parse_word(std::span<const std::byte> bytes, std::size_t largest_payload_bytes);
+Result<std::variant<wire::Incomplete, ParsedBulkWord>> parse_word(std::span<const std::byte> bytes, std::size_t largest_payload_bytes);
 
 }  // namespace motley::transport

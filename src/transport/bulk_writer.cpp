@@ -10,7 +10,7 @@ namespace {
 
 // Parcels are joined in one write up to this size: enough to make a call's cost small, little enough to be overtaken soon.
 constexpr std::size_t joined_bytes = 256 << 10;
-constexpr std::size_t joined_parcels = 32;  // two buffers each: Asio's limit is 64 a call
+constexpr std::size_t joined_bulk_messages = 32;  // two buffers each: Asio's limit is 64 a call
 
 /// Takes `bytes` off the front of `left`.
 void advance(std::span<asio::const_buffer>& left, std::size_t bytes) {
@@ -54,12 +54,12 @@ bool BulkWriter::pick_batch() {
   announcements_.clear();
   buffers_.clear();
   std::vector<std::size_t> ends;  // of each announcement
-  for (std::size_t bytes = 0; bytes < joined_bytes && batch_.size() < joined_parcels; bytes += batch_.back().payload.size()) {
-    std::optional<Parcel> parcel = owner_->next_parcel();
-    if (!parcel) break;
-    append_announcement(*parcel, announcements_);
+  for (std::size_t bytes = 0; bytes < joined_bytes && batch_.size() < joined_bulk_messages; bytes += batch_.back().payload.size()) {
+    std::optional<BulkMessage> bulk_message = owner_->next_bulk_message();
+    if (!bulk_message) break;
+    append_announcement(*bulk_message, announcements_);
     ends.push_back(announcements_.size());
-    batch_.push_back(std::move(*parcel));
+    batch_.push_back(std::move(*bulk_message));
   }
   for (std::size_t i = 0; i < batch_.size(); ++i) {
     const std::size_t begin = i == 0 ? 0 : ends[i - 1];
@@ -80,14 +80,14 @@ asio::awaitable<bool> BulkWriter::write_batch() {
 }
 
 void BulkWriter::report_batch() {
-  const std::vector<Parcel> done = std::exchange(batch_, {});
-  for (const Parcel& parcel : done)
-    if (owner_ != nullptr) owner_->written(parcel);
+  const std::vector<BulkMessage> done = std::exchange(batch_, {});
+  for (const BulkMessage& bulk_message : done)
+    if (owner_ != nullptr) owner_->written(bulk_message);
 }
 
 std::size_t BulkWriter::writing_bytes() const {
   std::size_t bytes = 0;
-  for (const Parcel& parcel : batch_) bytes += parcel.payload.size();
+  for (const BulkMessage& bulk_message : batch_) bytes += bulk_message.payload.size();
   return bytes;
 }
 

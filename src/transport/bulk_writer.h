@@ -35,7 +35,7 @@ class BulkWriter : public std::enable_shared_from_this<BulkWriter> {
   std::shared_ptr<Stream> stream_;
   Owner* owner_;  // null once detached
   bool runs_ = false;
-  std::vector<Parcel> batch_;
+  std::vector<BulkMessage> batch_;
   wire::Bytes announcements_;                       // of the batch, one after the other
   std::vector<boost::asio::const_buffer> buffers_;  // announcement, payload, announcement, payload...
 };

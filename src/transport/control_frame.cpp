@@ -9,14 +9,14 @@
 namespace motley::transport {
 namespace {
 
-using Parsed = Result<std::variant<wire::Incomplete, SaidWhole>>;
+using Parsed = Result<std::variant<wire::Incomplete, ParsedControlFrame>>;
 using Span = std::span<const std::byte>;
 
 enum Tag : std::uint8_t { message_tag = 0, credit_tag = 1, goodbye_tag = 2 };
 constexpr std::size_t tag_bytes = 1, credit_bytes = 8, length_bytes = 1, longest_reason = 255;
 
 Parsed incomplete(std::size_t more) { return {wire::Incomplete{more}}; }
-Parsed whole(Said said, std::size_t body) { return {SaidWhole{std::move(said), tag_bytes + body}}; }
+Parsed whole(ControlFrame reported, std::size_t body) { return {ParsedControlFrame{std::move(reported), tag_bytes + body}}; }
 
 Parsed parse_message(Span body) {
   Result<wire::Parsed> parsed = wire::parse(body);

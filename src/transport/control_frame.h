@@ -24,10 +24,10 @@ struct Credit {
 struct Goodbye {
   std::string reason;
 };
-using Said = std::variant<wire::Message, Credit, Goodbye>;
+using ControlFrame = std::variant<wire::Message, Credit, Goodbye>;
 
-struct SaidWhole {
-  Said said;
+struct ParsedControlFrame {
+  ControlFrame reported;
   std::size_t bytes{};  // that it took from the front
 };
 
@@ -37,6 +37,6 @@ void append_credit(std::uint64_t bytes, wire::Bytes& out);
 void append_goodbye(std::string_view reason, wire::Bytes& out);
 
 /// Reads the front of `bytes`, as wire::parse does: an Incomplete names how many more are needed, an error is the peer's fault.
-Result<std::variant<wire::Incomplete, SaidWhole>> parse_control(std::span<const std::byte> bytes);
+Result<std::variant<wire::Incomplete, ParsedControlFrame>> parse_control(std::span<const std::byte> bytes);
 
 }  // namespace motley::transport

@@ -35,9 +35,9 @@ bool ControlLane::say_all_read() {
       return false;
     }
     if (std::holds_alternative<wire::Incomplete>(*parsed)) break;
-    auto& whole = std::get<SaidWhole>(*parsed);
+    auto& whole = std::get<ParsedControlFrame>(*parsed);
     used += whole.bytes;
-    owner_->control_said(std::move(whole.said));
+    owner_->control_received(std::move(whole.reported));
   }
   input_.resize(input_used_);
   input_.erase(input_.begin(), input_.begin() + static_cast<std::ptrdiff_t>(used));

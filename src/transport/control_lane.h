@@ -18,7 +18,7 @@ class ControlLane : public std::enable_shared_from_this<ControlLane> {
     Owner(const Owner&) = delete;
     Owner& operator=(const Owner&) = delete;
     virtual ~Owner() = default;
-    virtual void control_said(Said said) = 0;
+    virtual void control_received(ControlFrame reported) = 0;
     /// The stream ended, failed or was garbled. Nothing more comes from this lane.
     virtual void control_lost(const Error& why) = 0;
   };

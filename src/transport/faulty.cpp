@@ -19,7 +19,7 @@ Faulty::Faulty(std::unique_ptr<Connection> inner, const boost::asio::any_io_exec
 // sending --------------------------------------------------------------------------------------------------------------------------
 
 void Faulty::send(const wire::Message& message) { pass(message, wire::encoded_bytes(message)); }
-void Faulty::send(const Parcel& parcel) { pass(parcel, parcel.payload.size()); }
+void Faulty::send(const BulkMessage& bulk_message) { pass(bulk_message, bulk_message.payload.size()); }
 
 template <class Thing>
 void Faulty::pass(const Thing& thing, std::size_t bytes) {
@@ -36,17 +36,17 @@ std::chrono::nanoseconds Faulty::some_delay() {
 
 // hearing: nothing once cut, whatever the inner connection still brings --------------------------------------------------------------
 
-void Faulty::heard(Connection& inner, wire::Message message) {
+void Faulty::on_message(Connection& inner, wire::Message message) {
   bytes_received_ += wire::encoded_bytes(message);
   if (cut_) return;
   if (reached(faults_.cut_receiving_at, bytes_received_)) return cut_soon("received");
-  Wrapped::heard(inner, std::move(message));
+  Wrapped::on_message(inner, std::move(message));
 }
 
-std::span<std::byte> Faulty::room(Connection& inner, const wire::Message& head, std::size_t bytes) {
+std::span<std::byte> Faulty::receive_buffer(Connection& inner, const wire::Message& head, std::size_t bytes) {
   bytes_received_ += bytes;
   if (!cut_ && reached(faults_.cut_receiving_at, bytes_received_)) cut_soon("received");
-  return Wrapped::room(inner, head, bytes);
+  return Wrapped::receive_buffer(inner, head, bytes);
 }
 
 void Faulty::received(Connection& inner, const wire::Message& head) {

@@ -17,7 +17,7 @@ namespace motley::transport {
 /// Bytes are those of messages and payloads together, from the start of the connection.
 struct Faults {
   std::optional<std::uint64_t> cut_sending_at{};    // the connection breaks as this byte is handed over
-  std::optional<std::uint64_t> cut_receiving_at{};  // ... as this byte arrives: in a slice, between its room() and its received()
+  std::optional<std::uint64_t> cut_receiving_at{};  // ... as this byte arrives: in a slice, between its receive_buffer() and its received()
   std::optional<std::uint64_t> stall_sending_at{};  // from this byte on nothing leaves, and nobody is told: a hung peer
   std::chrono::nanoseconds longest_delay{0};        // each message and slice leaves late by a random part of this, in order
 };
@@ -27,13 +27,13 @@ class Faulty final : public Wrapped {
   Faulty(std::unique_ptr<Connection> inner, const boost::asio::any_io_executor& executor, const Faults& faults, Rng rng);
 
   void send(const wire::Message& message) override;
-  void send(const Parcel& parcel) override;
+  void send(const BulkMessage& bulk_message) override;
   void close(const std::string& reason) override;
   void abandon(const std::string& reason) override;
 
  private:
-  void heard(Connection& inner, wire::Message message) override;
-  std::span<std::byte> room(Connection& inner, const wire::Message& head, std::size_t bytes) override;
+  void on_message(Connection& inner, wire::Message message) override;
+  std::span<std::byte> receive_buffer(Connection& inner, const wire::Message& head, std::size_t bytes) override;
   void received(Connection& inner, const wire::Message& head) override;
   void sent(Connection& inner, std::uint64_t ticket) override;
 

@@ -20,7 +20,7 @@ std::ostream& operator<<(std::ostream& out, const Below& below) { return out << 
 class FaultyLink : public testing::TestWithParam<Below> {
  protected:
   io_context io{1};
-  Ear left, right;
+  RecordingCallbacks left, right;
   Pair pair;
   Memory memory = pattern(1 << 20, 1);
 
@@ -32,7 +32,7 @@ class FaultyLink : public testing::TestWithParam<Below> {
     pair.right->start(right);
   }
   void send_slices(std::uint32_t n) {
-    for (std::uint32_t i = 0; i < n; ++i) pair.left->send(Parcel{push_of(i), memory, 0, i});
+    for (std::uint32_t i = 0; i < n; ++i) pair.left->send(BulkMessage{push_of(i), memory, 0, i});
   }
 };
 

@@ -5,7 +5,7 @@
 
 #include <deque>
 
-#include "transport/stranger_for_tests.h"
+#include "transport/raw_client_for_tests.h"
 
 namespace motley::transport {
 namespace {
@@ -58,22 +58,22 @@ TEST_F(Flood, OfTwoThousandStrangersLosesNoMemberAndLetsANewcomerIn) {
   listen_here();
   auto member = connect_now(io, acceptor->address(), options);
   ASSERT_TRUE(member.ok());
-  ASSERT_TRUE(run_until(io, [&] { return door.guests.size() == 1; }));
-  Ear left, right;
+  ASSERT_TRUE(run_until(io, [&] { return door.pending_workers.size() == 1; }));
+  RecordingCallbacks left, right;
   (*member)->start(left);
-  door.guests[0]->start(right);
+  door.pending_workers[0]->start(right);
 
-  std::unique_ptr<Connection> newcomer;
+  std::unique_ptr<Connection> joining;
   std::uint32_t waves = 0, attempts = 0;
   bool trying = false;
   for (; waves < 100; ++waves) {
     strangers(10);
-    if (!trying && !newcomer) {
+    if (!trying && !joining) {
       trying = true;
       ++attempts;
       connect(io, acceptor->address(), options, [&](auto connected) {
         trying = false;
-        if (connected.ok()) newcomer = std::move(*connected);
+        if (connected.ok()) joining = std::move(*connected);
       });
     }
     strangers(10);
@@ -81,7 +81,7 @@ TEST_F(Flood, OfTwoThousandStrangersLosesNoMemberAndLetsANewcomerIn) {
     run_ready(io);
   }
   ASSERT_TRUE(run_until(io, [&] { return right.messages.size() == waves && !trying; }));
-  EXPECT_TRUE(newcomer) << "not let in in " << attempts << " attempts";
+  EXPECT_TRUE(joining) << "not let in in " << attempts << " attempts";
   EXPECT_FALSE(left.ended() || right.ended());
 }
 
@@ -99,12 +99,12 @@ TEST_F(Flood, DropsNobodyWhoHasProvenTheToken) {
 
 TEST_F(Flood, OfThoseWhoKnowTheTokenIsBoundedToo) {
   listen_here();
-  std::vector<Stream> halves;
+  std::vector<Stream> bf16_transfer;
   for (std::uint8_t i = 0; i < 40; ++i) {
     Session session{};
     session[0] = std::byte{i};
-    halves.push_back(raw_stream(io, acceptor->address()));
-    ASSERT_TRUE(introduce_now(io, halves.back(), Lane::control, session, options).ok());
+    bf16_transfer.push_back(raw_stream(io, acceptor->address()));
+    ASSERT_TRUE(introduce_now(io, bf16_transfer.back(), Lane::control, session, options).ok());
   }
   ASSERT_TRUE(run_until(io, [&] { return door.refusals.size() == 8; }));
   EXPECT_NE(door.refusals[0].find("32 connections waited for their other lane"), std::string::npos) << door.refusals[0];
@@ -129,8 +129,8 @@ TEST_F(Flood, OfOneByteAtATimeIsEndedByTheDeadline) {
   Stream slow = raw_stream(io, acceptor->address());
   const wire::Bytes opening = read_raw(io, slow, challenge_bytes);
   boost::system::error_code gone;
-  for (std::size_t said = 0; said < 6; ++said) {
-    asio::write(slow, asio::buffer(&opening[said], 1), gone);
+  for (std::size_t reported = 0; reported < 6; ++reported) {
+    asio::write(slow, asio::buffer(&opening[reported], 1), gone);
     run_ready(io);
   }
   ASSERT_TRUE(run_until(io, [&] { return !door.refusals.empty(); }));

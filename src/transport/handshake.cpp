@@ -45,7 +45,7 @@ void put_opening(wire::Bytes& out) {
 void put(wire::Bytes& out, std::span<const std::byte> bytes) { out.insert(out.end(), bytes.begin(), bytes.end()); }
 
 /// Welcome while what is here could be the opening of our own version.
-Verdict judge_opening(std::span<const std::byte> bytes) {
+Verdict check_opening(std::span<const std::byte> bytes) {
   wire::Bytes ours;
   put_opening(ours);
   const std::size_t here = std::min(bytes.size(), ours.size());
@@ -105,10 +105,10 @@ std::string_view sentence(Verdict verdict) {
   return "refused for a reason of a newer version";
 }
 
-/// `said`: what came instead of our opening, if that is why.
-Error refusal(Verdict verdict, std::span<const std::byte> said = {}) {
+/// `reported`: what came instead of our opening, if that is why.
+Error refusal(Verdict verdict, std::span<const std::byte> reported = {}) {
   std::string why(sentence(verdict));
-  if (verdict == Verdict::not_motley) why += fmt::format(", it begins with {}: the address may be wrong", quoted(said));
+  if (verdict == Verdict::not_motley) why += fmt::format(", it begins with {}: the address may be wrong", quoted(reported));
   return peer_broken(std::move(why));
 }
 
@@ -129,7 +129,7 @@ asio::awaitable<Result<std::size_t>> read_opened(Stream& stream, std::array<std:
   while (here < n) {
     const auto [failed, count] = co_await stream.async_read_some(asio::buffer(bytes) + here, as_values);
     here += count;
-    if (judge_opening(std::span(bytes).first(here)) != Verdict::welcome) co_return here;
+    if (check_opening(std::span(bytes).first(here)) != Verdict::welcome) co_return here;
     if (failed) co_return broken_off(failed);
   }
   co_return here;
@@ -155,10 +155,10 @@ asio::awaitable<Result<Exchange>> hear_claim(Stream& stream, const Options& opti
   std::array<std::byte, answer_bytes> bytes{};
   const Result<std::size_t> got = co_await read_opened(stream, bytes);
   if (!got.ok()) co_return got.error();
-  const auto said = std::span(bytes).first(*got);
-  if (const Verdict opening = judge_opening(said); opening != Verdict::welcome) {
+  const auto reported = std::span(bytes).first(*got);
+  if (const Verdict opening = check_opening(reported); opening != Verdict::welcome) {
     co_await turn_away(stream, opening);
-    co_return refusal(opening, said);
+    co_return refusal(opening, reported);
   }
   Answer answer = read_answer(bytes);
   answer.exchange.server_nonce = nonce;
@@ -175,8 +175,8 @@ asio::awaitable<Outcome> welcome(Stream& stream, const Exchange& claim, const Op
 }
 
 asio::awaitable<void> turn_away(Stream& stream, Verdict why, const Proof& proof) {
-  const Outcome told = co_await write(stream, verdict_of(why, proof));
-  static_cast<void>(told);  // who does not listen is turned away all the same
+  const Outcome recorded = co_await write(stream, verdict_of(why, proof));
+  static_cast<void>(recorded);  // who does not listen is turned away all the same
 }
 
 // client ---------------------------------------------------------------------------------------------------------------------------
@@ -185,8 +185,8 @@ asio::awaitable<Outcome> introduce(Stream& stream, Lane lane, const Session& ses
   std::array<std::byte, challenge_bytes> challenge{};
   const Result<std::size_t> got = co_await read_opened(stream, challenge);
   if (!got.ok()) co_return got.error();
-  const auto said = std::span(challenge).first(*got);
-  if (const Verdict opening = judge_opening(said); opening != Verdict::welcome) co_return refusal(opening, said);
+  const auto reported = std::span(challenge).first(*got);
+  if (const Verdict opening = check_opening(reported); opening != Verdict::welcome) co_return refusal(opening, reported);
 
   Fields in(challenge);
   in.number(opening_bytes);

@@ -6,7 +6,7 @@
 
 #include <fstream>
 
-#include "transport/stranger_for_tests.h"
+#include "transport/raw_client_for_tests.h"
 
 namespace motley::transport {
 namespace {
@@ -37,10 +37,10 @@ class Handshake : public testing::Test {
     EXPECT_NE(door.refusals[nth - 1].find(because), std::string::npos) << door.refusals[nth - 1];
   }
   void expect_a_good_peer_comes_in() {
-    const std::size_t before = door.guests.size();
+    const std::size_t before = door.pending_workers.size();
     const auto connection = connect_now(io, acceptor->address(), options);
     ASSERT_TRUE(connection.ok()) << connection.error().message;
-    ASSERT_TRUE(run_until(io, [&] { return door.guests.size() == before + 1; }));
+    ASSERT_TRUE(run_until(io, [&] { return door.pending_workers.size() == before + 1; }));
   }
 };
 
@@ -72,12 +72,12 @@ TEST_F(Handshake, RefusesAnotherJob) {
 TEST_F(Handshake, LetsInANewcomerThatTakesAnyJobButOnlyWithTheToken) {
   options.job[0] = std::byte{7};
   listen_here();
-  Options newcomer = options;
-  newcomer.job = any_job;
-  EXPECT_TRUE(connect_now(io, acceptor->address(), newcomer).ok());
-  ASSERT_TRUE(run_until(io, [&] { return door.guests.size() == 1; }));
-  newcomer.token = "open barley";
-  expect_connect_fails(newcomer, "wrong token");
+  Options joining = options;
+  joining.job = any_job;
+  EXPECT_TRUE(connect_now(io, acceptor->address(), joining).ok());
+  ASSERT_TRUE(run_until(io, [&] { return door.pending_workers.size() == 1; }));
+  joining.token = "open barley";
+  expect_connect_fails(joining, "wrong token");
 }
 
 TEST_F(Handshake, AListenerWithoutAJobRefusesOneThatHasOne) {
@@ -86,7 +86,7 @@ TEST_F(Handshake, AListenerWithoutAJobRefusesOneThatHasOne) {
   Options other = options;
   other.job[0] = std::byte{7};
   expect_connect_fails(other, "another job");
-  EXPECT_TRUE(door.guests.empty());
+  EXPECT_TRUE(door.pending_workers.empty());
 }
 
 TEST_F(Handshake, RefusesAnotherVersionAndAnotherProtocol) {
@@ -136,7 +136,7 @@ TEST_F(Handshake, RefusesAControlLaneWhoseBulkLaneDoesNotCome) {
   Stream half = stranger();
   EXPECT_TRUE(introduce_now(io, half, Lane::control, Session{}, options).ok());
   expect_refused("took longer than 20 ms");
-  EXPECT_TRUE(door.guests.empty());
+  EXPECT_TRUE(door.pending_workers.empty());
 }
 
 TEST_F(Handshake, RefusesLanesOutOfOrder) {
@@ -198,10 +198,10 @@ TEST_F(Handshake, TenThousandWhoKnockAndRunDisturbNobody) {
   listen_here();
   auto pair = connect_now(io, acceptor->address(), options);
   ASSERT_TRUE(pair.ok());
-  ASSERT_TRUE(run_until(io, [&] { return door.guests.size() == 1; }));
-  Ear left, right;
+  ASSERT_TRUE(run_until(io, [&] { return door.pending_workers.size() == 1; }));
+  RecordingCallbacks left, right;
   (*pair)->start(left);
-  door.guests[0]->start(right);
+  door.pending_workers[0]->start(right);
   constexpr std::uint32_t strangers = 10'000;
   for (std::uint32_t i = 0; i < strangers; ++i) {
     Stream stream = stranger();

@@ -26,7 +26,7 @@ inline constexpr std::array impostures{Imposture::ssh,           Imposture::http
 /// Listens until it is destroyed, and knows no token. One io_context.
 class Impostor {
  public:
-  Imposture way = Imposture::ssh;
+  Imposture imposture = Imposture::ssh;
   std::size_t answered = 0;
 
   Impostor(asio::io_context& io, const Address& address) : address_(address), listener_(io) {
@@ -62,7 +62,7 @@ class Impostor {
   void answer(Stream& caller) {
     boost::system::error_code ignored;
     const auto say = [&](const auto& what) { asio::write(caller, asio::buffer(what), ignored); };
-    switch (way) {
+    switch (imposture) {
       case Imposture::ssh: return say(std::string("SSH-2.0-OpenSSH_9.2p1 Debian-2+deb12u3\r\n"));
       case Imposture::http: say(std::string("HTTP/1.1 400 Bad Request\r\n\r\n")); return close_quietly(caller);
       case Imposture::half_a_word: say(std::string("MT")); return close_quietly(caller);

@@ -21,7 +21,7 @@ namespace {
 namespace asio = boost::asio;
 
 /// What crosses from one end to the other waits in the sender's `control_` until the receiver has started, then goes one a turn of the
-/// io_context; a slice takes two turns, room() in one and received() in the next, so that a connection can end in between.
+/// io_context; a slice takes two turns, receive_buffer() in one and received() in the next, so that a connection can end in between.
 class LoopbackEnd final : public Connection {
  public:
   LoopbackEnd(asio::io_context& io, const Options& options, std::string name)
@@ -34,9 +34,9 @@ class LoopbackEnd final : public Connection {
 
   void join(LoopbackEnd& other) { peer_ = other.anchor_.watch(); }
 
-  void start(Hears& hears) override {
-    check(hears_ == nullptr, "a connection is started once");
-    hears_ = &hears;
+  void start(ConnectionCallbacks& callbacks) override {
+    check(callbacks_ == nullptr, "a connection is started once");
+    callbacks_ = &callbacks;
     if (state_ == State::ended) return tell_closed();
     say(Credit{receiving_.window()});
     if (auto* other = peer_.get()) other->wake();
@@ -50,12 +50,13 @@ class LoopbackEnd final : public Connection {
                                   options_.control_queue_bytes)));
   }
 
-  void send(const Parcel& parcel) override {
-    check(parcel.payload.size() <= options_.largest_payload_bytes, "a parcel is no larger than Options::largest_payload_bytes");
+  void send(const BulkMessage& bulk_message) override {
+    check(bulk_message.payload.size() <= options_.largest_payload_bytes, "a parcel is no larger than Options::largest_payload_bytes");
     if (state_ != State::open) return;
-    outbox_.push(parcel);
-    if (outbox_.size() > options_.parcels)
-      return end(peer_broken(fmt::format("bulk queue full: {} takes its slices too slowly, more than {} wait", name_, options_.parcels)));
+    outbox_.push(bulk_message);
+    if (outbox_.size() > options_.bulk_messages)
+      return end(
+          peer_broken(fmt::format("bulk queue full: {} takes its slices too slowly, more than {} wait", name_, options_.bulk_messages)));
     wake();
   }
 
@@ -82,10 +83,10 @@ class LoopbackEnd final : public Connection {
  private:
   enum class State { open, closing, ended };
 
-  [[nodiscard]] bool hears() const { return hears_ != nullptr && state_ == State::open; }
+  [[nodiscard]] bool callbacks() const { return callbacks_ != nullptr && state_ == State::open; }
   [[nodiscard]] LoopbackEnd* listening_peer() const {
     auto* other = peer_.get();
-    return other != nullptr && other->hears_ != nullptr ? other : nullptr;
+    return other != nullptr && other->callbacks_ != nullptr ? other : nullptr;
   }
 
   template <class Turn>
@@ -102,10 +103,10 @@ class LoopbackEnd final : public Connection {
 
   // control lane
 
-  void say(Said said) {
-    const auto* message = std::get_if<wire::Message>(&said);
+  void say(ControlFrame reported) {
+    const auto* message = std::get_if<wire::Message>(&reported);
     control_bytes_ += message != nullptr ? wire::encoded_bytes(*message) : 0;
-    control_.push_back(std::move(said));
+    control_.push_back(std::move(reported));
     wake();
   }
 
@@ -113,15 +114,15 @@ class LoopbackEnd final : public Connection {
     control_runs_ = false;
     auto* other = listening_peer();
     if (state_ == State::ended || control_.empty() || other == nullptr) return;
-    const Said said = std::move(control_.front());
+    const ControlFrame reported = std::move(control_.front());
     control_.pop_front();
     wake();
-    std::visit([&](const auto& word) { pass(*other, word); }, said);
+    std::visit([&](const auto& word) { pass(*other, word); }, reported);
   }
 
   void pass(LoopbackEnd& other, const wire::Message& message) {
     control_bytes_ -= wire::encoded_bytes(message);
-    if (other.hears()) other.hears_->heard(other, message);
+    if (other.callbacks()) other.callbacks_->on_message(other, message);
   }
   void pass(LoopbackEnd& other, const Credit& credit) {
     check(other.sending_.grant(credit.bytes), "a loopback grants what was under way");
@@ -141,11 +142,11 @@ class LoopbackEnd final : public Connection {
     passing_ = outbox_.pop();
     const std::size_t bytes = passing_->payload.size();
     sending_.spend(bytes);
-    if (!other->hears()) return;
+    if (!other->callbacks()) return;
     check(other->receiving_.announce(bytes), "a loopback stays within the window");
     const auto here = anchor_.watch(), there = other->anchor_.watch();
-    const std::span<std::byte> place = other->hears_->room(*other, passing_->head, bytes);
-    if (here.gone() || there.gone() || !passing_ || !other->hears()) return;
+    const std::span<std::byte> place = other->callbacks_->receive_buffer(*other, passing_->head, bytes);
+    if (here.gone() || there.gone() || !passing_ || !other->callbacks()) return;
     if (place.size() != bytes || place.empty()) return other->refuse(passing_->head, bytes, place.size());
     std::copy(passing_->payload.begin(), passing_->payload.end(), place.begin());
     post(&LoopbackEnd::end_slice);
@@ -153,18 +154,18 @@ class LoopbackEnd final : public Connection {
 
   void end_slice() {
     if (state_ != State::open || !passing_) return;
-    const Parcel parcel = *std::exchange(passing_, std::nullopt);
+    const BulkMessage bulk_message = *std::exchange(passing_, std::nullopt);
     bulk_runs_ = false;
     wake();
     const auto here = anchor_.watch();
-    if (auto* other = listening_peer(); other && other->hears()) other->take(parcel);
-    if (!here.gone() && hears()) hears_->sent(*this, parcel.ticket);
+    if (auto* other = listening_peer(); other && other->callbacks()) other->take(bulk_message);
+    if (!here.gone() && callbacks()) callbacks_->sent(*this, bulk_message.ticket);
   }
 
-  void take(const Parcel& parcel) {
-    receiving_.arrived(parcel.payload.size());
+  void take(const BulkMessage& bulk_message) {
+    receiving_.arrived(bulk_message.payload.size());
     const auto here = anchor_.watch();
-    hears_->received(*this, parcel.head);
+    callbacks_->received(*this, bulk_message.head);
     if (!here.gone()) grant_what_is_owed();
   }
 
@@ -185,27 +186,27 @@ class LoopbackEnd final : public Connection {
     state_ = State::ended;
     outbox_.clear();
     passing_.reset();
-    if (hears_ != nullptr) tell_closed();
+    if (callbacks_ != nullptr) tell_closed();
     if (auto* other = peer_.get()) other->peer_vanished();
   }
 
   void tell_closed() { post(&LoopbackEnd::say_closed); }
-  void say_closed() { hears_->closed(*this, why_); }
+  void say_closed() { callbacks_->closed(*this, why_); }
 
   asio::io_context& io_;
   Options options_;
   std::string name_;
   Watch<LoopbackEnd> peer_;
-  Hears* hears_ = nullptr;  // null before start()
+  ConnectionCallbacks* callbacks_ = nullptr;  // null before start()
   State state_ = State::open;
   Error why_;  // once not open
 
-  std::deque<Said> control_;
+  std::deque<ControlFrame> control_;
   std::size_t control_bytes_ = 0;  // of the messages in it
   bool control_runs_ = false;
 
   Outbox outbox_;
-  std::optional<Parcel> passing_;  // between room() and received()
+  std::optional<BulkMessage> passing_;  // between receive_buffer() and received()
   bool bulk_runs_ = false;
   SendCredits sending_;
   ReceiveCredits receiving_;

@@ -29,8 +29,8 @@ struct Options {
   std::size_t ring_bytes = 2 << 20;  // of shared memory for what we send to one peer: some pieces, few enough to stay in a cache
   std::size_t largest_payload_bytes = 256 << 20;  // an announced payload beyond it is a peer's lie
   std::size_t control_queue_bytes = 64 << 20;
-  std::size_t parcels = 1 << 16;  // waiting on the bulk lane
-  std::uint32_t overtakes = 64;   // so often is the oldest parcel passed by more urgent ones before it goes itself
+  std::size_t bulk_messages = 1 << 16;  // waiting on the bulk lane
+  std::uint32_t overtakes = 64;         // so often is the oldest parcel passed by more urgent ones before it goes itself
 
   std::chrono::milliseconds handshake_time{5'000};  // from accept, or from connect, until both lanes are up
   std::size_t handshakes = 256;                     // under way at one listener, without a proof of the token, and as many with one

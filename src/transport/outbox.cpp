@@ -4,11 +4,11 @@
 
 namespace motley::transport {
 
-void Outbox::push(const Parcel& parcel) {
-  by_arrival_.emplace_hint(by_arrival_.end(), arrivals_, parcel.priority);
-  waiting_.emplace(std::pair(parcel.priority, arrivals_), parcel);
+void Outbox::push(const BulkMessage& bulk_message) {
+  by_arrival_.emplace_hint(by_arrival_.end(), arrivals_, bulk_message.priority);
+  waiting_.emplace(std::pair(bulk_message.priority, arrivals_), bulk_message);
   ++arrivals_;
-  payload_bytes_ += parcel.payload.size();
+  payload_bytes_ += bulk_message.payload.size();
 }
 
 Outbox::Waiting::const_iterator Outbox::chosen() const {
@@ -18,15 +18,15 @@ Outbox::Waiting::const_iterator Outbox::chosen() const {
   return waiting_.find({priority, arrival});
 }
 
-Parcel Outbox::pop() {
+BulkMessage Outbox::pop() {
   const auto taken = chosen();
-  const Arrival arrival = taken->first.second;
+  const SequenceNumber arrival = taken->first.second;
   oldest_overtaken_ = arrival == by_arrival_.begin()->first ? 0 : oldest_overtaken_ + 1;
   by_arrival_.erase(arrival);
-  Parcel parcel = taken->second;
+  BulkMessage bulk_message = taken->second;
   waiting_.erase(taken);
-  payload_bytes_ -= parcel.payload.size();
-  return parcel;
+  payload_bytes_ -= bulk_message.payload.size();
+  return bulk_message;
 }
 
 void Outbox::clear() {

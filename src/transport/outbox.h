@@ -16,10 +16,10 @@ class Outbox {
   /// The oldest parcel goes next once `overtakes` others that came later have gone before it.
   explicit Outbox(std::uint32_t overtakes) : overtakes_(overtakes) {}
 
-  void push(const Parcel& parcel);
+  void push(const BulkMessage& bulk_message);
   /// The parcel that pop() would take. Must not be empty.
-  [[nodiscard]] const Parcel& next() const { return chosen()->second; }
-  Parcel pop();
+  [[nodiscard]] const BulkMessage& next() const { return chosen()->second; }
+  BulkMessage pop();
   void clear();
 
   [[nodiscard]] bool empty() const { return waiting_.empty(); }
@@ -27,16 +27,16 @@ class Outbox {
   [[nodiscard]] std::size_t payload_bytes() const { return payload_bytes_; }
 
  private:
-  using Arrival = std::uint64_t;
-  using Waiting = std::map<std::pair<std::uint32_t, Arrival>, Parcel>;  // by priority, then arrival
+  using SequenceNumber = std::uint64_t;
+  using Waiting = std::map<std::pair<std::uint32_t, SequenceNumber>, BulkMessage>;  // by priority, then arrival
 
   [[nodiscard]] Waiting::const_iterator chosen() const;
 
   std::uint32_t overtakes_;
   std::uint32_t oldest_overtaken_ = 0;  // how often the front of by_arrival_ was passed since it became the oldest
   Waiting waiting_;
-  std::map<Arrival, std::uint32_t> by_arrival_;  // to its priority
-  Arrival arrivals_ = 0;
+  std::map<SequenceNumber, std::uint32_t> by_arrival_;  // to its priority
+  SequenceNumber arrivals_ = 0;
   std::size_t payload_bytes_ = 0;
 };
 

@@ -16,9 +16,9 @@ struct Sent {
   std::uint64_t ticket;
 };
 
-Outbox outbox_with(const std::vector<Sent>& parcels, std::uint32_t overtakes = never) {
+Outbox outbox_with(const std::vector<Sent>& bulk_messages, std::uint32_t overtakes = never) {
   Outbox outbox(overtakes);
-  for (const Sent& sent : parcels) outbox.push({wire::Push{}, {}, sent.priority, sent.ticket});
+  for (const Sent& sent : bulk_messages) outbox.push({wire::Push{}, {}, sent.priority, sent.ticket});
   return outbox;
 }
 

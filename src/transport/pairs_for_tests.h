@@ -9,9 +9,9 @@
 
 #include "transport/acceptor.h"
 #include "transport/connect.h"
-#include "transport/ear_for_tests.h"
 #include "transport/faulty.h"
 #include "transport/loopback.h"
+#include "transport/recording_callbacks_for_tests.h"
 #include "transport/shaped.h"
 
 namespace motley::transport {
@@ -22,11 +22,11 @@ struct Pair {
 };
 
 /// Keeps who came in and who was turned away.
-class Door : public Accepts {
+class Door : public AcceptCallbacks {
  public:
-  std::vector<std::unique_ptr<Connection>> guests;
+  std::vector<std::unique_ptr<Connection>> pending_workers;
   std::vector<std::string> refusals;
-  void accepted(std::unique_ptr<Connection> connection) override { guests.push_back(std::move(connection)); }
+  void accepted(std::unique_ptr<Connection> connection) override { pending_workers.push_back(std::move(connection)); }
   void refused(const std::string&, const std::string& reason) override { refusals.push_back(reason); }
 };
 
@@ -48,8 +48,8 @@ inline Pair socket_pair(boost::asio::io_context& io, const Address& address, con
   EXPECT_TRUE(acceptor.ok()) << acceptor.error().message;
   auto left = connect_now(io, (*acceptor)->address(), options);
   EXPECT_TRUE(left.ok()) << left.error().message;
-  EXPECT_TRUE(run_until(io, [&] { return door.guests.size() == 1; }));
-  return {std::move(left).value(), std::move(door.guests[0])};
+  EXPECT_TRUE(run_until(io, [&] { return door.pending_workers.size() == 1; }));
+  return {std::move(left).value(), std::move(door.pending_workers[0])};
 }
 
 inline Options with(Options options, Bulk bulk) {
@@ -87,12 +87,12 @@ inline Pair unshaped(boost::asio::io_context& io, Pair pair, const Options& opti
 }
 
 /// As shaped(), with something to flow through at both ends, slower than the pipe: so that slices wait there.
-inline Pair through_passages(boost::asio::io_context& io, Pair pair, const Options& options) {
+inline Pair through_shared_links(boost::asio::io_context& io, Pair pair, const Options& options) {
   const auto shape = [&io] {
     return Shape{.up = std::make_shared<Pipe>(io.get_executor(), 4e9),
-                 .beyond = {std::make_shared<Passage>(3e9)},
+                 .beyond = {std::make_shared<SharedLink>(3e9)},
                  .latency = std::chrono::microseconds(20),
-                 .in = {std::make_shared<Passage>(2e9), std::make_shared<Passage>(1e9)},
+                 .in = {std::make_shared<SharedLink>(2e9), std::make_shared<SharedLink>(1e9)},
                  .peer_bytes_per_second = 4e9};
   };
   return {std::make_unique<Shaped>(std::move(pair.left), io.get_executor(), shape(), options),

@@ -25,13 +25,13 @@ struct Pipe::Queue : std::enable_shared_from_this<Queue> {
 
   boost::asio::steady_timer timer;
   double bytes_per_second;
-  std::deque<Watch<Rider>> riders;  // in the order of their turns
-  std::optional<Watch<Rider>> inside;
+  std::deque<Watch<PipeUser>> pipe_users;  // in the order of their turns
+  std::optional<Watch<PipeUser>> inside;
   bool runs = false;  // a turn is posted or a timer set
   Clock::time_point free_at{};
 
   void wake() {
-    if (runs || riders.empty()) return;
+    if (runs || pipe_users.empty()) return;
     runs = true;
     boost::asio::post(timer.get_executor(), [self = weak_from_this()] {
       if (const auto queue = self.lock()) queue->turn();
@@ -40,7 +40,7 @@ struct Pipe::Queue : std::enable_shared_from_this<Queue> {
 
   /// Lets out who is through and lets in who is next, until someone has to wait.
   void turn() {
-    while (inside || !riders.empty()) {
+    while (inside || !pipe_users.empty()) {
       if (!inside && !let_in()) continue;
       if (free_at > Clock::now()) return wait();
       let_out();
@@ -50,10 +50,10 @@ struct Pipe::Queue : std::enable_shared_from_this<Queue> {
 
   /// False when the next rider is gone or has nothing to carry. Such a one may let go of the pipe, and end it.
   bool let_in() {
-    const Watch<Rider> next = riders.front();
-    riders.pop_front();
-    Rider* rider = next.get();
-    const std::size_t bytes = rider != nullptr ? rider->board() : 0;
+    const Watch<PipeUser> next = pipe_users.front();
+    pipe_users.pop_front();
+    PipeUser* pipe_user = next.get();
+    const std::size_t bytes = pipe_user != nullptr ? pipe_user->pick_slice() : 0;
     if (bytes == 0) return false;
     const auto takes = std::chrono::duration<double>(static_cast<double>(bytes) / bytes_per_second);
     free_at = std::max(free_at, Clock::now() - catch_up) + std::chrono::duration_cast<Clock::duration>(takes);
@@ -62,8 +62,8 @@ struct Pipe::Queue : std::enable_shared_from_this<Queue> {
   }
 
   void let_out() {
-    const Watch<Rider> rider = *std::exchange(inside, std::nullopt);
-    if (auto* out = rider.get()) out->through();
+    const Watch<PipeUser> pipe_user = *std::exchange(inside, std::nullopt);
+    if (auto* out = pipe_user.get()) out->through();
   }
 
   void wait() {
@@ -80,15 +80,15 @@ Pipe::Pipe(const boost::asio::any_io_executor& executor, double bytes_per_second
 }
 
 Pipe::~Pipe() {
-  queue_->riders.clear();
+  queue_->pipe_users.clear();
   queue_->inside.reset();
   queue_->timer.cancel();
 }
 
 double Pipe::bytes_per_second() const { return queue_->bytes_per_second; }
 
-void Pipe::enter(const Watch<Rider>& rider) {
-  queue_->riders.push_back(rider);
+void Pipe::enter(const Watch<PipeUser>& pipe_user) {
+  queue_->pipe_users.push_back(pipe_user);
   queue_->wake();
 }
 

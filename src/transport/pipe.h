@@ -9,14 +9,14 @@
 namespace motley::transport {
 
 /// Takes slices through a Pipe.
-class Rider {
+class PipeUser {
  public:
-  Rider() = default;
-  Rider(const Rider&) = delete;
-  Rider& operator=(const Rider&) = delete;
-  virtual ~Rider() = default;
+  PipeUser() = default;
+  PipeUser(const PipeUser&) = delete;
+  PipeUser& operator=(const PipeUser&) = delete;
+  virtual ~PipeUser() = default;
   /// The pipe is free: choose a slice, say its bytes. 0: none after all. Chosen this late, the most urgent one goes.
-  virtual std::size_t board() = 0;
+  virtual std::size_t pick_slice() = 0;
   /// Those bytes are through. May destroy the rider.
   virtual void through() = 0;
 };
@@ -30,8 +30,8 @@ class Pipe {
   Pipe& operator=(const Pipe&) = delete;
   ~Pipe();
 
-  /// Queues for one turn. Not again before its board() or through() was called.
-  void enter(const Watch<Rider>& rider);
+  /// Queues for one turn. Not again before its pick_slice() or through() was called.
+  void enter(const Watch<PipeUser>& pipe_user);
 
   [[nodiscard]] double bytes_per_second() const;
 

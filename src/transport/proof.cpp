@@ -32,11 +32,11 @@ wire::Bytes transcript(Role role, const Exchange& exchange, std::byte verdict) {
 }  // namespace
 
 Proof prove(std::string_view token, Role role, const Exchange& exchange, std::byte verdict) {
-  const wire::Bytes said = transcript(role, exchange, verdict);
+  const wire::Bytes reported = transcript(role, exchange, verdict);
   Proof proof{};
   unsigned int length = 0;
   const auto* done =
-      HMAC(EVP_sha256(), token.data(), static_cast<int>(token.size()), raw(said.data()), said.size(), raw(proof.data()), &length);
+      HMAC(EVP_sha256(), token.data(), static_cast<int>(token.size()), raw(reported.data()), reported.size(), raw(proof.data()), &length);
   check(done != nullptr && length == proof.size(), "OpenSSL computes HMAC-SHA256");
   return proof;
 }

@@ -49,7 +49,7 @@ std::string source_of(const Stream& stream) {
 
 }  // namespace
 
-Reception::Reception(Options options, Accepts& owner)
+Reception::Reception(Options options, AcceptCallbacks& owner)
     : options_(std::move(options)),
       owner_(&owner),
       unproven_(affordable(options_.handshakes), draws()),
@@ -68,7 +68,7 @@ void Reception::admit(Stream stream) {
   asio::co_spawn(executor, receive(shared_from_this(), visit), rethrow);
 }
 
-bool Reception::make_room() {
+bool Reception::evict_one() {
   const auto victim = unproven_.victim();
   if (victim) drop(*victim, "the process has no file descriptor left: this one made room");
   return victim.has_value();

@@ -19,11 +19,11 @@ namespace motley::transport {
 /// Lives as long as its coroutines; leave() silences it and drops all who wait.
 class Reception : public std::enable_shared_from_this<Reception> {
  public:
-  Reception(Options options, Accepts& owner);
+  Reception(Options options, AcceptCallbacks& owner);
 
   void admit(Stream stream);
   /// The process has no descriptor left for another: one who has not proven the token goes. False: there is none.
-  bool make_room();
+  bool evict_one();
   /// Somebody wants in and cannot be let in; told like a refusal.
   void cannot_accept(const std::string& why);
   void leave();
@@ -52,7 +52,7 @@ class Reception : public std::enable_shared_from_this<Reception> {
   void dismiss(const VisitPtr& visit, const std::string& why);
 
   Options options_;
-  Accepts* owner_;  // null once left
+  AcceptCallbacks* owner_;  // null once left
   Pending::Id next_id_ = 0;
   std::map<Pending::Id, VisitPtr> visits_;
   Pending unproven_;

@@ -7,6 +7,7 @@
 
 namespace motley::transport {
 
-[[nodiscard]] std::string refusal_of(const wire::Message& head, std::size_t payload_bytes, const std::string& peer, std::size_t room_bytes);
+[[nodiscard]] std::string refusal_of(const wire::Message& head, std::size_t payload_bytes, const std::string& peer,
+                                     std::size_t buffer_bytes);
 
 }  // namespace motley::transport

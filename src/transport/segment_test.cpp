@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "transport/dubious_memory_for_tests.h"
+#include "transport/invalid_memory_for_tests.h"
 
 namespace motley::transport {
 namespace {
@@ -42,9 +42,9 @@ TEST_F(Segments, CannotBeShrunkByTheirOwner) {
 }
 
 TEST_F(Segments, AreNothingElseThanSealedMemoryOfThatSize) {
-  for (const Dubious& dubious : dubious_memory(bytes)) {
-    SCOPED_TRACE(dubious.what);
-    const auto found = map_segment(dubious.file, dubious.claimed_bytes);
+  for (const Invalid& invalid : invalid_memory(bytes)) {
+    SCOPED_TRACE(invalid.what);
+    const auto found = map_segment(invalid.file, invalid.claimed_bytes);
     EXPECT_FALSE(found.ok());
   }
   EXPECT_FALSE(map_segment(Descriptor(), bytes).ok());

@@ -53,11 +53,11 @@ void Shaped::send(const wire::Message& message) {
 
 // slices that are sent -------------------------------------------------------------------------------------------------------------
 
-void Shaped::send(const Parcel& parcel) {
+void Shaped::send(const BulkMessage& bulk_message) {
   if (!open_) return;
-  outbox_.push(parcel);
-  if (outbox_.size() > options_.parcels)
-    return abandon(fmt::format("bulk queue full: {} takes its slices too slowly, more than {} wait", peer(), options_.parcels));
+  outbox_.push(bulk_message);
+  if (outbox_.size() > options_.bulk_messages)
+    return abandon(fmt::format("bulk queue full: {} takes its slices too slowly, more than {} wait", peer(), options_.bulk_messages));
   send_on();
 }
 
@@ -78,15 +78,15 @@ void Shaped::send_straight() {
   }
 }
 
-std::size_t Shaped::board() {
+std::size_t Shaped::pick_slice() {
   if (outbox_.empty()) {
     turn_.reset();
     return 0;
   }
-  riding_ = outbox_.pop();
-  riding_->priority = 0;  // chosen is chosen: nothing overtakes it further on
-  riding_->lend = false;  // it counts as sent when the link has carried it
-  chosen_.push_back(riding_->payload.size());
+  in_pipe_ = outbox_.pop();
+  in_pipe_->priority = 0;        // chosen is chosen: nothing overtakes it further on
+  in_pipe_->may_borrow = false;  // it counts as sent when the link has carried it
+  chosen_.push_back(in_pipe_->payload.size());
   chosen_bytes_ += chosen_.back();
   return std::max<std::size_t>(1, chosen_.back());
 }
@@ -94,10 +94,10 @@ std::size_t Shaped::board() {
 void Shaped::through() {
   const auto way = std::exchange(turn_, nullptr);
   if (!open_) return;
-  const Parcel parcel = *std::exchange(riding_, std::nullopt);
+  const BulkMessage bulk_message = *std::exchange(in_pipe_, std::nullopt);
   const auto now = Clock::now();
-  const auto out = transport::through(way->beyond, parcel.payload.size(), way->up->bytes_per_second(), now);
-  slices_.put(out - now + way->latency, [this, parcel] { inner().send(parcel); });
+  const auto out = transport::through(way->beyond, bulk_message.payload.size(), way->up->bytes_per_second(), now);
+  slices_.put(out - now + way->latency, [this, bulk_message] { inner().send(bulk_message); });
   send_on();
 }
 
@@ -119,20 +119,20 @@ Queued Shaped::queued() const {
 
 // slices that arrive ---------------------------------------------------------------------------------------------------------------
 
-std::span<std::byte> Shaped::room(Connection& inner, const wire::Message& head, std::size_t bytes) {
-  if (shape_->in.empty() && waiting_.empty()) return Wrapped::room(inner, head, bytes);
-  arriving_ = Arriving{shape_, {}};
+std::span<std::byte> Shaped::receive_buffer(Connection& inner, const wire::Message& head, std::size_t bytes) {
+  if (shape_->in.empty() && waiting_.empty()) return Wrapped::receive_buffer(inner, head, bytes);
+  incoming_ = IncomingSlice{shape_, {}};
   if (!spare_.empty()) {
-    arriving_->payload = std::move(spare_.back());
+    incoming_->payload = std::move(spare_.back());
     spare_.pop_back();
   }
-  arriving_->payload.resize(bytes);
-  return arriving_->payload;
+  incoming_->payload.resize(bytes);
+  return incoming_->payload;
 }
 
 void Shaped::received(Connection& inner, const wire::Message& head) {
-  if (!arriving_) return Wrapped::received(inner, head);
-  Arriving slice = std::move(*std::exchange(arriving_, std::nullopt));
+  if (!incoming_) return Wrapped::received(inner, head);
+  IncomingSlice slice = std::move(*std::exchange(incoming_, std::nullopt));
   const auto now = Clock::now();
   const auto out = transport::through(slice.shape->in, slice.payload.size(), slice.shape->peer_bytes_per_second, now);
   waiting_.push_back({head, std::move(slice.payload)});
@@ -141,15 +141,15 @@ void Shaped::received(Connection& inner, const wire::Message& head) {
 }
 
 /// What takes its time on the way is copied, so that the peer gets its memory back in time.
-bool Shaped::keep(Connection&, const wire::Message& head, std::span<const std::byte> payload, const Loan& loan) {
-  return shape_->in.empty() && waiting_.empty() && owner().keep(*this, head, payload, loan);
+bool Shaped::accept_in_place(Connection&, const wire::Message& head, std::span<const std::byte> payload, const BorrowedMemory& borrow) {
+  return shape_->in.empty() && waiting_.empty() && owner().accept_in_place(*this, head, payload, borrow);
 }
 
 void Shaped::pass_first() {
   Waiting slice = std::move(waiting_.front());  // its place in the queue is kept: while it has not passed, one waits
   const std::size_t bytes = slice.payload.size();
   const auto here = anchor_.watch();
-  const std::span<std::byte> place = owner().room(*this, slice.head, bytes);
+  const std::span<std::byte> place = owner().receive_buffer(*this, slice.head, bytes);
   if (here.gone() || !open_) return;
   if (place.size() != bytes || place.empty()) return close(refusal_of(slice.head, bytes, peer(), place.size()));
   std::copy(slice.payload.begin(), slice.payload.end(), place.begin());
@@ -179,7 +179,7 @@ void Shaped::grant_if_none_waits() {
 void Shaped::stop() {
   open_ = false;
   outbox_.clear();
-  riding_.reset();
+  in_pipe_.reset();
   slices_.drop();
   arrivals_.drop();
   waiting_.clear();

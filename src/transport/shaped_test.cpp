@@ -33,15 +33,15 @@ class ShapedLink : public testing::Test {
     return pair;
   }
   /// Hours a slice.
-  static std::shared_ptr<Passage> never() { return std::make_shared<Passage>(1.0); }
+  static std::shared_ptr<SharedLink> never() { return std::make_shared<SharedLink>(1.0); }
 
   void send(Connection& from, std::uint32_t slice, std::uint32_t priority = 0) {
-    from.send(Parcel{push_of(slice), memory, priority, slice});
+    from.send(BulkMessage{push_of(slice), memory, priority, slice});
   }
 };
 
 TEST_F(ShapedLink, ASliceIsNotThroughBeforeItsTime) {
-  Ear left, right;
+  RecordingCallbacks left, right;
   Pair pair = shaped_left({.up = pipe(1e6)});
   pair.left->start(left);
   pair.right->start(right);
@@ -52,7 +52,7 @@ TEST_F(ShapedLink, ASliceIsNotThroughBeforeItsTime) {
 }
 
 TEST_F(ShapedLink, NeitherMessagesNorSlicesComeBeforeTheLatency) {
-  Ear left, right;
+  RecordingCallbacks left, right;
   Pair pair = shaped_left({.up = pipe(1e9), .latency = 10ms});
   pair.left->start(left);
   pair.right->start(right);
@@ -65,7 +65,7 @@ TEST_F(ShapedLink, NeitherMessagesNorSlicesComeBeforeTheLatency) {
 }
 
 TEST_F(ShapedLink, AnUrgentSliceOvertakesAllThatWaitForThePipe) {
-  Ear left, right;
+  RecordingCallbacks left, right;
   Pair pair = shaped_left({.up = pipe(1e6)});  // so slow that a busy machine lets no other slice slip in
   pair.left->start(left);
   pair.right->start(right);
@@ -80,7 +80,7 @@ TEST_F(ShapedLink, AnUrgentSliceOvertakesAllThatWaitForThePipe) {
 
 TEST_F(ShapedLink, ConnectionsOfOneCardTakeTurns) {
   const auto card = pipe(1e7);
-  Ear sender, receiver;
+  RecordingCallbacks sender, receiver;
   Pair a = shaped_left({.up = card}), b = shaped_left({.up = card});
   for (Pair* pair : {&a, &b}) {
     pair->left->start(sender);
@@ -98,8 +98,8 @@ TEST_F(ShapedLink, ConnectionsOfOneCardTakeTurns) {
 // beyond the pipe ------------------------------------------------------------------------------------------------------------------
 
 TEST_F(ShapedLink, ConnectionsThatShareAnUplinkBeyondTheirPipesShareItsSpeed) {
-  const auto uplink = std::make_shared<Passage>(1e6);
-  Ear sender, receiver;
+  const auto uplink = std::make_shared<SharedLink>(1e6);
+  RecordingCallbacks sender, receiver;
   Pair a = shaped_left({.up = pipe(1e9), .beyond = {uplink}}), b = shaped_left({.up = pipe(1e9), .beyond = {uplink}});
   for (Pair* pair : {&a, &b}) {
     pair->left->start(sender);
@@ -117,8 +117,8 @@ TEST_F(ShapedLink, ConnectionsThatShareAnUplinkBeyondTheirPipesShareItsSpeed) {
 // arriving -------------------------------------------------------------------------------------------------------------------------
 
 TEST_F(ShapedLink, ASliceIsNotHeardBeforeItIsThroughThePassages) {
-  Ear left, right;
-  Pair pair = shaped_right({.in = {std::make_shared<Passage>(1e9), std::make_shared<Passage>(1e6)}, .peer_bytes_per_second = 1e9});
+  RecordingCallbacks left, right;
+  Pair pair = shaped_right({.in = {std::make_shared<SharedLink>(1e9), std::make_shared<SharedLink>(1e6)}, .peer_bytes_per_second = 1e9});
   pair.left->start(left);
   pair.right->start(right);
   const auto begun = Clock::now();
@@ -130,8 +130,8 @@ TEST_F(ShapedLink, ASliceIsNotHeardBeforeItIsThroughThePassages) {
 }
 
 TEST_F(ShapedLink, ConnectionsThatComeInThroughOneCardShareItsSpeed) {
-  const auto card = std::make_shared<Passage>(1e6);
-  Ear sender, receiver;
+  const auto card = std::make_shared<SharedLink>(1e6);
+  RecordingCallbacks sender, receiver;
   Pair a = shaped_right({.in = {card}, .peer_bytes_per_second = 1e9}), b = shaped_right({.in = {card}, .peer_bytes_per_second = 1e9});
   for (Pair* pair : {&a, &b}) {
     pair->left->start(sender);
@@ -150,7 +150,7 @@ TEST_F(ShapedLink, ConnectionsThatComeInThroughOneCardShareItsSpeed) {
 
 TEST_F(ShapedLink, WhatWaitsInAPassageStopsTheSenderAtTheWindowAndNoMessage) {
   options.window_bytes = 3 * memory.size();
-  Ear left, right;
+  RecordingCallbacks left, right;
   Pair pair = shaped_right({.in = {never()}, .peer_bytes_per_second = 1e9});
   pair.left->start(left);
   pair.right->start(right);
@@ -167,7 +167,7 @@ TEST_F(ShapedLink, WhatWaitsInAPassageStopsTheSenderAtTheWindowAndNoMessage) {
 }
 
 TEST_F(ShapedLink, ClosingForgetsWhatWaitsInAPassage) {
-  Ear left, right;
+  RecordingCallbacks left, right;
   Pair pair = shaped_right({.in = {never()}, .peer_bytes_per_second = 1e9});
   pair.left->start(left);
   pair.right->start(right);
@@ -181,7 +181,7 @@ TEST_F(ShapedLink, ClosingForgetsWhatWaitsInAPassage) {
 // reshaping ------------------------------------------------------------------------------------------------------------------------
 
 TEST_F(ShapedLink, OneThatIsShapedLaterIsAsSlowFromThenOn) {
-  Ear left, right;
+  RecordingCallbacks left, right;
   Pair pair = loopback_pair(io, options);
   auto shaped = std::make_unique<Shaped>(std::move(pair.left), io.get_executor(), Shape{}, options);
   Shaped* shape = shaped.get();
@@ -203,7 +203,7 @@ TEST_F(ShapedLink, OneThatIsShapedLaterIsAsSlowFromThenOn) {
 
 TEST_F(ShapedLink, WhatIsShapedWaitsForWhatWentStraightAndIsNotYetSent) {
   options.window_bytes = 2 * memory.size();
-  Ear left, right;
+  RecordingCallbacks left, right;
   Pair pair = loopback_pair(io, options);
   auto sends = std::make_unique<Shaped>(std::move(pair.left), io.get_executor(), Shape{}, options);
   sends->start(left);
@@ -222,7 +222,7 @@ TEST_F(ShapedLink, WhatIsShapedWaitsForWhatWentStraightAndIsNotYetSent) {
 }
 
 TEST_F(ShapedLink, WhatGoesStraightWaitsForWhatIsStillInTheLine) {
-  Ear left, right;
+  RecordingCallbacks left, right;
   Pair pair = loopback_pair(io, options);
   auto sends = std::make_unique<Shaped>(std::move(pair.left), io.get_executor(), Shape{.up = pipe(1e9), .latency = 10ms}, options);
   sends->start(left);
@@ -236,18 +236,18 @@ TEST_F(ShapedLink, WhatGoesStraightWaitsForWhatIsStillInTheLine) {
 }
 
 TEST_F(ShapedLink, WhatIsInAPipeOrAPassageKeepsItsWayAndItsPlace) {
-  Ear left, right;
+  RecordingCallbacks left, right;
   Pair pair = loopback_pair(io, options);
   auto sends = std::make_unique<Shaped>(std::move(pair.left), io.get_executor(), Shape{.up = pipe(1e6)}, options);
-  auto hears = std::make_unique<Shaped>(std::move(pair.right), io.get_executor(),
-                                        Shape{.in = {std::make_shared<Passage>(1e6)}, .peer_bytes_per_second = 1e9}, options);
+  auto callbacks = std::make_unique<Shaped>(std::move(pair.right), io.get_executor(),
+                                            Shape{.in = {std::make_shared<SharedLink>(1e6)}, .peer_bytes_per_second = 1e9}, options);
   sends->start(left);
-  hears->start(right);
+  callbacks->start(right);
   const auto begun = Clock::now();
   for (std::uint32_t i = 0; i < 3; ++i) send(*sends, i);
   ASSERT_TRUE(run_until(io, [&] { return left.tickets.size() == 1; }));  // one waits in the passage, one is in the pipe
   sends->reshape({});
-  hears->reshape({});
+  callbacks->reshape({});
   for (std::uint32_t i = 3; i < 6; ++i) send(*sends, i);
   ASSERT_TRUE(run_until(io, [&] { return left.tickets.size() == 6 && right.arrived.size() == 6; }));
   EXPECT_GE(Clock::now() - begun, 20ms - 2ms);  // the first took 10 ms in the pipe and 10 in the passage
@@ -256,7 +256,7 @@ TEST_F(ShapedLink, WhatIsInAPipeOrAPassageKeepsItsWayAndItsPlace) {
 
 TEST_F(ShapedLink, OneThatIsGoneLeavesTheCardToTheOthers) {
   const auto card = pipe(1e7);
-  Ear sender, receiver;
+  RecordingCallbacks sender, receiver;
   Pair a = shaped_left({.up = card}), b = shaped_left({.up = card});
   for (Pair* pair : {&a, &b}) {
     pair->left->start(sender);

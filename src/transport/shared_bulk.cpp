@@ -6,15 +6,15 @@
 #include <boost/asio/error.hpp>
 #include <boost/asio/post.hpp>
 
-#include "transport/lendable.h"
 #include "transport/memory_watch.h"
+#include "transport/shared_arena.h"
 
 namespace motley::transport {
 namespace {
 
 // Laid and told at once: large enough to make the telling cheap, small enough that the peer copies out while we copy the next in.
 constexpr std::size_t piece_bytes = 512 << 10;
-constexpr std::size_t joined_parcels = 64;
+constexpr std::size_t joined_bulk_messages = 64;
 constexpr std::size_t most_mapped = 1024;  // segments of a peer: far more than an honest one has at a time
 
 }  // namespace
@@ -25,14 +25,14 @@ SharedBulk::SharedBulk(Stream stream, Rings rings, std::size_t largest_payload_b
       out_(rings_.ours->bytes()),
       in_(rings_.theirs->bytes()),
       largest_payload_bytes_(largest_payload_bytes),
-      returns_(std::make_shared<Returns>()) {}
+      returned_borrows_(std::make_shared<ReturnedBorrows>()) {}
 
-SharedBulk::~SharedBulk() { returns_->close(); }
+SharedBulk::~SharedBulk() { returned_borrows_->close(); }
 
 // reading --------------------------------------------------------------------------------------------------------------------------
 
 void SharedBulk::start_reading() {
-  returns_->open(stream_.get_executor(), [lane = weak_from_this()] {
+  returned_borrows_->open(stream_.get_executor(), [lane = weak_from_this()] {
     if (const auto here = lane.lock()) here->wake();
   });
   asio::co_spawn(stream_.get_executor(), read(shared_from_this()), rethrow);
@@ -67,9 +67,9 @@ bool SharedBulk::hear_all_read() {
       break;
     }
     if (std::holds_alternative<wire::Incomplete>(*parsed)) break;
-    auto& said = std::get<BulkSaid>(*parsed);
-    used += said.bytes;
-    std::visit([this](auto&& word) { hear(std::forward<decltype(word)>(word)); }, std::move(said.word));
+    auto& reported = std::get<ParsedBulkWord>(*parsed);
+    used += reported.bytes;
+    std::visit([this](auto&& word) { hear(std::forward<decltype(word)>(word)); }, std::move(reported.word));
   }
   std::copy(input_.begin() + static_cast<std::ptrdiff_t>(used), input_.begin() + static_cast<std::ptrdiff_t>(input_used_), input_.begin());
   input_used_ -= used;
@@ -79,18 +79,18 @@ bool SharedBulk::hear_all_read() {
 
 void SharedBulk::hear(Announced slice) {
   if (filling_) return lose(peer_broken("the bulk lane announces a slice in the middle of another"));
-  const auto place = owner_->place(slice.head, slice.payload_bytes, Travels::sent);
+  const auto place = owner_->place(slice.head, slice.payload_bytes, Delivery::sent);
   if (!place) return detach();
   filling_ = Filling{std::move(slice), *place, *place};
   finish_if_filled();
 }
 
-void SharedBulk::hear(const Laid& laid) {
-  if (!filling_ || laid.bytes > filling_->rest.size() || laid.bytes > in_.size() - owed_bytes_)
-    return lose(peer_broken(fmt::format("the bulk lane has {} bytes laid that no slice needs or no ring holds", laid.bytes)));
-  in_.take(filling_->rest.first(laid.bytes));
-  filling_->rest = filling_->rest.subspan(laid.bytes);
-  owed_bytes_ += laid.bytes;
+void SharedBulk::hear(const BytesWritten& written) {
+  if (!filling_ || written.bytes > filling_->rest.size() || written.bytes > in_.size() - owed_bytes_)
+    return lose(peer_broken(fmt::format("the bulk lane has {} bytes laid that no slice needs or no ring holds", written.bytes)));
+  in_.take(filling_->rest.first(written.bytes));
+  filling_->rest = filling_->rest.subspan(written.bytes);
+  owed_bytes_ += written.bytes;
   wake();
   finish_if_filled();
 }
@@ -100,54 +100,54 @@ void SharedBulk::hear(const Taken& taken) {
   wake();
 }
 
-void SharedBulk::hear(const Shown& shown) {
-  Result<std::unique_ptr<Segment>> taken = take_shown(shown);
+void SharedBulk::hear(const SegmentOffered& offered) {
+  Result<std::unique_ptr<Segment>> taken = take_offered(offered);
   if (!taken.ok()) return lose(taken.error());
-  mapped_[shown.segment] = watched(std::move(*taken));
+  mapped_[offered.segment] = watched(std::move(*taken));
 }
 
-Result<std::unique_ptr<Segment>> SharedBulk::take_shown(const Shown& shown) {
+Result<std::unique_ptr<Segment>> SharedBulk::take_offered(const SegmentOffered& offered) {
   if (files_.empty()) return peer_broken("the peer shows memory and does not send it");
   const Descriptor file = std::move(files_.front());
   files_.pop_front();
-  if (mapped_.contains(shown.segment)) return peer_broken(fmt::format("the peer shows its segment {} twice", shown.segment));
+  if (mapped_.contains(offered.segment)) return peer_broken(fmt::format("the peer shows its segment {} twice", offered.segment));
   if (mapped_.size() >= most_mapped) return peer_broken(fmt::format("the peer lends from more than {} segments", most_mapped));
   std::size_t mapped_bytes = 0;
   for (const auto& [number, segment] : mapped_) mapped_bytes += segment->bytes().size();
-  if (shown.bytes > memory_of_this_machine() - std::min(mapped_bytes, memory_of_this_machine()))
-    return peer_broken(fmt::format("the peer lends {} bytes beside {}, more than this machine has", shown.bytes, mapped_bytes));
-  Result<std::unique_ptr<Segment>> found = map_segment(file, shown.bytes);
+  if (offered.bytes > memory_of_this_machine() - std::min(mapped_bytes, memory_of_this_machine()))
+    return peer_broken(fmt::format("the peer lends {} bytes beside {}, more than this machine has", offered.bytes, mapped_bytes));
+  Result<std::unique_ptr<Segment>> found = map_segment(file, offered.bytes);
   if (!found.ok()) return found;
   const SegmentId id = id_of(file);
   const bool is_ours =
-      id == rings_.our_id || std::any_of(shown_.begin(), shown_.end(), [&](const auto& ours) { return ours.second == id; });
+      id == rings_.our_id || std::any_of(offered_.begin(), offered_.end(), [&](const auto& ours) { return ours.second == id; });
   if (is_ours) return peer_broken("the peer lends our own memory");
   return found;
 }
 
-void SharedBulk::hear(const Lent& lent) {
+void SharedBulk::hear(const Borrowed& borrowed) {
   if (filling_) return lose(peer_broken("the bulk lane lends a slice in the middle of another"));
-  const auto found = mapped_.find(lent.segment);
-  const std::size_t bytes = lent.slice.payload_bytes;
+  const auto found = mapped_.find(borrowed.segment);
+  const std::size_t bytes = borrowed.slice.payload_bytes;
   constexpr std::size_t alignment = alignof(float);
-  if (found == mapped_.end() || lent.offset % alignment != 0 || lent.offset > found->second->bytes().size() ||
-      bytes > found->second->bytes().size() - lent.offset)
-    return lose(
-        peer_broken(fmt::format("the bulk lane lends {} bytes at {} of segment {}, which is not there", bytes, lent.offset, lent.segment)));
-  const std::span<const std::byte> payload = found->second->bytes().subspan(lent.offset, bytes);
-  const Loan loan(payload.data(),
-                  [returns = returns_, segment = found->second, number = lent.loan](const void*) { returns->drop(number); });
-  if (owner_->keep(lent.slice.head, payload, loan) || owner_ == nullptr) return;
-  const auto place = owner_->place(lent.slice.head, bytes, Travels::lent);
+  if (found == mapped_.end() || borrowed.offset % alignment != 0 || borrowed.offset > found->second->bytes().size() ||
+      bytes > found->second->bytes().size() - borrowed.offset)
+    return lose(peer_broken(
+        fmt::format("the bulk lane lends {} bytes at {} of segment {}, which is not there", bytes, borrowed.offset, borrowed.segment)));
+  const std::span<const std::byte> payload = found->second->bytes().subspan(borrowed.offset, bytes);
+  const BorrowedMemory borrow(payload.data(), [returns = returned_borrows_, segment = found->second,
+                                               number = borrowed.borrow](const void*) { returns->drop(number); });
+  if (owner_->accept_in_place(borrowed.slice.head, payload, borrow) || owner_ == nullptr) return;
+  const auto place = owner_->place(borrowed.slice.head, bytes, Delivery::borrowed);
   if (!place) return detach();
   std::copy(payload.begin(), payload.end(), place->begin());
-  owner_->placed(lent.slice.head, bytes, Travels::lent);
+  owner_->placed(borrowed.slice.head, bytes, Delivery::borrowed);
 }
 
 void SharedBulk::hear(const Returned& returned) {
-  const auto lent = on_loan_.extract(returned.loan);
-  if (lent.empty()) return lose(peer_broken(fmt::format("the bulk lane returns loan {}, which was not given", returned.loan)));
-  owner_->written(lent.mapped().parcel);
+  const auto borrowed = borrowed_.extract(returned.borrow);
+  if (borrowed.empty()) return lose(peer_broken(fmt::format("the bulk lane returns loan {}, which was not given", returned.borrow)));
+  owner_->written(borrowed.mapped().bulk_message);
 }
 
 void SharedBulk::finish_if_filled() {
@@ -156,7 +156,7 @@ void SharedBulk::finish_if_filled() {
   const std::span<const std::byte> payload = filling_->place;
   filling_.reset();
   if (const Outcome whole = check_payload(slice, payload); !whole.ok()) return std::exchange(owner_, nullptr)->damaged(whole.error());
-  owner_->placed(slice.head, slice.payload_bytes, Travels::sent);
+  owner_->placed(slice.head, slice.payload_bytes, Delivery::sent);
 }
 
 // writing --------------------------------------------------------------------------------------------------------------------------
@@ -184,60 +184,60 @@ bool SharedBulk::gather_words() {
   words_.clear();
   words_files_.clear();
   if (owed_bytes_ > 0) append_taken(std::exchange(owed_bytes_, 0), words_);
-  for (const std::uint32_t loan : returns_->collect()) append_returned(loan, words_);
+  for (const std::uint32_t borrow : returned_borrows_->collect()) append_returned(borrow, words_);
   withdraw_what_is_gone();
   std::size_t piece = 0;
-  while (piece < piece_bytes && done_.size() < joined_parcels && (laying_ || begin_next())) {
-    const auto rest = laying_->parcel.payload.subspan(laying_->laid_bytes);
-    const std::size_t laid = out_.lay(rest.first(std::min(rest.size(), piece_bytes - piece)));
-    if (laid > 0) append_laid(laid, words_);
-    piece += laid;
-    laying_->laid_bytes += laid;
-    if (laid < rest.size()) break;
-    done_.push_back(std::exchange(laying_, std::nullopt)->parcel);
+  while (piece < piece_bytes && done_.size() < joined_bulk_messages && (writing_ || begin_next())) {
+    const auto rest = writing_->bulk_message.payload.subspan(writing_->written_bytes);
+    const std::size_t written = out_.write(rest.first(std::min(rest.size(), piece_bytes - piece)));
+    if (written > 0) append_written(written, words_);
+    piece += written;
+    writing_->written_bytes += written;
+    if (written < rest.size()) break;
+    done_.push_back(std::exchange(writing_, std::nullopt)->bulk_message);
   }
   return !words_.empty();
 }
 
 /// Chosen only when there is room: so a late urgent parcel overtakes all that wait.
 bool SharedBulk::begin_next() {
-  while (out_.room() > 0) {
-    std::optional<Parcel> parcel = owner_->next_parcel();
-    if (!parcel) return false;
-    if (lend(*parcel)) {
-      owner_->lent(*parcel);
+  while (out_.free_bytes() > 0) {
+    std::optional<BulkMessage> bulk_message = owner_->next_bulk_message();
+    if (!bulk_message) return false;
+    if (offer_borrow(*bulk_message)) {
+      owner_->borrowed(*bulk_message);
       continue;
     }
-    append_slice(*parcel, words_);
-    laying_ = Laying{std::move(*parcel)};
+    append_slice(*bulk_message, words_);
+    writing_ = Writing{std::move(*bulk_message)};
     return true;
   }
   return false;
 }
 
 /// False when it must be laid: it is not to be lent, or lies where nothing can be.
-bool SharedBulk::lend(const Parcel& parcel) {
-  if (!parcel.lend) return false;
-  const auto place = lendable().find(parcel.payload);
+bool SharedBulk::offer_borrow(const BulkMessage& bulk_message) {
+  if (!bulk_message.may_borrow) return false;
+  const auto place = shared_arena().find(bulk_message.payload);
   if (!place) return false;
-  if (!shown_.contains(place->segment)) {
-    const auto key = lendable().key(place->segment);
+  if (!offered_.contains(place->segment)) {
+    const auto key = shared_arena().key(place->segment);
     if (!key) return false;
     words_files_.push_back({words_.size(), key->file});
-    append_shown(place->segment, key->size, words_);
-    shown_.emplace(place->segment, id_of(*key->file));
+    append_offered(place->segment, key->size, words_);
+    offered_.emplace(place->segment, id_of(*key->file));
   }
-  append_lent(place->segment, place->offset, next_loan_, parcel, words_);
-  on_loan_.emplace(next_loan_++, OnLoan{parcel, place->segment});
+  append_borrowed(place->segment, place->offset, next_borrow_, bulk_message, words_);
+  borrowed_.emplace(next_borrow_++, BorrowedMessage{bulk_message, place->segment});
   return true;
 }
 
 void SharedBulk::withdraw_what_is_gone() {
-  const std::uint64_t gone = lendable().gone();
+  const std::uint64_t gone = shared_arena().gone();
   if (std::exchange(gone_, gone) == gone) return;
-  std::erase_if(shown_, [this](const auto& shown) {
-    if (lendable().key(shown.first)) return false;
-    append_withdrawn(shown.first, words_);
+  std::erase_if(offered_, [this](const auto& offered) {
+    if (shared_arena().key(offered.first)) return false;
+    append_withdrawn(offered.first, words_);
     return true;
   });
 }
@@ -251,14 +251,14 @@ asio::awaitable<bool> SharedBulk::write_words() {
 }
 
 void SharedBulk::report_done() {
-  const std::vector<Parcel> done = std::exchange(done_, {});
-  for (const Parcel& parcel : done)
-    if (owner_ != nullptr) owner_->written(parcel);
+  const std::vector<BulkMessage> done = std::exchange(done_, {});
+  for (const BulkMessage& bulk_message : done)
+    if (owner_ != nullptr) owner_->written(bulk_message);
 }
 
 std::size_t SharedBulk::writing_bytes() const {
-  std::size_t bytes = laying_ ? laying_->parcel.payload.size() : 0;
-  for (const Parcel& parcel : done_) bytes += parcel.payload.size();
+  std::size_t bytes = writing_ ? writing_->bulk_message.payload.size() : 0;
+  for (const BulkMessage& bulk_message : done_) bytes += bulk_message.payload.size();
   return bytes;
 }
 
@@ -271,10 +271,10 @@ void SharedBulk::lose(const Error& why) { std::exchange(owner_, nullptr)->bulk_l
 void SharedBulk::detach() {
   owner_ = nullptr;
   filling_.reset();
-  laying_.reset();
-  for (const auto& [loan, lent] : on_loan_) lendable().spoil(lent.segment);
-  on_loan_.clear();
-  returns_->close();
+  writing_.reset();
+  for (const auto& [borrow, borrowed] : borrowed_) shared_arena().spoil(borrowed.segment);
+  borrowed_.clear();
+  returned_borrows_->close();
   boost::system::error_code ignored;
   stream_.cancel(ignored);  // NOLINT(bugprone-unused-return-value): the same error
 }

@@ -5,9 +5,9 @@
 
 #include <boost/asio/local/connect_pair.hpp>
 
-#include "transport/dubious_memory_for_tests.h"
-#include "transport/lendable.h"
-#include "transport/stranger_for_tests.h"
+#include "transport/invalid_memory_for_tests.h"
+#include "transport/raw_client_for_tests.h"
+#include "transport/shared_arena.h"
 #include "transport/stream_connection.h"
 
 namespace motley::transport {
@@ -51,7 +51,7 @@ class SharedBulkLane : public testing::Test {
   }
   void show(std::uint32_t segment, std::size_t bytes, int file) {
     wire::Bytes words;
-    append_shown(segment, bytes, words);
+    append_offered(segment, bytes, words);
     write_raw_with_file(their_bulk, words, file);
   }
   [[nodiscard]] static wire::Bytes slice_of(const Memory& payload) {
@@ -65,7 +65,7 @@ class SharedBulkLane : public testing::Test {
   Options options{.linger = std::chrono::milliseconds(20)};
   Memory our_ring = Memory(1'000), their_ring = pattern(1'000, 1);
   Stream their_control{io}, their_bulk{io};
-  Ear ear;
+  RecordingCallbacks ear;
   std::unique_ptr<Connection> ours;
 };
 
@@ -73,7 +73,7 @@ TEST_F(SharedBulkLane, TakesWhatIsLaidPieceByPieceAndSaysSo) {
   Memory round_and_round = their_ring;
   round_and_round.insert(round_and_round.end(), their_ring.begin(), their_ring.begin() + 500);
   wire::Bytes words = slice_of(round_and_round);
-  append_laid(900, words);
+  append_written(900, words);
   for (const std::byte b : words) write_raw(their_bulk, {b}), run_ready(io);
   wire::Bytes took;
   append_taken(900, took);
@@ -81,7 +81,7 @@ TEST_F(SharedBulkLane, TakesWhatIsLaidPieceByPieceAndSaysSo) {
   EXPECT_TRUE(ear.arrived.empty());
 
   wire::Bytes more;
-  append_laid(600, more);
+  append_written(600, more);
   write_raw(their_bulk, more);
   ASSERT_TRUE(run_until(io, [&] { return ear.arrived.size() == 1; }));
   EXPECT_TRUE(ear.slices.at(1) == round_and_round);
@@ -91,7 +91,7 @@ TEST_F(SharedBulkLane, DropsAPeerWhoseBytesInTheRingAreNotThoseItSpokeOf) {
   Memory spoken_of(their_ring.begin(), their_ring.begin() + 900);
   spoken_of[450] ^= std::byte{1};
   wire::Bytes words = slice_of(spoken_of);
-  append_laid(900, words);
+  append_written(900, words);
   write_raw(their_bulk, words);
   expect_dropped("the payload of a Push of 900 bytes arrived damaged");
   EXPECT_TRUE(ear.arrived.empty());
@@ -102,18 +102,18 @@ TEST_F(SharedBulkLane, WaitsForTheRingAndNoLonger) {
   append_credit(1 << 20, credit);
   write_raw(their_control, credit);
   const Memory payload = pattern(1'500, 7);
-  ours->send(Parcel{push_of(7), payload, 0, 77});
-  wire::Bytes said;
-  append_slice({.head = push_of(7), .payload = payload}, said);
-  append_laid(1'000, said);
-  EXPECT_EQ(read_raw(io, their_bulk, said.size()), said);
+  ours->send(BulkMessage{push_of(7), payload, 0, 77});
+  wire::Bytes reported;
+  append_slice({.head = push_of(7), .payload = payload}, reported);
+  append_written(1'000, reported);
+  EXPECT_EQ(read_raw(io, their_bulk, reported.size()), reported);
   run_ready(io);
   EXPECT_TRUE(ear.tickets.empty());
   EXPECT_TRUE(our_ring == Memory(payload.begin(), payload.begin() + 1'000));
 
   wire::Bytes took, rest;
   append_taken(700, took);
-  append_laid(500, rest);
+  append_written(500, rest);
   write_raw(their_bulk, took);
   EXPECT_EQ(read_raw(io, their_bulk, rest.size()), rest);
   ASSERT_TRUE(run_until(io, [&] { return ear.tickets.size() == 1; }));
@@ -129,21 +129,21 @@ TEST_F(SharedBulkLane, DropsAPeerThatTookMoreThanWasLaid) {
 
 TEST_F(SharedBulkLane, DropsAPeerThatLaysWithoutASlice) {
   wire::Bytes words;
-  append_laid(10, words);
+  append_written(10, words);
   write_raw(their_bulk, words);
   expect_dropped("10 bytes laid that no slice needs");
 }
 
 TEST_F(SharedBulkLane, DropsAPeerThatLaysMoreThanTheSlice) {
   wire::Bytes words = slice_of_bytes(10);
-  append_laid(11, words);
+  append_written(11, words);
   write_raw(their_bulk, words);
   expect_dropped("11 bytes laid that no slice needs");
 }
 
 TEST_F(SharedBulkLane, DropsAPeerThatLaysMoreThanTheRing) {
   wire::Bytes words = slice_of_bytes(5'000);
-  append_laid(1'001, words);
+  append_written(1'001, words);
   write_raw(their_bulk, words);
   expect_dropped("or no ring holds");
 }
@@ -159,24 +159,24 @@ TEST_F(SharedBulkLane, DropsAPeerThatBeginsASliceInsideAnother) {
 TEST_F(SharedBulkLane, DropsAPeerThatLendsWhatItDoesNotShow) {
   const Memory payload(10);
   wire::Bytes words;
-  append_lent(3, 0, 0, {.head = push_of(1), .payload = payload}, words);
+  append_borrowed(3, 0, 0, {.head = push_of(1), .payload = payload}, words);
   write_raw(their_bulk, words);
   expect_dropped("10 bytes at 0 of segment 3, which is not there");
 }
 
 TEST_F(SharedBulkLane, DropsAPeerThatShowsDubiousMemory) {
   constexpr std::size_t bytes = 4 << 20;
-  for (const Dubious& dubious : dubious_memory(bytes)) {
-    SCOPED_TRACE(dubious.what);
+  for (const Invalid& invalid : invalid_memory(bytes)) {
+    SCOPED_TRACE(invalid.what);
     once_more();
-    show(3, dubious.claimed_bytes, dubious.file.number());
+    show(3, invalid.claimed_bytes, invalid.file.number());
     ASSERT_TRUE(run_until(io, [&] { return ear.ended(); }));
   }
 }
 
 TEST_F(SharedBulkLane, DropsAPeerThatShowsMemoryAndDoesNotSendIt) {
   wire::Bytes words;
-  append_shown(3, 1'000, words);
+  append_offered(3, 1'000, words);
   write_raw(their_bulk, words);
   expect_dropped("shows memory and does not send it");
 }
@@ -204,20 +204,20 @@ TEST_F(SharedBulkLane, DropsAPeerThatShowsMoreThanTheMachineHas) {
 }
 
 TEST_F(SharedBulkLane, DropsAPeerThatLendsOurOwnMemory) {
-  lendable().want();
-  auto* memory = static_cast<std::byte*>(lendable().take(1'000));
+  shared_arena().want();
+  auto* memory = static_cast<std::byte*>(shared_arena().take(1'000));
   ASSERT_NE(memory, nullptr);
   wire::Bytes credit;
   append_credit(1 << 20, credit);
   write_raw(their_control, credit);
-  ours->send(Parcel{push_of(7), {memory, 1'000}, 0, 77, /*lend=*/true});
+  ours->send(BulkMessage{push_of(7), {memory, 1'000}, 0, 77, /*may_borrow=*/true});
   ASSERT_TRUE(run_until(io, [&] { return their_bulk.available() > 13; }));
-  wire::Bytes shown(13);
-  const Descriptor echoed = read_raw_with_file(their_bulk, shown);
+  wire::Bytes offered(13);
+  const Descriptor echoed = read_raw_with_file(their_bulk, offered);
   ASSERT_GE(echoed.number(), 0);
   show(3, 1'000, echoed.number());
   expect_dropped("lends our own memory");
-  lendable().give(memory);
+  shared_arena().give(memory);
 }
 
 TEST_F(SharedBulkLane, DropsAPeerThatReturnsWhatItWasNotLent) {

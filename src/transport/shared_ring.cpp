@@ -8,19 +8,19 @@ namespace motley::transport {
 
 RingWriter::RingWriter(std::span<std::byte> ring) : ring_(ring) { check(!ring.empty(), "a ring holds something"); }
 
-std::size_t RingWriter::lay(std::span<const std::byte> bytes) {
-  bytes = bytes.first(std::min(bytes.size(), room()));
+std::size_t RingWriter::write(std::span<const std::byte> bytes) {
+  bytes = bytes.first(std::min(bytes.size(), free_bytes()));
   const std::size_t before_the_end = std::min(bytes.size(), ring_.size() - next_);
   std::copy_n(bytes.begin(), before_the_end, ring_.begin() + static_cast<std::ptrdiff_t>(next_));
   std::copy(bytes.begin() + static_cast<std::ptrdiff_t>(before_the_end), bytes.end(), ring_.begin());
   next_ = (next_ + bytes.size()) % ring_.size();
-  lying_ += bytes.size();
+  filled_ += bytes.size();
   return bytes.size();
 }
 
 bool RingWriter::taken(std::uint64_t bytes) {
-  if (bytes > lying_) return false;
-  lying_ -= bytes;
+  if (bytes > filled_) return false;
+  filled_ -= bytes;
   return true;
 }
 

@@ -12,16 +12,16 @@ class RingWriter {
   /// `ring` outlives it and is not empty.
   explicit RingWriter(std::span<std::byte> ring);
 
-  [[nodiscard]] std::size_t room() const { return ring_.size() - lying_; }
+  [[nodiscard]] std::size_t free_bytes() const { return ring_.size() - filled_; }
   /// Copies in as much as there is room for; says how much.
-  std::size_t lay(std::span<const std::byte> bytes);
+  std::size_t write(std::span<const std::byte> bytes);
   /// The other side has taken so many. False when fewer lie there: a broken peer.
   [[nodiscard]] bool taken(std::uint64_t bytes);
 
  private:
   std::span<std::byte> ring_;
-  std::size_t next_ = 0;   // where the next byte goes
-  std::size_t lying_ = 0;  // laid and not taken
+  std::size_t next_ = 0;    // where the next byte goes
+  std::size_t filled_ = 0;  // laid and not taken
 };
 
 class RingReader {

@@ -7,7 +7,7 @@
 #include <array>
 
 #include "base/rng.h"
-#include "transport/ear_for_tests.h"
+#include "transport/recording_callbacks_for_tests.h"
 
 namespace motley::transport {
 namespace {
@@ -15,18 +15,18 @@ namespace {
 TEST(SharedRing, TakesNoMoreThanItHasRoomFor) {
   std::array<std::byte, 10> memory{};
   RingWriter in(memory);
-  EXPECT_EQ(in.lay(pattern(7, 1)), 7U);
-  EXPECT_EQ(in.lay(pattern(7, 2)), 3U);
-  EXPECT_EQ(in.room(), 0U);
-  EXPECT_EQ(in.lay(pattern(1, 3)), 0U);
+  EXPECT_EQ(in.write(pattern(7, 1)), 7U);
+  EXPECT_EQ(in.write(pattern(7, 2)), 3U);
+  EXPECT_EQ(in.free_bytes(), 0U);
+  EXPECT_EQ(in.write(pattern(1, 3)), 0U);
   ASSERT_TRUE(in.taken(4));
-  EXPECT_EQ(in.lay(pattern(7, 4)), 4U);
+  EXPECT_EQ(in.write(pattern(7, 4)), 4U);
 }
 
 TEST(SharedRing, KnowsThatMoreCannotBeTakenThanLiesThere) {
   std::array<std::byte, 10> memory{};
   RingWriter in(memory);
-  EXPECT_EQ(in.lay(pattern(5, 1)), 5U);
+  EXPECT_EQ(in.write(pattern(5, 1)), 5U);
   EXPECT_FALSE(in.taken(6));
   EXPECT_TRUE(in.taken(5));
   EXPECT_FALSE(in.taken(1));
@@ -41,10 +41,10 @@ TEST(SharedRing, GivesBackWhatWasLaidInOrder) {
     RingReader out(memory);
     const Memory all = pattern(1'000, static_cast<std::uint32_t>(seed));
     Memory back(all.size());
-    std::size_t laid = 0, taken = 0;
+    std::size_t written = 0, taken = 0;
     while (taken < all.size()) {
-      laid += in.lay(std::span(all).subspan(laid, std::min<std::size_t>(all.size() - laid, rng.below(60))));
-      const std::size_t some = rng.below(laid - taken + 1);
+      written += in.write(std::span(all).subspan(written, std::min<std::size_t>(all.size() - written, rng.below(60))));
+      const std::size_t some = rng.below(written - taken + 1);
       out.take(std::span(back).subspan(taken, some));
       ASSERT_TRUE(in.taken(some));
       taken += some;

@@ -28,9 +28,9 @@ StreamConnection::~StreamConnection() {
   control_->detach();
 }
 
-void StreamConnection::start(Hears& hears) {
-  check(hears_ == nullptr, "a connection is started once");
-  hears_ = &hears;
+void StreamConnection::start(ConnectionCallbacks& callbacks) {
+  check(callbacks_ == nullptr, "a connection is started once");
+  callbacks_ = &callbacks;
   if (state_ == State::ended) return tell_closed();
   control_->grant(receiving_.window());
   control_->start_reading();
@@ -47,74 +47,75 @@ void StreamConnection::send(const wire::Message& message) {
         fmt::format("control queue full: {} takes its messages too slowly, more than {} bytes wait", peer_, options_.control_queue_bytes)));
 }
 
-void StreamConnection::send(const Parcel& parcel) {
-  check(parcel.payload.size() <= options_.largest_payload_bytes, "a parcel is no larger than Options::largest_payload_bytes");
+void StreamConnection::send(const BulkMessage& bulk_message) {
+  check(bulk_message.payload.size() <= options_.largest_payload_bytes, "a parcel is no larger than Options::largest_payload_bytes");
   if (state_ != State::open) return;
-  outbox_.push(parcel);
-  if (outbox_.size() > options_.parcels)
-    return end(peer_broken(fmt::format("bulk queue full: {} takes its slices too slowly, more than {} wait", peer_, options_.parcels)));
+  outbox_.push(bulk_message);
+  if (outbox_.size() > options_.bulk_messages)
+    return end(
+        peer_broken(fmt::format("bulk queue full: {} takes its slices too slowly, more than {} wait", peer_, options_.bulk_messages)));
   bulk_->wake();
 }
 
-std::optional<Parcel> StreamConnection::next_parcel() {
+std::optional<BulkMessage> StreamConnection::next_bulk_message() {
   if (outbox_.empty() || !sending_.covers(outbox_.next().payload.size())) return std::nullopt;
-  Parcel parcel = outbox_.pop();
-  sending_.spend(parcel.payload.size());
-  return parcel;
+  BulkMessage bulk_message = outbox_.pop();
+  sending_.spend(bulk_message.payload.size());
+  return bulk_message;
 }
 
-void StreamConnection::written(const Parcel& parcel) {
-  if (hears_ != nullptr) hears_->sent(*this, parcel.ticket);
+void StreamConnection::written(const BulkMessage& bulk_message) {
+  if (callbacks_ != nullptr) callbacks_->sent(*this, bulk_message.ticket);
 }
 
 Queued StreamConnection::queued() const { return {control_->queued_bytes(), outbox_.payload_bytes() + bulk_->writing_bytes()}; }
 
 // hearing --------------------------------------------------------------------------------------------------------------------------
 
-void StreamConnection::control_said(Said what) {
-  std::visit([this](auto&& word) { said(std::forward<decltype(word)>(word)); }, std::move(what));
+void StreamConnection::control_received(ControlFrame what) {
+  std::visit([this](auto&& word) { on_frame(std::forward<decltype(word)>(word)); }, std::move(what));
 }
 
-void StreamConnection::said(wire::Message message) {
-  if (state_ == State::open) hears_->heard(*this, std::move(message));
+void StreamConnection::on_frame(wire::Message message) {
+  if (state_ == State::open) callbacks_->on_message(*this, std::move(message));
 }
 
-void StreamConnection::said(const Credit& credit) {
+void StreamConnection::on_frame(const Credit& credit) {
   if (state_ != State::open) return;
   if (!sending_.grant(credit.bytes))
     return begin_closing(peer_broken(fmt::format("{} granted {} bytes that were not under way", peer_, credit.bytes)));
   if (!outbox_.empty()) bulk_->wake();
 }
 
-void StreamConnection::said(const Goodbye& goodbye) {
+void StreamConnection::on_frame(const Goodbye& goodbye) {
   end(peer_broken(fmt::format("{} closed the connection: {}", peer_, goodbye.reason)));
 }
 
 /// It was within the window when it was chosen, and takes no room now.
-void StreamConnection::lent(const Parcel& parcel) { sending_.take_back(parcel.payload.size()); }
+void StreamConnection::borrowed(const BulkMessage& bulk_message) { sending_.take_back(bulk_message.payload.size()); }
 
-std::optional<std::span<std::byte>> StreamConnection::place(const wire::Message& head, std::size_t payload_bytes, Travels how) {
-  if (how == Travels::sent && !receiving_.announce(payload_bytes)) {
+std::optional<std::span<std::byte>> StreamConnection::place(const wire::Message& head, std::size_t payload_bytes, Delivery how) {
+  if (how == Delivery::sent && !receiving_.announce(payload_bytes)) {
     begin_closing(beyond_the_window(payload_bytes));
     return std::nullopt;
   }
   const auto here = anchor_.watch();
-  const std::span<std::byte> place = hears_->room(*this, head, payload_bytes);
+  const std::span<std::byte> place = callbacks_->receive_buffer(*this, head, payload_bytes);
   if (here.gone() || state_ != State::open) return std::nullopt;
   if (place.size() == payload_bytes && !place.empty()) return place;
   begin_closing(peer_broken(refusal_of(head, payload_bytes, peer_, place.size())));
   return std::nullopt;
 }
 
-void StreamConnection::placed(const wire::Message& head, std::size_t payload_bytes, Travels how) {
-  if (how == Travels::sent) receiving_.arrived(payload_bytes);
+void StreamConnection::placed(const wire::Message& head, std::size_t payload_bytes, Delivery how) {
+  if (how == Delivery::sent) receiving_.arrived(payload_bytes);
   const auto here = anchor_.watch();
-  hears_->received(*this, head);
+  callbacks_->received(*this, head);
   if (!here.gone()) grant_what_is_owed();  // after received(), which may have called hold()
 }
 
-bool StreamConnection::keep(const wire::Message& head, std::span<const std::byte> payload, const Loan& loan) {
-  return hears_->keep(*this, head, payload, loan);
+bool StreamConnection::accept_in_place(const wire::Message& head, std::span<const std::byte> payload, const BorrowedMemory& borrow) {
+  return callbacks_->accept_in_place(*this, head, payload, borrow);
 }
 
 Error StreamConnection::beyond_the_window(std::size_t payload_bytes) const {
@@ -169,13 +170,13 @@ void StreamConnection::end(const Error& why) {
   bulk_->close();
   control_->detach();
   linger_.cancel();
-  if (hears_ != nullptr) tell_closed();
+  if (callbacks_ != nullptr) tell_closed();
 }
 
 /// Posted: end() may stand inside any call.
 void StreamConnection::tell_closed() {
   asio::post(executor_, [here = anchor_.watch()] {
-    if (auto* self = here.get()) self->hears_->closed(*self, self->why_);
+    if (auto* self = here.get()) self->callbacks_->closed(*self, self->why_);
   });
 }
 

@@ -27,35 +27,35 @@ class StreamConnection final : public Connection, private ControlLane::Owner, pr
   StreamConnection& operator=(const StreamConnection&) = delete;
   ~StreamConnection() override;
 
-  void start(Hears& hears) override;
+  void start(ConnectionCallbacks& callbacks) override;
   void send(const wire::Message& message) override;
-  void send(const Parcel& parcel) override;
+  void send(const BulkMessage& bulk_message) override;
   void hold() override;
   void resume() override;
   void close(const std::string& reason) override;
   void abandon(const std::string& reason) override;
-  [[nodiscard]] bool lends() const override { return bulk_->lends(); }
+  [[nodiscard]] bool supports_borrowing() const override { return bulk_->supports_borrowing(); }
   [[nodiscard]] const std::string& peer() const override { return peer_; }
   [[nodiscard]] Queued queued() const override;
 
  private:
   enum class State { open, closing, ended };
 
-  void control_said(Said what) override;
+  void control_received(ControlFrame what) override;
   void control_lost(const Error& why) override;
-  void said(wire::Message message);
-  void said(const Credit& credit);
-  void said(const Goodbye& goodbye);
+  void on_frame(wire::Message message);
+  void on_frame(const Credit& credit);
+  void on_frame(const Goodbye& goodbye);
 
-  std::optional<std::span<std::byte>> place(const wire::Message& head, std::size_t payload_bytes, Travels how) override;
-  void placed(const wire::Message& head, std::size_t payload_bytes, Travels how) override;
-  bool keep(const wire::Message& head, std::span<const std::byte> payload, const Loan& loan) override;
+  std::optional<std::span<std::byte>> place(const wire::Message& head, std::size_t payload_bytes, Delivery how) override;
+  void placed(const wire::Message& head, std::size_t payload_bytes, Delivery how) override;
+  bool accept_in_place(const wire::Message& head, std::span<const std::byte> payload, const BorrowedMemory& borrow) override;
   void damaged(const Error& why) override;
   void bulk_lost(const Error& why) override;
 
-  std::optional<Parcel> next_parcel() override;
-  void lent(const Parcel& parcel) override;
-  void written(const Parcel& parcel) override;
+  std::optional<BulkMessage> next_bulk_message() override;
+  void borrowed(const BulkMessage& bulk_message) override;
+  void written(const BulkMessage& bulk_message) override;
 
   void grant_what_is_owed();
   [[nodiscard]] Error beyond_the_window(std::size_t payload_bytes) const;
@@ -71,7 +71,7 @@ class StreamConnection final : public Connection, private ControlLane::Owner, pr
   std::shared_ptr<BulkLane> bulk_;
   asio::steady_timer linger_;
 
-  Hears* hears_ = nullptr;  // null before start()
+  ConnectionCallbacks* callbacks_ = nullptr;  // null before start()
   State state_ = State::open;
   Error why_;  // once not open
   Outbox outbox_;

@@ -26,7 +26,7 @@ class TransportLaw : public testing::TestWithParam<Kind> {
  protected:
   io_context io{1};
   Options options;
-  Ear left_ear, right_ear;
+  RecordingCallbacks left_ear, right_ear;
   Pair pair;
 
   void make() { pair = GetParam().make(io, options); }
@@ -47,12 +47,12 @@ class TransportLaw : public testing::TestWithParam<Kind> {
   void send_slices(Connection& from, std::uint32_t n, std::size_t bytes, std::uint32_t priority = 5, std::uint32_t first = 0) {
     for (std::uint32_t i = first; i < first + n; ++i) {
       memory.push_back(pattern(bytes, i));
-      from.send(Parcel{push_of(i), memory.back(), priority, 1000 + i});
+      from.send(BulkMessage{push_of(i), memory.back(), priority, 1000 + i});
     }
   }
   std::deque<Memory> memory;
 
-  static void expect_slices(const Ear& ear, std::uint32_t n, std::size_t bytes) {
+  static void expect_slices(const RecordingCallbacks& ear, std::uint32_t n, std::size_t bytes) {
     for (std::uint32_t i = 0; i < n; ++i) ASSERT_TRUE(ear.slices.at(i) == pattern(bytes, i)) << "slice " << i;
   }
 };
@@ -313,12 +313,12 @@ TEST_P(TransportLaw, ClosedIsSaidToOneThatStartsLate) {
 TEST_P(TransportLaw, AConnectionMayBeDestroyedFromAnyCall) {
   for (const std::string moment : {"heard", "room", "received", "sent", "closed"}) {
     SCOPED_TRACE(moment);
-    Ear left, right;
+    RecordingCallbacks left, right;
     Pair both = GetParam().make(io, options);
     both.left->start(left);
     both.right->start(right);
     auto& victim = moment == "sent" ? both.left : both.right;
-    const Ear& survivor = moment == "sent" ? right : left;
+    const RecordingCallbacks& survivor = moment == "sent" ? right : left;
     if (moment == "heard") right.when_heard = [&](Connection&) { victim.reset(); };
     if (moment == "room") right.room_for = [&](std::size_t bytes) { return victim.reset(), bytes; };
     if (moment == "received") right.when_received = [&](Connection&, const wire::Message&) { victim.reset(); };
@@ -334,7 +334,7 @@ TEST_P(TransportLaw, AConnectionMayBeDestroyedFromAnyCall) {
 
 TEST_P(TransportLaw, ASliceWithoutRoomOrWithoutBytesIsRefusedAndBothHearOfIt) {
   for (const auto& [bytes, room] : std::initializer_list<std::pair<std::size_t, std::size_t>>{{100, 0}, {100, 99}, {100, 101}, {0, 0}}) {
-    Ear left, right;
+    RecordingCallbacks left, right;
     Pair both = GetParam().make(io, options);
     both.left->start(left);
     both.right->start(right);
@@ -362,7 +362,7 @@ TEST_P(TransportLaw, AControlQueueThatFillsUpEndsTheConnectionByName) {
 }
 
 TEST_P(TransportLaw, ABulkQueueThatFillsUpEndsTheConnectionByName) {
-  options.parcels = 100;
+  options.bulk_messages = 100;
   start();
   send_slices(*pair.left, 101, 10);
   ASSERT_TRUE(until([&] { return left_ear.ended() && right_ear.ended(); }));
@@ -378,14 +378,14 @@ std::vector<Kind> every_kind() {
       {"shaped_tcp", [](io_context& io, const Options& o) { return shaped(io, tcp_pair(io, o), o); }},
       {"unshaped_loopback", [](io_context& io, const Options& o) { return unshaped(io, loopback_pair(io, o), o); }},
       {"unshaped_tcp", [](io_context& io, const Options& o) { return unshaped(io, tcp_pair(io, o), o); }},
-      {"passages_loopback", [](io_context& io, const Options& o) { return through_passages(io, loopback_pair(io, o), o); }},
-      {"passages_tcp", [](io_context& io, const Options& o) { return through_passages(io, tcp_pair(io, o), o); }},
+      {"passages_loopback", [](io_context& io, const Options& o) { return through_shared_links(io, loopback_pair(io, o), o); }},
+      {"passages_tcp", [](io_context& io, const Options& o) { return through_shared_links(io, tcp_pair(io, o), o); }},
       {"faultless_loopback", [](io_context& io, const Options& o) { return faultless(io, loopback_pair(io, o)); }},
       {"faultless_tcp", [](io_context& io, const Options& o) { return faultless(io, tcp_pair(io, o)); }}};
   if (!has_segments()) return kinds;
   kinds.push_back({"shared", shared_pair});
   kinds.push_back({"shaped_shared", [](io_context& io, const Options& o) { return shaped(io, shared_pair(io, o), o); }});
-  kinds.push_back({"passages_shared", [](io_context& io, const Options& o) { return through_passages(io, shared_pair(io, o), o); }});
+  kinds.push_back({"passages_shared", [](io_context& io, const Options& o) { return through_shared_links(io, shared_pair(io, o), o); }});
   kinds.push_back({"faultless_shared", [](io_context& io, const Options& o) { return faultless(io, shared_pair(io, o)); }});
   return kinds;
 }

@@ -7,16 +7,16 @@
 namespace motley::transport {
 
 /// The outer owner sees only the outermost connection; the inner one is never named to it.
-class Wrapped : public Connection, protected Hears {
+class Wrapped : public Connection, protected ConnectionCallbacks {
  public:
   explicit Wrapped(std::unique_ptr<Connection> inner) : inner_(std::move(inner)) {}
 
-  void start(Hears& hears) override {
-    hears_ = &hears;
+  void start(ConnectionCallbacks& callbacks) override {
+    callbacks_ = &callbacks;
     inner_->start(*this);
   }
   void send(const wire::Message& message) override { inner_->send(message); }
-  void send(const Parcel& parcel) override { inner_->send(parcel); }
+  void send(const BulkMessage& bulk_message) override { inner_->send(bulk_message); }
   void hold() override { inner_->hold(); }
   void resume() override { inner_->resume(); }
   void close(const std::string& reason) override { inner_->close(reason); }
@@ -26,18 +26,20 @@ class Wrapped : public Connection, protected Hears {
 
  protected:
   // Each of these may end with this connection destroyed: nothing is touched after the call.
-  void heard(Connection&, wire::Message message) override { hears_->heard(*this, std::move(message)); }
-  std::span<std::byte> room(Connection&, const wire::Message& head, std::size_t bytes) override { return hears_->room(*this, head, bytes); }
-  void received(Connection&, const wire::Message& head) override { hears_->received(*this, head); }
-  void sent(Connection&, std::uint64_t ticket) override { hears_->sent(*this, ticket); }
-  void closed(Connection&, const Error& why) override { hears_->closed(*this, why); }
+  void on_message(Connection&, wire::Message message) override { callbacks_->on_message(*this, std::move(message)); }
+  std::span<std::byte> receive_buffer(Connection&, const wire::Message& head, std::size_t bytes) override {
+    return callbacks_->receive_buffer(*this, head, bytes);
+  }
+  void received(Connection&, const wire::Message& head) override { callbacks_->received(*this, head); }
+  void sent(Connection&, std::uint64_t ticket) override { callbacks_->sent(*this, ticket); }
+  void closed(Connection&, const Error& why) override { callbacks_->closed(*this, why); }
 
   [[nodiscard]] Connection& inner() const { return *inner_; }
-  [[nodiscard]] Hears& owner() const { return *hears_; }
+  [[nodiscard]] ConnectionCallbacks& owner() const { return *callbacks_; }
 
  private:
   std::unique_ptr<Connection> inner_;
-  Hears* hears_ = nullptr;  // null before start()
+  ConnectionCallbacks* callbacks_ = nullptr;  // null before start()
 };
 
 }  // namespace motley::transport

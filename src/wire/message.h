@@ -23,20 +23,21 @@ inline constexpr std::size_t window_bytes = std::size_t{4} << 20;
 // worker -> chief ------------------------------------------------------------------------------------------------------------------
 
 /// A node that has no place in the job's list.
-inline constexpr std::uint32_t no_seat = std::numeric_limits<std::uint32_t>::max();
+inline constexpr std::uint32_t no_node_index = std::numeric_limits<std::uint32_t>::max();
 inline constexpr WorkerId no_worker{std::numeric_limits<std::uint32_t>::max()};
 
 /// Asks to become a member. Answered by Welcome (before training starts: when it does) or, when training is over, Stop.
 struct Hello {
   std::string node;
-  std::uint32_t attempt{};       // grows with each Hello of one connection; the answer repeats it: a late one to an earlier Hello is known
-  std::uint32_t most_samples{};  // that one step may have, by the device's memory; 0: no limit
-  std::uint32_t seat = no_seat;  // place of the node in the job's list of nodes: those who start together get their ids in this order
-  std::uint32_t grain = 1;       // samples: its steps are best of a multiple of so many
-  bool near{};                   // what it pushes and pulls is read where it lies
-  double samples_per_second{};   // as its device has just done, beyond the overhead; 0: nobody has looked
-  double overhead_s{};           // the same: of a step, whatever its size
-  bool halves{};                 // what an order sends in full is numbers of 16 bits to it and from it: it computes with no more
+  std::uint32_t attempt{};    // grows with each Hello of one connection; the answer repeats it: a late one to an earlier Hello is known
+  std::uint32_t max_batch{};  // that one step may have, by the device's memory; 0: no limit
+  std::uint32_t node_index =
+      no_node_index;                 // place of the node in the job's list of nodes: those who start together get their ids in this order
+  std::uint32_t batch_multiple = 1;  // samples: its steps are best of a multiple of so many
+  bool shared_memory{};              // what it pushes and pulls is read where it lies
+  double samples_per_second{};       // as its device has just done, beyond the overhead; 0: nobody has looked
+  double overhead_s{};               // the same: of a step, whatever its size
+  bool bf16_transfer{};              // what an order sends in full is numbers of 16 bits to it and from it: it computes with no more
 };
 /// It begins to compute this step. For whoever watches: nothing is decided by it.
 struct Began {
@@ -50,16 +51,16 @@ struct Contributed {
   Version base;             // version of the parameters it was computed at
   std::uint32_t samples{};  // the first of its lease; fewer than all only when its time was limited
   std::uint32_t local_steps{};
-  double loss_sum{};             // over the samples
-  double squared_norm{};         // of the contribution
-  bool finite{};                 // no NaN, no infinity in it
-  Duration compute{};            // computing alone, without waiting
-  Duration pull{};               // from the order until the last slice of its parameters was here; 0: they were here before
-  double residual{};             // what rounding kept back of the contribution before, as a part of it
-  std::uint32_t most_samples{};  // one step cannot have more than this, as it turned out; 0: no news
-  double moved{};                // squared norm of the update that made `base`, as this worker has seen it; 0: it has not
-  Duration stood{};              // still for parameters, after the first of them had come; not part of `compute`
-  bool first_of_size{};          // the device has never done a batch of this size, and takes longer
+  double loss_sum{};          // over the samples
+  double squared_norm{};      // of the contribution
+  bool finite{};              // no NaN, no infinity in it
+  Duration compute{};         // computing alone, without waiting
+  Duration pull{};            // from the order until the last slice of its parameters was here; 0: they were here before
+  double residual{};          // what rounding kept back of the contribution before, as a part of it
+  std::uint32_t max_batch{};  // one step cannot have more than this, as it turned out; 0: no news
+  double update_norm{};       // squared norm of the update that made `base`, as this worker has seen it; 0: it has not
+  Duration stalled{};         // still for parameters, after the first of them had come; not part of `compute`
+  bool first_of_size{};       // the device has never done a batch of this size, and takes longer
 };
 /// Said when there was nothing else to say for a while; by `no_worker` before it is a member.
 struct Heartbeat {
@@ -124,12 +125,12 @@ struct Gathered {
   Step step;
   bool finite = true;  // each is a number of a size that can be applied (base/finite.h)
 };
-/// Answer to Judge, for the values that live here.
-struct Judged {
+/// Answer to AlignmentTest, for the values that live here.
+struct AlignmentResult {
   ServerId server;
   WorkerId worker;
   Step step;
-  double along{};  // inner product with the optimizer's momentum
+  double alignment{};  // inner product with the optimizer's momentum
 };
 
 // chief -> server, in order, nothing lost while both live ---------------------------------------------------------------------------
@@ -153,8 +154,8 @@ struct Apply {
   double compensation{};  // lambda: parts are corrected for what has changed since the values they were computed on; 0: they are not
   double next_rate{};     // of the update after this one
 };
-/// Is this gathered contribution one that goes the way of the momentum? Answered by Judged.
-struct Judge {
+/// Is this gathered contribution one that goes the way of the momentum? Answered by AlignmentResult.
+struct AlignmentTest {
   WorkerId worker;
   Step step;
 };
@@ -171,7 +172,7 @@ struct Release {
   std::uint8_t pull_bits{};    // fewer than 32: only what has changed since the last time is sent
   std::uint32_t pull_class{};  // workers of one class get the same bits
   bool keep = false;           // remember what this worker gets: what it computes on it may be compensated
-  bool halves = false;         // it computes with weights of 16 bits: what is not coded comes rounded to that
+  bool bf16_transfer = false;  // it computes with weights of 16 bits: what is not coded comes rounded to that
 };
 /// Hand this version's parameters out for evaluation, or with the optimizer's state for a checkpoint. It is the newest when this arrives.
 struct Export {
@@ -203,15 +204,15 @@ struct Pulled {
 
 // between processes: who is who and where; the drivers' own, machines never see them -------------------------------------------------
 
-/// A newcomer to the chief: what are we working on? Said before anything else; answered by Briefing.
-struct Enquire {
+/// A newcomer to the chief: what are we working on? Said before anything else; answered by JobDescription.
+struct JoinRequest {
   std::string node;  // its name: one of the job's nodes, or a stranger's
 };
 /// The chief to a newcomer.
-struct Briefing {
+struct JobDescription {
   std::string job;                         // the resolved job, as text
   std::vector<std::string> servers;        // where server k listens; the chief's own, 0, is empty: the connection this comes on
-  std::vector<std::uint64_t> head_starts;  // as in Placed
+  std::vector<std::uint64_t> head_starts;  // as in SlicePlacement
 };
 /// A worker to a server: what you send to this member goes here.
 struct Attach {
@@ -228,45 +229,46 @@ struct Echo {
   std::uint32_t number{};
 };
 /// A server process to the chief: I am this server, workers find me there.
-struct Serve {
+struct ServerHello {
   ServerId server;
   std::string address;
   Duration round_trip{};  // between us, the shortest of several
 };
 /// The chief to a server process, which says the same back when it is ready for its slices: where the slices live when some servers are far
 /// away (store::place()).
-struct Placed {
+struct SlicePlacement {
   std::vector<std::uint64_t> head_starts;
 };
 
 /// One slice of what a server holds, from the chief (so that it may begin) or to it (Export); its payload, 32 bits a value, goes beside it.
-struct Carried {
+struct StateChunk {
   ServerId server;
   Version version;
   SliceId slice;
-  Holding holding{};
+  StateKind state_kind{};
 };
 /// The chief to a server: with so many slices it has all of `version`; and what else a server knows of it. May come before the slices.
-struct CarriedAll {
+struct StateEnd {
   Version version;
   std::uint64_t pieces{};
   std::uint64_t optimizer_updates{};
   double rate{};  // of the last gradient update
 };
 
-BOOST_DESCRIBE_STRUCT(Enquire, (), (node))
-BOOST_DESCRIBE_STRUCT(Briefing, (), (job, servers, head_starts))
+BOOST_DESCRIBE_STRUCT(JoinRequest, (), (node))
+BOOST_DESCRIBE_STRUCT(JobDescription, (), (job, servers, head_starts))
 BOOST_DESCRIBE_STRUCT(Attach, (), (worker, key))
 BOOST_DESCRIBE_STRUCT(Admitted, (), (worker, key))
 BOOST_DESCRIBE_STRUCT(Echo, (), (number))
-BOOST_DESCRIBE_STRUCT(Serve, (), (server, address, round_trip))
-BOOST_DESCRIBE_STRUCT(Placed, (), (head_starts))
-BOOST_DESCRIBE_STRUCT(Carried, (), (server, version, slice, holding))
-BOOST_DESCRIBE_STRUCT(CarriedAll, (), (version, pieces, optimizer_updates, rate))
-BOOST_DESCRIBE_STRUCT(Hello, (), (node, attempt, most_samples, seat, grain, near, samples_per_second, overhead_s, halves))
+BOOST_DESCRIBE_STRUCT(ServerHello, (), (server, address, round_trip))
+BOOST_DESCRIBE_STRUCT(SlicePlacement, (), (head_starts))
+BOOST_DESCRIBE_STRUCT(StateChunk, (), (server, version, slice, state_kind))
+BOOST_DESCRIBE_STRUCT(StateEnd, (), (version, pieces, optimizer_updates, rate))
+BOOST_DESCRIBE_STRUCT(Hello, (),
+                      (node, attempt, max_batch, node_index, batch_multiple, shared_memory, samples_per_second, overhead_s, bf16_transfer))
 BOOST_DESCRIBE_STRUCT(Contributed, (),
-                      (worker, step, base, samples, local_steps, loss_sum, squared_norm, finite, compute, pull, residual, most_samples,
-                       moved, stood, first_of_size))
+                      (worker, step, base, samples, local_steps, loss_sum, squared_norm, finite, compute, pull, residual, max_batch,
+                       update_norm, stalled, first_of_size))
 BOOST_DESCRIBE_STRUCT(Began, (), (worker, step))
 BOOST_DESCRIBE_STRUCT(Heartbeat, (), (worker))
 BOOST_DESCRIBE_STRUCT(Leaving, (), (worker))
@@ -281,9 +283,9 @@ BOOST_DESCRIBE_STRUCT(Gathered, (), (server, worker, step, finite))
 BOOST_DESCRIBE_STRUCT(Part, (), (worker, step, weight, parameters))
 BOOST_DESCRIBE_STRUCT(Apply, (), (version, kind, rate, momentum, share, parts, compensation, next_rate))
 BOOST_DESCRIBE_STRUCT(Discard, (), (worker, step))
-BOOST_DESCRIBE_STRUCT(Release, (), (worker, step, rho, pull_bits, pull_class, keep, halves))
-BOOST_DESCRIBE_STRUCT(Judge, (), (worker, step))
-BOOST_DESCRIBE_STRUCT(Judged, (), (server, worker, step, along))
+BOOST_DESCRIBE_STRUCT(Release, (), (worker, step, rho, pull_bits, pull_class, keep, bf16_transfer))
+BOOST_DESCRIBE_STRUCT(AlignmentTest, (), (worker, step))
+BOOST_DESCRIBE_STRUCT(AlignmentResult, (), (server, worker, step, alignment))
 BOOST_DESCRIBE_STRUCT(Cancel, (), (worker, step))
 BOOST_DESCRIBE_STRUCT(Export, (), (version, state))
 BOOST_DESCRIBE_STRUCT(Forget, (), (worker))
@@ -292,7 +294,8 @@ BOOST_DESCRIBE_STRUCT(Pulled, (), (worker, step, version, slice, bits, rounded))
 
 /// The closed set. A message's place in this list is its kind on the wire: append, never reorder.
 using Message = std::variant<Hello, Contributed, Heartbeat, Leaving, Welcome, Order, Fenced, Stop, Push, Gathered, Apply, Discard, Release,
-                             Forget, Pulled, Export, Enquire, Briefing, Attach, Serve, Carried, CarriedAll, Began, Judge, Judged, Cancel,
-                             Echo, Placed, Aboard, Lay, Allow, Committed, Couple, Parted, StageSlice, Passed, Laid, Probe, Doing, Admitted>;
+                             Forget, Pulled, Export, JoinRequest, JobDescription, Attach, ServerHello, StateChunk, StateEnd, Began,
+                             AlignmentTest, AlignmentResult, Cancel, Echo, SlicePlacement, StageHello, AssignStage, Allow, Committed,
+                             PeerHello, PeerLost, StageSlice, ActivationSlice, StageAssigned, Probe, StageStatus, Admitted>;
 
 }  // namespace motley::wire

@@ -33,17 +33,19 @@ struct Permission {
 
 // The table. A kind that stands in no row of a sender is refused from it.
 constexpr std::array<Permission, 10> permissions{{
-    {Sender::newcomer, "a newcomer", set_of<Enquire>(), 0},
+    {Sender::unidentified, "a newcomer", set_of<JoinRequest>(), 0},
     {Sender::worker, "a worker", set_of<Hello, Attach, Began, Contributed, Heartbeat, Leaving>(), set_of<Push>()},
-    {Sender::server, "a server", set_of<Echo, Serve, Placed, Gathered, Judged, Probe>(), set_of<Carried>()},
-    {Sender::servers_worker, "a worker to a server", set_of<Enquire, Attach, Heartbeat>(), set_of<Push>()},
+    {Sender::server, "a server", set_of<Echo, ServerHello, SlicePlacement, Gathered, AlignmentResult, Probe>(), set_of<StateChunk>()},
+    {Sender::servers_worker, "a worker to a server", set_of<JoinRequest, Attach, Heartbeat>(), set_of<Push>()},
     {Sender::servers_chief, "a chief to a server",
-     set_of<Briefing, Echo, Placed, CarriedAll, Admitted, Apply, Discard, Release, Judge, Export, Forget, Probe, Stop>(), set_of<Carried>()},
-    {Sender::workers_chief, "a chief to a worker", set_of<Briefing, Welcome, Order, Fenced, Cancel, Stop>(), set_of<Pulled>()},
+     set_of<JobDescription, Echo, SlicePlacement, StateEnd, Admitted, Apply, Discard, Release, AlignmentTest, Export, Forget, Probe,
+            Stop>(),
+     set_of<StateChunk>()},
+    {Sender::workers_chief, "a chief to a worker", set_of<JobDescription, Welcome, Order, Fenced, Cancel, Stop>(), set_of<Pulled>()},
     {Sender::workers_server, "a server to a worker", 0, set_of<Pulled>()},
-    {Sender::stage, "a stage", set_of<Aboard, Laid, Committed, Parted, Doing, Heartbeat>(), set_of<StageSlice>()},
-    {Sender::stages_chief, "a chief to a stage", set_of<Briefing, Aboard, Lay, Allow, Stop>(), set_of<StageSlice>()},
-    {Sender::neighbour, "a neighbour stage", set_of<Couple>(), set_of<Passed>()},
+    {Sender::stage, "a stage", set_of<StageHello, StageAssigned, Committed, PeerLost, StageStatus, Heartbeat>(), set_of<StageSlice>()},
+    {Sender::stages_chief, "a chief to a stage", set_of<JobDescription, StageHello, AssignStage, Allow, Stop>(), set_of<StageSlice>()},
+    {Sender::neighbour, "a neighbour stage", set_of<PeerHello>(), set_of<ActivationSlice>()},
 }};
 
 const Permission& permission_of(Sender sender) {
@@ -128,33 +130,35 @@ Objection together(const T&) {
   return {};
 }
 Objection together(const Hello& hello) {
-  return expects(hello.grain <= 1U << 16U && hello.samples_per_second >= 0 && hello.overhead_s >= 0,
+  return expects(hello.batch_multiple <= 1U << 16U && hello.samples_per_second >= 0 && hello.overhead_s >= 0,
                  "a grain of at most 65536, and a speed and an overhead of at least 0");
 }
 Objection together(const Order& order) {
   return expects(order.micro >= 1 && order.local_steps >= 1 && !order.lease.empty() && order.parameters <= order.step,
                  "one local step, one sample between looks at the clock, a lease, and parameters of a step up to its own");
 }
-Objection together(const Serve& serve) { return expects(serve.round_trip <= std::chrono::hours(1), "a round trip of at most an hour"); }
+Objection together(const ServerHello& serve) {
+  return expects(serve.round_trip <= std::chrono::hours(1), "a round trip of at most an hour");
+}
 Objection together(const Apply& update) {
   return expects(!update.parts.empty() && update.version.value > 0, "parts, and a version above 0");
 }
-Objection together(const Committed& said) {
-  const bool good =
-      std::all_of(said.parts.begin(), said.parts.end(), [](const Did& did) { return did.part < 3 && did.began <= did.ended; });
+Objection together(const Committed& reported) {
+  const bool good = std::all_of(reported.parts.begin(), reported.parts.end(),
+                                [](const PartRecord& did) { return did.part < 3 && did.began <= did.ended; });
   return expects(good, "parts 0, 1 and 2 that begin before they end");
 }
-Objection together(const Lay& laid) {
+Objection together(const AssignStage& laid) {
   const std::size_t stages = laid.sections.size();
   const auto holds = [](std::uint32_t held) { return held >= 1; };
   const auto takes = [](double part_s) { return part_s >= 0; };
-  return expects(laid.stage < stages && laid.most_held.size() == stages &&
-                     std::all_of(laid.most_held.begin(), laid.most_held.end(), holds) && laid.parts_s.size() == 3 &&
+  return expects(laid.stage < stages && laid.max_in_flight.size() == stages &&
+                     std::all_of(laid.max_in_flight.begin(), laid.max_in_flight.end(), holds) && laid.parts_s.size() == 3 &&
                      std::all_of(laid.parts_s.begin(), laid.parts_s.end(), takes) && laid.micro_batches >= 1 && laid.from <= laid.allowed &&
                      laid.kept_bytes >= 0 && laid.kept_bytes < 1e15 && laid.next.empty() == (laid.stage + 1 == stages),
                  "a pipeline with this stage in it, and where the next one listens");
 }
-Objection together(const Passed& passed) {
+Objection together(const ActivationSlice& passed) {
   std::uint64_t values = 1;
   for (const std::int64_t extent : passed.shape) {
     if (extent <= 0 || static_cast<std::uint64_t>(extent) > (std::uint64_t{1} << 32U) / values)

@@ -13,9 +13,9 @@ namespace motley::wire {
 
 /// What the sender is to the receiver.
 enum class Sender : std::uint8_t {
-  newcomer,        // to a chief or a pipeline's chief: it has not sent Enquire yet
+  unidentified,    // to a chief or a pipeline's chief: it has not sent JoinRequest yet
   worker,          // to a chief
-  server,          // to a chief: its Enquire said so
+  server,          // to a chief: its JoinRequest said so
   servers_worker,  // to a server
   servers_chief,   // to a server
   workers_chief,   // to a worker

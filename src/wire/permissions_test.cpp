@@ -12,7 +12,7 @@
 namespace motley::wire {
 namespace {
 
-constexpr std::array senders{Sender::newcomer,      Sender::worker,         Sender::server, Sender::servers_worker, Sender::servers_chief,
+constexpr std::array senders{Sender::unidentified,  Sender::worker,         Sender::server, Sender::servers_worker, Sender::servers_chief,
                              Sender::workers_chief, Sender::workers_server, Sender::stage,  Sender::stages_chief,   Sender::neighbour};
 
 bool may(Sender sender, Lane lane, const Message& message) {
@@ -33,17 +33,18 @@ TEST(Permissions, EveryMessageHasASenderOnOneLane) {
 }
 
 TEST(Permissions, ARoleSendsItsOwnMessagesOnly) {
-  const std::vector<Message> of_chiefs{Welcome{}, Order{},    Fenced{},     Stop{},  Apply{},  Discard{}, Release{}, Forget{},
-                                       Export{},  Briefing{}, CarriedAll{}, Judge{}, Cancel{}, Lay{},     Allow{},   Admitted{}};
+  const std::vector<Message> of_chiefs{Welcome{}, Order{},       Fenced{}, Stop{},           Apply{},    Discard{},
+                                       Release{}, Forget{},      Export{}, JobDescription{}, StateEnd{}, AlignmentTest{},
+                                       Cancel{},  AssignStage{}, Allow{},  Admitted{}};
   for (const Message& message : of_chiefs)
-    for (const Sender sender : {Sender::newcomer, Sender::worker, Sender::server, Sender::servers_worker, Sender::workers_server,
+    for (const Sender sender : {Sender::unidentified, Sender::worker, Sender::server, Sender::servers_worker, Sender::workers_server,
                                 Sender::stage, Sender::neighbour})
       for (const Lane lane : {Lane::control, Lane::bulk}) EXPECT_FALSE(may(sender, lane, message)) << name_of(message);
   EXPECT_FALSE(may(Sender::worker, Lane::control, Gathered{}));
-  EXPECT_FALSE(may(Sender::worker, Lane::control, Serve{}));
-  EXPECT_FALSE(may(Sender::worker, Lane::control, Enquire{})) << "it has said already who it is";
+  EXPECT_FALSE(may(Sender::worker, Lane::control, ServerHello{}));
+  EXPECT_FALSE(may(Sender::worker, Lane::control, JoinRequest{})) << "it has said already who it is";
   EXPECT_FALSE(may(Sender::server, Lane::control, Hello{}));
-  EXPECT_FALSE(may(Sender::newcomer, Lane::bulk, Push{}));
+  EXPECT_FALSE(may(Sender::unidentified, Lane::bulk, Push{}));
   EXPECT_FALSE(may(Sender::worker, Lane::control, Push{}));
   EXPECT_FALSE(may(Sender::workers_chief, Lane::control, Apply{})) << "that is for servers";
 }
@@ -51,20 +52,20 @@ TEST(Permissions, ARoleSendsItsOwnMessagesOnly) {
 TEST(Permissions, ValuesThatNoPeerSendsAreRefused) {
   const auto refused = [](const Message& message) { return objection_to_values(message).has_value(); };
   constexpr double none = std::numeric_limits<double>::quiet_NaN();
-  EXPECT_FALSE(refused(Enquire{"node-1"}));
-  EXPECT_TRUE(refused(Enquire{"\x1b[2J"}));
-  EXPECT_TRUE(refused(Enquire{std::string(65, 'x')}));
-  EXPECT_FALSE(refused(Enquire{std::string(64, 'x')}));
-  EXPECT_TRUE(refused(Serve{{1}, "127.0.0.1:\n1", {}}));
-  EXPECT_TRUE(refused(Serve{{1}, "127.0.0.1:1", Duration{-1}}));
-  EXPECT_TRUE(refused(Serve{{1}, "127.0.0.1:1", Duration::max()}));
-  EXPECT_TRUE(refused(Briefing{"a job\x07", {}, {}}));
-  EXPECT_FALSE(refused(Briefing{"a = 1\n\tb = 2\n", {"", "unix:x"}, {}}));
-  Contributed said;
-  said.squared_norm = said.loss_sum = none;
-  EXPECT_FALSE(refused(said)) << "a model that diverges is no lie";
-  said.compute = Duration{-1};
-  EXPECT_TRUE(refused(said));
+  EXPECT_FALSE(refused(JoinRequest{"node-1"}));
+  EXPECT_TRUE(refused(JoinRequest{"\x1b[2J"}));
+  EXPECT_TRUE(refused(JoinRequest{std::string(65, 'x')}));
+  EXPECT_FALSE(refused(JoinRequest{std::string(64, 'x')}));
+  EXPECT_TRUE(refused(ServerHello{{1}, "127.0.0.1:\n1", {}}));
+  EXPECT_TRUE(refused(ServerHello{{1}, "127.0.0.1:1", Duration{-1}}));
+  EXPECT_TRUE(refused(ServerHello{{1}, "127.0.0.1:1", Duration::max()}));
+  EXPECT_TRUE(refused(JobDescription{"a job\x07", {}, {}}));
+  EXPECT_FALSE(refused(JobDescription{"a = 1\n\tb = 2\n", {"", "unix:x"}, {}}));
+  Contributed reported;
+  reported.squared_norm = reported.loss_sum = none;
+  EXPECT_FALSE(refused(reported)) << "a model that diverges is no lie";
+  reported.compute = Duration{-1};
+  EXPECT_TRUE(refused(reported));
   Committed committed{.parts = {{.part = 2, .began = Duration{3}, .ended = Duration{4}}}};
   EXPECT_FALSE(refused(committed));
   committed.parts[0].part = 7;
@@ -72,15 +73,15 @@ TEST(Permissions, ValuesThatNoPeerSendsAreRefused) {
   committed.parts[0] = {.part = 1, .began = Duration{4}, .ended = Duration{3}};
   EXPECT_TRUE(refused(committed));
   EXPECT_TRUE(refused(Apply{.version = {1}, .rate = none, .parts = {Part{}}}));
-  EXPECT_TRUE(refused(StageSlice{.holding = static_cast<Holding>(9)}));
+  EXPECT_TRUE(refused(StageSlice{.state_kind = static_cast<StateKind>(9)}));
   EXPECT_TRUE(refused(StageSlice{.offset = ~std::uint64_t{0}}));
-  EXPECT_FALSE(refused(Passed{.offset = 5, .shape = {2, 3}}));
-  EXPECT_TRUE(refused(Passed{.offset = 6, .shape = {2, 3}}));
-  EXPECT_TRUE(refused(Passed{.shape = {std::int64_t{1} << 20, std::int64_t{1} << 20}}));
-  EXPECT_TRUE(refused(Passed{.shape = {0}}));
-  EXPECT_TRUE(refused(Passed{}));
+  EXPECT_FALSE(refused(ActivationSlice{.offset = 5, .shape = {2, 3}}));
+  EXPECT_TRUE(refused(ActivationSlice{.offset = 6, .shape = {2, 3}}));
+  EXPECT_TRUE(refused(ActivationSlice{.shape = {std::int64_t{1} << 20, std::int64_t{1} << 20}}));
+  EXPECT_TRUE(refused(ActivationSlice{.shape = {0}}));
+  EXPECT_TRUE(refused(ActivationSlice{}));
   EXPECT_TRUE(refused(Order{})) << "no sample";
-  EXPECT_TRUE(refused(Lay{}));
+  EXPECT_TRUE(refused(AssignStage{}));
   EXPECT_FALSE(refused(Welcome{{0}, 1, ~std::uint64_t{0}})) << "a key is any number";
 }
 

@@ -10,11 +10,11 @@
 namespace motley::wire {
 
 /// Numbers that a server holds: the values, or the optimizer's moments.
-enum class Holding : std::uint8_t { values, first, second };
-BOOST_DESCRIBE_ENUM(Holding, values, first, second)
+enum class StateKind : std::uint8_t { values, first, second };
+BOOST_DESCRIBE_ENUM(StateKind, values, first, second)
 
 /// A stage's process to the conductor: this node is here, and whoever is to be its neighbour finds it there. Said back when it is taken.
-struct Aboard {
+struct StageHello {
   std::string node;
   std::string address;
 };
@@ -25,15 +25,15 @@ struct Section {
   std::uint32_t node{};
 };
 /// The conductor to a node: from now on you are this stage, whatever you were before. Its values come as StageSlices.
-struct Lay {
+struct AssignStage {
   std::uint32_t generation{};
   std::uint32_t stage{};
   std::vector<Section> sections;  // of all stages
   std::uint32_t micro_batches{};
-  std::vector<std::uint32_t> most_held;
+  std::vector<std::uint32_t> max_in_flight;
   std::uint32_t ahead{};
   bool forwards_first{};
-  bool weights_apart{};
+  bool defers_weight_gradients{};
   bool predicts{};
   bool clips{};
   bool softens{};
@@ -44,26 +44,27 @@ struct Lay {
   std::vector<double> parts_s;             // what each part of a micro-batch takes there, as the plan has it: for emulated devices
   double kept_bytes{};                     // by a micro-batch, from its forward until its backward
   Duration training{};                     // how long training has gone on
-  std::uint64_t before_key{}, next_key{};  // of the Couple with the stage before, and with the one after
+  std::uint64_t before_key{}, next_key{};  // of the PeerHello with the stage before, and with the one after
 };
-/// A stage to the conductor: it has heard this Lay, and its part may come. (Slices and messages travel apart, and may overtake each other.)
-struct Laid {
+/// A stage to the conductor: it has heard this AssignStage, and its part may come. (Slices and messages travel apart, and may overtake each
+/// other.)
+struct StageAssigned {
   std::uint32_t generation{};
 };
 /// A stage to the conductor, now and then: how far its device has come.
-struct Doing {
+struct StageStatus {
   std::uint32_t generation{};
   std::uint64_t done{};  // pieces of work, since its process began
   bool busy{};           // with another one
 };
-/// So many may be begun. `hand_in`: who has committed them all hands in.
+/// So many may be begun. `submit_state`: who has committed them all hands in.
 struct Allow {
   std::uint32_t generation{};
   std::uint64_t allowed{};
-  bool hand_in{};
+  bool submit_state{};
 };
 /// One part of one micro-batch, when it was computed.
-struct Did {
+struct PartRecord {
   std::uint8_t part{};  // 0 forward, 1 gradient of inputs, 2 of weights
   std::uint64_t micro{};
   std::uint64_t version{};  // of the parameters it used
@@ -78,16 +79,16 @@ struct Committed {
   std::uint64_t mini_batches{};
   bool finite = true;           // its losses were, and whatever it was passed
   std::uint64_t stash_bytes{};  // the most that it kept: activations, and parameters beside the newest
-  std::vector<Did> parts;
+  std::vector<PartRecord> parts;
 };
 /// A stage to the one after it, first thing on a connection; said back when that one is laid out for the same generation.
-struct Couple {
+struct PeerHello {
   std::uint32_t generation{};
   std::uint32_t stage{};  // of the one that says so
   std::uint64_t key{};    // of this pair of stages
 };
 /// A stage to the conductor: a neighbour is lost, or was never reached, though you have not said so.
-struct Parted {
+struct PeerLost {
   std::uint32_t generation{};
   std::string why;
 };
@@ -96,11 +97,11 @@ struct StageSlice {
   std::uint32_t generation{};
   std::uint32_t stage{};
   std::uint64_t mini_batches{};
-  Holding holding{};
+  StateKind state_kind{};
   std::uint64_t offset{};  // values
 };
 /// A run of what one stage puts out for the next, or of its gradient on the way back; its payload goes beside it.
-struct Passed {
+struct ActivationSlice {
   std::uint32_t generation{};
   std::uint64_t micro{};
   bool back{};
@@ -108,19 +109,19 @@ struct Passed {
   std::vector<std::int64_t> shape;  // of the whole
 };
 
-BOOST_DESCRIBE_STRUCT(Aboard, (), (node, address))
+BOOST_DESCRIBE_STRUCT(StageHello, (), (node, address))
 BOOST_DESCRIBE_STRUCT(Section, (), (first, last, node))
-BOOST_DESCRIBE_STRUCT(Lay, (),
-                      (generation, stage, sections, micro_batches, most_held, ahead, forwards_first, weights_apart, predicts, clips,
-                       softens, from, allowed, moments, next, parts_s, kept_bytes, training, before_key, next_key))
-BOOST_DESCRIBE_STRUCT(Laid, (), (generation))
-BOOST_DESCRIBE_STRUCT(Doing, (), (generation, done, busy))
-BOOST_DESCRIBE_STRUCT(Allow, (), (generation, allowed, hand_in))
-BOOST_DESCRIBE_STRUCT(Did, (), (part, micro, version, late, began, ended))
+BOOST_DESCRIBE_STRUCT(AssignStage, (),
+                      (generation, stage, sections, micro_batches, max_in_flight, ahead, forwards_first, defers_weight_gradients, predicts,
+                       clips, softens, from, allowed, moments, next, parts_s, kept_bytes, training, before_key, next_key))
+BOOST_DESCRIBE_STRUCT(StageAssigned, (), (generation))
+BOOST_DESCRIBE_STRUCT(StageStatus, (), (generation, done, busy))
+BOOST_DESCRIBE_STRUCT(Allow, (), (generation, allowed, submit_state))
+BOOST_DESCRIBE_STRUCT(PartRecord, (), (part, micro, version, late, began, ended))
 BOOST_DESCRIBE_STRUCT(Committed, (), (generation, stage, mini_batches, finite, stash_bytes, parts))
-BOOST_DESCRIBE_STRUCT(Couple, (), (generation, stage, key))
-BOOST_DESCRIBE_STRUCT(Parted, (), (generation, why))
-BOOST_DESCRIBE_STRUCT(StageSlice, (), (generation, stage, mini_batches, holding, offset))
-BOOST_DESCRIBE_STRUCT(Passed, (), (generation, micro, back, offset, shape))
+BOOST_DESCRIBE_STRUCT(PeerHello, (), (generation, stage, key))
+BOOST_DESCRIBE_STRUCT(PeerLost, (), (generation, why))
+BOOST_DESCRIBE_STRUCT(StageSlice, (), (generation, stage, mini_batches, state_kind, offset))
+BOOST_DESCRIBE_STRUCT(ActivationSlice, (), (generation, micro, back, offset, shape))
 
 }  // namespace motley::wire

@@ -1,4 +1,4 @@
-// A processor that nobody has written loops for: the reference, as its compiler vectorises it. Chosen by room.cmake.
+// A processor that nobody has written loops for: the reference, as its compiler vectorises it. Chosen by module.cmake.
 #include "base/check.h"
 #include "codec/kernels.h"
 

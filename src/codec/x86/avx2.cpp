@@ -57,7 +57,7 @@ struct Avx2 {
   }
 
   static Ints widen_bytes(const std::byte* from) { return _mm256_cvtepu8_epi32(_mm_loadl_epi64(reinterpret_cast<const __m128i*>(from))); }
-  static Ints widen_halves(const std::byte* from) { return _mm256_cvtepu16_epi32(_mm_loadu_si128(reinterpret_cast<const __m128i*>(from))); }
+  static Ints widen_bf16(const std::byte* from) { return _mm256_cvtepu16_epi32(_mm_loadu_si128(reinterpret_cast<const __m128i*>(from))); }
 
   /// Packing works within each half of a vector: the order across halves is mended afterwards.
   static void pack_bytes(const Ints* x, std::byte* out) {
@@ -65,7 +65,7 @@ struct Avx2 {
     const Ints order = _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7);
     _mm256_storeu_si256(reinterpret_cast<Ints*>(out), _mm256_permutevar8x32_epi32(mixed, order));
   }
-  static void pack_halves(const Ints* x, std::byte* out) {
+  static void pack_bf16(const Ints* x, std::byte* out) {
     for (int pair = 0; pair < 2; ++pair) {
       const Ints mixed = _mm256_packus_epi32(x[2 * pair], x[2 * pair + 1]);
       const Ints ordered = _mm256_permute4x64_epi64(mixed, _MM_SHUFFLE(3, 1, 2, 0));

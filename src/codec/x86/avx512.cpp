@@ -52,14 +52,14 @@ struct Avx512 {
   static std::int32_t largest(Ints x) { return _mm512_reduce_max_epi32(x); }
 
   static Ints widen_bytes(const std::byte* from) { return _mm512_cvtepu8_epi32(_mm_loadu_si128(reinterpret_cast<const __m128i*>(from))); }
-  static Ints widen_halves(const std::byte* from) {
+  static Ints widen_bf16(const std::byte* from) {
     return _mm512_cvtepu16_epi32(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(from)));
   }
 
   static void pack_bytes(const Ints* x, std::byte* out) {
     for (int i = 0; i < 2; ++i) _mm_storeu_si128(reinterpret_cast<__m128i*>(out) + i, _mm512_cvtepi32_epi8(x[i]));
   }
-  static void pack_halves(const Ints* x, std::byte* out) {
+  static void pack_bf16(const Ints* x, std::byte* out) {
     for (int i = 0; i < 2; ++i) _mm256_storeu_si256(reinterpret_cast<__m256i*>(out) + i, _mm512_cvtepi32_epi16(x[i]));
   }
 

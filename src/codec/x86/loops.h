@@ -4,7 +4,7 @@
 //
 //   Floats, Ints, Doubles    a vector of `width` floats or integers, of width / 2 doubles
 //   pack_bytes(Ints[32 / width], out)     32 integers below 2^8 become 32 bytes
-//   pack_halves(Ints[32 / width], out)    32 integers below 2^16 become 64 bytes
+//   pack_bf16(Ints[32 / width], out)    32 integers below 2^16 become 64 bytes
 //   Table, lookup<b>         16 floats, and which of them the low b bits (2 or 4) of each integer name; with 2, all quarters are alike
 #pragma once
 #include <cstring>
@@ -45,22 +45,22 @@ struct Loops {
   }
 
   /// Two halves lie in an integer: both become floats' magnitudes where they are.
-  static Ints larger_of_halves(Ints largest, const std::byte* halves) {
+  static Ints larger_of_bf16(Ints largest, const std::byte* bf16_values) {
     const Ints upper = Lanes::all(0x7fff0000);
-    const Ints both = Lanes::load_bits(reinterpret_cast<const float*>(halves));
+    const Ints both = Lanes::load_bits(reinterpret_cast<const float*>(bf16_values));
     return Lanes::larger(largest, Lanes::larger(Lanes::both(both, upper), Lanes::both(Lanes::template left<16>(both), upper)));
   }
 
-  static std::int32_t largest_half_bits(const std::byte* halves, std::size_t n) {
+  static std::int32_t largest_bf16_bits(const std::byte* bf16_values, std::size_t n) {
     constexpr std::size_t at_once = 4 * width;  // two vectors: a maximum need not wait for the one before
     Ints even = Lanes::all(0);
     Ints odd = Lanes::all(0);
-    for (; n >= at_once; n -= at_once, halves += 2 * at_once) {
-      even = larger_of_halves(even, halves);
-      odd = larger_of_halves(odd, halves + at_once);
+    for (; n >= at_once; n -= at_once, bf16_values += 2 * at_once) {
+      even = larger_of_bf16(even, bf16_values);
+      odd = larger_of_bf16(odd, bf16_values + at_once);
     }
     const std::int32_t most = Lanes::largest(Lanes::larger(even, odd));
-    const std::int32_t rest = reference_kernels.largest_half_bits(halves, n);
+    const std::int32_t rest = reference_kernels.largest_bf16_bits(bf16_values, n);
     return most > rest ? most : rest;
   }
 
@@ -155,7 +155,7 @@ struct Loops {
   }
 
   template <int b>
-  static const Coding& reference() {
+  static const EncodeDecode& reference() {
     if constexpr (b == 2) return reference_kernels.bits2;
     if constexpr (b == 4) return reference_kernels.bits4;
     if constexpr (b == 8) return reference_kernels.bits8;
@@ -179,16 +179,16 @@ struct Loops {
 
   static void encode_bf16(const float* values, std::size_t n, std::byte* out) {
     for (; n >= packed_values; n -= packed_values, values += packed_values, out += 2 * packed_values) {
-      Ints halves[vectors];
-      for (std::size_t v = 0; v < vectors; ++v) halves[v] = rounded(Lanes::load_bits(values + v * width));
-      Lanes::pack_halves(halves, out);
+      Ints bf16_values[vectors];
+      for (std::size_t v = 0; v < vectors; ++v) bf16_values[v] = rounded(Lanes::load_bits(values + v * width));
+      Lanes::pack_bf16(bf16_values, out);
     }
     reference_kernels.bf16.encode(values, n, out);
   }
 
   static void decode_bf16(const std::byte* bytes, std::size_t n, float* out) {
     for (; n >= width; n -= width, bytes += 2 * width, out += width)
-      Lanes::store_bits(out, Lanes::template left<16>(Lanes::widen_halves(bytes)));
+      Lanes::store_bits(out, Lanes::template left<16>(Lanes::widen_bf16(bytes)));
     reference_kernels.bf16.decode(bytes, n, out);
   }
 
@@ -207,7 +207,7 @@ struct Loops {
     sums[1] = Lanes::add(sums[1], Lanes::multiply(high, high));
   }
 
-  static void keep_back(const float* wanted, const float* sent, std::size_t n, float* residual, SquareSums& sums) {
+  static void keep_residual(const float* wanted, const float* sent, std::size_t n, float* residual, SquareSums& sums) {
     constexpr std::size_t doubles = width / 2, parts = SquareSums::width / doubles;
     Doubles squared_wanted[parts], squared_residual[parts];
     for (std::size_t k = 0; k < parts; ++k) {
@@ -228,7 +228,7 @@ struct Loops {
       Lanes::store(sums.wanted + k * doubles, squared_wanted[k]);
       Lanes::store(sums.residual + k * doubles, squared_residual[k]);
     }
-    reference_kernels.keep_back(wanted + whole, sent + whole, n - whole, residual + whole, sums);
+    reference_kernels.keep_residual(wanted + whole, sent + whole, n - whole, residual + whole, sums);
   }
 
   static constexpr Kernels kernels{.bits2 = {encode<2>, decode<2>},
@@ -236,9 +236,9 @@ struct Loops {
                                    .bits8 = {encode<8>, decode<8>},
                                    .bf16 = {encode_bf16, decode_bf16},
                                    .largest_magnitude_bits = largest_magnitude_bits,
-                                   .largest_half_bits = largest_half_bits,
+                                   .largest_bf16_bits = largest_bf16_bits,
                                    .add = add,
-                                   .keep_back = keep_back};
+                                   .keep_residual = keep_residual};
 };
 
 }  // namespace motley::codec

@@ -1,4 +1,4 @@
-// The x86 targets that the processor can run. Chosen by room.cmake.
+// The x86 targets that the processor can run. Chosen by module.cmake.
 #include "codec/x86/targets.h"
 
 #include "base/check.h"

@@ -21,7 +21,7 @@ class Batch {
 
   void gather(const DataSet& data, Part part, std::span<const std::uint32_t> samples) {
     const auto rows = static_cast<std::int64_t>(samples.size());
-    if (rows > room_) grow(rows);
+    if (rows > capacity_) grow(rows);
     inputs = all_inputs_.narrow(0, 0, rows);
     targets = all_targets_.narrow(0, 0, rows);
     if (shape_.text)
@@ -43,10 +43,10 @@ class Batch {
   void grow(std::int64_t rows) {
     all_inputs_ = make_inputs(rows);
     all_targets_ = at::empty({rows, shape_.targets()}, at::kLong);
-    room_ = rows;
+    capacity_ = rows;
   }
   SampleShape shape_;
-  std::int64_t room_ = 0;
+  std::int64_t capacity_ = 0;
   at::Tensor all_inputs_;
   at::Tensor all_targets_;
 };

@@ -53,27 +53,27 @@ class DenseNetwork final : public Network {
     }
   }
 
-  at::Tensor forward(std::span<const float> values, const at::Tensor& inputs, Mode, Flow& flow) override {
+  at::Tensor forward(std::span<const float> values, const at::Tensor& inputs, Mode, StepIo& io) override {
     const c10::NoGradGuard no_graph;
-    make_room(inputs.size(0));
+    evict_one(inputs.size(0));
     values_ = values.data();
     x_[0] = inputs.flatten(1);
     for (std::size_t i = 0; i < layers_.size(); ++i) {
-      if (!flow.need(layers_[i].weight, layers_[i].end())) return {};
+      if (!io.wait_for(layers_[i].weight, layers_[i].end())) return {};
       at::addmm_out(x_[i + 1], read_only(values_ + layers_[i].bias, {layers_[i].to}), x_[i], weight(i).t());
       if (i + 1 < layers_.size()) rectify(x_[i + 1]);
     }
     return x_.back();
   }
 
-  void backward(const at::Tensor& logits_gradient, std::span<float> out, Flow& flow) override {
+  void backward(const at::Tensor& logits_gradient, std::span<float> out, StepIo& io) override {
     const c10::NoGradGuard no_graph;
     at::Tensor dy = logits_gradient;
     for (std::size_t i = layers_.size(); i-- > 0;) {
       at::Tensor dweight = at::from_blob(out.data() + layers_[i].weight, {layers_[i].to, layers_[i].from}, at::kFloat);
       at::mm_out(dweight, dy.t(), x_[i]);
       add_up_rows(dy, out.data() + layers_[i].bias);
-      flow.made(layers_[i].weight, layers_[i].end());
+      io.gradient_ready(layers_[i].weight, layers_[i].end());
       if (i == 0) return;  // nobody asks for the gradient of the inputs
       at::mm_out(dx_[i], dy, weight(i));
       stop_where_rectified(x_[i], dx_[i]);
@@ -101,7 +101,7 @@ class DenseNetwork final : public Network {
  private:
   [[nodiscard]] at::Tensor weight(std::size_t i) const { return read_only(values_ + layers_[i].weight, {layers_[i].to, layers_[i].from}); }
 
-  void make_room(std::int64_t rows) {
+  void evict_one(std::int64_t rows) {
     if (rows == rows_) return;
     rows_ = rows;
     x_.assign(1, {});

@@ -23,14 +23,14 @@ int levels_of(int bits) { return (1 << (bits - 1)) - 1; }
 std::int64_t stride(std::int64_t values, int bits) { return (values * bits + byte_bits - 1) / byte_bits; }
 
 /// Of a slice that ends with a whole block, or has none.
-std::int64_t encoded_bytes(const Coding::Slice& slice) {
+std::int64_t encoded_bytes(const GradientEncoding::Slice& slice) {
   const auto count = static_cast<std::int64_t>(slice.count);
-  return slice.bits >= half_bits ? count * slice.bits / byte_bits : count / block * (scale_bytes + stride(block, slice.bits));
+  return slice.bits >= bf16_bits ? count * slice.bits / byte_bits : count / block * (scale_bytes + stride(block, slice.bits));
 }
 
 at::Tensor magnitudes(const at::Tensor& values) { return values.view(at::kInt).bitwise_and(codec::magnitude_mask); }
 
-at::Tensor as_float(const at::Tensor& upper_half) { return upper_half.bitwise_left_shift(half_bits).view(at::kFloat); }
+at::Tensor as_float(const at::Tensor& upper_half) { return upper_half.bitwise_left_shift(bf16_bits).view(at::kFloat); }
 
 /// Rows of values to rows of bytes.
 at::Tensor encode_blocks(const at::Tensor& rows, int bits) {
@@ -39,27 +39,27 @@ at::Tensor encode_blocks(const at::Tensor& rows, int bits) {
   const int levels = levels_of(bits);
   const at::Tensor largest = magnitudes(rows).amax(1).clamp_max(codec::infinity_bits);
   const at::Tensor poisoned = largest.ge(codec::infinity_bits);
-  const at::Tensor scale = largest.add(0xffff).bitwise_right_shift(half_bits).clamp_max(codec::largest_bf16);
+  const at::Tensor scale = largest.add(0xffff).bitwise_right_shift(bf16_bits).clamp_max(codec::largest_bf16);
   const at::Tensor wide = as_float(scale);
   const at::Tensor divisor = wide.masked_fill(wide.eq(0), 1).unsqueeze(1);
   at::Tensor codes = at::round(rows.div(divisor).mul(levels)).masked_fill(poisoned.unsqueeze(1), -levels).add(levels).to(at::kInt);
   codes = at::constant_pad_nd(codes, {0, per_byte * bytes - rows.size(1)}, 0).view({rows.size(0), per_byte, bytes});
   at::Tensor packed = codes.select(1, 0);
   for (std::int64_t k = 1; k < per_byte; ++k) packed = packed.bitwise_or(codes.select(1, k).bitwise_left_shift(k * bits));
-  const at::Tensor said = scale.masked_fill(poisoned, codec::poisoned);
-  const at::Tensor head = at::stack({said.bitwise_and(0xff), said.bitwise_right_shift(byte_bits)}, 1);
+  const at::Tensor reported = scale.masked_fill(poisoned, codec::poisoned);
+  const at::Tensor head = at::stack({reported.bitwise_and(0xff), reported.bitwise_right_shift(byte_bits)}, 1);
   return at::cat({head, packed}, 1).to(at::kByte);
 }
 
-at::Tensor encode_half(const at::Tensor& values) {
+at::Tensor encode_as_bf16(const at::Tensor& values) {
   const at::Tensor raw = values.view(at::kInt);
   const at::Tensor magnitude = raw.bitwise_and(codec::magnitude_mask);
-  const at::Tensor upper = magnitude.bitwise_right_shift(half_bits);
+  const at::Tensor upper = magnitude.bitwise_right_shift(bf16_bits);
   const at::Tensor infinite = magnitude.ge(codec::infinity_bits);
-  const at::Tensor nearest = magnitude.masked_fill(infinite, 0).add(upper.bitwise_and(1)).add(0x7fff).bitwise_right_shift(half_bits);
+  const at::Tensor nearest = magnitude.masked_fill(infinite, 0).add(upper.bitwise_and(1)).add(0x7fff).bitwise_right_shift(bf16_bits);
   const at::Tensor finite = nearest.clamp_max(codec::largest_bf16);
   const at::Tensor not_a_number = at::where(magnitude.gt(codec::infinity_bits), upper.bitwise_or(codec::quiet_nan_bit), upper);
-  const at::Tensor sign = raw.bitwise_right_shift(half_bits).bitwise_and(0x8000);
+  const at::Tensor sign = raw.bitwise_right_shift(bf16_bits).bitwise_and(0x8000);
   return at::where(infinite, not_a_number, finite).bitwise_or(sign).to(at::kShort).view(at::kByte);
 }
 
@@ -77,8 +77,8 @@ DeviceCodec::DeviceCodec(at::Device device) {
 
 at::Tensor DeviceCodec::encode(const at::Tensor& values, int bits) const {
   const at::Tensor flat = values.contiguous();
-  if (bits == plain_bits) return flat.view(at::kByte);
-  if (bits == half_bits) return encode_half(flat);
+  if (bits == fp32_bits) return flat.view(at::kByte);
+  if (bits == bf16_bits) return encode_as_bf16(flat);
   const std::int64_t whole = flat.numel() / block * block;
   std::vector<at::Tensor> bytes;
   if (whole > 0) bytes.push_back(encode_blocks(flat.narrow(0, 0, whole).view({-1, block}), bits).flatten());
@@ -97,8 +97,8 @@ at::Tensor DeviceCodec::decode_blocks(const at::Tensor& bytes, int bits, std::in
 }
 
 at::Tensor DeviceCodec::decode(const at::Tensor& bytes, int bits, std::int64_t count) const {
-  if (bits == plain_bits) return bytes.view(at::kFloat);
-  if (bits == half_bits) return as_float(bytes.view(at::kShort).to(at::kInt));
+  if (bits == fp32_bits) return bytes.view(at::kFloat);
+  if (bits == bf16_bits) return as_float(bytes.view(at::kShort).to(at::kInt));
   const std::int64_t whole = count / block;
   const std::int64_t row = scale_bytes + stride(block, bits);
   std::vector<at::Tensor> values;
@@ -122,11 +122,11 @@ at::Tensor DeviceCodec::encode_with_feedback(const at::Tensor& values, at::Tenso
   return bytes;
 }
 
-std::vector<Coding::Slice> SlicesLeft::take(std::uint64_t first, std::uint64_t last) {
-  const auto inside = [&](const Coding::Slice& slice) { return slice.first >= first && slice.first + slice.count <= last; };
+std::vector<GradientEncoding::Slice> SlicesLeft::take(std::uint64_t first, std::uint64_t last) {
+  const auto inside = [&](const GradientEncoding::Slice& slice) { return slice.first >= first && slice.first + slice.count <= last; };
   const auto begin = std::find_if(left_.begin(), left_.end(), inside);
   const auto end = std::find_if_not(begin, left_.end(), inside);
-  std::vector<Coding::Slice> taken(begin, end);
+  std::vector<GradientEncoding::Slice> taken(begin, end);
   left_.erase(begin, end);
   return taken;
 }
@@ -135,7 +135,7 @@ DeviceCoder::DeviceCoder(const Lanes& lanes, std::uint64_t values, at::Device de
   kept_ = at::zeros({2}, at::TensorOptions(at::kDouble).device(device));
 }
 
-void DeviceCoder::begin(const Coding& coding) {
+void DeviceCoder::begin(const GradientEncoding& coding) {
   const c10::AutoGradMode graph(false);
   const auto guard = lanes_.on(Lane::compute);
   leaving_.clear();
@@ -143,7 +143,7 @@ void DeviceCoder::begin(const Coding& coding) {
   kept_.zero_();
   if (!residual_.defined())
     residual_ = at::zeros({static_cast<std::int64_t>(values_)}, kept_.options().dtype(at::kFloat));
-  else if (coding.afresh)
+  else if (coding.reset_residual)
     residual_.zero_();
   else if (coding.rescale != 1)
     residual_.mul_(static_cast<double>(coding.rescale));
@@ -151,7 +151,7 @@ void DeviceCoder::begin(const Coding& coding) {
 
 void DeviceCoder::code(std::uint64_t first, std::uint64_t last, const at::Tensor& flat, const at::Tensor& out) {
   const c10::AutoGradMode graph(false);
-  const std::vector<Coding::Slice> slices = left_.take(first, last);
+  const std::vector<GradientEncoding::Slice> slices = left_.take(first, last);
   const auto end = slices.end();
   std::vector<std::pair<std::uint64_t, at::Tensor>> coded;  // by where it goes
   {

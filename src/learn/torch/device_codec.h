@@ -7,7 +7,7 @@
 #include <map>
 #include <vector>
 
-#include "base/flow.h"
+#include "base/step_io.h"
 #include "learn/torch/lanes.h"
 
 namespace motley::learn {
@@ -32,21 +32,21 @@ class DeviceCodec {
 /// The slices of a contribution that are still to leave.
 class SlicesLeft {
  public:
-  void begin(const Coding& coding) { left_ = coding.slices; }
+  void begin(const GradientEncoding& coding) { left_ = coding.slices; }
   /// Those that lie within [first, last), ascending: they are left no more.
-  std::vector<Coding::Slice> take(std::uint64_t first, std::uint64_t last);
+  std::vector<GradientEncoding::Slice> take(std::uint64_t first, std::uint64_t last);
 
  private:
-  std::vector<Coding::Slice> left_;  // ascending
+  std::vector<GradientEncoding::Slice> left_;  // ascending
 };
 
-/// A contribution on its way to bytes, slice by slice, as Coding wants it. What rounding keeps back stays on the device from one to the
-/// next.
+/// A contribution on its way to bytes, slice by slice, as GradientEncoding wants it. What rounding keeps back stays on the device from one
+/// to the next.
 class DeviceCoder {
  public:
   DeviceCoder(const Lanes& lanes, std::uint64_t values, at::Device device);
 
-  void begin(const Coding& coding);
+  void begin(const GradientEncoding& coding);
   /// The slices within [first, last) of `flat` that are not coded yet, now that the compute lane has made them. The out lane copies their
   /// bytes into `out` (bytes of the host, as long as the floats would be), each to where its floats would begin.
   void code(std::uint64_t first, std::uint64_t last, const at::Tensor& flat, const at::Tensor& out);

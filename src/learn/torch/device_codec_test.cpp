@@ -107,20 +107,20 @@ TEST_P(DeviceCodecTest, KeepsBackWhatTheProcessorKeepsBack) {
       Floats values = numbers(1000, step);
       if (step == 2) values[5] = std::numeric_limits<float>::infinity();  // leaves everything as it was
       codec::Bytes bytes;
-      const codec::Kept kept = codec::encode_with_feedback(*codec::make(bits).value(), values, kept_here, bytes);
+      const codec::FeedbackNorms kept = codec::encode_with_feedback(*codec::make(bits).value(), values, kept_here, bytes);
       wanted += kept.squared_wanted;
       lost += kept.squared_residual;
       EXPECT_EQ(held(codec.encode_with_feedback(there(values), kept_there, bits, sums)), bytes) << bits << " bits, step " << step;
       EXPECT_EQ(floats(kept_there), kept_here) << bits << " bits, step " << step;
     }
-    const at::Tensor told = sums.cpu();
-    EXPECT_NEAR(told.data_ptr<double>()[0], wanted, 1e-9 * wanted);
-    EXPECT_NEAR(told.data_ptr<double>()[1], lost, 1e-9 * lost);
+    const at::Tensor recorded = sums.cpu();
+    EXPECT_NEAR(recorded.data_ptr<double>()[0], wanted, 1e-9 * wanted);
+    EXPECT_NEAR(recorded.data_ptr<double>()[1], lost, 1e-9 * lost);
   }
 }
 
 /// Wants slices of about `most` values, every other one in few bits.
-class Wanting final : public Flow {
+class Wanting final : public StepIo {
  public:
   Wanting(const ModelShape& shape, std::uint64_t most) {
     const auto cut = [&](std::uint64_t first, std::uint64_t last) {
@@ -132,11 +132,11 @@ class Wanting final : public Flow {
     missing.resize(coding_.slices.size());
     for (std::size_t s = 0; s < missing.size(); ++s) missing[s] = coding_.slices[s].count;
   }
-  bool need(std::uint64_t, std::uint64_t) override { return true; }
-  void made(std::uint64_t, std::uint64_t) override { FAIL() << "it was to be coded"; }
-  const Coding* coding() override { return &coding_; }
+  bool wait_for(std::uint64_t, std::uint64_t) override { return true; }
+  void gradient_ready(std::uint64_t, std::uint64_t) override { FAIL() << "it was to be coded"; }
+  const GradientEncoding* gradient_encoding() override { return &coding_; }
   /// A slice of which everything is said to be made must be whole at that moment: it would be sent.
-  void coded(std::uint64_t first, std::uint64_t last) override {
+  void encoded_gradient_ready(std::uint64_t first, std::uint64_t last) override {
     for (std::size_t s = 0; s < missing.size(); ++s) {
       const auto& [begin, count, bits] = coding_.slices[s];
       const std::uint64_t from = std::max(first, begin);
@@ -148,7 +148,7 @@ class Wanting final : public Flow {
       sent[begin].assign(at, at + codec::make(bits).value()->encoded_bytes(count));
     }
   }
-  Coding coding_;
+  GradientEncoding coding_;
   Floats out;
   std::vector<std::uint64_t> missing;
   std::map<std::uint64_t, codec::Bytes> sent;  // by where the slice begins
@@ -189,11 +189,11 @@ TEST(CodedOnTheDevice, AGradientIsWhatTheProcessorWouldMakeOfIt) {
 }
 
 /// Brings values once, then changes of them, then nothing.
-class Bringing final : public Flow {
+class Bringing final : public StepIo {
  public:
-  bool need(std::uint64_t, std::uint64_t) override { return true; }
-  void made(std::uint64_t, std::uint64_t) override {}
-  bool take(std::uint64_t first, std::uint64_t last, const std::function<void(const Arriving&)>& each) override {
+  bool wait_for(std::uint64_t, std::uint64_t) override { return true; }
+  void gradient_ready(std::uint64_t, std::uint64_t) override {}
+  bool take(std::uint64_t first, std::uint64_t last, const std::function<void(const IncomingValues&)>& each) override {
     for (Slice& slice : slices) {
       if (slice.taken || slice.first >= last || slice.first + slice.count <= first) continue;
       slice.taken = true;
@@ -253,21 +253,21 @@ TEST(CodedOnTheDevice, AWayIsWhatTheProcessorWouldMakeOfIt) {
   const auto plain = std::move(make_device_learner(example.spec, data).value());
   const auto coding = std::move(make_device_learner(example.spec, data).value());
   const Values values = initial(*plain);
-  Floats way(values.size());
+  Floats delta(values.size());
   Wanting wanting(plain->shape(), 300);
   wanting.out.resize(values.size());
   for (Learner* each : {plain.get(), coding.get()}) {
-    each->walk()->begin(values);
-    each->walk()->set_out();
-    each->walk()->step(samples_from(0, 8), {0.01, 0.9, 0});
+    each->local_sgd()->begin(values);
+    each->local_sgd()->begin_round();
+    each->local_sgd()->step(samples_from(0, 8), {0.01, 0.9, 0});
   }
-  EXPECT_FALSE(plain->walk()->way(way).coded);
-  EXPECT_TRUE(coding->walk()->way(wanting.out, wanting.coding()).coded);
-  wanting.coded(0, values.size());
+  EXPECT_FALSE(plain->local_sgd()->delta(delta).coded);
+  EXPECT_TRUE(coding->local_sgd()->delta(wanting.out, wanting.gradient_encoding()).coded);
+  wanting.encoded_gradient_ready(0, values.size());
   for (const auto& [first, count, bits] : wanting.coding_.slices) {
     Floats residual(count);
     codec::Bytes bytes;
-    codec::encode_with_feedback(*codec::make(bits).value(), std::span(way).subspan(first, count), residual, bytes);
+    codec::encode_with_feedback(*codec::make(bits).value(), std::span(delta).subspan(first, count), residual, bytes);
     EXPECT_EQ(wanting.sent[first], bytes) << "slice at " << first << ", " << int{bits} << " bits";
   }
 }

@@ -11,11 +11,11 @@
 #include <utility>
 
 #include "base/bits.h"
-#include "learn/torch/as_made.h"
 #include "learn/torch/device_codec.h"
+#include "learn/torch/device_local_sgd.h"
 #include "learn/torch/device_model.h"
 #include "learn/torch/device_samples.h"
-#include "learn/torch/device_walk.h"
+#include "learn/torch/gradient_sender.h"
 #include "learn/torch/pinned.h"
 
 namespace motley::learn {
@@ -33,7 +33,7 @@ class DeviceLearner final : public Learner {
         samples_(data, {device, half ? at::kBFloat16 : at::kFloat, device.is_cuda()}),
         shape_(data->shape()),
         evaluated_(data->size(Part::evaluation)),
-        inlet_(model_.lanes(), model_.shape().values(), device),
+        host_to_device_(model_.lanes(), model_.shape().values(), device),
         asked_(model_.blocks() + 1),
         came_(model_.blocks() + 1),
         made_(model_.blocks() + 1),
@@ -57,7 +57,7 @@ class DeviceLearner final : public Learner {
   const ModelShape& shape() const override { return model_.shape(); }
   std::uint64_t activation_bytes_per_sample() const override { return measured_.activation_bytes; }
   std::vector<BlockProfile> profile() override { return measured_.profile; }
-  bool halves() const override { return model_.rounded().defined(); }
+  bool bf16_transfer() const override { return model_.rounded().defined(); }
 
   void initialize(std::uint64_t seed, std::span<float> values) override {
     check(values.size() == shape().values(), "values has room for the whole model");
@@ -65,36 +65,36 @@ class DeviceLearner final : public Learner {
   }
 
   using Learner::gradient;
-  StepResult gradient(std::span<const float> values, std::span<const std::uint32_t> samples, std::span<float> out, Flow& flow) override {
+  StepResult gradient(std::span<const float> values, std::span<const std::uint32_t> samples, std::span<float> out, StepIo& io) override {
     check(!samples.empty(), "a gradient is taken over a sample or more");
     check(values.size() == shape().values() && out.size() == values.size(), "values and out hold the whole model");
     Tidy tidy(*this);
     const auto guard = model_.lanes().on(Lane::compute);
-    if (!begun_ || begun_->id != flow.id() || begun_->id == 0) {
+    if (!begun_ || begun_->id != io.id() || begun_->id == 0) {
       drop_begun();
-      if (!begin(flow.id(), values, samples, flow)) return {};  // given up
+      if (!begin(io.id(), values, samples, io)) return {};  // given up
     }
-    if (!pass(*begun_, model_.blocks(), flow)) return {};
+    if (!pass(*begun_, model_.blocks(), io)) return {};
     const at::Tensor logits = begun_->passing.x.detach();
     const DeviceSamples::Gathered batch = std::exchange(begun_, std::nullopt)->batch;
     direct_ = is_pinned(std::as_bytes(out));
     const at::Tensor leaves = direct_ ? as_tensor(out) : leaves_;
-    coding_ = flow.coding();
-    as_made_.begin(model_, coding_);
-    if (coding_ != nullptr && !as_made_) coder_.begin(*coding_);
+    coding_ = io.gradient_encoding();
+    gradient_sender_.begin(model_, coding_);
+    if (coding_ != nullptr && !gradient_sender_) coder_.begin(*coding_);
     model_.backward(model_.score(logits, batch.targets, /*wants_gradient=*/true), [&](std::size_t block) { send(block, leaves); });
     send_score();
     make_ready();
-    gather_ahead(flow);
+    gather_ahead(io);
     // All that there is to do after the last gradient was asked for before the first has come.
-    tell_stood(flow);
-    hand_out(out, flow);
+    tell_stalled(io);
+    hand_out(out, io);
     scored_.wait();
     tidy.settled = true;
     StepResult result = per_sample(score_.data_ptr<double>(), samples.size(), shape_);
-    result.squared_norm = score_.data_ptr<double>()[2] + as_made_.squares_in_floats(out.first(shape().parameters));
+    result.squared_norm = score_.data_ptr<double>()[2] + gradient_sender_.squares_in_floats(out.first(shape().parameters));
     result.coded = coding_ != nullptr;
-    if (result.coded && !as_made_) result.residual = residual_ratio(score_.data_ptr<double>() + 3);
+    if (result.coded && !gradient_sender_) result.residual = residual_ratio(score_.data_ptr<double>() + 3);
     return result;
   }
 
@@ -103,7 +103,7 @@ class DeviceLearner final : public Learner {
     Tidy tidy(*this);
     const auto guard = model_.lanes().on(Lane::compute);
     drop_begun();
-    Still still;
+    NoStreaming no_streaming;
     std::vector<std::uint32_t> chunk(shape_.text ? 64 : evaluation_chunk);
     StepResult result;
     at::Tensor total = at::zeros({2}, at::TensorOptions(at::kDouble).device(model_.device()));
@@ -114,10 +114,10 @@ class DeviceLearner final : public Learner {
       // The values are copied once, with the first chunk.
       if (first == 0) {
         rewound_.hold_if_set(model_.lanes(), Lane::in);
-        take(model_.blocks(), values, still);
+        take(model_.blocks(), values, no_streaming);
       }
       const at::Tensor logits =
-          model_.forward(batch.inputs, Mode::evaluation, [&](std::size_t block) { return first > 0 || take(block, values, still); });
+          model_.forward(batch.inputs, Mode::evaluation, [&](std::size_t block) { return first > 0 || take(block, values, no_streaming); });
       model_.score(logits, batch.targets, /*wants_gradient=*/false);
       total.add_(model_.sums());
       result.samples += static_cast<std::uint64_t>(batch.targets.numel());
@@ -130,9 +130,9 @@ class DeviceLearner final : public Learner {
     return result;
   }
 
-  Walk* walk() override {
-    if (!walk_) walk_ = device_walk(model_, samples_, shape_);
-    return walk_.get();
+  LocalSgd* local_sgd() override {
+    if (!local_sgd_) local_sgd_ = device_local_sgd(model_, samples_, shape_);
+    return local_sgd_.get();
   }
 
  private:
@@ -161,35 +161,35 @@ class DeviceLearner final : public Learner {
   };
 
   /// The statistics are taken, the samples are there. False: given up.
-  bool begin(std::uint64_t id, std::span<const float> values, std::span<const std::uint32_t> samples, Flow& flow) {
+  bool begin(std::uint64_t id, std::span<const float> values, std::span<const std::uint32_t> samples, StepIo& io) {
     if (!ready_) make_ready();  // the step before came to no end
     last_taken_.reset();
     taking_ = {};
     gathered_.hold_if_set(model_.lanes(), Lane::compute);
     const DeviceSamples::Gathered batch = samples_.gather(Part::training, samples);
     rewound_.hold_if_set(model_.lanes(), Lane::in);
-    if (!take(model_.blocks(), values, flow)) return false;
+    if (!take(model_.blocks(), values, io)) return false;
     begun_ = Begun{id, values, batch, model_.begin(batch.inputs, Mode::training)};
     ready_ = false;  // from here on there are statistics to undo
     return true;
   }
 
-  bool pass(Begun& step, std::size_t until, Flow& flow) {
-    return model_.pass(step.passing, Mode::training, until, [&](std::size_t block) { return take(block, step.values, flow); });
+  bool pass(Begun& step, std::size_t until, StepIo& io) {
+    return model_.pass(step.passing, Mode::training, until, [&](std::size_t block) { return take(block, step.values, io); });
   }
 
   /// The device would stand still while the host turns from the last gradient to the next step: its first blocks are asked for before that.
-  void begin_next(Flow& flow) {
+  void begin_next(StepIo& io) {
     if (begun_) return;
-    const std::optional<Upcoming> next = flow.upcoming();
+    const std::optional<NextStep> next = io.next_step();
     if (!next || next->id == failed_ || !samples_.at_hand(next->samples)) return;
-    const auto there = [&](std::size_t block) { return next->flow->need(range(block).first, range(block).last); };
+    const auto there = [&](std::size_t block) { return next->io->wait_for(range(block).first, range(block).last); };
     if (!there(model_.blocks()) || !there(0)) return;
     std::size_t until = 1;
     while (until < std::min(blocks_ahead, model_.blocks()) && there(until)) ++until;
     const auto guard = model_.lanes().on(Lane::compute);
     try {
-      if (!begin(next->id, next->values, next->samples, *next->flow) || !pass(*begun_, until, *next->flow)) drop_begun();
+      if (!begin(next->id, next->values, next->samples, *next->io) || !pass(*begun_, until, *next->io)) drop_begun();
     } catch (const std::exception&) {  // whatever it was, the step itself will say so
       give_up();
       failed_ = next->id;
@@ -215,8 +215,8 @@ class DeviceLearner final : public Learner {
   }
 
   /// The samples of the next step, while the device is at this one.
-  void gather_ahead(Flow& flow) {
-    const std::span<const std::uint32_t> next = flow.foreseen();
+  void gather_ahead(StepIo& io) {
+    const std::span<const std::uint32_t> next = io.likely_next_samples();
     if (next.empty()) return;
     const auto guard = model_.lanes().on(Lane::in);
     try {
@@ -226,11 +226,11 @@ class DeviceLearner final : public Learner {
     gathered_.set(model_.lanes(), Lane::in);
   }
 
-  /// As it came; see Flow::take(). Values that lie one behind the other go in together, with what is left in take_in_rest().
-  void take_in(const Arriving& came) {
+  /// As it came; see StepIo::take(). Values that lie one behind the other go in together, with what is left in take_in_rest().
+  void take_in(const IncomingValues& came) {
     const c10::AutoGradMode graph(false);
     const bool again = std::exchange(last_taken_, came.first) == came.first;  // the same place once more: its room is in use
-    const bool whole = came.bits == plain_bits;
+    const bool whole = came.bits == fp32_bits;
     const std::span<const float> values(reinterpret_cast<const float*>(came.bytes.data()), whole ? came.count : 0);
     const bool goes_on = whole && !again && came.first == taking_from_ + taking_.size() && values.data() == taking_.data() + taking_.size();
     if (goes_on) {
@@ -243,44 +243,44 @@ class DeviceLearner final : public Learner {
     taking_ = values;
     if (whole) return;
     model_.expect({came.first, came.first + came.count}, came.rounded);
-    if (came.rounded) return inlet_.take(came.first, came.bytes, model_.rounded());
+    if (came.rounded) return host_to_device_.take(came.first, came.bytes, model_.rounded());
     part(model_.values(), came.first, came.first + came.count)
-        .add_(codec_.decode(inlet_.take_bytes(came.first, came.bytes), came.bits, static_cast<std::int64_t>(came.count)));
+        .add_(codec_.decode(host_to_device_.take_bytes(came.first, came.bytes), came.bits, static_cast<std::int64_t>(came.count)));
   }
   void take_in_rest() {
     if (taking_.empty()) return;
     model_.expect({taking_from_, taking_from_ + taking_.size()}, /*rounded=*/false);
-    inlet_.take(taking_from_, std::as_bytes(taking_), model_.values());
+    host_to_device_.take(taking_from_, std::as_bytes(taking_), model_.values());
     taking_ = {};
   }
 
   /// The values of a block, or behind the last of them the statistics, are on the device before it goes on. False: given up.
-  bool take(std::size_t block, std::span<const float> values, Flow& flow) {
+  bool take(std::size_t block, std::span<const float> values, StepIo& io) {
     const auto [first, last] = range(block);
     if (first == last) return true;
     asked_[block].set(model_.lanes(), Lane::compute);
-    if (!flow.need(first, last)) return false;
-    if (!flow.take(first, last, [&](const Arriving& came) { take_in(came); })) {
+    if (!io.wait_for(first, last)) return false;
+    if (!io.take(first, last, [&](const IncomingValues& came) { take_in(came); })) {
       taking_from_ = first;
       taking_ = values.subspan(first, last - first);
     }
     take_in_rest();
-    inlet_.join();
+    host_to_device_.join();
     came_[block].set(model_.lanes(), Lane::in);
     return true;
   }
 
   /// When forward is done: from when the compute lane was there until the values were.
-  void tell_stood(Flow& flow) {
+  void tell_stalled(StepIo& io) {
     if (!TimedMark::tells || model_.lanes().none()) return;
-    double stood = 0;
+    double stalled = 0;
     for (std::size_t block = 0; block < asked_.size(); ++block) {
       if (range(block).first == range(block).last) continue;
       asked_[block].wait();
       came_[block].wait();
-      stood += asked_[block].seconds_until(came_[block]);
+      stalled += asked_[block].seconds_until(came_[block]);
     }
-    flow.stood(from_seconds(stood));
+    io.stalled(from_seconds(stalled));
   }
 
   /// Of a block, or behind the last of them the statistics.
@@ -295,21 +295,21 @@ class DeviceLearner final : public Learner {
     if (first == last) return;
     const Lanes& lanes = model_.lanes();
     const std::uint64_t made = block < model_.blocks() ? shape().parameters : last;  // behind a block everything is
-    if (coding_ != nullptr && !as_made_) {
+    if (coding_ != nullptr && !gradient_sender_) {
       coder_.code(first, made, model_.gradient(), leaves.view(at::kByte));
     } else {
       made_[block].set(lanes, Lane::compute);
       made_[block].hold(lanes, Lane::out);
     }
     const auto guard = lanes.on(Lane::out);
-    if (as_made_)
-      as_made_.send(model_, first, made, leaves.view(at::kByte));
+    if (gradient_sender_)
+      gradient_sender_.send(model_, first, made, leaves.view(at::kByte));
     else if (coding_ == nullptr)
       part(leaves, first, last).copy_(part(model_.gradient(), first, last), /*non_blocking=*/true);
     out_[block].set(lanes, Lane::out);
     if (block == model_.blocks()) return;
     at::Tensor norm = norms_.select(0, static_cast<std::int64_t>(block));
-    at::linalg_vector_norm_out(norm, part(as_made_ ? model_.rounded_gradient() : model_.gradient(), first, last), 2, /*dim=*/{},
+    at::linalg_vector_norm_out(norm, part(gradient_sender_ ? model_.rounded_gradient() : model_.gradient(), first, last), 2, /*dim=*/{},
                                /*keepdim=*/false, at::kFloat);
   }
 
@@ -324,28 +324,28 @@ class DeviceLearner final : public Learner {
   /// From the pinned memory, with all of the slices that begin there when they are coded.
   void bring(std::uint64_t first, std::uint64_t last, std::span<float> out) const {
     if (coding_ != nullptr)
-      for (const Coding::Slice& slice : coding_->slices)
+      for (const GradientEncoding::Slice& slice : coding_->slices)
         if (slice.first >= first && slice.first < last) last = std::max(last, slice.first + slice.count);
     std::copy(leaves_.data_ptr<float>() + first, leaves_.data_ptr<float>() + last, out.begin() + static_cast<std::ptrdiff_t>(first));
   }
 
   /// In the order in which it is made, as soon as it is there.
-  void hand_out(std::span<float> out, Flow& flow) {
+  void hand_out(std::span<float> out, StepIo& io) {
     const auto hand = [&](std::size_t block) {
       const auto [first, last] = range(block);
       if (first == last) return;
       out_[block].wait();
       if (!direct_) bring(first, last, out);
       if (coding_ != nullptr)
-        flow.coded(first, last);
+        io.encoded_gradient_ready(first, last);
       else
-        flow.made(first, last);
+        io.gradient_ready(first, last);
     };
     for (std::size_t b = model_.blocks(); b-- > 0;) {
-      if (b < blocks_ahead) begin_next(flow);  // while backward is in the last blocks
+      if (b < blocks_ahead) begin_next(io);  // while backward is in the last blocks
       hand(b);
     }
-    begin_next(flow);
+    begin_next(io);
     hand(model_.blocks());
   }
 
@@ -354,7 +354,7 @@ class DeviceLearner final : public Learner {
   DeviceSamples samples_;
   SampleShape shape_;
   std::uint64_t evaluated_;  // samples
-  Inlet inlet_;
+  HostToDevice host_to_device_;
   std::vector<TimedMark> asked_, came_;  // by block, behind the last the statistics
   std::vector<Mark> made_, out_;         // likewise
   Mark scored_, rewound_, gathered_;
@@ -367,12 +367,12 @@ class DeviceLearner final : public Learner {
   bool direct_ = false;       // this step's gradient needs no leaves_
   DeviceCodec codec_;
   DeviceCoder coder_;
-  const Coding* coding_ = nullptr;           // of this step
-  AsMade as_made_;                           // if it wants the gradient so
-  std::optional<std::uint64_t> last_taken_;  // in this step: where it begins
+  const GradientEncoding* coding_ = nullptr;  // of this step
+  GradientSender gradient_sender_;            // if it wants the gradient so
+  std::optional<std::uint64_t> last_taken_;   // in this step: where it begins
   std::uint64_t taking_from_ = 0;
   std::span<const float> taking_;  // to there: what has come and was not taken in yet
-  std::unique_ptr<Walk> walk_;
+  std::unique_ptr<LocalSgd> local_sgd_;
 };
 
 }  // namespace

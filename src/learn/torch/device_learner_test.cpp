@@ -47,13 +47,13 @@ INSTANTIATE_TEST_SUITE_P(Each, DeviceTwin, testing::Combine(testing::ValuesIn(mo
 
 /// How far b lies from a, as a part of a's length.
 double distance(const Values& a, const Values& b) {
-  double apart = 0;
+  double kernel_copies = 0;
   double length = 0;
   for (std::size_t i = 0; i < a.size(); ++i) {
-    apart += std::pow(static_cast<double>(a[i]) - b[i], 2);
+    kernel_copies += std::pow(static_cast<double>(a[i]) - b[i], 2);
     length += std::pow(static_cast<double>(a[i]), 2);
   }
-  return std::sqrt(apart / length);
+  return std::sqrt(kernel_copies / length);
 }
 
 TEST_P(DeviceTwin, HasTheSameShapeLossAndGradient) {
@@ -84,12 +84,12 @@ TEST_P(DeviceTwin, JudgesTheSame) {
 }
 
 /// Hears what is asked for and made, and may give up.
-struct Listener final : Flow {
-  bool need(std::uint64_t first, std::uint64_t last) override {
+struct Listener final : StepIo {
+  bool wait_for(std::uint64_t first, std::uint64_t last) override {
     needed.emplace_back(first, last);
     return needed.size() <= patience;
   }
-  void made(std::uint64_t first, std::uint64_t last) override { done.emplace_back(first, last); }
+  void gradient_ready(std::uint64_t first, std::uint64_t last) override { done.emplace_back(first, last); }
   std::size_t patience = 1000;
   std::vector<std::pair<std::uint64_t, std::uint64_t>> needed, done;
 };
@@ -113,40 +113,40 @@ TEST_P(DeviceTwin, AsksForEveryValueOnceInForwardOrderAndTellsOfEveryGradientOnc
 }
 
 /// Everything is there but the first range, which takes a while.
-struct Late final : Flow {
-  bool need(std::uint64_t, std::uint64_t) override {
+struct Late final : StepIo {
+  bool wait_for(std::uint64_t, std::uint64_t) override {
     if (std::exchange(asked, true)) return true;
     for (const auto since = std::chrono::steady_clock::now(); std::chrono::steady_clock::now() - since < late;) std::this_thread::yield();
     return true;
   }
-  void made(std::uint64_t, std::uint64_t) override {}
-  void stood(Duration time) override { told = time; }
+  void gradient_ready(std::uint64_t, std::uint64_t) override {}
+  void stalled(Duration time) override { recorded = time; }
   static constexpr std::chrono::milliseconds late{30};
   bool asked = false;
-  std::optional<Duration> told;
+  std::optional<Duration> recorded;
 };
 
 TEST_P(DeviceTwin, KnowsHowLongItStoodStillForValues) {
   const Values values = initial(*cpu);
   Values out(values.size());
   device->gradient(values, samples_from(0, 4), out);  // what comes first takes its own time
-  Late flow;
-  device->gradient(values, samples_from(0, 4), out, flow);
+  Late io;
+  device->gradient(values, samples_from(0, 4), out, io);
   if (!std::get<1>(GetParam()).gpu) {
-    EXPECT_FALSE(flow.told) << "a CPU has no work left while it waits";
+    EXPECT_FALSE(io.recorded) << "a CPU has no work left while it waits";
     return;
   }
   if (describe_backend().find("libtorch 1.") != std::string::npos) GTEST_SKIP() << "this torch does not tell when events were reached";
-  ASSERT_TRUE(flow.told);
-  EXPECT_GT(*flow.told, Late::late / 2);
+  ASSERT_TRUE(io.recorded);
+  EXPECT_GT(*io.recorded, Late::late / 2);
 }
 
 /// Believes to know what comes next.
-struct Foreseeing final : Flow {
-  explicit Foreseeing(std::vector<std::uint32_t> samples) : next(std::move(samples)) {}
-  bool need(std::uint64_t, std::uint64_t) override { return true; }
-  void made(std::uint64_t, std::uint64_t) override {}
-  std::span<const std::uint32_t> foreseen() override { return next; }
+struct Speculating final : StepIo {
+  explicit Speculating(std::vector<std::uint32_t> samples) : next(std::move(samples)) {}
+  bool wait_for(std::uint64_t, std::uint64_t) override { return true; }
+  void gradient_ready(std::uint64_t, std::uint64_t) override {}
+  std::span<const std::uint32_t> likely_next_samples() override { return next; }
   std::vector<std::uint32_t> next;
 };
 
@@ -154,29 +154,29 @@ TEST_P(DeviceTwin, WhatWasForeseenChangesNoGradientRightOrWrong) {
   const Values values = initial(*cpu);
   const Step expected = step(*device, values, samples_from(8, 8));
   Values out(values.size());
-  for (const std::uint32_t foreseen : {8U, 9U}) {
-    Foreseeing flow(samples_from(foreseen, 8));
-    device->gradient(values, samples_from(0, 8), out, flow);
-    EXPECT_LT(distance(expected.gradient, step(*device, values, samples_from(8, 8)).gradient), 1e-5) << foreseen;
+  for (const std::uint32_t likely : {8U, 9U}) {
+    Speculating io(samples_from(likely, 8));
+    device->gradient(values, samples_from(0, 8), out, io);
+    EXPECT_LT(distance(expected.gradient, step(*device, values, samples_from(8, 8)).gradient), 1e-5) << likely;
   }
-  Foreseeing flow(samples_from(8, 8));
-  device->gradient(values, samples_from(0, 8), out, flow);
+  Speculating io(samples_from(8, 8));
+  device->gradient(values, samples_from(0, 8), out, io);
   device->evaluate(values);  // other samples come between
   EXPECT_LT(distance(expected.gradient, step(*device, values, samples_from(8, 8)).gradient), 1e-5);
 }
 
 /// One computation, and perhaps the one after it.
-struct Numbered final : Flow {
+struct Numbered final : StepIo {
   explicit Numbered(std::uint64_t number_) : number(number_) {}
   [[nodiscard]] std::uint64_t id() const override { return number; }
-  bool need(std::uint64_t, std::uint64_t) override { return !gone; }
-  bool take(std::uint64_t first, std::uint64_t, const std::function<void(const Arriving&)>&) override {
+  bool wait_for(std::uint64_t, std::uint64_t) override { return !gone; }
+  bool take(std::uint64_t first, std::uint64_t, const std::function<void(const IncomingValues&)>&) override {
     return taken.push_back(first), false;
   }
-  void made(std::uint64_t, std::uint64_t) override {}
-  std::optional<Upcoming> upcoming() override { return std::exchange(next, std::nullopt); }
+  void gradient_ready(std::uint64_t, std::uint64_t) override {}
+  std::optional<NextStep> next_step() override { return std::exchange(next, std::nullopt); }
   std::uint64_t number;
-  std::optional<Upcoming> next;
+  std::optional<NextStep> next;
   std::vector<std::uint64_t> taken;  // where they begin
   bool gone = false;
 };
@@ -189,7 +189,7 @@ TEST_P(DeviceTwin, WhatIsBegunAheadGoesOnWhereItWas) {
   const Step first = step(*device, values, samples);
   const Step second = step(*device, newer, later);
   Numbered now(1), ahead(2), after(2);
-  now.next = Upcoming{2, newer, later, &ahead};
+  now.next = NextStep{2, newer, later, &ahead};
   Step one{{}, Values(values.size())};
   one.result = device->gradient(values, samples, one.gradient, now);
   Step two{{}, Values(values.size())};
@@ -206,18 +206,18 @@ TEST_P(DeviceTwin, WhatWasBegunAheadAndDoesNotComeLeavesNothing) {
   const Values newer = initial(*cpu, 2);
   const std::vector<std::uint32_t> samples = samples_from(0, 8);
   const Step expected = step(*device, values, samples);
-  const StepResult judged = device->evaluate(values);
+  const StepResult alignment_known = device->evaluate(values);
   for (const bool gone : {false, true}) {
     Numbered now(1), ahead(2), other(3);
     ahead.gone = gone;
-    now.next = Upcoming{2, newer, samples, &ahead};
+    now.next = NextStep{2, newer, samples, &ahead};
     Values out(values.size());
     device->gradient(values, samples, out, now);
     device->gradient(values, samples, out, other);
     EXPECT_LT(distance(expected.gradient, out), 1e-5) << "another came";
-    now.next = Upcoming{2, newer, samples, &ahead};
+    now.next = NextStep{2, newer, samples, &ahead};
     device->gradient(values, samples, out, now);
-    EXPECT_NEAR(device->evaluate(values).loss_sum, judged.loss_sum, 1e-5 * judged.loss_sum);
+    EXPECT_NEAR(device->evaluate(values).loss_sum, alignment_known.loss_sum, 1e-5 * alignment_known.loss_sum);
     EXPECT_LT(distance(expected.gradient, step(*device, values, samples).gradient), 1e-5);
   }
 }
@@ -249,7 +249,7 @@ TEST_P(DeviceTwin, InFewerBitsItStillGoesTheSameWay) {
 struct ByHand {
   Values model, momentum;
   double loss = 0;
-  void step(Learner& learner, const std::vector<std::uint32_t>& samples, const Walk::Rule& rule) {
+  void step(Learner& learner, const std::vector<std::uint32_t>& samples, const LocalSgd::Rule& rule) {
     const std::size_t parameters = learner.shape().parameters;
     momentum.resize(parameters);
     Values ahead = model;
@@ -271,70 +271,72 @@ Values less(const Values& a, const Values& b) {
 }
 
 TEST_P(DeviceTwin, WalksAsStepsByHandDo) {
-  const Walk::Rule rule{0.01, 0.9, 0.001};
+  const LocalSgd::Rule rule{0.01, 0.9, 0.001};
   const Values values = initial(*cpu);
   ByHand hand{values, {}};
-  Walk& walk = *device->walk();
-  walk.begin(values);
-  Values way(values.size());
+  LocalSgd& local_sgd = *device->local_sgd();
+  local_sgd.begin(values);
+  Values delta(values.size());
   for (std::uint32_t round = 0; round < 2; ++round) {  // the momentum stays from round to round
     const Values start = hand.model;
     hand.loss = 0;
-    walk.set_out();
+    local_sgd.begin_round();
     for (std::uint32_t s = 0; s < 3; ++s) {
-      walk.step(samples_from(16 * round + 4 * s, 4), rule);
+      local_sgd.step(samples_from(16 * round + 4 * s, 4), rule);
       hand.step(*cpu, samples_from(16 * round + 4 * s, 4), rule);
     }
-    const StepResult result = walk.way(way);
+    const StepResult result = local_sgd.delta(delta);
     EXPECT_EQ(result.samples, 12U);
     EXPECT_NEAR(result.loss_sum, hand.loss, 0.01 * hand.loss);
-    EXPECT_LT(distance(less(hand.model, start), way), 0.01) << round;
+    EXPECT_LT(distance(less(hand.model, start), delta), 0.01) << round;
   }
 }
 
 TEST_P(DeviceTwin, NewerValuesAreMergedWithAPartOfTheWay) {
-  const Walk::Rule rule{0.01, 0.9, 0};
+  const LocalSgd::Rule rule{0.01, 0.9, 0};
   const Values values = initial(*cpu);
   const Values newer = initial(*cpu, 2);
   const std::size_t parameters = cpu->shape().parameters;
-  constexpr double keeps = 0.75;
-  Walk& walk = *device->walk();
-  walk.begin(values);
-  walk.set_out();
-  walk.step(samples_from(0, 4), rule);
+  constexpr double kept_fraction = 0.75;
+  LocalSgd& local_sgd = *device->local_sgd();
+  local_sgd.begin(values);
+  local_sgd.begin_round();
+  local_sgd.step(samples_from(0, 4), rule);
   ByHand hand{values, {}};
   hand.step(*cpu, samples_from(0, 4), rule);
-  const Values way_so_far = less(hand.model, values);
+  const Values delta_so_far = less(hand.model, values);
   // In mid-round all of it is newer; the way so far still counts whole.
-  walk.watch();
-  walk.merge(0, newer, keeps);
-  walk.watch();
-  for (std::size_t i = 0; i < newer.size(); ++i) hand.model[i] = newer[i] + static_cast<float>(i < parameters ? keeps : 1) * way_so_far[i];
-  for (float& v : hand.momentum) v *= static_cast<float>(keeps);
+  local_sgd.watch();
+  local_sgd.merge(0, newer, kept_fraction);
+  local_sgd.watch();
+  for (std::size_t i = 0; i < newer.size(); ++i)
+    hand.model[i] = newer[i] + static_cast<float>(i < parameters ? kept_fraction : 1) * delta_so_far[i];
+  for (float& v : hand.momentum) v *= static_cast<float>(kept_fraction);
   const Values merged = hand.model;
-  walk.step(samples_from(4, 4), rule);
+  local_sgd.step(samples_from(4, 4), rule);
   hand.step(*cpu, samples_from(4, 4), rule);
   Values whole = less(hand.model, merged);
-  for (std::size_t i = 0; i < whole.size(); ++i) whole[i] += way_so_far[i];
-  Values way(values.size());
-  walk.way(way);
-  EXPECT_LT(distance(whole, way), 0.01);
-  double moved = 0;
-  for (std::size_t i = 0; i < parameters; ++i) moved += std::pow(static_cast<double>(newer[i]) - values[i], 2);
-  EXPECT_NEAR(walk.moved(), moved, 1e-5 * moved);
+  for (std::size_t i = 0; i < whole.size(); ++i) whole[i] += delta_so_far[i];
+  Values delta(values.size());
+  local_sgd.delta(delta);
+  EXPECT_LT(distance(whole, delta), 0.01);
+  double update_norm = 0;
+  for (std::size_t i = 0; i < parameters; ++i) update_norm += std::pow(static_cast<double>(newer[i]) - values[i], 2);
+  EXPECT_NEAR(local_sgd.update_norm(), update_norm, 1e-5 * update_norm);
   // Between rounds: what came too late to be merged, and what lacks nothing.
-  walk.put_late(0, values, keeps);
-  for (std::size_t i = 0; i < values.size(); ++i) hand.model[i] = values[i] + static_cast<float>(i < parameters ? keeps : 1) * whole[i];
-  for (float& v : hand.momentum) v *= static_cast<float>(keeps);
+  local_sgd.put_stale(0, values, kept_fraction);
+  for (std::size_t i = 0; i < values.size(); ++i)
+    hand.model[i] = values[i] + static_cast<float>(i < parameters ? kept_fraction : 1) * whole[i];
+  for (float& v : hand.momentum) v *= static_cast<float>(kept_fraction);
   const std::size_t half = parameters / 2;
-  walk.put(0, std::span(newer).first(half));
+  local_sgd.put(0, std::span(newer).first(half));
   std::copy_n(newer.begin(), half, hand.model.begin());
   const Values start = hand.model;
-  walk.set_out();
-  walk.step(samples_from(8, 4), rule);
+  local_sgd.begin_round();
+  local_sgd.step(samples_from(8, 4), rule);
   hand.step(*cpu, samples_from(8, 4), rule);
-  walk.way(way);
-  EXPECT_LT(distance(less(hand.model, start), way), 0.01);
+  local_sgd.delta(delta);
+  EXPECT_LT(distance(less(hand.model, start), delta), 0.01);
 }
 
 TEST(Gpu, OneThatIsNotThereIsRefusedWithWhatIs) {

@@ -40,11 +40,12 @@ void DeviceModel::bind() {
     Cut& cut = cuts_[tensor.block];
     const at::Tensor flat = view(values_, tensor, slot.shape);
     const at::Tensor place = place_of(slot, flat);
-    const bool apart = !place.is_same(flat);
+    const bool kernel_copies = !place.is_same(flat);
     const Range range{tensor.offset, tensor.offset + tensor.count};
     const auto in_bf16 = [&](const at::Tensor& all) { return half_ ? view(all, tensor, slot.shape) : at::Tensor(); };
-    if (apart) cut.apart.push_back({place, flat, in_bf16(rounded_), range, statistic});
-    slot.tensor = apart ? place.variable_data() : flat;  // filling the place is no change of a parameter, as far as a graph is concerned
+    if (kernel_copies) cut.kernel_copies.push_back({place, flat, in_bf16(rounded_), range, statistic});
+    slot.tensor =
+        kernel_copies ? place.variable_data() : flat;  // filling the place is no change of a parameter, as far as a graph is concerned
     if (statistic) continue;
     if (cut.bound.empty()) cut.first = range.first;
     cut.last = range.last;
@@ -65,16 +66,17 @@ at::Tensor DeviceModel::place_of(const Slot& slot, const at::Tensor& flat) const
 void DeviceModel::expect(const Range& range, bool rounded) {
   for (Cut& cut : cuts_) {
     if (cut.last <= range.first || cut.first >= range.last) continue;
-    for (Apart& apart : cut.apart) {
-      if (apart.came_rounded == rounded || apart.place.last <= range.first || apart.place.first >= range.last) continue;
-      check(apart.values.scalar_type() == at::kBFloat16, "only what is computed with in bf16 comes so");
+    for (KernelCopy& kernel_copies : cut.kernel_copies) {
+      if (kernel_copies.came_rounded == rounded || kernel_copies.place.last <= range.first || kernel_copies.place.first >= range.last)
+        continue;
+      check(kernel_copies.values.scalar_type() == at::kBFloat16, "only what is computed with in bf16 comes so");
       lanes_.settle();
       if (rounded)
-        apart.rounded.copy_(apart.flat);
+        kernel_copies.rounded.copy_(kernel_copies.flat);
       else
-        apart.flat.copy_(apart.rounded);
+        kernel_copies.flat.copy_(kernel_copies.rounded);
       lanes_.settle();
-      apart.came_rounded = rounded;
+      kernel_copies.came_rounded = rounded;
     }
   }
 }
@@ -113,12 +115,13 @@ bool DeviceModel::pass(Passing& passing, Mode mode, std::size_t until, const Bef
   for (std::size_t& b = passing.block; b < until; ++b) {
     Cut& cut = cuts_[b];
     if (!before(b)) return false;
-    for (Apart& apart : cut.apart) apart.values.copy_(apart.came_rounded ? apart.rounded : apart.flat);
+    for (KernelCopy& kernel_copies : cut.kernel_copies)
+      kernel_copies.values.copy_(kernel_copies.came_rounded ? kernel_copies.rounded : kernel_copies.flat);
     // Each block has a graph of its own, so that its gradient is done before that of the block in front of it begins.
     if (mode == Mode::training && b > 0) x = x.detach().requires_grad_(true);
     at::Tensor y = model_.blocks[b]->forward(x, mode);
-    for (Apart& apart : cut.apart)
-      if (apart.statistic) apart.flat.copy_(apart.values);  // it has moved
+    for (KernelCopy& kernel_copies : cut.kernel_copies)
+      if (kernel_copies.statistic) kernel_copies.flat.copy_(kernel_copies.values);  // it has moved
     if (mode == Mode::training) {
       cut.input = x;
       cut.output = y;

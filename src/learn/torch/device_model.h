@@ -93,7 +93,7 @@ class DeviceModel {
     bool rounds = false;  // its gradient goes there
   };
   /// What is computed with in a place of its own.
-  struct Apart {
+  struct KernelCopy {
     at::Tensor values;   // where the kernels read
     at::Tensor flat;     // where the others expect them
     at::Tensor rounded;  // or here
@@ -106,7 +106,7 @@ class DeviceModel {
     std::uint64_t first = 0;  // its parameters in the flat buffer; none: first == last
     std::uint64_t last = 0;
     std::vector<Bound> bound;
-    std::vector<Apart> apart;
+    std::vector<KernelCopy> kernel_copies;
     at::Tensor input;  // of the last training forward
     at::Tensor output;
   };

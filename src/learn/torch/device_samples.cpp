@@ -16,7 +16,7 @@ at::Tensor DeviceSamples::to_device(const at::Tensor& inputs) const {
 }
 
 /// Copied in pieces when first asked for.
-const std::optional<DeviceSamples::Kept>& DeviceSamples::kept(Part part) {
+const std::optional<DeviceSamples::ResidentSamples>& DeviceSamples::kept(Part part) {
   State& state = part == Part::training ? training_ : evaluation_;
   if (std::exchange(state.tried, true)) return state.kept;
   const std::uint64_t count = data_->size(part);
@@ -25,7 +25,7 @@ const std::optional<DeviceSamples::Kept>& DeviceSamples::kept(Part part) {
   if (options_.device.is_cpu() || count * static_cast<std::uint64_t>(shape.inputs()) * width > options_.most_bytes) return state.kept;
   constexpr std::uint64_t piece = 4096;
   std::vector<std::uint32_t> samples;
-  Kept made;
+  ResidentSamples made;
   for (std::uint64_t first = 0; first < count; first += piece) {
     samples.resize(std::min(piece, count - first));
     std::iota(samples.begin(), samples.end(), static_cast<std::uint32_t>(first));

@@ -38,12 +38,12 @@ class DeviceSamples {
   [[nodiscard]] bool at_hand(std::span<const std::uint32_t> samples);
 
  private:
-  struct Kept {
+  struct ResidentSamples {
     at::Tensor inputs;
     at::Tensor targets;
   };
   [[nodiscard]] at::Tensor to_device(const at::Tensor& inputs) const;
-  const std::optional<Kept>& kept(Part part);
+  const std::optional<ResidentSamples>& kept(Part part);
   [[nodiscard]] bool is_ahead(std::span<const std::uint32_t> samples) const;
   Gathered gather_now(Part part, std::span<const std::uint32_t> samples);
 
@@ -52,7 +52,7 @@ class DeviceSamples {
   Batch batch_;  // on the host
   struct State {
     bool tried = false;
-    std::optional<Kept> kept;
+    std::optional<ResidentSamples> kept;
   };
   State training_, evaluation_;
   at::Tensor indices_;  // on the host

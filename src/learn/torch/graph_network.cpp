@@ -27,14 +27,14 @@ class GraphNetwork final : public Network {
     }
   }
 
-  at::Tensor forward(std::span<const float> values, const at::Tensor& inputs, Mode mode, Flow& flow) override {
+  at::Tensor forward(std::span<const float> values, const at::Tensor& inputs, Mode mode, StepIo& io) override {
     before_ = values;
     const c10::AutoGradMode graph(mode == Mode::training);
-    if (!take(parameters_, values.size(), flow)) return {};
+    if (!take(parameters_, values.size(), io)) return {};
     at::Tensor x = inputs;
     for (std::size_t b = 0; b < blocks_.size(); ++b) {
       Cut& cut = cuts_[b];
-      if (!take(cut.first, cut.last, flow)) return {};
+      if (!take(cut.first, cut.last, io)) return {};
       // Each block has a graph of its own, so that its gradient is done before that of the block in front of it begins.
       if (mode == Mode::training && b > 0) x = x.detach().requires_grad_(true);
       cut.input = x;
@@ -44,7 +44,7 @@ class GraphNetwork final : public Network {
     return x.detach().contiguous();
   }
 
-  void backward(const at::Tensor& logits_gradient, std::span<float> out, Flow& flow) override {
+  void backward(const at::Tensor& logits_gradient, std::span<float> out, StepIo& io) override {
     std::fill_n(out.begin(), parameters_, 0.0F);
     at::Tensor gradient = logits_gradient;
     for (std::size_t b = blocks_.size(); b-- > 0;) {
@@ -54,10 +54,10 @@ class GraphNetwork final : public Network {
       for (Bound& bound : cut.bound) bound.parameter.mutable_grad().reset();  // `out` is the caller's again
       if (b > 0) gradient = cut.input.grad();
       cut.forget();
-      if (cut.first < cut.last) flow.made(cut.first, cut.last);
+      if (cut.first < cut.last) io.gradient_ready(cut.first, cut.last);
     }
     for (std::size_t i = parameters_; i < out.size(); ++i) out[i] = flat()[i] - before_[i];
-    if (parameters_ < out.size()) flow.made(parameters_, out.size());
+    if (parameters_ < out.size()) io.gradient_ready(parameters_, out.size());
   }
 
   /// Whatever a training forward allocates is some operation's output; autograd keeps no more than that, and backward makes a gradient
@@ -65,8 +65,8 @@ class GraphNetwork final : public Network {
   std::uint64_t activation_bytes_per_sample(const at::Tensor& sample) override {
     const std::vector<float> zeros(static_cast<std::size_t>(values_.numel()));
     const Allocations allocations;
-    Still still;
-    forward(zeros, sample, Mode::training, still);
+    NoStreaming no_streaming;
+    forward(zeros, sample, Mode::training, no_streaming);
     for (Cut& cut : cuts_) cut.forget();
     before_ = {};
     return 2 * allocations.bytes();
@@ -77,7 +77,7 @@ class GraphNetwork final : public Network {
     std::vector<BlockProfile> result;
     at::Tensor x = sample;
     for (const auto& block : blocks_) {
-      const Work work;
+      const ArithmeticCounter work;
       const Allocations allocations;
       x = block->forward(x, Mode::training);
       result.push_back({"", work.multiply_adds(), 0, x.nbytes(), allocations.bytes()});
@@ -111,9 +111,9 @@ class GraphNetwork final : public Network {
   };
   float* flat() { return values_.data_ptr<float>(); }
 
-  bool take(std::uint64_t first, std::uint64_t last, Flow& flow) {
+  bool take(std::uint64_t first, std::uint64_t last, StepIo& io) {
     if (first == last) return true;
-    if (!flow.need(first, last)) return false;
+    if (!io.wait_for(first, last)) return false;
     std::copy(before_.begin() + static_cast<std::ptrdiff_t>(first), before_.begin() + static_cast<std::ptrdiff_t>(last), flat() + first);
     return true;
   }

@@ -53,29 +53,29 @@ class TorchLearner final : public Learner {
   }
 
   using Learner::gradient;
-  StepResult gradient(std::span<const float> values, std::span<const std::uint32_t> samples, std::span<float> out, Flow& flow) override {
+  StepResult gradient(std::span<const float> values, std::span<const std::uint32_t> samples, std::span<float> out, StepIo& io) override {
     check(!samples.empty(), "a gradient is taken over a sample or more");
     check(values.size() == shape().values() && out.size() == values.size(), "values and out hold the whole model");
     batch_.gather(*data_, Part::training, samples);
-    const at::Tensor logits = network_->forward(values, batch_.inputs, Mode::training, flow);
+    const at::Tensor logits = network_->forward(values, batch_.inputs, Mode::training, io);
     if (!logits.defined()) return {};  // given up
     if (!logits_gradient_.defined() || logits_gradient_.sizes() != logits.sizes()) logits_gradient_ = at::empty(logits.sizes());
     const Score score = cross_entropy(span_of<float>(logits), span_of<std::int64_t>(batch_.targets), span_of<float>(logits_gradient_));
-    network_->backward(logits_gradient_, out, flow);
+    network_->backward(logits_gradient_, out, io);
     return per_sample(score, samples.size());
   }
 
   StepResult evaluate(std::span<const float> values) override {
     check(values.size() == shape().values(), "values holds the whole model");
     const std::uint64_t all = data_->size(Part::evaluation);
-    Still still;
+    NoStreaming no_streaming;
     std::vector<std::uint32_t> chunk(evaluation_chunk(data_->shape()));
     StepResult result;
     for (std::uint64_t first = 0; first < all; first += chunk.size()) {
       chunk.resize(std::min<std::uint64_t>(chunk.size(), all - first));
       std::iota(chunk.begin(), chunk.end(), static_cast<std::uint32_t>(first));
       batch_.gather(*data_, Part::evaluation, chunk);
-      const at::Tensor logits = network_->forward(values, batch_.inputs, Mode::evaluation, still);
+      const at::Tensor logits = network_->forward(values, batch_.inputs, Mode::evaluation, no_streaming);
       const Score score = cross_entropy(span_of<float>(logits), span_of<std::int64_t>(batch_.targets));
       result.loss_sum += score.loss_sum;
       result.correct += score.hits;

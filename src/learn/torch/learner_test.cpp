@@ -62,7 +62,7 @@ Values uphill(const ModelShape& shape, std::uint32_t block, const Values& gradie
   return direction;
 }
 
-Values moved(const Values& values, const Values& direction, double distance) {
+Values update_norm(const Values& values, const Values& direction, double distance) {
   Values result = values;
   for (std::size_t i = 0; i < values.size(); ++i) result[i] += static_cast<float>(distance) * direction[i];
   return result;
@@ -84,7 +84,7 @@ TEST_P(LearnerLaw, GradientsMatchFiniteDifferences) {
   constexpr int pieces = 40;
   for (std::uint32_t block = 0; block < learner->shape().blocks; ++block) {
     const Values direction = uphill(learner->shape(), block, gradient);
-    const auto at = [&](double distance) { return step(*learner, moved(values, direction, distance), samples); };
+    const auto at = [&](double distance) { return step(*learner, update_norm(values, direction, distance), samples); };
     double integral = 0;
     for (int piece = 0; piece < pieces; ++piece)
       integral += product(at(reach * (2 * (piece + 0.5) / pieces - 1)).gradient, direction) * 2 * reach / pieces;
@@ -98,13 +98,13 @@ TEST_P(LearnerLaw, EqualArgumentsGiveEqualBitsWhateverCameBeforeAndInAnyThread) 
   const Values values = initial(*learner);
   const auto samples = samples_from(3, 13);
   const Step first = step(*learner, values, samples);
-  const StepResult judged = learner->evaluate(values);
+  const StepResult alignment_known = learner->evaluate(values);
   step(*learner, initial(*learner, 9), samples_from(0, 29));
 
   const Step again = step(*learner, values, samples);
   EXPECT_EQ(again.gradient, first.gradient);
   EXPECT_EQ(again.result.loss_sum, first.result.loss_sum);
-  EXPECT_EQ(learner->evaluate(values).loss_sum, judged.loss_sum);
+  EXPECT_EQ(learner->evaluate(values).loss_sum, alignment_known.loss_sum);
 
   Values elsewhere;
   std::thread([&] { elsewhere = step(*GetParam().learner(), values, samples).gradient; }).join();
@@ -168,10 +168,10 @@ TEST(Learner, EvaluationCoversEverySampleOnceAcrossChunks) {
   const LabelledPictures same = random_pictures(format, 150, Rng(2, "same"));
   auto learner = make_learner(models[0].spec, std::make_shared<DataSet>(Pictures(format, same, same)));
   const Values values = initial(**learner);
-  const StepResult judged = (*learner)->evaluate(values), trained = step(**learner, values, samples_from(0, 150)).result;
-  EXPECT_EQ(judged.samples, 150U);
-  EXPECT_EQ(judged.correct, trained.correct);
-  EXPECT_NEAR(judged.loss_sum, trained.loss_sum, 1e-3);
+  const StepResult alignment_known = (*learner)->evaluate(values), trained = step(**learner, values, samples_from(0, 150)).result;
+  EXPECT_EQ(alignment_known.samples, 150U);
+  EXPECT_EQ(alignment_known.correct, trained.correct);
+  EXPECT_NEAR(alignment_known.loss_sum, trained.loss_sum, 1e-3);
 }
 
 TEST(Learner, TextIsCountedInSequencesWhenTrainedAndInCharactersWhenJudged) {
@@ -181,9 +181,9 @@ TEST(Learner, TextIsCountedInSequencesWhenTrainedAndInCharactersWhenJudged) {
   EXPECT_EQ(trained.samples, 4U);
   EXPECT_LE(trained.correct, 4U);
   EXPECT_NEAR(mean_loss(trained), std::log(7.0), 0.3);
-  const StepResult judged = learner->evaluate(values);
-  EXPECT_EQ(judged.samples, 9U * 6U);
-  EXPECT_NEAR(mean_loss(judged), std::log(7.0), 0.3);
+  const StepResult alignment_known = learner->evaluate(values);
+  EXPECT_EQ(alignment_known.samples, 9U * 6U);
+  EXPECT_NEAR(mean_loss(alignment_known), std::log(7.0), 0.3);
 }
 
 class DenseTwin : public testing::TestWithParam<std::vector<std::uint64_t>> {};

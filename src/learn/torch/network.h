@@ -16,12 +16,12 @@ class Network {
   virtual ~Network() = default;
 
   /// Logits at `values`, rows x classes, contiguous, good until the next call. `values` and `inputs` must stay as they are
-  /// until backward() when mode is training. Asks `flow` for each block's values; an undefined tensor when it gave up.
-  virtual at::Tensor forward(std::span<const float> values, const at::Tensor& inputs, Mode mode, Flow& flow) = 0;
+  /// until backward() when mode is training. Asks `io` for each block's values; an undefined tensor when it gave up.
+  virtual at::Tensor forward(std::span<const float> values, const at::Tensor& inputs, Mode mode, StepIo& io) = 0;
 
   /// Once after each training forward: turns the gradient of the logits into that of each parameter, and the change of each
-  /// statistic. `out` is as large as `values` was and is written whole. Tells `flow` of each block's gradient, the last block's first.
-  virtual void backward(const at::Tensor& logits_gradient, std::span<float> out, Flow& flow) = 0;
+  /// statistic. `out` is as large as `values` was and is written whole. Tells `io` of each block's gradient, the last block's first.
+  virtual void backward(const at::Tensor& logits_gradient, std::span<float> out, StepIo& io) = 0;
 
   /// Bytes between the layers for each sample of a training step: what each of them puts out and its gradient. An upper estimate, from
   /// one sample (its values do not matter). Not between forward and backward.

@@ -41,9 +41,9 @@ class Residual final : public Block {
   /// Every other pixel, and channels of zeros on both sides.
   [[nodiscard]] at::Tensor shortcut(const at::Tensor& x) const {
     if (stride_ == 1 && more_channels_ == 0) return x;
-    const at::Tensor thinned = x.slice(2, 0, x.size(2), stride_).slice(3, 0, x.size(3), stride_);
+    const at::Tensor downsampled = x.slice(2, 0, x.size(2), stride_).slice(3, 0, x.size(3), stride_);
     const std::vector<std::int64_t> channels{0, 0, 0, 0, more_channels_ / 2, more_channels_ - more_channels_ / 2};
-    return at::constant_pad_nd(thinned, channels);
+    return at::constant_pad_nd(downsampled, channels);
   }
   Conv3x3 conv1_;
   BatchNorm norm1_;

@@ -37,7 +37,7 @@ class TorchStage final : public StageLearner {
                      Activation& output) override {
     check(values.size() == shape().values(), "values holds the whole stage");
     const c10::AutoGradMode graph(true);
-    Kept& kept = kept_[micro];
+    ResidentSamples& kept = kept_[micro];
     bind(values, kept);
     if (first_ || last_) batch_.gather(*data_, Part::training, samples);
     kept.input = first_ ? batch_.inputs.clone() : tensor_of(input).requires_grad_(true);
@@ -57,7 +57,7 @@ class TorchStage final : public StageLearner {
   }
 
   void input_gradient(std::uint64_t micro, const Activation& output_gradient, Activation& input_gradient) override {
-    Kept& kept = kept_.at(micro);
+    ResidentSamples& kept = kept_.at(micro);
     if (!last_) kept.output_gradient = tensor_of(output_gradient);
     input_gradient = {};
     if (first_) return;
@@ -68,7 +68,7 @@ class TorchStage final : public StageLearner {
 
   void weight_gradient(std::uint64_t micro, double scale, std::span<float> out) override {
     check(out.size() == shape().values(), "out holds the whole stage");
-    Kept& kept = kept_.at(micro);
+    ResidentSamples& kept = kept_.at(micro);
     if (!kept.parameters.empty())
       kept.output.backward(kept.output_gradient, /*retain_graph=*/false, /*create_graph=*/false, at::TensorList(kept.parameters));
     const auto factor = static_cast<float>(scale);
@@ -85,7 +85,7 @@ class TorchStage final : public StageLearner {
   }
 
  private:
-  struct Kept {
+  struct ResidentSamples {
     std::span<const float> values;       // the caller's
     std::vector<at::Tensor> parameters;  // views of them
     std::vector<at::Tensor> statistics;  // copies that forward moves
@@ -94,7 +94,7 @@ class TorchStage final : public StageLearner {
     at::Tensor output_gradient;
   };
 
-  void bind(std::span<const float> values, Kept& kept) {
+  void bind(std::span<const float> values, ResidentSamples& kept) {
     kept.values = values;
     for (std::size_t t = 0; t < model_.slots.size(); ++t) {
       const Tensor& tensor = shape().tensors[t];
@@ -111,7 +111,7 @@ class TorchStage final : public StageLearner {
   std::shared_ptr<const DataSet> data_;
   Batch batch_;
   bool first_, last_;
-  std::map<std::uint64_t, Kept> kept_;
+  std::map<std::uint64_t, ResidentSamples> kept_;
 };
 
 }  // namespace

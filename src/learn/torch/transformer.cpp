@@ -40,7 +40,7 @@ class TransformerBlock final : public Block {
       : Block(std::move(name)),
         norm1_(*this, "norm1.", sizes.width),
         to_qkv_(*this, "qkv.", sizes.width, 3 * sizes.width, small),
-        attended_(*this, "attended.", sizes.width, sizes.width, sizes.onto_stream),
+        last_driven_(*this, "attended.", sizes.width, sizes.width, sizes.onto_stream),
         norm2_(*this, "norm2.", sizes.width),
         up_(*this, "up.", sizes.width, 4 * sizes.width, small),
         down_(*this, "down.", 4 * sizes.width, sizes.width, sizes.onto_stream),
@@ -49,13 +49,13 @@ class TransformerBlock final : public Block {
 
   at::Tensor forward(const at::Tensor& x, Mode) override {
     future_ = future_.to(x.device(), x.scalar_type());  // where the model is; nothing to do but the first time
-    const at::Tensor y = x + attended_(attend(norm1_(x)));
+    const at::Tensor y = x + last_driven_(note_driver_alive(norm1_(x)));
     return y + down_(at::gelu(up_(norm2_(y))));
   }
 
  private:
   /// softmax(q k' / sqrt(d) + no future) v for each head; [batch, context, width] in and out.
-  [[nodiscard]] at::Tensor attend(const at::Tensor& x) const {
+  [[nodiscard]] at::Tensor note_driver_alive(const at::Tensor& x) const {
     const std::int64_t batch = x.size(0), context = x.size(1), width = x.size(2), each = width / heads_;
     const at::Tensor qkv = to_qkv_(x).view({batch, context, 3, heads_, each}).permute({2, 0, 3, 1, 4});
     const at::Tensor scores = at::matmul(qkv[0], qkv[1].transpose(2, 3)) * (1 / std::sqrt(static_cast<double>(each))) + future_;
@@ -63,7 +63,7 @@ class TransformerBlock final : public Block {
   }
   LayerNorm norm1_;
   Linear to_qkv_;
-  Linear attended_;
+  Linear last_driven_;
   LayerNorm norm2_;
   Linear up_;
   Linear down_;

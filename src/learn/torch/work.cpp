@@ -7,7 +7,7 @@
 namespace motley::learn {
 namespace {
 
-thread_local Work* counting = nullptr;  // a callback is a bare function
+thread_local ArithmeticCounter* counting = nullptr;  // a callback is a bare function
 
 /// Terms of each value that this operation puts out.
 double terms(const at::RecordFunction& operation) {
@@ -34,20 +34,20 @@ struct Read final : at::ObserverContext {
 
 }  // namespace
 
-Work::Work()
-    : handle_(at::addThreadLocalCallback(at::RecordFunctionCallback(&Work::began, &Work::ended)
+ArithmeticCounter::ArithmeticCounter()
+    : handle_(at::addThreadLocalCallback(at::RecordFunctionCallback(&ArithmeticCounter::began, &ArithmeticCounter::ended)
                                              .needsInputs(true)
                                              .needsOutputs(true)
                                              .scopes({at::RecordScope::FUNCTION}))) {
   counting = this;
 }
 
-Work::~Work() {
+ArithmeticCounter::~ArithmeticCounter() {
   counting = nullptr;
   at::removeCallback(handle_);
 }
 
-std::unique_ptr<at::ObserverContext> Work::began(const at::RecordFunction& operation) {
+std::unique_ptr<at::ObserverContext> ArithmeticCounter::began(const at::RecordFunction& operation) {
   if (counting == nullptr || ++counting->depth_ > 1) return nullptr;
   const auto inputs = operation.inputs();
   auto read = std::make_unique<Read>();
@@ -56,7 +56,7 @@ std::unique_ptr<at::ObserverContext> Work::began(const at::RecordFunction& opera
   return read;
 }
 
-void Work::ended(const at::RecordFunction& operation, at::ObserverContext* context) {
+void ArithmeticCounter::ended(const at::RecordFunction& operation, at::ObserverContext* context) {
   if (counting == nullptr || --counting->depth_ > 0 || context == nullptr) return;
   const Read& read = *static_cast<const Read*>(context);
   double values = 0;

@@ -10,12 +10,12 @@
 namespace motley::learn {
 
 /// One at a time on a thread.
-class Work {
+class ArithmeticCounter {
  public:
-  Work();
-  ~Work();
-  Work(const Work&) = delete;
-  Work& operator=(const Work&) = delete;
+  ArithmeticCounter();
+  ~ArithmeticCounter();
+  ArithmeticCounter(const ArithmeticCounter&) = delete;
+  ArithmeticCounter& operator=(const ArithmeticCounter&) = delete;
   [[nodiscard]] double multiply_adds() const { return multiply_adds_; }
 
  private:

@@ -1,0 +1,94 @@
+#include <algorithm>
+#include <cstdint>
+#include <deque>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/check.h"
+#include "bench/bench.h"
+#include "policy/strategies.h"
+#include "runtime/stopwatch.h"
+
+namespace motley::bench {
+namespace {
+
+/// Drives a strategy as a chief does, without one: whoever is released contributes again, in order of release.
+double microseconds_per_contribution(const std::string& name, std::uint32_t workers, std::uint64_t contributions) {
+  const std::uint32_t batch = 32 * workers;
+  auto made = policy::make_strategy({name, {}, {}}, {batch, 0.9});
+  check(made.ok(), "benchmarks name strategies that exist");
+  policy::Strategy strategy = std::move(*made);
+  policy::Decisions decisions;
+  struct Busy {
+    WorkerId worker;
+    std::uint32_t incarnation{};  // how often it had been cancelled when it began
+  };
+  std::deque<Busy> busy;
+  std::vector<std::uint32_t> cancelled(workers);
+  std::deque<policy::AlignmentTest> asked;
+  std::optional<Instant> wake;
+  std::vector<double> weights;
+  std::uint64_t versions = 0;
+  Instant now{};
+  const auto carry_out = [&] {
+    for (const policy::Apply& update : decisions.apply) {
+      weights.resize(update.members.size());
+      strategy.weigh(update, weights);
+      strategy.updated(Version{++versions}, {0.5, 0.5, 1e-4, 0.02});
+    }
+    asked.insert(asked.end(), decisions.test_alignment.begin(), decisions.test_alignment.end());
+    if (decisions.wake) wake = decisions.wake;
+    for (const policy::Cancel& cancel : decisions.cancel) ++cancelled[cancel.worker.value];
+    for (const policy::Release& release : decisions.release) {
+      strategy.ordered(now, release.worker, strategy.plan(release.worker).samples);
+      busy.push_back({release.worker, cancelled[release.worker.value]});
+    }
+    decisions.clear();
+  };
+  std::vector<policy::WorkerProfile> everyone;  // every other one is short of memory, so that plans have limits to meet
+  for (std::uint32_t w = 0; w < workers; ++w) everyone.push_back({WorkerId{w}, w % 2 == 0 ? 0 : 8 + w % 64});
+  strategy.joined(now, everyone, decisions);
+  carry_out();
+  const runtime::Stopwatch watch;
+  for (std::uint64_t i = 0; i < contributions; ++i) {
+    for (; !asked.empty(); asked.pop_front(), carry_out()) strategy.alignment_known(now, asked.front(), 1, decisions);
+    while (!busy.empty() && busy.front().incarnation != cancelled[busy.front().worker.value]) busy.pop_front();
+    if (busy.empty()) {
+      check(wake.has_value(), "who has nobody at work waits for a time");
+      now = std::max(now, *std::exchange(wake, std::nullopt));
+      strategy.woken(now, decisions);
+      carry_out();
+      --i;
+      continue;
+    }
+    const WorkerId worker = busy.front().worker;
+    busy.pop_front();
+    now += from_seconds(1e-4);
+    const policy::Plan plan = strategy.plan(worker);
+    const double speed = 250.0 * (1U << (worker.value % 4));
+    policy::Contribution contribution{worker, Step{i}, Version{i}, plan.samples, plan.local_steps, 1.0, from_seconds(plan.samples / speed)};
+    contribution.push = contribution.pull = from_seconds(1e-3);
+    strategy.contributed(now, contribution, decisions);
+    carry_out();
+  }
+  return watch.seconds() / static_cast<double>(contributions) * 1e6;
+}
+
+}  // namespace
+
+boost::json::object bench_policy() {
+  boost::json::object out;
+  double worst = 0;
+  for (const std::string_view name : policy::strategy_names())
+    for (const std::uint32_t workers : {10U, 100U, 1000U, 10000U}) {
+      const double cost = microseconds_per_contribution(std::string(name), workers, std::max<std::uint64_t>(200'000, 30ULL * workers));
+      out[std::string(name) + "_" + std::to_string(workers) + "_us"] = cost;
+      if (workers == 10000) worst = std::max(worst, cost);
+    }
+  out["worst_at_10000_us"] = worst;
+  return out;
+}
+
+}  // namespace motley::bench

@@ -1,0 +1,32 @@
+// The arguments that every command with a job has: the file, --strategy, --seed, --set, --json.
+#pragma once
+#include <CLI/CLI.hpp>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "config/job.h"
+
+namespace motley::cli {
+
+struct JobArguments {
+  std::string file;
+  std::optional<std::string> strategy;
+  std::optional<std::uint64_t> seed;
+  std::vector<std::string> overrides;
+  bool json = false;
+
+  /// `one`: with --strategy and --seed, for commands that run one strategy once.
+  void add_to(CLI::App& command, bool one);
+  /// The job with --set, --strategy and --seed applied. The file's name is looked for as it is and with `.toml`.
+  [[nodiscard]] Result<config::Job> read() const;
+  /// The same as one text that needs no arguments any more; see resolve_job().
+  [[nodiscard]] Result<std::string> resolve() const { return config::resolve_job(file, overrides, strategy, seed); }
+};
+
+/// Prints the error to stderr; returns the exit code it stands for.
+int fail(const Error& error);
+
+}  // namespace motley::cli

@@ -1,0 +1,43 @@
+// Ranges and their words.
+#include "config/toml_bounds.h"
+
+#include <fmt/format.h>
+
+#include <cmath>
+
+namespace motley::config {
+
+Bounds Bounds::no_less_than(double x) const {
+  Bounds out = *this;
+  out.least = x;
+  return out;
+}
+
+Bounds Bounds::no_more_than(double x) const {
+  Bounds out = *this;
+  out.most = x;
+  return out;
+}
+
+bool Bounds::accepts(double x) const {
+  const bool above_low = low_open ? x > low : x >= low;
+  const bool below_high = high_open ? x < high : x <= high;
+  return std::isfinite(x) && above_low && below_high && x >= least && x <= most;
+}
+
+std::string Bounds::words(double refused) const {
+  const bool inside = (low_open ? refused > low : refused >= low) && (high_open ? refused < high : refused <= high);
+  if (inside && refused < least) return fmt::format("of at least {}", least);
+  if (inside && refused > most) return fmt::format("of at most {}", most);
+  if (high == infinity) return low_open ? fmt::format("above {}", low) : fmt::format("of at least {}", low);
+  if (low_open) return fmt::format("above {} and at most {}", low, high);
+  return fmt::format("from {} to {}{}", low, high_open ? "below " : "", high);
+}
+
+Bounds above(double low) { return {.low = low, .low_open = true}; }
+Bounds at_least(double low) { return {.low = low}; }
+Bounds between(double low, double high) { return {.low = low, .high = high}; }
+Bounds from_to_below(double low, double high) { return {.low = low, .high = high, .high_open = true}; }
+Bounds above_up_to(double low, double high) { return {.low = low, .high = high, .low_open = true}; }
+
+}  // namespace motley::config

@@ -1,0 +1,127 @@
+// Reads one table of a document key by key and judges what it finds. It remembers which keys were asked for: the rest are unknown.
+// A refused value is complained about and the target keeps what it had, so that one pass finds every error of a file.
+#pragma once
+#include <cstdint>
+#include <optional>
+#include <set>
+#include <span>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "config/toml_bounds.h"
+#include "config/toml_value.h"
+
+namespace motley::config {
+
+/// What is wrong with a document, one line each: "x.toml:12: cluster.node.jitter: found -1, expected a number of at least 0 (...)".
+class Complaints {
+ public:
+  /// `remedy` may be empty.
+  void add(std::string_view where, std::string_view key, std::string_view found, std::string_view expected, std::string_view remedy = {});
+  void add_line(std::string line) { lines_.push_back(std::move(line)); }
+  [[nodiscard]] bool empty() const { return lines_.empty(); }
+  /// The first ten lines and how many more there are. Must not be empty.
+  [[nodiscard]] Error error() const;
+
+ private:
+  std::vector<std::string> lines_;
+};
+
+enum class Presence { optional, required };
+inline constexpr Presence required = Presence::required;
+
+/// A word of the file and what it means.
+template <class T>
+struct Named {
+  std::string_view name;
+  T value;
+};
+template <class T>
+Named(std::string_view, T) -> Named<T>;
+
+/// The complaints and the table outlive the reader.
+class Reader {
+ public:
+  /// `table` must hold a Table. `path` is what keys are prefixed with in errors: "cluster.node".
+  Reader(const Value& table, std::string path, Complaints& complaints);
+
+  // Each sets `target` (a number or an optional one) when the key is there and right. `meaning` says what the value is for.
+  template <class T>
+  void number(std::string_view key, T& target, const Bounds& bounds, std::string_view meaning, Presence presence = {}) {
+    if (const auto x = read_number(key, bounds, meaning, presence)) target = *x;
+  }
+  template <class T>
+  void integer(std::string_view key, T& target, const Bounds& bounds, std::string_view meaning, Presence presence = {}) {
+    if (const auto n = read_integer(key, bounds, meaning, presence)) target = static_cast<Plain<T>>(*n);
+  }
+  /// An array of 1 to `longest` integers.
+  template <class T>
+  void integers(std::string_view key, std::vector<T>& target, const Bounds& bounds, std::size_t longest, std::string_view meaning) {
+    if (const auto list = read_integers(key, bounds, longest, meaning)) target.assign(list->begin(), list->end());
+  }
+  /// An array of exactly `count` numbers.
+  void numbers(std::string_view key, std::vector<double>& target, const Bounds& bounds, std::size_t count, std::string_view meaning);
+  void text(std::string_view key, std::string& target, std::string_view meaning, Presence presence = {});
+  /// Text of letters, digits, '.', '_' and '-': what may become a file's name or part of a path of keys.
+  void name(std::string_view key, std::string& target, std::string_view meaning, Presence presence = {});
+  /// A number of bytes, or text with a unit: "64KiB".
+  void bytes(std::string_view key, std::uint64_t& target, const Bounds& bounds, std::string_view meaning);
+  /// Bytes per second, or text with a unit: "134.6MB/s", "1Gbit/s".
+  void rate(std::string_view key, double& target, std::string_view meaning, Presence presence = {});
+  template <class T>
+  void choice(std::string_view key, T& target, std::span<const Named<T>> options, Presence presence = {}) {
+    std::vector<std::string> names;
+    for (const auto& option : options) names.emplace_back(option.name);
+    if (const auto index = read_choice(key, names, presence)) target = options[*index].value;
+  }
+  void choice(std::string_view key, std::string& target, std::span<const std::string_view> options, Presence presence = {});
+
+  /// The table under `key`; an empty one when there is none.
+  Reader section(std::string_view key);
+  /// The tables of the array under `key`; none when there is no such array.
+  std::vector<Reader> sections(std::string_view key, Presence presence = {});
+
+  /// Nothing in the document was complained about so far.
+  [[nodiscard]] bool clean() const { return complaints_->empty(); }
+  [[nodiscard]] bool has(std::string_view key) const { return table_->find(key) != nullptr; }
+  /// For what only the caller can judge: complains about the value under `key`, or about its absence.
+  void complain(std::string_view key, std::string_view expected, std::string_view remedy = {});
+  /// The same with other words for what was found.
+  void complain_found(std::string_view key, std::string_view found, std::string_view expected, std::string_view remedy = {});
+  /// Call last: complains of every key that nobody asked for, with the nearest that somebody did.
+  void finish();
+
+ private:
+  template <class T>
+  struct PlainOf {
+    using type = T;
+  };
+  template <class T>
+  struct PlainOf<std::optional<T>> {
+    using type = T;
+  };
+  template <class T>
+  using Plain = typename PlainOf<T>::type;
+
+  const Value* ask(std::string_view key, std::string_view expected, Presence presence);
+  [[nodiscard]] std::string full(std::string_view key) const;
+  std::optional<double> read_number(std::string_view key, const Bounds&, std::string_view meaning, Presence);
+  std::optional<std::int64_t> read_integer(std::string_view key, const Bounds&, std::string_view meaning, Presence);
+  std::optional<std::vector<std::int64_t>> read_integers(std::string_view key, const Bounds&, std::size_t longest,
+                                                         std::string_view meaning);
+  std::optional<std::size_t> read_choice(std::string_view key, std::span<const std::string> names, Presence);
+  std::optional<std::int64_t> check_integer(const Value& value, std::string_view key, const Bounds& bounds, std::string_view meaning);
+  using Parser = std::optional<double> (*)(std::string_view);
+  std::optional<double> read_quantity(std::string_view key, Parser parse, const Bounds&, std::string_view expected, Presence);
+
+  const Table* table_;
+  std::string where_;
+  std::string path_;
+  Complaints* complaints_;
+  std::set<std::string, std::less<>> asked_;
+};
+
+}  // namespace motley::config

@@ -1,0 +1,34 @@
+# The module's two halves: data sets (src/learn/*.cpp) need no torch; the learner comes from torch/ or, without torch, from no_torch/.
+target_link_libraries(motley_learn PRIVATE ZLIB::ZLIB)
+
+if(NOT MOTLEY_TORCH)
+  target_sources(motley_learn PRIVATE ${CMAKE_SOURCE_DIR}/src/learn/no_torch/learner.cpp)
+  list(APPEND tests ${CMAKE_SOURCE_DIR}/src/learn/no_torch/learner_test.cpp)
+  return()
+endif()
+
+file(GLOB torch_sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/src/learn/torch/*.cpp)
+set(torch_tests ${torch_sources})
+list(FILTER torch_tests INCLUDE REGEX "_test\\.cpp$")
+list(FILTER torch_sources EXCLUDE REGEX "_test\\.cpp$")
+list(FILTER torch_tests EXCLUDE REGEX "/device_codec_test\\.cpp$")
+list(APPEND tests ${torch_tests})
+
+# Their own target, so that torch's flags, include paths and precompiled header (6 s a file) stay away from everything else.
+add_library(motley_learn_torch OBJECT ${torch_sources})
+target_include_directories(motley_learn_torch PRIVATE ${CMAKE_SOURCE_DIR}/src)
+target_link_libraries(motley_learn_torch PRIVATE motley_torch motley_base motley_codec motley_compiler)
+target_precompile_headers(motley_learn_torch PRIVATE <ATen/ATen.h>)
+
+target_sources(motley_learn PRIVATE $<TARGET_OBJECTS:motley_learn_torch>)
+
+if(MOTLEY_TESTS)  # the one test that speaks torch itself
+  add_library(test_learn_torch OBJECT ${CMAKE_SOURCE_DIR}/src/learn/torch/device_codec_test.cpp)
+  target_include_directories(test_learn_torch PRIVATE ${CMAKE_SOURCE_DIR}/src)
+  target_link_libraries(test_learn_torch PRIVATE motley_torch motley_base motley_codec motley_compiler GTest::gtest)
+  target_precompile_headers(test_learn_torch REUSE_FROM motley_learn_torch)
+  list(APPEND tests $<TARGET_OBJECTS:test_learn_torch>)
+endif()
+# libstdc++ goes before torch: PyTorch's own builds export an older std::filesystem of another layout, and a program that binds to
+# that one crashes at its first path (seen with torch 2.11+cu130).
+target_link_libraries(motley_learn INTERFACE stdc++ $<LINK_ONLY:motley_torch> ${CMAKE_DL_LIBS})

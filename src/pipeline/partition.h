@@ -1,0 +1,59 @@
+// Where to cut a network, and which device gets which piece.
+//
+// Rule: the slowest stage or link is what a pipeline runs at, so the least such time wins, among cuts whose stages fit their memory.
+//   Stage s of P holds up to P - s micro-batches. Devices may stay unused.
+//   Exact, up to 10 devices: A[S][d][i], the best for blocks i.. on exactly the devices S beginning with d, from the last stage backwards,
+//   so
+//     that how much a stage holds is known when it is made: A = min over j, e of max(T(i..j, d), C(j, d, e), A[S\d][e][j]).
+//   Beyond: an order of the devices (a greedy chain along the fastest links; by speed), then swaps, shifts, devices left out and taken in;
+//   each move
+//     is judged by one pass that asks whether a cut under the best time so far exists, and by bisection when it does.
+//   Uplinks that several devices share are what neither knows of. So where the best order shares some they search again: among
+//   orders that never come back to a place they have left, which share least, and among all with links between places as slow as if each
+//   were crossed twice or thrice. What is fastest with all that crosses its uplinks wins.
+// Cost: exact O(2^P P^2 n^2); the heuristic O(P n) for each pass.
+#pragma once
+#include <cstdint>
+#include <optional>
+#include <span>
+
+#include "pipeline/problem.h"
+
+namespace motley::pipeline {
+
+/// No cut fits the memory: as an example, the stage of the uniform cut that misses its device's by the most.
+struct Infeasible {
+  Cut nearest;
+  std::uint32_t stage = 0;
+  double bytes = 0;  // that it needs
+};
+
+struct Found {
+  std::optional<Cut> cut;  // none: infeasible
+  Infeasible why;
+};
+
+inline constexpr std::size_t most_devices_exact = 10;
+
+/// Whether the stages may come back to an uplink's devices once they have left them.
+enum class Return : std::uint8_t { allowed, never };
+
+/// The best there is if no uplink is shared. At most most_devices_exact devices.
+[[nodiscard]] std::optional<Cut> exact(const Problem& problem, Return back = Return::allowed);
+
+/// The best cut for stages on these devices in this order, all of them used, if no uplink is shared. None: nothing fits.
+[[nodiscard]] std::optional<Cut> best_for_order(const Problem& problem, std::span<const std::uint32_t> order);
+
+/// A good one for many devices, if no uplink is shared; the same for the same problem.
+[[nodiscard]] std::optional<Cut> heuristic(const Problem& problem, Return back = Return::allowed);
+
+/// exact() or heuristic(), whichever suits, with what shared uplinks take.
+[[nodiscard]] Found find(const Problem& problem);
+
+/// As many blocks for each, the devices in their own order: what most systems do. At most as many stages as blocks.
+[[nodiscard]] Cut uniform(const Problem& problem);
+
+/// No cut can have a shorter slot than this, whatever the links and the memory.
+[[nodiscard]] double lower_bound_s(const Problem& problem);
+
+}  // namespace motley::pipeline

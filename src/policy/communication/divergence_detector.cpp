@@ -1,0 +1,72 @@
+#include "policy/communication/divergence_detector.h"
+
+#include <algorithm>
+#include <limits>
+#include <utility>
+
+namespace motley::policy {
+namespace {
+
+constexpr double fast = 0.05;   // about 20 updates
+constexpr double slow = 0.005;  // about 200
+constexpr std::uint64_t enough = 50;
+constexpr double climbed = 1.2;
+constexpr double spikes = 1.5;  // a single update's loss
+constexpr std::uint32_t no_accident = 3;
+constexpr std::uint64_t enough_to_spike_from = 20;
+constexpr double grown = 2;
+
+}  // namespace
+
+void DivergenceDetector::contributed(const Contribution& contribution) {
+  samples_ += contribution.samples;
+  losses_ += contribution.loss * contribution.samples;
+  norms_ += contribution.norm * contribution.samples;
+}
+
+bool DivergenceDetector::updated() {
+  if (samples_ <= 0) return false;
+  const double loss = losses_ / samples_;
+  const double norm = norms_ / samples_;
+  samples_ = losses_ = norms_ = 0;
+  if (updates_++ == 0) {
+    loss_ = lowest_loss_ = loss;
+    norm_ = usual_norm_ = norm;
+    return false;
+  }
+  updates_spiking_ = updates_ > enough_to_spike_from && loss > spikes * lowest_loss_ ? updates_spiking_ + 1 : 0;
+  const double weight = 1 / static_cast<double>(updates_);  // until there are enough of them: the plain mean
+  loss_ += std::max(fast, weight) * (loss - loss_);
+  norm_ += std::max(fast, weight) * (norm - norm_);
+  usual_norm_ += std::max(slow, weight) * (norm - usual_norm_);
+  if (updates_ < enough && updates_spiking_ < no_accident) {
+    lowest_loss_ = loss_;
+    return false;
+  }
+  lowest_loss_ = std::min(lowest_loss_, loss_);
+  const bool detector = updates_spiking_ >= no_accident || loss_ > climbed * lowest_loss_ || norm_ > grown * usual_norm_;
+  if (detector) {
+    spiked_ = std::exchange(updates_spiking_, 0) >= no_accident;
+    if (spiked_) loss_ = std::max(loss_, loss);
+    lowest_loss_ = loss_;
+    usual_norm_ = norm_;
+  }
+  return detector;
+}
+
+void DivergenceDetector::save(std::vector<double>& state) const {
+  state.insert(state.end(),
+               {static_cast<double>(updates_), loss_, lowest_loss_, norm_, usual_norm_, static_cast<double>(updates_spiking_)});
+}
+
+void DivergenceDetector::restore(SavedState& state) {
+  constexpr double any = std::numeric_limits<double>::max();
+  updates_ = state.count();
+  loss_ = state.number(-any);  // workers say it, and it need not be an entropy
+  lowest_loss_ = state.number(-any);
+  norm_ = state.number();
+  usual_norm_ = state.number();
+  updates_spiking_ = static_cast<std::uint32_t>(state.count(no_accident));
+}
+
+}  // namespace motley::policy

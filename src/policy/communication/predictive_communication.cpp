@@ -1,0 +1,166 @@
+#include "policy/communication/predictive_communication.h"
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+
+namespace motley::policy {
+namespace {
+
+constexpr std::array<Bits, 4> all_levels{Bits{32, 32}, Bits{16, 16}, Bits{8, 8}, Bits{4, 8}};
+constexpr std::array<double, 4> efficiencies{1, 1, 0.998, 0.99};  // progress of a sample that travelled so, measured
+constexpr double efficiency_of_overlap = 0.92;
+constexpr double hidden = 0.7;  // of a step's computing may be travelled under: what is measured alone takes longer when all travel at once
+constexpr double better = 1.03;
+constexpr std::uint64_t decide_every = 10;
+constexpr std::uint64_t least_updates_apart = 20;
+constexpr double first_part = 0.01;
+constexpr double last_part = 0.97;
+constexpr std::uint64_t retry_after_divergence = 100;
+constexpr std::uint64_t max_retry_delay = 1'000'000;
+constexpr double failed_lr = 0.25;  // of a rate at which overlap has brought unrest
+constexpr std::uint64_t retry_after_residual = 100;
+constexpr double large_residual = 0.5;
+
+double efficiency(Bits bits) {
+  const auto level = std::find(all_levels.begin(), all_levels.end(), bits);
+  return level == all_levels.end() ? 1 : efficiencies[static_cast<std::size_t>(level - all_levels.begin())];
+}
+
+double transfer_s(const Monitor& monitor, WorkerId worker, Bits bits) {
+  return monitor.push_s(worker, bits.push) + monitor.pull_s(worker, bits.pull);
+}
+
+}  // namespace
+
+PredictiveCommunication::PredictiveCommunication(const Fixed& fixed)
+    : fixed_(fixed),
+      levels_(fixed.bits ? std::vector{*fixed.bits} : std::vector(all_levels.begin(), all_levels.end())),
+      overlap_(fixed.overlap.value_or(0)),
+      retry_delay_(retry_after_divergence) {}
+
+void PredictiveCommunication::joined(WorkerId worker) {
+  worker_set_.join(worker);
+  if (states_.size() <= worker.value) states_.resize(worker.value + 1);
+}
+
+void PredictiveCommunication::contributed(const Contribution& contribution) {
+  State& state = states_[contribution.worker.value];
+  if (contribution.residual > large_residual && state.level > 0 && contribution.bits == levels_[state.level]) {
+    state.least = state.level - 1;
+    state.least_until = updates_ + retry_after_residual;
+    state.level = state.least;
+  }
+  divergence_detector_.contributed(contribution);
+}
+
+PredictiveCommunication::Level PredictiveCommunication::lowest(WorkerId worker) const {
+  const State& state = states_[worker.value];
+  if (all_shared_memory_) return 0;
+  return updates_ < state.least_until ? state.least : levels_.size() - 1;
+}
+
+Bits PredictiveCommunication::bits(WorkerId worker) const { return levels_[states_[worker.value].level]; }
+
+bool PredictiveCommunication::may_overlap(const CommunicationInputs& inputs) const {
+  if (fixed_.overlap) return *fixed_.overlap == 1;
+  if (fixed_.warms_up && inputs.shared_memory) return false;
+  if (inputs.updates < least_updates_apart || inputs.progress < first_part) return false;
+  if (failed_lr_ > 0 && inputs.rate < rate_ && inputs.rate > failed_lr * failed_lr_) return false;
+  return inputs.progress < last_part && inputs.updates >= retry_at_;
+}
+
+void PredictiveCommunication::updated(const Monitor& monitor, const CommunicationInputs& inputs) {
+  updates_ = inputs.updates;
+  all_shared_memory_ = inputs.shared_memory;
+  if (divergence_detector_.updated()) {
+    retry_at_ = updates_ + retry_delay_;
+    if (overlap_ == 1 && divergence_detector_.spiked()) {
+      failed_lr_ = inputs.rate;
+      retry_delay_ = std::min(2 * retry_delay_, max_retry_delay);
+    }
+  }
+  const bool allowed = may_overlap(inputs);
+  rate_ = inputs.rate;
+  if (overlap_ == 1 && !allowed) {
+    last_decided_.reset();
+    overlap_ = 0;  // whether or not there is enough to think again
+  }
+  if (last_decided_ && updates_ < *last_decided_ + decide_every) return;
+  if (inputs.step_s <= 0 || worker_set_.workers().empty()) return;
+  // Somebody has not been measured yet. What is read where it lies may be there before anybody could tell how long it took.
+  const auto measured = [&](WorkerId worker) { return all_shared_memory_ || monitor.transferred(worker); };
+  if (!std::all_of(worker_set_.workers().begin(), worker_set_.workers().end(), measured)) return;
+  last_decided_ = updates_;
+
+  const Choice without = sequential(monitor, inputs.step_s);
+  if (!allowed) return adopt(without);
+  const Choice with = overlapped(monitor, inputs.step_s);
+  adopt(prefers_overlap(inputs, without, with) ? with : without);
+}
+
+bool PredictiveCommunication::prefers_overlap(const CommunicationInputs& inputs, const Choice& without, const Choice& with) const {
+  if (fixed_.overlap || (inputs.shared_memory && inputs.single_batch)) return true;
+  const double margin = overlap_ == 1 ? better : 1 / better;  // it must be clearly better to change
+  return without.score <= with.score * margin;
+}
+
+/// With the most bits that take no longer than this, or with the fewest that it may have. Fewer bits that spare no time would only round.
+PredictiveCommunication::Level PredictiveCommunication::within(const Monitor& monitor, WorkerId worker, double longest_s) const {
+  const auto takes_s = [&](Level level) { return transfer_s(monitor, worker, levels_[level]); };
+  Level level = 0;
+  while (level < lowest(worker) && takes_s(level) > longest_s) ++level;
+  while (level > 0 && takes_s(level) >= takes_s(level - 1)) --level;
+  return level;
+}
+
+PredictiveCommunication::Choice PredictiveCommunication::sequential(const Monitor& monitor, double step_s) const {
+  const auto& workers = worker_set_.workers();
+  Choice best;
+  double slowest_best = 0;
+  for (Level level = 0; level < levels_.size(); ++level) {
+    double slowest = 0;
+    for (const WorkerId worker : workers)
+      slowest = std::max(slowest, transfer_s(monitor, worker, levels_[std::min(level, lowest(worker))]));
+    const double score = efficiency(levels_[level]) / (step_s + slowest);
+    if (score <= best.score) continue;
+    best.score = score;
+    slowest_best = slowest;
+  }
+  for (const WorkerId worker : workers) best.levels.push_back(within(monitor, worker, slowest_best));
+  return best;
+}
+
+PredictiveCommunication::Choice PredictiveCommunication::overlapped(const Monitor& monitor, double step_s) const {
+  Choice choice;
+  choice.overlap = 1;
+  double slowest = step_s;
+  double least_worth = 1;
+  for (const WorkerId worker : worker_set_.workers()) {
+    const Level level = within(monitor, worker, hidden * step_s);
+    choice.levels.push_back(level);
+    slowest = std::max(slowest, transfer_s(monitor, worker, levels_[level]));
+    least_worth = std::min(least_worth, efficiency(levels_[level]));
+  }
+  choice.score = efficiency_of_overlap * least_worth / slowest;
+  return choice;
+}
+
+void PredictiveCommunication::adopt(const Choice& choice) {
+  overlap_ = choice.overlap;
+  for (std::size_t rank = 0; rank < choice.levels.size(); ++rank) states_[worker_set_.workers()[rank].value].level = choice.levels[rank];
+}
+
+void PredictiveCommunication::save(std::vector<double>& state) const {
+  state.insert(state.end(), {static_cast<double>(retry_at_), static_cast<double>(retry_delay_), failed_lr_});
+  divergence_detector_.save(state);
+}
+
+void PredictiveCommunication::restore(SavedState& state) {
+  retry_at_ = state.count();
+  retry_delay_ = state.count(max_retry_delay);
+  failed_lr_ = state.number();
+  divergence_detector_.restore(state);
+}
+
+}  // namespace motley::policy

@@ -1,0 +1,382 @@
+// Travel `predicted`: which bits and which overlap follow from measured links, when overlap is not for now, and what a user has decided.
+#include "policy/communication/predictive_communication.h"
+
+#include <gtest/gtest.h>
+
+namespace motley::policy {
+namespace {
+
+/// Workers whose contribution and parameters of 32 bits travel for so many seconds together, half of it each way. A step computes for 0.1
+/// s.
+struct Transferring {
+  explicit Transferring(const PredictiveCommunication::Fixed& fixed = {}) : communication(fixed) {}
+
+  void join(const std::vector<double>& round_trips) {
+    for (std::uint32_t id = 0; id < round_trips.size(); ++id) communication.joined({id});
+    links(round_trips);
+  }
+  /// From now on.
+  void links(const std::vector<double>& round_trips) {
+    monitor = Monitor();
+    for (std::uint32_t id = 0; id < round_trips.size(); ++id) {
+      monitor.joined({id}, {}, bf16_transfer);
+      Contribution made = contribution(id);
+      made.bits = {32, 32};
+      made.push = made.pull = from_seconds(round_trips[id] / 2);
+      monitor.observe(made);
+    }
+  }
+  [[nodiscard]] Contribution contribution(std::uint32_t id) const {
+    Contribution made{};
+    made.worker = {id};
+    made.samples = 10;
+    made.local_steps = 1;
+    made.compute = from_seconds(0.1);
+    made.loss = loss;
+    made.norm = norm;
+    made.bits = communication.bits({id});
+    return made;
+  }
+  void update() {
+    communication.contributed(contribution(0));
+    communication.updated(monitor, {progress, step_s, ++updates, rate, shared_memory, single_batch});
+  }
+  void pass(int count) {
+    for (int i = 0; i < count; ++i) update();
+  }
+  [[nodiscard]] Bits bits(std::uint32_t id = 0) const { return communication.bits({id}); }
+
+  PredictiveCommunication communication;
+  Monitor monitor;
+  double progress = 0.5;
+  double step_s = 0.1;
+  double loss = 1;
+  double norm = 1;
+  double rate = 0.1;
+  bool shared_memory = false;
+  bool single_batch = false;
+  bool bf16_transfer = false;  // everyone computes with 16 bits, and no more travel
+  std::uint64_t updates = 0;
+};
+
+constexpr double cheap = 0.001;
+constexpr double heavy = 0.2;    // 8/8 bits hide under a step
+constexpr double heavier = 0.6;  // nothing does
+constexpr Bits most{32, 32};
+constexpr Bits sixteen{16, 16};
+constexpr Bits eight{8, 8};
+constexpr Bits fewest{4, 8};
+
+TEST(PredictiveCommunication, CheapLinksAreNotWorthAnOverlap) {
+  Transferring world;
+  world.join({cheap, cheap});
+  world.pass(100);
+  EXPECT_EQ(world.communication.overlap(), 0U);
+}
+
+TEST(PredictiveCommunication, HeavyLinksTravelUnderComputingInAsManyBitsAsFit) {
+  Transferring world;
+  world.join({heavy, cheap});
+  world.pass(100);
+  EXPECT_EQ(world.communication.overlap(), 1U);
+  EXPECT_EQ(world.bits(0), eight);
+  EXPECT_EQ(world.bits(1), most) << "each by its own link";
+  world.links({heavier, cheap});
+  world.pass(20);
+  EXPECT_EQ(world.communication.overlap(), 1U);
+  EXPECT_EQ(world.bits(0), fewest);
+}
+
+TEST(PredictiveCommunication, SixteenBitsSpareNothingToWhomNoMoreTravelAnyway) {
+  for (const bool bf16_transfer : {false, true}) {
+    Transferring world;
+    world.bf16_transfer = bf16_transfer;
+    world.join({0.12});
+    world.pass(100);
+    EXPECT_EQ(world.communication.overlap(), 1U);
+    EXPECT_EQ(world.bits(), bf16_transfer ? eight : sixteen);
+    world.links({0.06});
+    world.pass(20);
+    EXPECT_EQ(world.bits(), most) << "in full they hide too";
+  }
+}
+
+TEST(PredictiveCommunication, WhoeverWantsItOverlapsEvenWhereEverythingIsNear) {
+  Transferring world({std::nullopt, 1, /*warms_up=*/true});
+  world.shared_memory = true;
+  world.join({cheap});
+  world.pass(30);
+  EXPECT_EQ(world.communication.overlap(), 1U);
+}
+
+TEST(PredictiveCommunication, NearDevicesThatStandStillBetweenStepsOverlapUnlessTheRateHadToRise) {
+  for (const bool shared_memory : {false, true})
+    for (const bool single_batch : {false, true})
+      for (const bool warms_up : {false, true}) {
+        Transferring world({std::nullopt, std::nullopt, warms_up});
+        world.shared_memory = shared_memory;
+        world.single_batch = single_batch;
+        world.join({cheap});
+        world.pass(100);
+        EXPECT_EQ(world.communication.overlap(), shared_memory && single_batch && !warms_up ? 1U : 0U)
+            << shared_memory << single_batch << warms_up;
+      }
+}
+
+TEST(PredictiveCommunication, NearDevicesNeedNotHaveTravelled) {
+  Transferring world;
+  world.shared_memory = world.single_batch = true;
+  world.communication.joined({0});
+  world.monitor.joined({0});
+  world.pass(100);
+  EXPECT_EQ(world.communication.overlap(), 1U);
+}
+
+TEST(PredictiveCommunication, WhatIsReadWhereItLiesIsPredictedInAllItsBits) {
+  Transferring world({std::nullopt, std::nullopt});
+  world.shared_memory = true;
+  world.join({0.15 * world.step_s});  // a fourth of it would be too little to hide
+  world.pass(100);
+  EXPECT_EQ(world.communication.overlap(), 1U);
+  EXPECT_EQ(world.bits(), most);
+}
+
+TEST(PredictiveCommunication, WithoutOverlapAGoodLinkTakesTheBitsThatNobodyWaitsFor) {
+  Transferring world({std::nullopt, 0});
+  world.join({heavy / 20, heavy});
+  world.pass(30);
+  EXPECT_EQ(world.communication.overlap(), 0U);
+  EXPECT_EQ(world.bits(0), most);
+  EXPECT_EQ(world.bits(1), fewest);
+}
+
+TEST(PredictiveCommunication, NothingIsDecidedBeforeEveryoneHasTravelled) {
+  Transferring world;
+  world.join({heavy, heavy});
+  world.communication.joined({2});
+  world.monitor.joined({2});
+  world.pass(100);
+  EXPECT_EQ(world.communication.overlap(), 0U);
+  EXPECT_EQ(world.bits(0), most);
+  world.communication.left({2});
+  world.pass(1);
+  EXPECT_EQ(world.communication.overlap(), 1U);
+}
+
+TEST(PredictiveCommunication, NothingIsDecidedWithoutAPlan) {
+  Transferring world;
+  world.join({heavy});
+  world.step_s = 0;
+  world.pass(100);
+  EXPECT_EQ(world.communication.overlap(), 0U);
+  EXPECT_EQ(world.bits(), most);
+}
+
+TEST(PredictiveCommunication, AChangeMustBeClearlyBetter) {
+  // With 32 bits and c < 0.1 s, overlap promises .92 * (1 + c / 0.1) times as much: as much at 0.0087 s, 3 % more at 0.012, 3 % less at
+  // 0.0055.
+  Transferring world({most, std::nullopt});
+  world.join({0.010});
+  world.pass(50);
+  EXPECT_EQ(world.communication.overlap(), 0U) << "better, but not by 3 %";
+  world.links({0.013});
+  world.pass(10);
+  EXPECT_EQ(world.communication.overlap(), 1U);
+  world.links({0.007});
+  world.pass(50);
+  EXPECT_EQ(world.communication.overlap(), 1U) << "worse, but not by 3 %";
+  world.links({0.005});
+  world.pass(10);
+  EXPECT_EQ(world.communication.overlap(), 0U);
+}
+
+TEST(PredictiveCommunication, DoesNotOverlapInTheFirstAndTheLastPartOfTraining) {
+  Transferring early;
+  early.join({heavy});
+  early.pass(19);
+  EXPECT_EQ(early.communication.overlap(), 0U) << "the first 20 updates";
+  early.pass(11);
+  EXPECT_EQ(early.communication.overlap(), 1U);
+
+  Transferring slow;
+  slow.join({heavy});
+  slow.progress = 0.009;
+  slow.pass(500);
+  EXPECT_EQ(slow.communication.overlap(), 0U) << "the first hundredth";
+  slow.progress = 0.011;
+  slow.pass(10);
+  EXPECT_EQ(slow.communication.overlap(), 1U);
+  slow.progress = 0.969;
+  slow.pass(10);
+  EXPECT_EQ(slow.communication.overlap(), 1U);
+  slow.progress = 0.97;
+  slow.pass(1);
+  EXPECT_EQ(slow.communication.overlap(), 0U) << "the last 3 %, at once";
+}
+
+TEST(PredictiveCommunication, OverlapEndsWhenItMustThoughSomebodyIsNotMeasured) {
+  Transferring world;
+  world.join({heavy});
+  world.pass(40);
+  ASSERT_EQ(world.communication.overlap(), 1U);
+  world.communication.joined({1});
+  world.monitor.joined({1});
+  world.step_s = 0;
+  world.pass(10);
+  EXPECT_EQ(world.communication.overlap(), 1U) << "a newcomer alone is no reason";
+  world.progress = 0.98;
+  world.pass(1);
+  EXPECT_EQ(world.communication.overlap(), 0U);
+}
+
+TEST(PredictiveCommunication, ALargeResidualRaisesTheBitsForAHundredUpdates) {
+  Transferring world;
+  world.join({heavier, heavier});
+  world.pass(40);
+  ASSERT_EQ(world.bits(0), fewest);
+  Contribution behind = world.contribution(0);
+  behind.residual = 0.5;
+  world.communication.contributed(behind);
+  EXPECT_EQ(world.bits(0), fewest) << "half is not more than half";
+  behind.residual = 0.51;
+  world.communication.contributed(behind);
+  EXPECT_EQ(world.bits(0), eight) << "at once";
+  world.communication.contributed(behind);
+  EXPECT_EQ(world.bits(0), eight) << "one that left with the old bits says nothing of the new ones";
+  world.pass(99);
+  EXPECT_EQ(world.bits(0), eight);
+  EXPECT_EQ(world.bits(1), fewest) << "the others are not moved";
+  world.pass(11);
+  EXPECT_EQ(world.bits(0), fewest) << "then it is tried again";
+}
+
+TEST(PredictiveCommunication, ALargeResidualIsNoReasonToRoundForNothing) {
+  Transferring world;
+  world.bf16_transfer = true;
+  world.join({0.12});
+  world.pass(100);
+  ASSERT_EQ(world.bits(), eight);
+  Contribution behind = world.contribution(0);
+  behind.residual = 0.51;
+  world.communication.contributed(behind);
+  world.pass(20);
+  EXPECT_EQ(world.bits(), most) << "16 would take as long";
+}
+
+TEST(PredictiveCommunication, UnrestEndsTheOverlapForAHundredUpdates) {
+  struct Case {
+    double loss;
+    double norm;
+  };
+  for (const auto& [loss, norm] : {Case{1.3, 1}, Case{1, 4}}) {
+    Transferring world;
+    world.join({heavy});
+    world.pass(400);
+    ASSERT_EQ(world.communication.overlap(), 1U);
+    world.loss = loss;
+    world.norm = norm;
+    while (world.communication.overlap() == 1 && world.updates < 500) world.update();
+    ASSERT_LT(world.updates, 500U) << "loss " << loss << ", norm " << norm;
+    world.loss = world.norm = 1;
+    for (int i = 0; i < 99; ++i) {
+      world.update();
+      ASSERT_EQ(world.communication.overlap(), 0U) << "update " << i << " after unrest";
+    }
+    world.pass(11);
+    EXPECT_EQ(world.communication.overlap(), 1U);
+  }
+}
+
+/// Overlapped, until unrest ends that.
+void disturb(Transferring& world) {
+  ASSERT_EQ(world.communication.overlap(), 1U);
+  world.loss *= 2;
+  for (int i = 0; i < 100 && world.communication.overlap() == 1; ++i) world.update();
+  ASSERT_EQ(world.communication.overlap(), 0U);
+}
+
+TEST(PredictiveCommunication, WhatHasBroughtUnrestIsNotTriedAgainUntilTheRateIsAQuarter) {
+  Transferring world;
+  world.join({heavy});
+  world.pass(400);
+  disturb(world);
+  for (int i = 0; i < 300; ++i) {
+    world.rate *= 0.9955;
+    world.update();
+    ASSERT_EQ(world.communication.overlap(), 0U) << "rate " << world.rate;
+  }
+  ASSERT_GT(world.rate, 0.025);
+  for (int i = 0; i < 20; ++i) {
+    world.rate *= 0.99;
+    world.update();
+  }
+  EXPECT_EQ(world.communication.overlap(), 1U) << "rate " << world.rate;
+}
+
+TEST(PredictiveCommunication, AtARateThatStaysEachRestIsTwiceTheLast) {
+  Transferring world;
+  world.join({heavy});
+  world.pass(400);
+  for (const int rest : {100, 200, 400}) {
+    disturb(world);
+    int idled = 0;
+    for (; world.communication.overlap() == 0 && idled < 1000; ++idled) world.update();
+    EXPECT_NEAR(idled, rest, 11);
+    world.pass(100);
+  }
+}
+
+TEST(PredictiveCommunication, WhatTheUserHasDecidedIsObeyed) {
+  for (const double link : {cheap, heavy, heavier}) {
+    Transferring bits({Bits{2, 16}, std::nullopt});
+    Transferring sequential({std::nullopt, 0});
+    Transferring overlapped({std::nullopt, 1});
+    EXPECT_EQ(overlapped.communication.overlap(), 1U) << "from the start";
+    for (Transferring* world : {&bits, &sequential, &overlapped}) world->join({link});
+    for (int i = 0; i < 100; ++i) {
+      for (Transferring* world : {&bits, &sequential, &overlapped}) {
+        world->progress = i * 0.01;
+        world->loss = 1 + i;  // unrest
+        world->update();
+      }
+      ASSERT_EQ(bits.bits(), (Bits{2, 16}));
+      ASSERT_EQ(sequential.communication.overlap(), 0U);
+      ASSERT_EQ(overlapped.communication.overlap(), 1U);
+    }
+  }
+}
+
+TEST(PredictiveCommunication, ACheckpointKeepsTheRestAfterUnrest) {
+  Transferring before;
+  before.join({heavy});
+  before.pass(400);
+  before.loss = 1.3;
+  while (before.communication.overlap() == 1 && before.updates < 500) before.update();
+  ASSERT_LT(before.updates, 500U);
+
+  std::vector<double> state;
+  before.communication.save(state);
+  state.push_back(7);
+  Transferring after;
+  SavedState rest(state);
+  after.communication.restore(rest);
+  EXPECT_EQ(rest.number(), 7) << "what belongs to others is left to them";
+  EXPECT_TRUE(rest.all_read());
+  after.join({heavy});
+  after.updates = before.updates;
+  after.loss = 1.3;
+  after.pass(99);
+  EXPECT_EQ(after.communication.overlap(), 0U);
+  after.pass(11);
+  EXPECT_EQ(after.communication.overlap(), 1U);
+}
+
+TEST(PredictiveCommunication, AnEmptyCheckpointIsRefused) {
+  Transferring world;
+  SavedState none{{}};
+  world.communication.restore(none);
+  EXPECT_FALSE(none.all_read());
+}
+
+}  // namespace
+}  // namespace motley::policy

@@ -1,0 +1,26 @@
+// Gate `none`: nobody waits.
+//
+// Rule: each contribution is applied by itself when it arrives; its worker goes on at once.
+// Guarantee: every device is always busy. No bound on staleness: the slower the worker, the older what it brings (about P-1 versions).
+// Cost: O(1) per contribution.
+#pragma once
+#include <set>
+
+#include "policy/gate/gate.h"
+
+namespace motley::policy {
+
+class GateNone : public Gate {
+ public:
+  void joined(Instant now, std::span<const WorkerId> workers, Decisions& out) override;
+  void left(Instant now, WorkerId worker, Decisions& out) override;
+  void ordered(Instant now, WorkerId worker, Duration expected) override;
+  void idled(Instant now, WorkerId worker, Decisions& out) override;
+  void contributed(Instant now, const Contribution& contribution, Decisions& out) override;
+  void refused(Instant now, WorkerId worker, Decisions& out) override;
+
+ private:
+  std::set<WorkerId> idle_;  // woken when work comes back
+};
+
+}  // namespace motley::policy

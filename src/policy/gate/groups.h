@@ -1,0 +1,74 @@
+// Groups of equals: who synchronises with whom, from measured speed.
+//
+// All are one group until everyone has been measured 10 times. Then x_i = log speed is clustered exactly for K = 1..4. Where some K keep
+//   every group within a spread of 2.1 (fastest over slowest), only those are considered (else the K with the least spread); of these the
+//   highest throughput(K)/(1 + .1*(K-1)), throughput = sum of S_k/(1 + j_k*sqrt(2 ln n_k)): a group of n_k whose steps stray by j_k waits
+//   so much longer for its last one. S_k: sum of the members' speeds.
+// A worker whose speed has changed against its group's since they were grouped, by less than .7 or more than 1.4 times for 20 steps of its
+//   own, makes everyone be grouped anew, at least 100 steps after the last time. Who joins is with the slowest until it is measured, then
+//   with those nearest.
+// Cost: O(1) per contribution, O(K P log P) per grouping.
+#pragma once
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "policy/monitor.h"
+#include "policy/worker_set.h"
+
+namespace motley::policy {
+
+using Group = std::uint32_t;  // the slowest first
+
+class Groups {
+ public:
+  static constexpr std::uint64_t profile_steps = 10;
+  static constexpr Group most_groups = 4;
+  static constexpr double most_spread = 2.1;
+  static constexpr double least_drift = 0.7;
+  static constexpr double most_drift = 1.4;
+  static constexpr std::uint32_t patience = 20;  // steps
+  static constexpr std::uint64_t rest = 100;     // steps between two groupings
+
+  explicit Groups(bool regroup = true) : regroup_(regroup) {}
+  void joined(WorkerId worker);
+  void left(WorkerId worker);
+  /// After a contribution of this worker.
+  void measured(WorkerId worker, const Monitor& monitor);
+
+  [[nodiscard]] Group of(WorkerId worker) const { return members_[worker.value].group; }
+  [[nodiscard]] Group count() const { return count_; }
+  /// How often everyone was grouped.
+  [[nodiscard]] std::uint64_t groupings() const { return groupings_; }
+
+ private:
+  struct Member {
+    Group group = 0;
+    bool placed = false;         // by its speed
+    double log_speed = 0;        // now
+    double log_then = 0;         // when it was grouped
+    std::uint32_t strayed = 0;   // steps in a row
+    std::uint64_t measured = 0;  // steps
+  };
+  struct Sums {
+    double drift = 0;  // of log speeds since the grouping
+    double log_speed = 0;
+    std::uint32_t members = 0;  // that are placed
+  };
+  [[nodiscard]] bool everyone_measured() const;
+  [[nodiscard]] double drift(const Member& member) const;
+  void group_everyone(const Monitor& monitor);
+  void place(Member& member);
+  [[nodiscard]] double score(std::span<const Group> groups, Group count, const Monitor& monitor) const;
+  [[nodiscard]] double widest_spread(std::span<const Group> groups, Group count) const;
+
+  bool regroup_;
+  WorkerSet worker_set_;
+  std::vector<Member> members_;  // by id
+  std::vector<Sums> sums_;       // by group
+  Group count_ = 1;
+  std::uint64_t groupings_ = 0;
+  std::uint64_t contributions_ = 0;  // since everyone was grouped
+};
+
+}  // namespace motley::policy

@@ -1,0 +1,45 @@
+#include "policy/rule/rule.h"
+
+#include <algorithm>
+
+namespace motley::policy {
+
+void RuleMean::weigh(std::span<const Contribution> members, std::span<double> weights) {
+  for (std::size_t i = 0; i < members.size(); ++i) weights[i] = members[i].samples / global_batch_;
+}
+
+double RuleMean::share(std::span<const Contribution> members) const {
+  double samples = 0;
+  for (const Contribution& member : members) samples += member.samples;
+  return samples / global_batch_;
+}
+
+void RuleModelMean::weigh(std::span<const Contribution> members, std::span<double> weights) {
+  double sum = 0;
+  for (const Contribution& member : members) sum += member.samples;
+  for (std::size_t i = 0; i < members.size(); ++i) weights[i] = members[i].samples / sum;
+}
+
+void RuleClipped::weigh(std::span<const Contribution> members, std::span<double> weights) {
+  inner_->weigh(members, weights);
+  for (std::size_t i = 0; i < members.size(); ++i) {
+    const double norm = members[i].norm;
+    if (norm <= 0) continue;
+    if (moving_norm_ == 0) moving_norm_ = norm;
+    const double scale = std::min(1.0, multiple_ * moving_norm_ / norm);
+    weights[i] *= scale;
+    moving_norm_ = 0.95 * moving_norm_ + 0.05 * scale * norm;  // the clipped norm: one outburst does not lift the bar for the next
+  }
+}
+
+void RuleClipped::save(std::vector<double>& state) const {
+  state.push_back(moving_norm_);
+  inner_->save(state);
+}
+
+void RuleClipped::restore(SavedState& state) {
+  moving_norm_ = state.number();
+  inner_->restore(state);
+}
+
+}  // namespace motley::policy

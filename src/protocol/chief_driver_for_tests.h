@@ -1,0 +1,155 @@
+// A chief with hands for tests: workers say hello, compute and die, servers gather, time passes, each when the test says so. Remembers who
+// was ordered what, so that a test can say "finish this worker's step".
+#pragma once
+#include <deque>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "policy/strategies.h"
+#include "protocol/chief.h"
+
+namespace motley::protocol {
+
+/// Epochs of 100 samples, two of them; two servers; evaluated at the end alone.
+inline ChiefOptions small_job() {
+  ChiefOptions options;
+  options.epoch_samples = 100;
+  options.total_samples = 200;
+  options.evaluate_every = 1000;
+  options.servers = 2;
+  return options;
+}
+
+class ChiefDriver {
+ public:
+  ChiefDriver(const ChiefOptions& options, const policy::StrategySpec& strategy, std::uint32_t global_batch,
+              const policy::LrScheduleSpec& schedule = {.lr = 0.1})
+      : servers_(options.servers),
+        chief(options, policy::make_strategy(strategy, {global_batch, 0.9}).value(),
+              policy::LrSchedule(schedule, global_batch, options.epoch_samples, options.total_samples)) {}
+
+ private:
+  std::uint32_t servers_;
+  std::set<std::pair<WorkerId, Step>> last_reported_;  // that were computed
+
+ public:
+  Chief chief;
+  Instant now{};
+  std::map<WorkerId, wire::Order> orders;             // not yet finished: the oldest of each worker
+  std::map<WorkerId, std::deque<wire::Order>> later;  // those behind it
+  std::map<std::uint32_t, WorkerId> members;          // by connection: who was welcomed there last
+  ChiefActions last;                                  // answers to the last event
+
+  void step(const ChiefEvent& event) {
+    last.clear();
+    chief.step(now, event, last);
+    for (const ChiefAction& action : last) {
+      if (const auto* send = std::get_if<Send>(&action)) {
+        if (const auto* order = std::get_if<wire::Order>(&send->message)) ordered(*order);
+        if (const auto* welcome = std::get_if<wire::Welcome>(&send->message)) members[send->to.id] = welcome->worker;
+      }
+      if (const auto* cancelled = std::get_if<Cancelled>(&action)) {
+        orders.erase(cancelled->worker);
+        later.erase(cancelled->worker);
+      }
+      if (const auto* left = std::get_if<Left>(&action)) {
+        orders.erase(left->worker);
+        later.erase(left->worker);
+      }
+    }
+  }
+
+  /// Behind what this worker still has to compute.
+  void ordered(const wire::Order& order) {
+    const auto before = orders.find(order.worker);
+    if (before == orders.end() || (later[order.worker].empty() && last_reported_.contains({order.worker, before->second.step})))
+      orders[order.worker] = order;
+    else
+      later[order.worker].push_back(order);
+  }
+
+  // What happens -----------------------------------------------------------------------------------------------------------------------
+
+  /// None when it is turned away, or has to wait for the start.
+  std::optional<WorkerId> hello(std::uint32_t connection, const wire::Hello& hello) {
+    step(Received{pending_worker(connection), hello});
+    if (sent<wire::Welcome>().empty()) return std::nullopt;
+    return members.at(connection);
+  }
+  std::optional<WorkerId> hello(std::uint32_t connection, const std::string& node = "node", std::uint32_t attempt = 1) {
+    return hello(connection, wire::Hello{node, attempt});
+  }
+  void say(WorkerId worker, const wire::Message& message) { step(Received{peer(worker), message}); }
+  /// Its worker has computed the order it holds, or the first `done` samples of it.
+  void say_contributed(WorkerId worker, bool finite = true, Duration took = from_seconds(0.1), std::uint32_t done = 0) {
+    const wire::Order order = orders.at(worker);
+    last_reported_.emplace(worker, order.step);
+    const auto samples = done > 0 ? done : static_cast<std::uint32_t>(order.lease.size());
+    wire::Contributed reported{worker, order.step, order.version, samples, order.local_steps, 1.0, 1.0, finite, took};
+    if (order.parameters == order.step) reported.pull = from_seconds(0.005);
+    say(worker, reported);
+  }
+  void say_gathered(std::uint32_t server, WorkerId worker) {
+    step(Received{peer(ServerId{server}), wire::Gathered{ServerId{server}, worker, orders.at(worker).step}});
+  }
+  /// Contributed and gathered everywhere; `last` holds the answers to all of it.
+  void finish(WorkerId worker, bool finite = true, Duration took = from_seconds(0.1), std::uint32_t done = 0) {
+    say_contributed(worker, finite, took, done);
+    ChiefActions all = std::exchange(last, {});
+    const Step step = orders.at(worker).step;
+    for (std::uint32_t s = 0; s < servers_; ++s) {
+      say_gathered(s, worker);
+      all.insert(all.end(), last.begin(), last.end());
+    }
+    if (const auto order = orders.find(worker); order != orders.end() && order->second.step == step) {
+      orders.erase(order);
+      if (auto& next = later[worker]; !next.empty()) {
+        orders[worker] = next.front();
+        next.pop_front();
+      }
+    }
+    last = std::move(all);
+  }
+  void lose(WorkerId worker) { step(Lost{worker}); }
+  void lose_pending(std::uint32_t connection) { step(LostPending{connection}); }
+  void tick_at(double seconds) {
+    now = at_seconds(seconds);
+    step(Tick{});
+  }
+
+  // What the chief answered ------------------------------------------------------------------------------------------------------------
+
+  template <class Fact>
+  [[nodiscard]] std::vector<Fact> recorded() const {
+    std::vector<Fact> facts;
+    for (const ChiefAction& action : last)
+      if (const auto* fact = std::get_if<Fact>(&action)) facts.push_back(*fact);
+    return facts;
+  }
+  /// Messages of one kind; what goes to every server, once for each.
+  template <class Message>
+  [[nodiscard]] std::vector<Message> sent() const {
+    std::vector<Message> messages;
+    for (const ChiefAction& action : last)
+      if (const auto* send = std::get_if<Send>(&action))
+        if (const auto* message = std::get_if<Message>(&send->message)) messages.push_back(*message);
+    return messages;
+  }
+  /// Whom the last event gave an order.
+  [[nodiscard]] std::vector<WorkerId> ordered() const {
+    std::vector<WorkerId> workers;
+    for (const auto& order : sent<wire::Order>()) workers.push_back(order.worker);
+    return workers;
+  }
+};
+
+/// Under this strategy, with batches of 20.
+inline ChiefDriver driver_of(const std::string& strategy, const ChiefOptions& options = small_job()) {
+  return {options, {strategy, {}, {}}, 20};
+}
+
+}  // namespace motley::protocol

@@ -1,0 +1,20 @@
+// The one place of this house that asks what time it is.
+#pragma once
+#include <chrono>
+
+#include "base/time.h"
+
+namespace motley::runtime {
+
+/// Time since it was made, plus what had passed before.
+class Clock {
+ public:
+  explicit Clock(Duration before = {}) : started_(std::chrono::steady_clock::now() - before) {}
+  [[nodiscard]] Instant now() const { return Instant{std::chrono::steady_clock::now() - started_}; }
+  [[nodiscard]] std::chrono::steady_clock::time_point real(Instant instant) const { return started_ + instant.time_since_epoch(); }
+
+ private:
+  std::chrono::steady_clock::time_point started_;
+};
+
+}  // namespace motley::runtime

@@ -1,0 +1,12 @@
+// Numbers that nobody guesses: who repeats one was told it.
+#pragma once
+#include <bit>
+#include <cstdint>
+
+#include "transport/proof.h"
+
+namespace motley::runtime {
+
+inline std::uint64_t random_key() { return std::bit_cast<std::uint64_t>(transport::random_bytes<sizeof(std::uint64_t)>()); }
+
+}  // namespace motley::runtime

@@ -1,0 +1,34 @@
+// A thread that does one thing after another: the owner of numbers that the pump must not touch (a server's store, a worker's device).
+#pragma once
+#include <condition_variable>
+#include <deque>
+#include <functional>
+#include <mutex>
+#include <thread>
+
+namespace motley::runtime {
+
+class TaskThread {
+ public:
+  using Task = std::function<void()>;
+
+  TaskThread();
+  TaskThread(const TaskThread&) = delete;
+  TaskThread& operator=(const TaskThread&) = delete;
+  /// Finishes the task at hand; those behind it are dropped.
+  ~TaskThread();
+
+  /// In order, one at a time. From any thread. A task must not throw.
+  void post(Task task);
+
+ private:
+  void work();
+
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::deque<Task> tasks_;
+  bool stopping_ = false;
+  std::thread thread_;  // last: it sees the others made
+};
+
+}  // namespace motley::runtime

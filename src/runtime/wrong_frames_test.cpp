@@ -1,0 +1,98 @@
+// Peers that know the token and send well-formed frames that are wrong: empty, oversized, of another role, out of order, under a false
+// identity, with any value in any field. The receiver closes their connections, keeps its memory, and honest members finish training.
+#include "runtime/paused_cluster_for_tests.h"
+
+namespace motley::runtime {
+namespace {
+
+TEST_F(PausedCluster, AChiefSurvivesThemAndTrainingFinishes) {
+  start_and_wait();
+  attack(chief->process->accept_callbacks(), [](WrongPeer& peer, WrongMessages& messages) {
+    const std::uint64_t as = messages.below(4);  // nobody, a worker, a member, a server
+    if (as > 0) peer.say(wire::JoinRequest{as == 3 ? "server 1" : node_name(3)});
+    if (as == 2) peer.say(wire::Hello{node_name(3), 1, 0, 3});
+  });
+  expect_that_training_finishes();
+}
+
+TEST_F(PausedCluster, AServerSurvivesThemAndTrainingFinishes) {
+  job.servers = 2;
+  start_and_wait();
+  attack(server->accept_callbacks(), [](WrongPeer& peer, WrongMessages& messages) {
+    if (messages.below(2) == 0) peer.say(wire::JoinRequest{node_name(3)});
+    if (messages.below(2) == 0) peer.say(wire::Attach{{static_cast<std::uint32_t>(messages.below(5))}, messages.below(3)});
+  });
+  expect_that_training_finishes();
+  ASSERT_TRUE(run_until(io, [this] { return server_over.has_value(); }));
+  EXPECT_TRUE(server_over->ok()) << server_over->error().message;
+}
+
+std::uint32_t attempt_of(const WrongPeer& peer) {
+  std::uint32_t attempt = 0;
+  for (const wire::Message& message : peer.heard_now)
+    if (const auto* hello = std::get_if<wire::Hello>(&message)) attempt = hello->attempt;
+  return attempt;
+}
+
+/// Whoever comes to it is in its hands.
+class WrongChief : public transport::AcceptCallbacks {
+ public:
+  WrongChief(boost::asio::io_context& io, const transport::Address& address, const transport::Options& options)
+      : acceptor_(transport::listen(io, address, options, *this).value()) {}
+  std::unique_ptr<transport::Connection> came;
+
+ private:
+  void accepted(std::unique_ptr<transport::Connection> connection) override { came = std::move(connection); }
+  void refused(const std::string&, const std::string&) override {}
+  std::unique_ptr<transport::Acceptor> acceptor_;
+};
+
+TEST_F(PausedCluster, AWorkerSurvivesThemAndTrainingFinishes) {
+  SCOPED_TRACE(seed);
+  constexpr int fewer = 300;  // it comes over a socket each time
+  job.quorum = 1;
+  SmallWorker& worker = start_worker(0);
+  WrongMessages messages(seed);
+  {
+    WrongChief wrong(io, address, options);
+    WrongPeer peer(io, options);
+    std::size_t before = 0;
+    for (int i = 0; i < fewer; ++i) {
+      if (i == fewer / 8) before = resident_bytes();
+      if (!peer.connected()) {
+        ASSERT_TRUE(run_until(io, [&] { return wrong.came != nullptr; }));
+        peer.take(std::move(wrong.came));
+        const auto last_heard = [&](auto kind) {
+          return run_until(io, [&] {
+            return !peer.connected() || std::any_of(peer.heard_now.begin(), peer.heard_now.end(),
+                                                    [&](const wire::Message& m) { return std::holds_alternative<decltype(kind)>(m); });
+          });
+        };
+        const std::uint64_t as = messages.below(8);  // seldom one that has not said what the job is
+        if (as > 0) peer.say(wire::JobDescription{"the job", {""}, {}});
+        ASSERT_TRUE(as < 1 || last_heard(wire::Hello{}));
+        if (as > 1) peer.say(wire::Welcome{{static_cast<std::uint32_t>(messages.below(4))}, attempt_of(peer)});
+        ASSERT_TRUE(as < 2 || last_heard(wire::Attach{}));
+      }
+      wire::Message message = messages.any();
+      if (auto* job_description = std::get_if<wire::JobDescription>(&message))
+        job_description->job = "the job";                         // of another it says that it cannot do it
+      if (std::holds_alternative<wire::Stop>(message)) continue;  // it ends when its chief says so
+      if (messages.below(3) == 0)
+        peer.send(messages.any_head(), messages.below(100));
+      else
+        peer.say(message);
+      transport::run_ready(io);
+      ASSERT_FALSE(worker.over) << "after " << i << " frames: " << (worker.over->ok() ? "good" : worker.over->error().message);
+    }
+    EXPECT_GT(peer.closings, static_cast<std::size_t>(fewer) / 4);
+    EXPECT_LT(resident_bytes(), before + most_growth);
+  }
+  start_chief();
+  ASSERT_TRUE(all_are_over());
+  expect_every_sample_once();
+  expect_all_good();
+}
+
+}  // namespace
+}  // namespace motley::runtime
