@@ -84,7 +84,7 @@ Objection text(std::string_view member, std::string_view value) {
 
 /// These are no numbers when a model diverges, and a machine deals with that.
 bool may_be_no_number(std::string_view member) {
-  constexpr std::array<std::string_view, 5> diverging{"loss_sum", "squared_norm", "residual", "moved", "along"};
+  constexpr std::array<std::string_view, 5> diverging{"loss_sum", "squared_norm", "residual", "update_norm", "alignment"};
   return std::find(diverging.begin(), diverging.end(), member) != diverging.end();
 }
 

@@ -62,8 +62,9 @@ TEST(Permissions, ValuesThatNoPeerSendsAreRefused) {
   EXPECT_TRUE(refused(JobDescription{"a job\x07", {}, {}}));
   EXPECT_FALSE(refused(JobDescription{"a = 1\n\tb = 2\n", {"", "unix:x"}, {}}));
   Contributed reported;
-  reported.squared_norm = reported.loss_sum = none;
-  EXPECT_FALSE(refused(reported)) << "a model that diverges is no lie";
+  reported.squared_norm = reported.loss_sum = reported.residual = reported.update_norm = none;
+  EXPECT_FALSE(refused(reported)) << "a diverging model reports NaN";
+  EXPECT_FALSE(refused(AlignmentResult{.alignment = none})) << "a diverging model reports NaN";
   reported.compute = Duration{-1};
   EXPECT_TRUE(refused(reported));
   Committed committed{.parts = {{.part = 2, .began = Duration{3}, .ended = Duration{4}}}};
