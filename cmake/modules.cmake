@@ -23,7 +23,9 @@ motley_module(runtime   UNITY USES base cluster policy pipeline wire trace proto
 motley_module(report    USES base trace Boost::headers)
 # entry points
 motley_module(config    UNITY USES base cluster policy pipeline wire trace protocol tomlplusplus::tomlplusplus)
-motley_module(bench     USES base cluster policy pipeline wire trace protocol codec store learn transport sim runtime report config
+motley_module(engine    UNITY USES base cluster policy pipeline wire trace protocol codec store learn transport sim runtime report config
+                                   Boost::headers OpenSSL::Crypto Threads::Threads)
+motley_module(bench     USES base cluster policy pipeline wire trace protocol codec store learn transport sim runtime report config engine
                              Boost::headers Threads::Threads)
-motley_module(cli       UNITY USES base cluster policy pipeline wire trace protocol codec store learn transport sim runtime report config bench
+motley_module(cli       UNITY USES base cluster policy pipeline wire trace protocol codec store learn transport sim runtime report config engine bench
                                    Boost::headers OpenSSL::Crypto CLI11::CLI11 tomlplusplus::tomlplusplus Threads::Threads)

@@ -41,12 +41,15 @@ const std::map<std::string, Modules, std::less<>> architecture = {
     {"report", {"base", "trace"}},
     // entry points
     {"config", {"base", "cluster", "policy", "pipeline", "wire", "trace", "protocol"}},
-    {"bench",
+    {"engine",
      {"base", "cluster", "policy", "pipeline", "wire", "trace", "protocol", "codec", "store", "learn", "transport", "sim", "runtime",
       "report", "config"}},
+    {"bench",
+     {"engine", "base", "cluster", "policy", "pipeline", "wire", "trace", "protocol", "codec", "store", "learn", "transport", "sim",
+      "runtime", "report", "config"}},
     {"cli",
      {"base", "cluster", "policy", "pipeline", "wire", "trace", "protocol", "codec", "store", "learn", "transport", "sim", "runtime",
-      "report", "config", "bench"}},
+      "report", "config", "engine", "bench"}},
 };
 
 /// Rooms that decide: arguments in, values out. Their tests may do as they like.

@@ -8,13 +8,13 @@
 #include <vector>
 
 #include "base/rng.h"
-#include "cli/simulation.h"
+#include "engine/simulation.h"
 #include "config/job.h"
 #include "learn/learner.h"
 #include "policy/lr_schedule.h"
 #include "store/optimizer.h"
 
-namespace motley::cli {
+namespace motley::engine {
 namespace {
 
 constexpr std::uint64_t seed = 5;
@@ -134,4 +134,4 @@ TEST_P(Equality, UnequalWorkersAgreeWithOneBigBatchToOnePartInAHundredThousand) 
 INSTANTIATE_TEST_SUITE_P(Servers, Equality, testing::Values(1U, 2U, 3U));
 
 }  // namespace
-}  // namespace motley::cli
+}  // namespace motley::engine

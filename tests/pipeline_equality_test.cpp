@@ -4,14 +4,14 @@
 #include <filesystem>
 #include <fstream>
 
-#include "cli/pipeline_simulation.h"
-#include "cli/training.h"
+#include "engine/pipeline_simulation.h"
+#include "engine/training.h"
 #include "learn/learner.h"
 #include "learn/stage_learner.h"
 #include "store/epochs.h"
 #include "store/optimizer.h"
 
-namespace motley::cli {
+namespace motley::engine {
 namespace {
 
 constexpr const char* job_text = R"(
@@ -208,4 +208,4 @@ TEST_F(PipelineEquality, BlocksThatMoveTakeTheirMomentumAlong) {
 TEST_F(PipelineEquality, TheSameSeedLeavesTheSameBits) { EXPECT_EQ(simulated("adapipe"), simulated("adapipe")); }
 
 }  // namespace
-}  // namespace motley::cli
+}  // namespace motley::engine

@@ -13,8 +13,8 @@
 
 #include "base/rng.h"
 #include "checkers.h"
-#include "cli/results.h"
-#include "cli/simulation.h"
+#include "engine/results.h"
+#include "engine/simulation.h"
 #include "real_trace.h"
 #include "report/chrome_trace.h"
 #include "report/metrics.h"
@@ -25,7 +25,7 @@
 #include "state_checker.h"
 #include "trace/reading.h"
 
-namespace motley::cli {
+namespace motley::engine {
 namespace {
 
 constexpr const char* job_text = R"(
@@ -199,4 +199,4 @@ TEST_F(TraceMutations, EveryReaderSurvivesTwoThousandDamagedTraces) {
 }
 
 }  // namespace
-}  // namespace motley::cli
+}  // namespace motley::engine

@@ -8,9 +8,9 @@
 #include <utility>
 
 #include "cli/commands.h"
-#include "cli/json_text.h"
-#include "cli/learner_source.h"
-#include "cli/results.h"
+#include "engine/learner_source.h"
+#include "engine/results.h"
+#include "report/json_text.h"
 #include "report/table.h"
 #include "store/safetensors.h"
 
@@ -42,7 +42,7 @@ std::string how_to_join(const std::string& command, const transport::Address& li
 }
 
 RunPlace::RunPlace(const ChiefArguments& arguments, const std::string& job_name)
-    : arguments_(arguments), path_(arguments.out.empty() ? new_run_folder(job_name) : std::filesystem::path(arguments.out)) {}
+    : arguments_(arguments), path_(arguments.out.empty() ? engine::new_run_folder(job_name) : std::filesystem::path(arguments.out)) {}
 
 /// A launcher has the run's lock already.
 Outcome RunPlace::lock() {
@@ -55,17 +55,17 @@ Outcome RunPlace::lock() {
   return Done{};
 }
 
-Outcome RunPlace::find(const CheckpointRules& rules, std::vector<std::string>& words) {
+Outcome RunPlace::find(const runtime::CheckpointRules& rules, std::vector<std::string>& words) {
   if (const Outcome locked = lock(); !locked) return locked.error();
   if (arguments_.from_scratch) {
-    auto files = checkpoint_files(checkpoints());
+    auto files = runtime::checkpoint_files(checkpoints());
     if (!files) return files.error();
     not_used_ = std::move(*files);
     words.push_back(fmt::format("--from-scratch: starting from the beginning, {} checkpoints are set aside",
                                 std::count_if(not_used_.begin(), not_used_.end(), [](const auto& f) { return f.has_extension(); })));
     return Done{};
   }
-  auto found = find_checkpoint(checkpoints(), rules);
+  auto found = runtime::find_checkpoint(checkpoints(), rules);
   if (!found) return found.error();
   restored_ = std::move(found->newest);
   not_used_ = std::move(found->passed_over);
@@ -76,7 +76,7 @@ Outcome RunPlace::find(const CheckpointRules& rules, std::vector<std::string>& w
 
 Outcome RunPlace::open() {
   if (!arguments_.resume)  // before the locks, which are files there
-    if (const Outcome free = is_free_for_a_run(path_); !free) return free;
+    if (const Outcome free = engine::is_free_for_a_run(path_); !free) return free;
   if (const Outcome locked = lock(); !locked) return locked.error();
   if (not_used_.empty()) return Done{};
   std::filesystem::path aside;
@@ -102,23 +102,24 @@ int conclude(const ChiefArguments& arguments, const Conclusion& run) {
   const config::Job& job = run.job;
   const std::string command = fmt::format("motley train {}", (run.folder.path() / "job.toml").string());
   if (!run.values.empty() && run.outcome.why != protocol::EndReason::diverged) {  // what others would take for a result
-    const Outcome written =
-        store::write_safetensors(run.folder.path() / "model.safetensors", named(run.shape), run.values, {{"format", "pt"}});
+    const Outcome written = store::write_safetensors(run.folder.path() / "model.safetensors", engine::model_tensors(run.shape).tensors,
+                                                     run.values, {{"format", "pt"}});
     if (!written) run.folder.errors().failed("model.safetensors", written.error().message);
   }
-  const RunResult result = run.folder.finish(job, run.nodes, run.outcome, run.sum_of_parts, command, run.pipeline);
-  const config::Job seen = with_unlisted_nodes(job, run.nodes);
+  const engine::RunResult result = run.folder.finish(job, run.nodes, run.outcome, run.sum_of_parts, command, run.pipeline);
+  const config::Job seen = engine::with_unlisted_nodes(job, run.nodes);
   if (arguments.launched) {
-    std::istringstream text(run_text(seen, result) + "\n" + report::text_table(comparison(seen, {result}, {job.seed}, command)));
+    std::istringstream text(engine::run_text(seen, result) + "\n" +
+                            report::text_table(engine::comparison(seen, {result}, {job.seed}, command)));
     for (std::string line; std::getline(text, line);) arguments.tell_launcher("say " + line);
   } else if (arguments.job.json) {
-    fmt::print("{}\n", json_text(run_json(seen, result)));
+    fmt::print("{}\n", report::json_text(engine::run_json(seen, result)));
   } else {
-    fmt::print("{}run: {}\n", run_text(seen, result), run.folder.path().string());
+    fmt::print("{}run: {}\n", engine::run_text(seen, result), run.folder.path().string());
   }
-  if (failed(result.outcome.why)) {
+  if (engine::failed(result.outcome.why)) {
     fmt::print(stderr, "{}: training failed after {:.1f} s: {}\n", job.name, seconds(result.outcome.ended),
-               ended_sentence(result.outcome.why));
+               engine::ended_sentence(result.outcome.why));
     return ExitCode::cluster_failed;
   }
   if (result.outcome.why == protocol::EndReason::interrupted) {

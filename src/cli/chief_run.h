@@ -7,13 +7,13 @@
 #include <string>
 #include <vector>
 
-#include "cli/checkpoint.h"
 #include "cli/connection_arguments.h"
 #include "cli/job_arguments.h"
-#include "cli/run_folder.h"
-#include "cli/run_result.h"
 #include "config/job.h"
+#include "engine/run_folder.h"
+#include "engine/run_result.h"
 #include "learn/learner.h"
+#include "runtime/checkpoint.h"
 #include "runtime/folder_lock.h"
 #include "runtime/run_token.h"
 
@@ -48,13 +48,13 @@ class RunPlace {
  public:
   RunPlace(const ChiefArguments& arguments, const std::string& job_name);
   /// For a run that goes on: locks the folder and finds what to go on from. `words`: what the user should know of that.
-  Outcome find(const CheckpointRules& rules, std::vector<std::string>& words);
+  Outcome find(const runtime::CheckpointRules& rules, std::vector<std::string>& words);
   /// Locks it, if find() has not, and sets aside what this run does not go on from.
   Outcome open();
 
   [[nodiscard]] const std::filesystem::path& path() const { return path_; }
   [[nodiscard]] std::filesystem::path checkpoints() const { return path_ / "checkpoints"; }
-  [[nodiscard]] std::optional<Restored>& restored() { return restored_; }
+  [[nodiscard]] std::optional<runtime::Restored>& restored() { return restored_; }
 
  private:
   Outcome lock();
@@ -62,20 +62,20 @@ class RunPlace {
   const ChiefArguments& arguments_;
   std::filesystem::path path_;
   runtime::FolderLock run_, chief_;
-  std::optional<Restored> restored_;
+  std::optional<runtime::Restored> restored_;
   std::vector<std::filesystem::path> not_used_;
 };
 
 /// A run that has ended, and what is to be left of it.
 struct Conclusion {
   const config::Job& job;
-  RunFolder& folder;
+  engine::RunFolder& folder;
   const std::vector<std::string>& nodes;  // names by index, strangers behind those of the job
   const learn::ModelShape& shape;
   std::span<const float> values;  // the last whole model; empty: there is none
   const protocol::TrainingOutcome& outcome;
   double sum_of_parts = 0;
-  std::optional<PipelineFigures> pipeline{};
+  std::optional<engine::PipelineFigures> pipeline{};
 };
 
 /// Writes model, results and report, says how it went, and returns the exit code.

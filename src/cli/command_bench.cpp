@@ -8,18 +8,18 @@
 #include <utility>
 
 #include "bench/bench.h"
-#include "cli/bench_mixed.h"
+#include "bench/bench_mixed.h"
 #include "cli/commands.h"
 #include "cli/connection_arguments.h"
 #include "cli/job_arguments.h"
-#include "cli/json_text.h"
+#include "report/json_text.h"
 
 namespace motley::cli {
 namespace {
 
 void print(const boost::json::object& figures, bool json) {
   if (json) {
-    fmt::print("{}\n", json_text(figures));
+    fmt::print("{}\n", report::json_text(figures));
     return;
   }
   for (const auto& [key, value] : figures) {
@@ -33,12 +33,12 @@ void print(const boost::json::object& figures, bool json) {
 
 void add_mixed(CLI::App& bench, int& exit_code) {
   struct Asked {
-    MixedOptions options;
+    bench::MixedOptions options;
     bool json = false;
   };
   auto asked = std::make_shared<Asked>();
   CLI::App* command = bench.add_subcommand("mixed", "unlike devices together, beside the sum of what each does alone");
-  MixedOptions& options = asked->options;
+  bench::MixedOptions& options = asked->options;
   command->add_option("--partitions", options.partitions, "percent of the GPU for each; without one, samples/s of emulated devices")
       ->delimiter(',')
       ->check(CLI::Range(1, 100));
@@ -55,12 +55,12 @@ void add_mixed(CLI::App& bench, int& exit_code) {
   command->add_option("--out", options.keep, "a folder to keep the runs in, one for each strategy");
   command->add_flag("--json", asked->json, "print one JSON object on stdout and nothing else there");
   command->callback([asked, &exit_code] {
-    const auto figures = bench_mixed(asked->options);
+    const auto figures = bench::bench_mixed(asked->options);
     if (!figures) {
       exit_code = fail(figures.error());
       return;
     }
-    if (asked->json) fmt::print("{}\n", json_text(*figures));
+    if (asked->json) fmt::print("{}\n", report::json_text(*figures));
     exit_code = ExitCode::done;
   });
 }
@@ -76,7 +76,10 @@ void add_alone(CLI::App& bench, int& exit_code) {
   command->add_option("job", asked->job)->required();
   command->add_option("--node", asked->node)->required();
   command->add_option("--batch", asked->batch)->required();
-  command->callback([asked, &exit_code] { exit_code = compute_alone(asked->job, asked->node, asked->batch); });
+  command->callback([asked, &exit_code] {
+    const Outcome computed = bench::compute_alone(asked->job, asked->node, asked->batch);
+    exit_code = computed ? ExitCode::done : fail(computed.error());
+  });
 }
 
 }  // namespace

@@ -13,9 +13,9 @@
 
 #include "cli/chief_run.h"
 #include "cli/commands.h"
-#include "cli/pipeline_training.h"
-#include "cli/training.h"
 #include "config/pipeline_strategy.h"
+#include "engine/pipeline_training.h"
+#include "engine/training.h"
 #include "report/progress_lines.h"
 #include "report/screen.h"
 #include "runtime/chief_process.h"
@@ -36,7 +36,7 @@ class Serving {
   Outcome prepare();
   Outcome open_endpoint();
   Outcome open_folder();
-  void make_judge(const Material& material);
+  void make_judge(const engine::Material& material);
   Result<runtime::EvaluationResult> evaluate(std::span<const float> values);
   void log(const std::string& sentence) { screen_ ? screen_->say(sentence) : fmt::print(stderr, "{}\n", sentence); }
   void repaint();
@@ -46,14 +46,14 @@ class Serving {
   std::string job_text_;
   config::Job job_;
   boost::asio::io_context event_loop_;
-  std::optional<Training> training_;
+  std::optional<engine::Training> training_;
   RunPlace place_;
   std::optional<runtime::RunToken> token_;  // that nobody gave us
   std::optional<protocol::Chief> machine_;
-  std::unique_ptr<RunFolder> folder_;
+  std::unique_ptr<engine::RunFolder> folder_;
   std::optional<report::Screen> screen_;
   std::optional<report::ProgressLines> progress_;
-  std::unique_ptr<LearnerSource> judge_;  // evaluates; none: training_->learning does
+  std::unique_ptr<engine::LearnerSource> judge_;  // evaluates; none: training_->learning does
   std::unique_ptr<runtime::ChiefProcess> chief_;
   boost::asio::steady_timer painter_{event_loop_};
   boost::asio::signal_set signals_{event_loop_, SIGINT, SIGTERM};
@@ -63,24 +63,24 @@ class Serving {
 };
 
 Outcome Serving::prepare() {
-  const auto material = load_material(job_);
+  const auto material = engine::load_material(job_);
   if (!material) return material.error();
-  auto training = make_training(job_, *material, job_.strategy);
+  auto training = engine::make_training(job_, *material, job_.strategy);
   if (!training) return training.error();
   if (!training->learning)
     return bad_input(fmt::format("{}: model.kind: found \"none\", expected a model: a real cluster trains one", job_.file.string()));
   training_.emplace(std::move(*training));
   make_judge(*material);
   training_->chief.checkpoint_every = arguments_.checkpoint_every;
-  training_->chief.start_deadline = start_patience;
+  training_->chief.start_deadline = engine::start_patience;
 
   machine_.emplace(training_->chief, std::move(training_->strategy), training_->schedule);
   if (!arguments_.resume) return Done{};
   std::vector<std::string> words;
-  const Outcome found =
-      place_.find({training_->learning->shape(), runtime::sha256_hex(job_text_), job_.optimizer.kind == OptimizerKind::adamw,
-                   training_->schedule.most(), [this](const protocol::ChiefState& state) { return machine_->resume(state); }},
-                  words);
+  const Outcome found = place_.find(
+      {engine::model_tensors(training_->learning->shape()), runtime::sha256_hex(job_text_), job_.optimizer.kind == OptimizerKind::adamw,
+       training_->schedule.most(), [this](const protocol::ChiefState& state) { return machine_->resume(state); }},
+      words);
   if (!found) return found.error();
   for (const std::string& word : words) log(word);
   if (place_.restored())
@@ -99,12 +99,12 @@ runtime::EvaluationResult evaluation(const store::Loss& loss) {
 }  // namespace
 
 /// Where workers compute on a GPU and this machine has one too, the model is judged there.
-void Serving::make_judge(const Material& material) {
+void Serving::make_judge(const engine::Material& material) {
   for (const cluster::Node& node : job_.cluster.nodes) {
     if (node.device != cluster::DeviceKind::cuda || node.device_index >= learn::gpus()) continue;
     auto learner = learn::make_learner(job_.model, material.data, {.cuda = true, .index = node.device_index});
     if (learner)
-      judge_ = std::make_unique<LearnerSource>(std::move(*learner));
+      judge_ = std::make_unique<engine::LearnerSource>(std::move(*learner));
     else
       log(fmt::format("the model is judged on the CPU: {}", learner.error().message));
     break;
@@ -153,7 +153,7 @@ Outcome Serving::open_endpoint() {
   hooks.evaluate = [this](std::span<const float> values) { return evaluate(values); };
   hooks.save = [this, hash = runtime::sha256_hex(job_text_)](const runtime::Saved& saved) {
     if (const Outcome synced = folder_->sync(); !synced) return synced;
-    return save_checkpoint(place_.checkpoints(), training_->learning->shape(), saved, hash);
+    return runtime::save_checkpoint(place_.checkpoints(), engine::model_tensors(training_->learning->shape()), saved, hash);
   };
   hooks.saved = [this](const Outcome& how) { folder_->saved(how); };
   hooks.saving = [this] { folder_->flush(); };
@@ -194,9 +194,9 @@ void Serving::repaint() {
 Outcome Serving::open_folder() {
   if (const Outcome open = place_.open(); !open) return open.error();
   const auto& restored = place_.restored();
-  auto folder = RunFolder::open(place_.path(), job_, job_text_, training_->chief.total_samples,
-                                {arguments_.checkpoint_every, restored ? std::optional(restored->chief) : std::nullopt}, arguments_.resume,
-                                [this](const std::string& sentence) { log(sentence); });
+  auto folder = engine::RunFolder::open(place_.path(), job_, job_text_, training_->chief.total_samples,
+                                        {arguments_.checkpoint_every, restored ? std::optional(restored->chief) : std::nullopt},
+                                        arguments_.resume, [this](const std::string& sentence) { log(sentence); });
   if (!folder) return folder.error();
   folder_ = std::move(*folder);
   if (token_)

@@ -10,8 +10,8 @@
 
 #include "cli/chief_run.h"
 #include "cli/commands.h"
-#include "cli/learner_source.h"
-#include "cli/pipeline_training.h"
+#include "engine/learner_source.h"
+#include "engine/pipeline_training.h"
 #include "report/progress_lines.h"
 #include "report/screen.h"
 #include "runtime/checkpoint_state.h"
@@ -48,12 +48,12 @@ class PipelineChiefRun {
   const config::Job& job_;
   std::vector<std::string> names_;
   boost::asio::io_context event_loop_;
-  Material material_;
-  std::optional<PipelineTraining> training_;
+  engine::Material material_;
+  std::optional<engine::PipelineTraining> training_;
   std::unique_ptr<learn::Learner> whole_;
   RunPlace place_;
   std::optional<runtime::RunToken> token_;  // that nobody gave us
-  std::unique_ptr<RunFolder> folder_;
+  std::unique_ptr<engine::RunFolder> folder_;
   std::optional<trace::Pipeline> seen_;
   std::optional<report::Screen> screen_;
   std::optional<report::ProgressLines> progress_;
@@ -68,10 +68,10 @@ class PipelineChiefRun {
 Outcome PipelineChiefRun::prepare() {
   if (job_.timing_only)
     return bad_input(fmt::format("{}: model.kind: found \"none\", expected a model: a real cluster trains one", job_.file.string()));
-  auto material = load_material(job_);
+  auto material = engine::load_material(job_);
   if (!material) return material.error();
   material_ = std::move(*material);
-  auto training = make_pipeline_training(job_, material_, job_.strategy, job_.strategy.kind);
+  auto training = engine::make_pipeline_training(job_, material_, job_.strategy, job_.strategy.kind);
   if (!training) return training.error();
   training_.emplace(std::move(*training));
   auto whole = learn::make_learner(job_.model, material_.data);
@@ -80,9 +80,10 @@ Outcome PipelineChiefRun::prepare() {
   seen_.emplace(training_->lens());
   if (!arguments_.resume) return Done{};
   std::vector<std::string> words;
-  const Outcome found = place_.find({whole_->shape(), learning_sha256(job_text_), job_.optimizer.kind == OptimizerKind::adamw, 0,
-                                     [this](const protocol::ChiefState& state) { return fits(state); }},
-                                    words);
+  const Outcome found =
+      place_.find({engine::model_tensors(whole_->shape()), engine::learning_sha256(job_text_), job_.optimizer.kind == OptimizerKind::adamw,
+                   0, [this](const protocol::ChiefState& state) { return fits(state); }},
+                  words);
   if (!found) return found.error();
   for (const std::string& word : words) log(word);
   if (const auto& restored = place_.restored())
@@ -130,7 +131,7 @@ Outcome PipelineChiefRun::save(const runtime::KeptModel& kept) {
   saved.moments.second = kept.model.second;
   saved.moments.updates = kept.model.updates;
   if (const Outcome synced = folder_->sync(); !synced) return synced;
-  return save_checkpoint(place_.checkpoints(), whole_->shape(), saved, learning_sha256(job_text_));
+  return runtime::save_checkpoint(place_.checkpoints(), engine::model_tensors(whole_->shape()), saved, engine::learning_sha256(job_text_));
 }
 
 Outcome PipelineChiefRun::open_endpoint() {
@@ -162,12 +163,12 @@ Outcome PipelineChiefRun::open_endpoint() {
     whole_->initialize(job_.seed, options.model.values);
   }
   options.second = job_.optimizer.kind == OptimizerKind::adamw;
-  options.places = [this](const pipeline::Cut& cut) { return stage_places(job_, material_, whole_->shape(), cut); };
+  options.places = [this](const pipeline::Cut& cut) { return engine::stage_places(job_, material_, whole_->shape(), cut); };
   options.samples = training_->batches.samples;
   options.total_samples = training_->batches.total;
   options.evaluate_every = training_->batches.evaluate_every;
   options.checkpoint_every = arguments_.checkpoint_every;
-  options.start_deadline = start_patience;
+  options.start_deadline = engine::start_patience;
 
   runtime::PipelineChiefHooks hooks;
   hooks.evaluate = [this](std::span<const float> values) { return evaluate(values); };
@@ -199,9 +200,9 @@ Outcome PipelineChiefRun::open_endpoint() {
 Outcome PipelineChiefRun::open_folder() {
   if (const Outcome open = place_.open(); !open) return open.error();
   const auto& restored = place_.restored();
-  auto folder = RunFolder::open(place_.path(), job_, job_text_, total_samples(),
-                                {arguments_.checkpoint_every, restored ? std::optional(restored->chief) : std::nullopt}, arguments_.resume,
-                                [this](const std::string& sentence) { log(sentence); });
+  auto folder = engine::RunFolder::open(place_.path(), job_, job_text_, total_samples(),
+                                        {arguments_.checkpoint_every, restored ? std::optional(restored->chief) : std::nullopt},
+                                        arguments_.resume, [this](const std::string& sentence) { log(sentence); });
   if (!folder) return folder.error();
   folder_ = std::move(*folder);
   if (token_)

@@ -13,12 +13,12 @@
 
 #include "cli/commands.h"
 #include "cli/job_arguments.h"
-#include "cli/json_text.h"
 #include "cli/real_comparison.h"
-#include "cli/results.h"
-#include "cli/run_folder.h"
-#include "cli/simulation.h"
 #include "config/job_seeds.h"
+#include "engine/results.h"
+#include "engine/run_folder.h"
+#include "engine/simulation.h"
+#include "report/json_text.h"
 #include "report/page.h"
 #include "report/pipeline_chart.h"
 #include "report/progress_bar.h"
@@ -54,10 +54,10 @@ Result<std::vector<Entry>> read_entries(const config::Job& job, const std::strin
 }
 
 /// Every run on its own, as many at once as there are cores. Results by strategy, then by seed.
-Result<std::vector<RunResult>> run_all(const config::Job& job, const Material& material, const std::vector<Entry>& entries,
-                                       const std::vector<std::uint64_t>& seeds) {
+Result<std::vector<engine::RunResult>> run_all(const config::Job& job, const engine::Material& material, const std::vector<Entry>& entries,
+                                               const std::vector<std::uint64_t>& seeds) {
   const std::size_t count = entries.size() * seeds.size();
-  std::vector<std::optional<Result<RunResult>>> results(count);
+  std::vector<std::optional<Result<engine::RunResult>>> results(count);
   report::ProgressBar bar(job.name, count);
   std::atomic<std::size_t> next{0};
   std::mutex thrown_mutex;
@@ -66,13 +66,13 @@ Result<std::vector<RunResult>> run_all(const config::Job& job, const Material& m
     learn::use_threads(1);
     for (std::size_t i = next++; i < count; i = next++) {
       const Entry& entry = entries[i / seeds.size()];
-      SimulationOptions options;
+      engine::SimulationOptions options;
       options.strategy = entry.spec;
       options.label = entry.label;
       options.seed = seeds[i % seeds.size()];
       options.progress = [&bar, i](double share) { bar.at(i, share); };
       try {
-        results[i] = simulate(job, material, options);
+        results[i] = engine::simulate(job, material, options);
       } catch (...) {  // must not leave its thread
         const std::lock_guard lock(thrown_mutex);
         thrown = std::current_exception();
@@ -87,7 +87,7 @@ Result<std::vector<RunResult>> run_all(const config::Job& job, const Material& m
   for (auto& thread : threads) thread.join();
   if (thrown) std::rethrow_exception(thrown);
 
-  std::vector<RunResult> runs;
+  std::vector<engine::RunResult> runs;
   for (auto& result : results) {
     if (!*result) return result->error();
     runs.push_back(std::move(**result));
@@ -114,13 +114,13 @@ Result<std::filesystem::path> write_report(const std::filesystem::path& folder, 
 }
 
 /// Names each run that did not get to its end; its figures stand in the table all the same.
-std::size_t failures(const std::vector<RunResult>& runs) {
+std::size_t failures(const std::vector<engine::RunResult>& runs) {
   std::size_t count = 0;
-  for (const RunResult& run : runs) {
-    if (!failed(run.outcome.why)) continue;
+  for (const engine::RunResult& run : runs) {
+    if (!engine::failed(run.outcome.why)) continue;
     ++count;
     fmt::print(stderr, "{}, seed {}: training failed after {:.1f} s: {}\n", run.label, run.seed, seconds(run.outcome.ended),
-               ended_sentence(run.outcome.why));
+               engine::ended_sentence(run.outcome.why));
   }
   return count;
 }
@@ -132,7 +132,7 @@ int run(const CompareArguments& arguments) {
   if (!entries) return fail(entries.error());
   const auto seeds = config::read_seeds(arguments.seeds);
   if (!seeds) return fail(seeds.error());
-  const auto material = load_material(*job);
+  const auto material = engine::load_material(*job);
   if (!material) return fail(material.error());
 
   auto runs = run_all(*job, *material, *entries, *seeds);
@@ -140,9 +140,9 @@ int run(const CompareArguments& arguments) {
   std::string command =
       fmt::format("motley compare {} --strategies {} --seeds {}", arguments.job.file, arguments.strategies, arguments.seeds);
   for (const std::string& set : arguments.job.overrides) command += fmt::format(" --set '{}'", set);
-  const report::Comparison table = comparison(*job, *runs, *seeds, std::move(command));
-  const std::filesystem::path folder = arguments.out.empty() ? new_run_folder(job->name) : std::filesystem::path(arguments.out);
-  boost::json::object figures = comparison_json(table);
+  const report::Comparison table = engine::comparison(*job, *runs, *seeds, std::move(command));
+  const std::filesystem::path folder = arguments.out.empty() ? engine::new_run_folder(job->name) : std::filesystem::path(arguments.out);
+  boost::json::object figures = engine::comparison_json(table);
   std::string beside;
   if (arguments.real) {
     std::vector<std::string> labels;
@@ -152,7 +152,7 @@ int run(const CompareArguments& arguments) {
     figures["real"] = real_json(*real);
     beside = "\n" + real_text(*real);
   }
-  const std::string json = json_text(figures);
+  const std::string json = report::json_text(figures);
   const auto report = write_report(folder, table, json);
   if (!report) return fail(report.error());
   if (arguments.job.json) {

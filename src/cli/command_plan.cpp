@@ -6,8 +6,8 @@
 
 #include "cli/commands.h"
 #include "cli/job_arguments.h"
-#include "cli/json_text.h"
-#include "cli/pipeline_planning.h"
+#include "engine/pipeline_planning.h"
+#include "report/json_text.h"
 
 namespace motley::cli {
 namespace {
@@ -35,7 +35,7 @@ std::string blocks_of(const pipeline::Problem& problem, const pipeline::Stage& s
   return stage.last - stage.first == 1 ? first : fmt::format("{} .. {} ({})", first, last, stage.last - stage.first);
 }
 
-std::string plan_text(const config::Job& job, const PipelinePlan& made) {
+std::string plan_text(const config::Job& job, const engine::PipelinePlan& made) {
   const pipeline::Cost cost = pipeline::cost_of(made.problem, made.cut);
   const Bottleneck worst = bottleneck_of(cost);
   std::string text = fmt::format("{}: {} blocks in {} stages; {} micro-batches of {:g} samples\n\n", job.name, made.problem.blocks.size(),
@@ -59,7 +59,7 @@ std::string plan_text(const config::Job& job, const PipelinePlan& made) {
   return text;
 }
 
-json::object plan_json(const config::Job& job, const PipelinePlan& made) {
+json::object plan_json(const config::Job& job, const engine::PipelinePlan& made) {
   const pipeline::Cost cost = pipeline::cost_of(made.problem, made.cut);
   const Bottleneck worst = bottleneck_of(cost);
   json::array stages;
@@ -91,12 +91,12 @@ json::object plan_json(const config::Job& job, const PipelinePlan& made) {
 int run(const JobArguments& arguments) {
   const auto job = arguments.read();
   if (!job) return fail(job.error());
-  const auto material = load_material(*job);
+  const auto material = engine::load_material(*job);
   if (!material) return fail(material.error());
-  const auto made = plan_pipeline(*job, *material);
+  const auto made = engine::plan_pipeline(*job, *material);
   if (!made) return fail(made.error());
   if (arguments.json)
-    fmt::print("{}\n", json_text(plan_json(*job, *made)));
+    fmt::print("{}\n", report::json_text(plan_json(*job, *made)));
   else
     fmt::print("{}", plan_text(*job, *made));
   return ExitCode::done;

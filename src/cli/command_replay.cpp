@@ -9,11 +9,11 @@
 
 #include "cli/commands.h"
 #include "cli/job_arguments.h"
-#include "cli/json_text.h"
-#include "cli/pipeline_training.h"
-#include "cli/run_folder.h"
-#include "cli/training.h"
 #include "config/pipeline_strategy.h"
+#include "engine/pipeline_training.h"
+#include "engine/run_folder.h"
+#include "engine/training.h"
+#include "report/json_text.h"
 #include "runtime/inputs.h"
 
 namespace motley::cli {
@@ -24,20 +24,20 @@ struct ReplayArguments {
   bool json = false;
 };
 
-Result<runtime::Replayed> replay_incarnation(const config::Job& job, const Material& material, const std::filesystem::path& folder,
+Result<runtime::Replayed> replay_incarnation(const config::Job& job, const engine::Material& material, const std::filesystem::path& folder,
                                              std::uint32_t incarnation) {
-  auto training = make_training(job, material, job.strategy);
+  auto training = engine::make_training(job, material, job.strategy);
   if (!training) return training.error();
-  const auto began = incarnation_start(folder, incarnation);
+  const auto began = engine::incarnation_start(folder, incarnation);
   if (!began) return began.error();
   training->chief.checkpoint_every = began->checkpoint_every;
-  training->chief.start_deadline = start_patience;
+  training->chief.start_deadline = engine::start_patience;
   protocol::Chief chief(training->chief, std::move(training->strategy), training->schedule);
   if (began->state)
     if (const Outcome fits = chief.resume(*began->state); !fits)
       return bad_input(
           fmt::format("{}: life {} began where no such training can be: {}", folder.string(), incarnation, fits.error().message));
-  std::ifstream file(inputs_of_incarnation(folder, incarnation), std::ios::binary);
+  std::ifstream file(engine::inputs_of_incarnation(folder, incarnation), std::ios::binary);
   const std::string bytes((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
   return runtime::replay(std::as_bytes(std::span(bytes)), chief);
 }
@@ -50,14 +50,14 @@ int replay(const ReplayArguments& arguments) {
     return fail(
         bad_input(fmt::format("{}: found the run of a pipeline ({}), expected one with a chief: a conductor's inputs are not recorded",
                               folder.string(), job->strategy.kind)));
-  const auto material = load_material(*job);
+  const auto material = engine::load_material(*job);
   if (!material) return fail(material.error());
-  if (!std::filesystem::exists(inputs_of_incarnation(folder, 0)))
+  if (!std::filesystem::exists(engine::inputs_of_incarnation(folder, 0)))
     return fail(bad_input(
         fmt::format("{}: found no inputs.0.bin, expected the folder of a run of `motley train` or `motley chief`", folder.string())));
   std::uint64_t inputs = 0;
   std::uint32_t incarnations = 0;
-  for (; std::filesystem::exists(inputs_of_incarnation(folder, incarnations)); ++incarnations) {
+  for (; std::filesystem::exists(engine::inputs_of_incarnation(folder, incarnations)); ++incarnations) {
     const auto replayed = replay_incarnation(*job, *material, folder, incarnations);
     if (!replayed) return fail(replayed.error());
     inputs += replayed->inputs;
@@ -72,7 +72,7 @@ int replay(const ReplayArguments& arguments) {
     if (replayed->damaged) return ExitCode::bad_input;
   }
   if (arguments.json)
-    fmt::print("{}\n", json_text(boost::json::object{{"lives", incarnations}, {"inputs", inputs}, {"identical", true}}));
+    fmt::print("{}\n", report::json_text(boost::json::object{{"lives", incarnations}, {"inputs", inputs}, {"identical", true}}));
   else
     fmt::print("{}: {} inputs of {} {} of the chief lived again, every decision identical\n", folder.string(), inputs, incarnations,
                incarnations == 1 ? "life" : "lives");

@@ -10,7 +10,7 @@
 #include "cli/commands.h"
 #include "cli/connection_arguments.h"
 #include "cli/job_arguments.h"
-#include "cli/worker_device.h"
+#include "engine/process_setup.h"
 #include "runtime/reconnecting_server.h"
 
 namespace motley::cli {
@@ -44,7 +44,7 @@ int hold(const ServerArguments& arguments) {
   options.transport = *allowed;
   options.store_threads = arguments.store_threads;
   reconnect.patience = std::chrono::milliseconds(static_cast<std::int64_t>(arguments.patience_s * 1e3));
-  runtime::ReconnectingServer server(event_loop, std::move(options), reconnect, prepare_server, [](const std::string& sentence) {
+  runtime::ReconnectingServer server(event_loop, std::move(options), reconnect, engine::prepare_server, [](const std::string& sentence) {
     fmt::print(stderr, "{}\n", sentence);
     std::fflush(stderr);
   });

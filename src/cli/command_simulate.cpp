@@ -7,9 +7,9 @@
 
 #include "cli/commands.h"
 #include "cli/job_arguments.h"
-#include "cli/json_text.h"
-#include "cli/results.h"
-#include "cli/simulation.h"
+#include "engine/results.h"
+#include "engine/simulation.h"
+#include "report/json_text.h"
 
 namespace motley::cli {
 namespace {
@@ -26,7 +26,7 @@ int run(const SimulateArguments& arguments) {
   if (arguments.require_target && !job->target_accuracy)
     return fail(
         bad_input(fmt::format("{}: job.target_accuracy: found none, expected a target because of --require-target", job->file.string())));
-  const auto material = load_material(*job);
+  const auto material = engine::load_material(*job);
   if (!material) return fail(material.error());
 
   std::ofstream file;
@@ -41,12 +41,12 @@ int run(const SimulateArguments& arguments) {
     });
   }
   learn::use_threads(1);
-  SimulationOptions options;
+  engine::SimulationOptions options;
   options.strategy = job->strategy;
   options.label = arguments.job.strategy.value_or(job->strategy.kind);
   options.seed = job->seed;
   options.also = writer.get();
-  const auto result = simulate(*job, *material, options);
+  const auto result = engine::simulate(*job, *material, options);
   if (!result) return fail(result.error());
   if (writer) {
     (void)writer->finish();
@@ -55,10 +55,10 @@ int run(const SimulateArguments& arguments) {
   }
 
   if (arguments.job.json)
-    fmt::print("{}\n", json_text(run_json(*job, *result)));
+    fmt::print("{}\n", report::json_text(engine::run_json(*job, *result)));
   else
-    fmt::print("{}", run_text(*job, *result));
-  if (failed(result->outcome.why)) {
+    fmt::print("{}", engine::run_text(*job, *result));
+  if (engine::failed(result->outcome.why)) {
     fmt::print(stderr, "{}: training failed, see above\n", job->name);
     return ExitCode::cluster_failed;
   }

@@ -11,7 +11,7 @@
 #include "cli/commands.h"
 #include "cli/connection_arguments.h"
 #include "cli/job_arguments.h"
-#include "cli/worker_device.h"
+#include "engine/process_setup.h"
 #include "runtime/stage_process.h"
 
 namespace motley::cli {
@@ -45,7 +45,7 @@ int be_a_stage(const StageArguments& arguments) {
   options.reconnect.patience = std::chrono::milliseconds(static_cast<std::int64_t>(arguments.patience_s * 1e3));
   const std::string name = arguments.node;
   runtime::StageProcess stage(
-      event_loop, std::move(options), [name](const std::string& job) { return prepare_stage(job, name); },
+      event_loop, std::move(options), [name](const std::string& job) { return engine::prepare_stage(job, name); },
       [name](const std::string& sentence) {
         fmt::print(stderr, "{}: {}\n", name, sentence);
         std::fflush(stderr);

@@ -10,12 +10,12 @@
 #include "cli/commands.h"
 #include "cli/connection_arguments.h"
 #include "cli/job_arguments.h"
-#include "cli/json_text.h"
-#include "cli/launch.h"
-#include "cli/pipeline_training.h"
-#include "cli/run_folder.h"
 #include "config/pipeline_strategy.h"
+#include "engine/pipeline_training.h"
+#include "engine/run_folder.h"
+#include "report/json_text.h"
 #include "runtime/folder_lock.h"
+#include "runtime/launcher.h"
 
 namespace motley::cli {
 namespace {
@@ -34,11 +34,11 @@ struct TrainArguments {
 /// The folder to resume: JOB may be the folder of a run itself, or --out names it.
 Result<std::filesystem::path> folder_of(const TrainArguments& arguments, const config::Job& job) {
   if (!arguments.out.empty()) return std::filesystem::path(arguments.out);
-  if (!arguments.resume) return new_run_folder(job.name);
+  if (!arguments.resume) return engine::new_run_folder(job.name);
   return bad_input("--resume: found no folder of a run, expected `motley train RUN --resume` with the run's folder, or --out RUN");
 }
 
-int print_result(const std::filesystem::path& folder, const Launched& launched, bool json) {
+int print_result(const std::filesystem::path& folder, const runtime::LaunchOutcome& launched, bool json) {
   std::ifstream file(folder / "result.json");
   const std::string text((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
   if (launched.reported.empty()) return launched.chief_code;  // it never got to its end, and what lies there is older
@@ -51,7 +51,7 @@ int print_result(const std::filesystem::path& folder, const Launched& launched, 
     result["peak_rss_bytes"] = std::move(peaks);
     result["deaths"] = launched.deaths;
     result["run"] = folder.string();
-    fmt::print("{}\n", json_text(result));
+    fmt::print("{}\n", report::json_text(result));
   }
   if (!json) {
     for (const std::string& line : launched.reported) fmt::print("{}\n", line);
@@ -77,22 +77,25 @@ int train(TrainArguments arguments) {
   const auto folder = folder_of(arguments, *job);
   if (!folder) return fail(folder.error());
   if (!arguments.resume)  // before the lock, which is a file there
-    if (const Outcome free = is_free_for_a_run(*folder); !free) return fail(free.error());
+    if (const Outcome free = engine::is_free_for_a_run(*folder); !free) return fail(free.error());
   const auto locked = runtime::FolderLock::take(*folder, runtime::run_lock);
   if (!locked) return fail(locked.error());
   if (arguments.resume) {
     const auto began_with = config::resolve_job(*folder / "job.toml", {}, std::nullopt, std::nullopt);
     if (!began_with) return fail(began_with.error());
     // A pipeline goes on however it is cut.
-    const bool same = config::is_pipeline(job->strategy) ? learning_sha256(*began_with) == learning_sha256(*text) : *began_with == *text;
+    const bool same =
+        config::is_pipeline(job->strategy) ? engine::learning_sha256(*began_with) == engine::learning_sha256(*text) : *began_with == *text;
     if (!same)
       return fail(bad_input(fmt::format("--resume: found another job than {} was begun with, expected the same: its own is {}",
                                         folder->string(), (*folder / "job.toml").string())));
-    if (const Outcome written = rewrite_run_job(*folder, *text); !written) return fail(written.error());
-  } else if (const Outcome written = write_run_job(*folder, *text); !written) {
+    if (const Outcome written = engine::rewrite_run_job(*folder, *text); !written) return fail(written.error());
+  } else if (const Outcome written = engine::write_run_job(*folder, *text); !written) {
     return fail(written.error());
   }
-  LaunchOptions options;
+  runtime::LauncherOptions options;
+  options.cluster = job->cluster;
+  options.pipeline = config::is_pipeline(job->strategy);
   options.folder = *folder;
   options.checkpoint_every = arguments.checkpoint_every;
   options.bulk = arguments.bulk.name;
@@ -100,7 +103,7 @@ int train(TrainArguments arguments) {
   options.from_scratch = arguments.from_scratch;
   options.respawn = arguments.respawn;
   options.require_target = arguments.require_target;
-  Launch launch(*job, options);
+  runtime::Launcher launch(std::move(options));
   const auto launched = launch.run();
   if (!launched) return fail(launched.error());
   return print_result(*folder, *launched, arguments.job.json);

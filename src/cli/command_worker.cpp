@@ -13,8 +13,8 @@
 #include "cli/commands.h"
 #include "cli/connection_arguments.h"
 #include "cli/job_arguments.h"
-#include "cli/training.h"
-#include "cli/worker_device.h"
+#include "engine/process_setup.h"
+#include "engine/training.h"
 #include "runtime/sha256.h"
 #include "runtime/worker_process.h"
 
@@ -40,9 +40,9 @@ int work(const WorkerArguments& arguments) {
   if (!allowed) return fail(allowed.error());
   const auto address = transport::parse_address(arguments.join);
   if (!address) return fail(address.error());
-  std::optional<DeviceChoice> chosen;
+  std::optional<engine::DeviceChoice> chosen;
   if (!arguments.device.empty()) {
-    const auto parsed = parse_device(arguments.device);
+    const auto parsed = engine::parse_device(arguments.device);
     if (!parsed) return fail(parsed.error());
     chosen = *parsed;
   }
@@ -59,7 +59,7 @@ int work(const WorkerArguments& arguments) {
     std::fflush(stderr);
   };
   runtime::WorkerProcess worker(
-      event_loop, std::move(options), [name, chosen](const std::string& job) { return prepare_worker(job, name, chosen); }, log);
+      event_loop, std::move(options), [name, chosen](const std::string& job) { return engine::prepare_worker(job, name, chosen); }, log);
 
   boost::asio::signal_set signals(event_loop, SIGINT, SIGTERM);
   bool asked = false;

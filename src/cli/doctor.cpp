@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <boost/json.hpp>
 
-#include "cli/json_text.h"
+#include "report/json_text.h"
 
 namespace motley::cli {
 namespace {
@@ -105,7 +105,7 @@ std::string to_json(const Facts& facts, const std::vector<Finding>& findings) {
                                 {"runs", facts.runs.string()},
                                 {"runs_writable", facts.runs_writable},
                                 {"findings", as_array(findings)}};
-  return json_text(out);
+  return report::json_text(out);
 }
 
 }  // namespace motley::cli

@@ -8,9 +8,10 @@
 #include <iterator>
 
 #include "cli/commands.h"
-#include "cli/launch.h"
-#include "cli/results.h"
-#include "cli/run_folder.h"
+#include "config/pipeline_strategy.h"
+#include "engine/results.h"
+#include "engine/run_folder.h"
+#include "runtime/launcher.h"
 
 namespace motley::cli {
 namespace {
@@ -23,10 +24,12 @@ Result<json::object> train_once(const JobArguments& arguments, const std::string
   if (!text) return text.error();
   const auto job = config::parse_job(*text, arguments.file);
   if (!job) return job.error();
-  if (const Outcome written = write_run_job(folder, *text); !written) return written.error();
-  LaunchOptions options;
+  if (const Outcome written = engine::write_run_job(folder, *text); !written) return written.error();
+  runtime::LauncherOptions options;
+  options.cluster = job->cluster;
+  options.pipeline = config::is_pipeline(job->strategy);
   options.folder = folder;
-  Launch launch(*job, options);
+  runtime::Launcher launch(std::move(options));
   const auto launched = launch.run();
   if (!launched) return launched.error();
   if (launched->chief_code != ExitCode::done)
@@ -51,7 +54,7 @@ json::value number_or_null(const std::optional<double>& value) { return value ? 
 }  // namespace
 
 Result<std::vector<RealRow>> train_for_real(const JobArguments& job, const std::vector<std::string>& strategies,
-                                            const std::vector<std::uint64_t>& seeds, const std::vector<RunResult>& simulated,
+                                            const std::vector<std::uint64_t>& seeds, const std::vector<engine::RunResult>& simulated,
                                             const std::optional<double>& target, const fs::path& folder) {
   std::vector<RealRow> rows;
   for (std::size_t s = 0; s < strategies.size(); ++s) {
@@ -60,13 +63,13 @@ Result<std::vector<RealRow>> train_for_real(const JobArguments& job, const std::
     std::vector<std::optional<double>> prefetched;
     std::vector<std::optional<double>> real;
     for (std::size_t k = 0; k < seeds.size(); ++k) {
-      const RunResult& virtual_run = simulated[s * seeds.size() + k];
+      const engine::RunResult& virtual_run = simulated[s * seeds.size() + k];
       std::string name = fmt::format("{}-{}", strategies[s], seeds[k]);
       std::replace(name.begin(), name.end(), '/', '_');
       const auto result = train_once(job, strategies[s], seeds[k], folder / "real" / name);
       if (!result) return result.error();
       const double n = static_cast<double>(seeds.size());
-      row.simulated_samples_per_second += figures(virtual_run).samples_per_second / n;
+      row.simulated_samples_per_second += engine::figures(virtual_run).samples_per_second / n;
       row.real_samples_per_second += result->at("samples_per_second").to_number<double>() / n;
       if (const auto& accuracy = result->at("final_accuracy"); accuracy.is_number())
         row.real_final_accuracy += accuracy.to_number<double>() / n;

@@ -8,7 +8,7 @@
 
 #include "base/result.h"
 #include "cli/job_arguments.h"
-#include "cli/run_result.h"
+#include "engine/run_result.h"
 
 namespace motley::cli {
 
@@ -25,7 +25,7 @@ struct RealRow {
 
 /// Trains one after the other, each in a folder of its own under `folder`. `simulated`: by strategy, then by seed, as run.
 Result<std::vector<RealRow>> train_for_real(const JobArguments& job, const std::vector<std::string>& strategies,
-                                            const std::vector<std::uint64_t>& seeds, const std::vector<RunResult>& simulated,
+                                            const std::vector<std::uint64_t>& seeds, const std::vector<engine::RunResult>& simulated,
                                             const std::optional<double>& target, const std::filesystem::path& folder);
 
 [[nodiscard]] std::string real_text(const std::vector<RealRow>& rows);

@@ -1,0 +1,78 @@
+// Patience with who dies, and what counts as progress.
+#include "runtime/respawn.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "report/progress_lines.h"
+
+namespace motley::engine {
+namespace {
+
+using trace::Kind;
+
+TEST(Respawn, WaitsLongerEachTimeAndGivesUpAfterFiveDeaths) {
+  runtime::Respawn respawn;
+  for (const double pause_s : {0.5, 1.0, 2.0, 4.0}) EXPECT_EQ(respawn.died(), from_seconds(pause_s));
+  EXPECT_EQ(respawn.died(), std::nullopt);
+  EXPECT_EQ(respawn.died(), std::nullopt);
+}
+
+TEST(Respawn, ProgressForgivesTheDeathsBefore) {
+  runtime::Respawn respawn;
+  for (int i = 0; i < 100; ++i) {
+    EXPECT_EQ(respawn.died(), runtime::Respawn::first_pause) << i;
+    respawn.progressed();
+  }
+}
+
+class TellsProgress : public testing::Test {
+ protected:
+  void joined(std::uint32_t worker, std::uint64_t node) { progress.on_event({.kind = Kind::joined, .worker = {worker}, .first = node}); }
+  void update(std::uint64_t version, const std::vector<std::uint32_t>& workers, Kind kind = Kind::counted) {
+    for (const std::uint32_t worker : workers) progress.on_event({.kind = kind, .worker = {worker}, .version = {version}});
+    progress.on_event({.kind = Kind::applied, .version = {version}});
+  }
+  std::vector<std::string> reported() {
+    progress.tick();
+    return std::exchange(lines, {});
+  }
+  using Lines = std::vector<std::string>;
+  Lines lines;
+  std::vector<std::string> names{"a", "b"};
+  report::ProgressLines progress{[this](const std::string& line) { lines.push_back(line); }, names};
+};
+
+TEST_F(TellsProgress, OfWhoeverHadAPartInANewVersionOnceEach) {
+  joined(0, 0);
+  joined(1, 1);
+  EXPECT_EQ(reported(), Lines{});
+  update(1, {0});
+  update(2, {0});
+  EXPECT_EQ(reported(), (Lines{"progress of a", "progress to 2"}));
+  update(3, {0, 1});
+  EXPECT_EQ(reported(), (Lines{"progress of b", "progress to 3"}));
+  joined(2, 0);  // another life of a
+  EXPECT_EQ(reported(), Lines{});
+  update(4, {2});
+  EXPECT_EQ(reported(), (Lines{"progress of a", "progress to 4"}));
+}
+
+TEST_F(TellsProgress, OfAStageOnlyWhenThePipelineGetsFurtherThanBefore) {
+  joined(0, 0);
+  joined(1, 1);
+  for (const std::uint64_t version : {1U, 2U, 3U}) update(version, {0, 1}, Kind::committed);
+  EXPECT_EQ(reported(), (Lines{"progress of a", "progress of b", "progress to 3"}));
+  progress.on_event({.kind = Kind::repartition, .epoch = 1, .worker = {0}, .version = {1}});  // from mini-batch 1 again, on b alone
+  update(2, {0}, Kind::committed);
+  update(3, {0}, Kind::committed);
+  EXPECT_EQ(reported(), Lines{}) << "this was there before";
+  update(4, {0}, Kind::committed);
+  EXPECT_EQ(reported(), (Lines{"progress of b", "progress to 4"}));
+}
+
+}  // namespace
+}  // namespace motley::engine

@@ -1,0 +1,58 @@
+// Checkpoints on disk: one safetensors file each, with a checksum over all of it, and `latest`, which names the newest for whoever looks.
+//
+//   VERSION.safetensors
+//     tensors: the model's by name; optimizer.first.NAME, optimizer.second.NAME (adamw) of each parameter
+//     metadata: "motley.chief" := JSON, see checkpoint_state.h; "motley.rest" := JSON {optimizer_updates, rate};
+//               "motley.job" := SHA-256 of the resolved job's text; "sha256" := see store/safetensors.h
+#pragma once
+#include <filesystem>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "runtime/chief_process.h"
+#include "store/safetensors.h"
+
+namespace motley::runtime {
+
+/// The tensors of a model as a checkpoint names them: the parameters first, the statistics behind them.
+struct ModelTensors {
+  std::vector<store::NamedTensor> tensors;
+  std::uint64_t parameters = 0;  // values of all parameters
+  std::uint64_t values = 0;      // of all tensors
+};
+
+struct Restored {
+  InitialState initial_state;
+  protocol::ChiefState chief;
+  std::filesystem::path file;
+};
+
+/// What a run can go on from.
+struct CheckpointRules {
+  const ModelTensors& model;
+  std::string job_sha256;
+  bool second = false;   // the optimizer has second moments
+  double most_rate = 0;  // of learning
+  /// Whether this training can have been there. May take over what it accepts.
+  std::function<Outcome(const protocol::ChiefState&)> fits;
+};
+
+struct FoundCheckpoint {
+  std::optional<Restored> newest;                  // none: there has never been a checkpoint
+  std::vector<std::filesystem::path> passed_over;  // newer ones, that cannot be used
+  std::vector<std::string> words;                  // for the user: what was passed over and why
+};
+
+/// Writes folder/VERSION.safetensors and points `latest` at it, atomically. When both are on the disk, all but the two newest are removed.
+Outcome save_checkpoint(const std::filesystem::path& folder, const ModelTensors& model, const Saved& saved, const std::string& job_sha256);
+
+/// Looks for the newest checkpoint that is whole, newest first. Refuses when there are some and none can be used. Changes nothing.
+Result<FoundCheckpoint> find_checkpoint(const std::filesystem::path& folder, const CheckpointRules& rules);
+
+/// All files of a folder of checkpoints, newest first; and `latest`. None: there is no such folder.
+Result<std::vector<std::filesystem::path>> checkpoint_files(const std::filesystem::path& folder);
+
+}  // namespace motley::runtime
