@@ -1,4 +1,4 @@
-// For this room's tests: a connection that only remembers what it was given.
+// For tests: a connection that records what it is given. A test plays the transport through `callbacks`.
 #pragma once
 #include <string>
 #include <vector>
@@ -11,13 +11,15 @@ class FakeConnection : public transport::Connection {
  public:
   std::vector<wire::Message> messages;
   std::vector<transport::BulkMessage> bulk_messages;
+  std::vector<std::string> closed_with;                 // reasons
+  transport::ConnectionCallbacks* callbacks = nullptr;  // null before start()
 
-  void start(transport::ConnectionCallbacks&) override {}
+  void start(transport::ConnectionCallbacks& owner) override { callbacks = &owner; }
   void send(const wire::Message& message) override { messages.push_back(message); }
   void send(const transport::BulkMessage& bulk_message) override { bulk_messages.push_back(bulk_message); }
   void hold() override {}
   void resume() override {}
-  void close(const std::string&) override {}
+  void close(const std::string& reason) override { closed_with.push_back(reason); }
   void abandon(const std::string&) override {}
   [[nodiscard]] const std::string& peer() const override { return peer_; }
   [[nodiscard]] transport::Queued queued() const override { return {}; }
