@@ -71,7 +71,8 @@ TEST_F(PeerConnections, Refuses_payloads_that_break_the_protocol) {
 TEST_F(PeerConnections, Keeps_sent_memory_until_the_transport_has_read_it) {
   auto payload = std::make_shared<std::vector<std::byte>>(8);
   const std::weak_ptr<std::vector<std::byte>> watch = payload;
-  peer->send_payload({.head = wire::Push{}, .payload = *payload}, std::move(payload));
+  const transport::BulkMessage message{.head = wire::Push{}, .payload = *payload};
+  peer->send_payload(message, std::move(payload));
   ASSERT_EQ(fake->bulk_messages.size(), 1U);
   EXPECT_TRUE(peer->sending());
   EXPECT_FALSE(watch.expired());
