@@ -1,4 +1,4 @@
-# Everything one does with Motley, by name: `make help` lists it. Building itself is CMake's; the presets are in CMakePresets.json.
+# The tasks of development and of a first run: `make help` lists them. CMake builds; the presets are in CMakePresets.json.
 SHELL       := bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := help
@@ -25,15 +25,20 @@ help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s%s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 .PHONY: setup
-setup: ## install what is missing (Debian 12; elsewhere: say what is needed)
+setup: ## install missing packages (Debian 12; elsewhere: list what is needed)
 	@scripts/setup.sh
 
 .PHONY: build
 build: setup build/build.ninja ## build/motley and the tests, optimised
 	@cmake --build build --parallel $(JOBS)
 
+# Only the program: the tests take five times as long to compile.
+.PHONY: motley
+motley: setup build/build.ninja ## build/motley alone
+	@cmake --build build --parallel $(JOBS) --target motley
+
 .PHONY: run
-run: build ## set up, build, train Fashion-MNIST for real on this machine: a chief and four unlike workers; table and run folder
+run: motley ## set up, build, train Fashion-MNIST for real on this machine: a chief and four unlike workers; table and run folder
 	$(RUN)
 
 .PHONY: test
@@ -51,42 +56,42 @@ tsan: setup build-tsan/build.ninja ## the torch-free tests under the thread sani
 	@ctest --preset tsan $(CTEST)
 
 .PHONY: soak
-soak: build setup-dev ## thousands of seeded worlds (WORLDS=5000), then noise for every reader of foreign bytes (FUZZ_SECONDS=60)
+soak: build setup-dev ## thousands of seeded simulations (WORLDS=5000), then fuzzing of every parser of untrusted bytes (FUZZ_SECONDS=60)
 	@MOTLEY_WORLDS=$(WORLDS) ctest --test-dir build -R '[Ww]orld' --timeout 36000 $(CTEST)
 	@scripts/fuzz.sh $(FUZZ_SECONDS)
 
 .PHONY: netns
-netns: build ## root only: a chief and two workers in network namespaces with slow links; agrees with the simulator to 15 %
+netns: motley ## root only: a chief and two workers in network namespaces with slow links; agrees with the simulator to 15 %
 	@sh tests/netns_test.sh build/motley
 
 .PHONY: containers
-containers: build ## root only: the job of containers/ in containers made by hand, with unlike shares and links; batches follow what was measured
+containers: motley ## root only: the job of containers/ in containers with unlike CPU shares and links; batches follow the measured speeds
 	@tests/containers_test.sh build/motley
 
 .PHONY: chaos
-chaos: build ## workers are killed every 5 s for 2 minutes under every strategy; every sample still counts once
+chaos: motley ## workers are killed every 5 s for 2 minutes under every strategy; every sample is still counted exactly once
 	@scripts/chaos.sh
 
 .PHONY: results
-results: build ## docs/results: each strategy on the standard cells, seeds 0-4; PAGES="hps" for some (hours on 2 cores)
+results: motley ## docs/results: each strategy on the standard cells, seeds 0-4; PAGES="hps" for some (hours on 2 cores)
 	@scripts/results.sh $(PAGES)
 
 .PHONY: tidy
 tidy: setup-dev build-tidy/build.ninja ## clang-tidy over src and tests (not src/learn/torch), warnings are errors
 	@find src tests -name '*.cpp' -not -path 'src/learn/torch/*' -print0 | sort -z | \
 	  xargs -0 -n 1 -P $(JOBS) $(CLANG_TIDY) -p build-tidy --quiet 2>&1 | sed '/ warnings\? generated\.$$/d'
-	@echo "tidy: nothing to complain of"
+	@echo "tidy: no warnings"
 
 .PHONY: format
 format: setup-dev ## rewrite the sources as .clang-format says
 	@$(CLANG_FORMAT) -i $(SOURCES)
 
 .PHONY: format-check
-format-check: setup-dev ## fail where .clang-format would change something
+format-check: setup-dev ## fail if .clang-format would change a file
 	@$(CLANG_FORMAT) --dry-run --Werror $(SOURCES)
 
 .PHONY: clean
-clean: ## remove what was built (runs/ stays)
+clean: ## remove the build folders (runs/ stays)
 	@rm -rf build build-dev build-no-torch build-asan build-tsan build-tidy build-fuzz
 
 .PHONY: setup-dev
