@@ -9,6 +9,8 @@
 #include <filesystem>
 #include <fstream>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "cli/commands.h"
 #include "learn/learner.h"
@@ -85,6 +87,22 @@ TEST_F(CommandLine, SimulatePrintsOneObjectWithEveryKey) {
   for (const std::string_view key : run_keys) EXPECT_TRUE(object.contains(key)) << key;
   EXPECT_EQ(object.at("samples").to_number<int>(), 1280);
   EXPECT_EQ(object.at("epochs").to_number<int>(), 2);
+}
+
+TEST_F(CommandLine, Doc_job_prints_the_committed_page) {
+  const Ran ran = motley("doc job");
+  ASSERT_EQ(ran.code, ExitCode::done) << ran.err;
+  std::ifstream file(MOTLEY_SOURCE_DIR "/docs/job.md");
+  EXPECT_EQ(ran.out, std::string(std::istreambuf_iterator<char>(file), {}));
+}
+
+TEST_F(CommandLine, Old_commands_are_refused_with_their_new_name) {
+  const std::vector<std::pair<std::string, std::string>> renamed{{"serve", "chief"}, {"hold", "server"}, {"work", "worker"}};
+  for (const auto& [before, now] : renamed) {
+    const Ran ran = motley(before + " job.toml --listen unix:x");
+    EXPECT_EQ(ran.code, ExitCode::bad_input);
+    EXPECT_NE(ran.err.find(before + " is now called " + now), std::string::npos) << ran.err;
+  }
 }
 
 TEST_F(CommandLine, AStepHasNoMoreSamplesThanTheMemoryOfItsNodeHolds) {

@@ -1,5 +1,4 @@
-// The commands of the door, one file each. Each adds itself to the command line and leaves its exit code in `exit_code` when it was the one
-// chosen.
+// The commands of the program, one file each. Each adds itself to the command line; the chosen one sets `exit_code`.
 #pragma once
 #include "runtime/exit_code.h"
 
@@ -20,6 +19,7 @@ void add_replay(CLI::App& app, int& exit_code);
 void add_simulate(CLI::App& app, int& exit_code);
 void add_compare(CLI::App& app, int& exit_code);
 void add_plan(CLI::App& app, int& exit_code);
+void add_doc(CLI::App& app, int& exit_code);
 void add_doctor(CLI::App& app, int& exit_code);
 void add_bench(CLI::App& app, int& exit_code);
 

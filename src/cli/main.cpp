@@ -1,17 +1,33 @@
-// The door: arguments in, exit code out. Whatever was thrown at us, or by us, ends here.
+// The command line: arguments in, exit code out. No exception leaves main().
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <array>
 #include <csignal>
 #include <cstdio>
 #include <exception>
+#include <string_view>
+#include <utility>
 
 #include "base/check.h"
 #include "cli/commands.h"
 
+namespace {
+
+/// The commands of older versions: an error names the new one.
+std::string_view renamed_command(std::string_view name) {
+  static constexpr std::array<std::pair<std::string_view, std::string_view>, 3> renamed{
+      {{"serve", "chief"}, {"hold", "server"}, {"work", "worker"}}};
+  for (const auto& [before, now] : renamed)
+    if (before == name) return now;
+  return {};
+}
+
+}  // namespace
+
 int main(int argc, char** argv) {
   using motley::cli::ExitCode;
-  std::signal(SIGXFSZ, SIG_IGN);  // a file at its limit is a write that fails, and is told as one
+  std::signal(SIGXFSZ, SIG_IGN);  // a write beyond the limit of a file's size fails instead of ending the process
   try {
     CLI::App app("Motley trains one neural network on a motley cluster as fast as the sum of its parts.", "motley");
     app.require_subcommand(1);
@@ -26,8 +42,13 @@ int main(int argc, char** argv) {
     motley::cli::add_stage(app, exit_code);
     motley::cli::add_worker(app, exit_code);
     motley::cli::add_replay(app, exit_code);
+    motley::cli::add_doc(app, exit_code);
     motley::cli::add_doctor(app, exit_code);
     motley::cli::add_bench(app, exit_code);
+    if (const std::string_view now = argc > 1 ? renamed_command(argv[1]) : std::string_view{}; !now.empty()) {
+      fmt::print(stderr, "motley {0}: found a command of an older version, expected motley {1}; {0} is now called {1}\n", argv[1], now);
+      return ExitCode::bad_input;
+    }
     try {
       app.parse(argc, argv);
     } catch (const CLI::ParseError& e) {
@@ -37,7 +58,7 @@ int main(int argc, char** argv) {
   } catch (const motley::Bug& bug) {
     fmt::print(stderr, "motley has a bug: {}\nplease report this line together with the job\n", bug.what());
   } catch (const std::exception& e) {
-    fmt::print(stderr, "motley has a bug: it did not expect this: {}\n", e.what());
+    fmt::print(stderr, "motley has a bug: unexpected exception: {}\n", e.what());
   }
   return ExitCode::our_bug;
 }

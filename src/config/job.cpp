@@ -1,4 +1,3 @@
-// Reading a job: parse, override, then section by section. Errors of all sections are gathered into one answer.
 #include "config/job.h"
 
 #include <fmt/format.h>
@@ -14,7 +13,7 @@
 namespace motley::config {
 namespace {
 
-constexpr double longest_run_s = 1e9;  // thirty years, virtual or real
+constexpr double longest_run_s = 1e9;  // thirty years, simulated or real
 
 std::size_t workers_at_start(const cluster::Spec& spec) {
   std::size_t n = 0;
@@ -22,7 +21,7 @@ std::size_t workers_at_start(const cluster::Spec& spec) {
   return n;
 }
 
-/// The batches a user fixes must fit the workers and make up the whole.
+/// One batch for each worker that is there at the start; their sum is the global batch.
 void check_batches(Reader& section, const Job& job) {
   const auto& batches = job.strategy.batches;
   const std::size_t workers = workers_at_start(job.cluster);
@@ -40,16 +39,16 @@ Job defaults(const std::filesystem::path& file) {
   return job;
 }
 
-/// Small enough to be sent by priority and applied one by one, large enough that what each costs its processors is little beside the way.
+/// Small enough that slices can be sent by priority, large enough that the fixed cost of a slice is small beside its transfer time.
 std::uint64_t usual_slice_bytes(const cluster::Spec& cluster) {
-  constexpr double on_the_way_s = 50e-6;
+  constexpr double transfer_s = 50e-6;  // of one slice on the fastest link
   constexpr std::uint64_t least = 64 << 10;
-  constexpr std::uint64_t least_of_gpus = 512 << 10;  // whose gradients are made faster than a network takes them
+  constexpr std::uint64_t least_of_gpus = 512 << 10;  // a GPU makes gradients faster than a network sends them
   constexpr std::uint64_t most = 1 << 20;
   std::uint64_t bytes = least;
   for (const cluster::Node& node : cluster.nodes) {
     const double fastest = std::max(node.link.up_bytes_per_second, node.link.down_bytes_per_second);
-    bytes = std::max({bytes, static_cast<std::uint64_t>(std::min(on_the_way_s * fastest, static_cast<double>(most))),
+    bytes = std::max({bytes, static_cast<std::uint64_t>(std::min(transfer_s * fastest, static_cast<double>(most))),
                       node.device == cluster::DeviceKind::cuda ? least_of_gpus : least});
   }
   return bytes / sizeof(float) * sizeof(float);
@@ -58,37 +57,58 @@ std::uint64_t usual_slice_bytes(const cluster::Spec& cluster) {
 }  // namespace
 
 void read_training(Reader section, Job& job) {
-  section.name("name", job.name, "the name of the run in reports and folders");
-  section.integer("seed", job.seed, at_least(0), "where all randomness comes from");
-  section.number("max_epochs", job.max_epochs, above(0).no_more_than(1e6), "when to stop at the latest");
-  section.number("max_seconds", job.max_seconds, above(0).no_more_than(longest_run_s), "when to stop at the latest, virtual or real");
-  section.number("evaluate_every", job.evaluate_every, above(0).no_less_than(1e-4).no_more_than(1e6),
+  section.name("name", job.name, "name of the run in reports and folders; default: the file's name");
+  section.integer("seed", job.seed, at_least(0), "seed of everything random");
+  section.number("max_epochs", job.max_epochs, above(0).no_more_than(1e6).in("epochs"), "training ends after so many epochs at the latest");
+  section.number("max_seconds", job.max_seconds, above(0).no_more_than(longest_run_s).in("seconds"),
+                 "training ends after so many seconds at the latest, simulated or real");
+  section.number("evaluate_every", job.evaluate_every, above(0).no_less_than(1e-4).no_more_than(1e6).in("epochs"),
                  "epochs from one evaluation to the next");
-  section.number("target_accuracy", job.target_accuracy, above_up_to(0, 1), "share of the evaluation set; 86 % is written 0.86");
+  section.number("target_accuracy", job.target_accuracy, above_up_to(0, 1),
+                 "share of the evaluation set that is classified correctly; 86 % is written 0.86");
   section.finish();
 }
 
 void read_wire(Reader section, Job& job) {
   if (!section.has("slice")) job.slice_bytes = usual_slice_bytes(job.cluster);
-  section.bytes("slice", job.slice_bytes, between(4, 64 << 20), "the unit of sending and applying");
+  section.bytes("slice", job.slice_bytes, between(4, 64 << 20), "unit of sending and applying; default: by the fastest link");
   if (job.slice_bytes % sizeof(float) != 0) section.complain("slice", "a multiple of 4 bytes (the size of one value)");
-  section.choice<bool>("unit", job.layout_options.whole_tensors, std::array<Named<bool>, 2>{{{"slice", false}, {"tensor", true}}});
-  section.choice<bool>("order", job.layout_options.backward_order, std::array<Named<bool>, 2>{{{"priority", false}, {"fifo", true}}});
-  section.choice<bool>("stream", job.streams, std::array<Named<bool>, 2>{{{"true", true}, {"false", false}}});
+  section.choice<bool>("unit", job.layout_options.whole_tensors, std::array<Named<bool>, 2>{{{"slice", false}, {"tensor", true}}},
+                       "cut tensors into slices, or send whole tensors");
+  section.choice<bool>("order", job.layout_options.backward_order, std::array<Named<bool>, 2>{{{"priority", false}, {"fifo", true}}},
+                       "which parameters are sent first: in forward order, or as gradients were made");
+  section.choice<bool>("stream", job.streams, std::array<Named<bool>, 2>{{{"true", true}, {"false", false}}},
+                       "simulated and emulated devices read and make slices layer by layer, too");
   section.finish();
 }
 
 void read_batch(Reader section, Job& job) {
   constexpr double largest_batch = 1 << 24;
-  section.integer("global", job.global_batch, at_least(1).no_more_than(largest_batch), "samples of one update, over all workers");
+  section.integer("global", job.global_batch, at_least(1).no_more_than(largest_batch).in("samples"),
+                  "samples of one update, over all workers");
   const std::size_t nodes = job.cluster.nodes.size();
   if (job.global_batch < nodes)
     section.complain_found("global", fmt::format("{}", job.global_batch),
                            fmt::format("at least {} (one sample for each node of the cluster)", nodes));
-  section.integers("per_worker", job.strategy.batches, between(1, largest_batch), 100'000,
-                   "samples of each worker, in the order of the nodes");
+  section.integers("per_worker", job.strategy.batches, between(1, largest_batch).in("samples"), 100'000,
+                   "fixed batch of each worker that is there at the start, in the order of the nodes");
   if (!job.strategy.batches.empty()) check_batches(section, job);
   section.finish();
+}
+
+void read_sections(Reader& root, Job& job) {
+  read_training(root.section("job", "The run: when it ends, how often it is evaluated."), job);
+  read_model(root.section("model", "The model."), job);
+  read_data(root.section("data", "The data set."), job);
+  read_optimizer(root.section("optimizer", "The update rule and the learning rate."), job);
+  read_cluster(root.section("cluster", "Nodes, links, servers and faults; when a silent worker counts as dead."), job);
+  read_wire(root.section("wire", "How parameters and gradients are cut and sent."), job);
+  read_batch(root.section("batch", "Batch sizes."), job);
+  read_pipeline(root.section("pipeline", "A model cut across the nodes; for pipeline strategies."), job);
+  read_strategy_section(
+      root.section("strategy", "The strategy and its knobs; [strategies.md](strategies.md) says which strategy takes which."),
+      job.strategy);
+  root.finish();
 }
 
 namespace {
@@ -105,16 +125,7 @@ Result<Job> read_document(const Value& document, const std::filesystem::path& fi
   Complaints complaints;
   Reader root(document, "", complaints);
   Job job = defaults(file);
-  read_training(root.section("job"), job);
-  read_model(root.section("model"), job);
-  read_data(root.section("data"), job);
-  read_optimizer(root.section("optimizer"), job);
-  read_cluster(root.section("cluster"), job);
-  read_wire(root.section("wire"), job);
-  read_batch(root.section("batch"), job);
-  read_pipeline(root.section("pipeline"), job);
-  read_strategy_section(root.section("strategy"), job.strategy);
-  root.finish();
+  read_sections(root, job);
   if (!complaints.empty()) return complaints.error();
   return job;
 }

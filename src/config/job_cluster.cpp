@@ -19,32 +19,27 @@ using cluster::Spec;
 constexpr double gigabit = 125e6;            // bytes per second
 constexpr double switch_latency_s = 0.0002;  // one way through an Ethernet switch and two kernels
 constexpr std::size_t most_nodes = 100'000;
-constexpr double longest_s = 1e6;  // twelve days: beyond it a length of time is a typing error
+constexpr double longest_s = 1e6;  // twelve days: a longer time is a typing error
 
-void read_seconds(Reader& section, std::string_view key, Duration& target, const Bounds& bounds, std::string_view meaning,
-                  Presence presence = {}) {
-  std::optional<double> value;
-  section.number(key, value, bounds.no_more_than(longest_s), meaning, presence);
-  if (value) target = from_seconds(*value);
-}
-
-/// bandwidth sets both ways; up and down one each; what is not said stays as it was.
+/// `bandwidth` sets both directions, `up` and `down` one each; a direction that is not given keeps its value.
 void read_link(Reader& section, Link& link, Presence bandwidth = {}) {
   const bool one_way = section.has("up") || section.has("down");
   if (section.has("bandwidth") && one_way)
     section.complain_found("bandwidth", "bandwidth beside up or down", "either bandwidth (both ways), or up and down");
   double both = link.up_bytes_per_second;
-  section.rate("bandwidth", both, "each way of the link", one_way ? Presence::optional : bandwidth);
+  section.rate("bandwidth", both, "of the link in each direction", one_way ? Presence::optional : bandwidth);
   if (section.has("bandwidth")) link.up_bytes_per_second = link.down_bytes_per_second = both;
-  section.rate("up", link.up_bytes_per_second, "towards the servers");
-  section.rate("down", link.down_bytes_per_second, "from the servers");
-  read_seconds(section, "latency_s", link.latency, at_least(0), "seconds, one way");
+  section.rate("up", link.up_bytes_per_second, "from the node to the servers");
+  section.rate("down", link.down_bytes_per_second, "from the servers to the node");
+  section.seconds("latency_s", link.latency, at_least(0).no_more_than(longest_s), "one way");
 }
 
 /// "cpu", "cpu:THREADS", "emulated" or "cuda:N".
 void read_device(Reader& section, Node& node) {
   std::string text = "emulated";
-  section.text("device", text, "what computes: \"cpu\", \"cpu:4\", \"cuda:0\" or \"emulated\"");
+  section.text("device", text,
+               "the device that computes: \"cpu\", \"cpu:THREADS\", \"cuda:N\", or \"emulated\", which computes on the CPU and takes as "
+               "long as described here");
   if (text == "emulated") return;
   const std::size_t colon = text.find(':');
   const std::string kind = text.substr(0, colon);
@@ -64,9 +59,9 @@ void read_slowdowns(Reader section, Node& node) {
   // Below a tenth of a millisecond a run would be nothing but slowdowns beginning and ending.
   const Bounds length = above(0).no_less_than(1e-4);
   cluster::Slowdowns slow;
-  section.number("factor", slow.factor, at_least(1).no_more_than(1e6), "how many times slower");
-  read_seconds(section, "mean_length_s", slow.mean_length, length, "seconds a slowdown lasts on average", required);
-  read_seconds(section, "mean_gap_s", slow.mean_gap, length, "seconds between two slowdowns on average", required);
+  section.number("factor", slow.factor, at_least(1).no_more_than(1e6), "how many times slower the device is meanwhile");
+  section.seconds("mean_length_s", slow.mean_length, length.no_more_than(longest_s), "mean length of a slowdown", required);
+  section.seconds("mean_gap_s", slow.mean_gap, length.no_more_than(longest_s), "mean time between two slowdowns", required);
   section.finish();
   node.slowdowns = slow;
 }
@@ -74,7 +69,7 @@ void read_slowdowns(Reader section, Node& node) {
 void read_membership(Reader& section, Node& node, const Spec& spec) {
   if (!section.has("group") && spec.groups.empty()) return;
   std::string group;
-  section.text("group", group, "the name of a [[cluster.group]]");
+  section.text("group", group, "the [[cluster.group]] whose uplink the node shares");
   std::vector<std::string> names;
   for (const auto& known : spec.groups) names.push_back(known.name);
   for (std::size_t i = 0; i < names.size(); ++i)
@@ -82,35 +77,36 @@ void read_membership(Reader& section, Node& node, const Spec& spec) {
   if (!group.empty() && !node.group) section.complain("group", "the name of a [[cluster.group]]" + did_you_mean(group, names));
 }
 
-/// Everything of a node but its name and how many there are of it.
+/// All keys of a node except its name and count.
 Node read_device_and_link(Reader& section, const Spec& spec, const Link& default_link) {
   Node node;
   node.link = default_link;
   read_device(section, node);
-  section.number("samples_per_second", node.samples_per_second, above(0).no_less_than(1e-3).no_more_than(1e12),
-                 "samples the device finishes per second", required);
-  section.integer("gpu_percent", node.gpu_percent, between(1, 100), "of the GPU's multiprocessors, by NVIDIA's multi-process service");
+  section.number("samples_per_second", node.samples_per_second, above(0).no_less_than(1e-3).no_more_than(1e12).in("samples/s"),
+                 "samples that the device finishes per second", required);
+  section.integer("gpu_percent", node.gpu_percent, between(1, 100).in("%"),
+                  "share of the GPU's multiprocessors, by NVIDIA's multi-process service");
   if (node.gpu_percent > 0 && node.device != DeviceKind::cuda)
     section.complain("gpu_percent", "no such key beside a device that is no GPU", "device = \"cuda:0\"");
-  read_seconds(section, "overhead_s", node.overhead, at_least(0), "seconds of every step, whatever its size");
-  section.bytes("memory", node.memory_bytes, at_least(0).no_more_than(1e15), "of the device; 0 sets no limit");
-  section.number("jitter", node.jitter, between(0, 3), "deviation of the log-normal factor on each step's time");
+  section.seconds("overhead_s", node.overhead, at_least(0).no_more_than(longest_s), "fixed time of every step, whatever its batch size");
+  section.bytes("memory", node.memory_bytes, at_least(0).no_more_than(1e15), "memory of the device; 0: no limit");
+  section.number("jitter", node.jitter, between(0, 3), "standard deviation of the log-normal factor on each step's time");
   if (node.device == DeviceKind::cuda) node.batch_multiple = cluster::gpu_batch_multiple;
-  section.integer("batch_multiple", node.batch_multiple, between(1, 1 << 20),
-                  "samples: more than 1: a step is done at once, of a multiple of so many");
-  read_seconds(section, "new_batch_size_s", node.new_batch_size, at_least(0),
-               "simulated and emulated: seconds more for the first step of each size");
+  section.integer("batch_multiple", node.batch_multiple, between(1, 1 << 20).in("samples"),
+                  "batch sizes are multiples of it; more than 1: the device computes a step in one piece; default on a GPU: 4");
+  section.seconds("new_batch_size_s", node.new_batch_size, at_least(0).no_more_than(longest_s),
+                  "simulated and emulated devices: additional time of the first step of each batch size");
   if (node.batch_multiple > 1 && node.device == DeviceKind::cpu)
     section.complain("batch_multiple", "1, or none, beside a CPU: it does a step in pieces", "leave it out");
   if (node.new_batch_size > Duration{0} && node.batch_multiple == 1)
     section.complain("new_batch_size_s", "a batch_multiple of more than 1 beside it",
                      fmt::format("add batch_multiple = {}", cluster::gpu_batch_multiple));
   if (section.has("slowdowns"))
-    read_slowdowns(section.section("slowdowns"), node);
+    read_slowdowns(section.section("slowdowns", "Random slowdowns of the node."), node);
   else
-    section.section("slowdowns");
+    section.section("slowdowns", "Random slowdowns of the node.");
   read_membership(section, node, spec);
-  Reader link = section.section("link");
+  Reader link = section.section("link", "The node's own link; absent keys come from [cluster.link].");
   read_link(link, node.link);
   link.finish();
   return node;
@@ -119,9 +115,9 @@ Node read_device_and_link(Reader& section, const Spec& spec, const Link& default
 /// One [[cluster.node]]: `count` equal nodes, named name-1 to name-N when there are several.
 void read_nodes(Reader section, const Link& default_link, Spec& spec, std::set<std::string>& taken) {
   std::string name = "worker";
-  section.name("name", name, "the node's name in faults and reports");
+  section.name("name", name, "name of the node in faults and reports; of several equal nodes: NAME-1, NAME-2, ...");
   std::size_t count = 1;
-  section.integer("count", count, between(1, most_nodes), "how many such nodes");
+  section.integer("count", count, between(1, most_nodes), "how many such nodes there are");
   const Node node = read_device_and_link(section, spec, default_link);
   section.finish();
   if (spec.nodes.size() + count > most_nodes) {
@@ -141,9 +137,9 @@ void read_nodes(Reader section, const Link& default_link, Spec& spec, std::set<s
 
 void read_groups(Reader& cluster, const Link& default_link, Spec& spec) {
   std::set<std::string> taken;
-  for (Reader& section : cluster.sections("group")) {
+  for (Reader& section : cluster.sections("group", {}, "Nodes behind one shared uplink.")) {
     cluster::Group group{.name = {}, .uplink = default_link};
-    section.name("name", group.name, "what nodes call it", required);
+    section.name("name", group.name, "the name that nodes refer to", required);
     read_link(section, group.uplink, required);
     section.finish();
     if (!group.name.empty() && !taken.insert(group.name).second) section.complain("name", "a name of its own for every group");
@@ -151,14 +147,14 @@ void read_groups(Reader& cluster, const Link& default_link, Spec& spec) {
   }
 }
 
-/// Without a word about it each server's NIC carries two worker links at once.
+/// By default each server's NIC carries two worker links at once.
 void read_servers(Reader section, const Link& default_link, Spec& spec) {
-  section.integer("count", spec.servers, between(1, 1024), "server processes that share the parameters");
+  section.integer("count", spec.servers, between(1, 1024), "number of server processes that share the parameters; the chief is server 0");
   spec.server_nic = {default_link.latency, 2 * default_link.up_bytes_per_second, 2 * default_link.down_bytes_per_second};
   read_link(section, spec.server_nic);
   std::vector<double> distances;
-  section.numbers("distances_s", distances, between(0, longest_s), spec.servers,
-                  "seconds, one way, that each server is further away than the chief's, which is server 0");
+  section.numbers("distances_s", distances, between(0, longest_s).in("seconds"), spec.servers,
+                  "additional one-way latency of each server beside the chief's, which is server 0");
   if (!distances.empty() && distances.front() != 0)
     section.complain("distances_s", "0 first: server 0 is the chief's, and distances are from there");
   for (const double distance : distances) spec.server_distances.push_back(from_seconds(distance));
@@ -167,15 +163,15 @@ void read_servers(Reader section, const Link& default_link, Spec& spec) {
 
 void read_liveness(Reader& cluster, Spec& spec) {
   const Bounds period = above(0).no_less_than(1e-3);
-  read_seconds(cluster, "heartbeat_s", spec.heartbeat, period, "seconds of silence after which a worker says that it lives");
-  read_seconds(cluster, "deadline_s", spec.silence_deadline, period, "seconds of silence after which a worker counts as dead");
+  cluster.seconds("heartbeat_s", spec.heartbeat, period.no_more_than(longest_s), "silence after which a worker sends a heartbeat");
+  cluster.seconds("deadline_s", spec.silence_deadline, period.no_more_than(longest_s), "silence after which a worker counts as dead");
   if (spec.silence_deadline <= spec.heartbeat)
     cluster.complain_found("deadline_s", fmt::format("{}", seconds(spec.silence_deadline)),
                            fmt::format("more than heartbeat_s, {}", seconds(spec.heartbeat)));
-  spec.step_limit = std::max(spec.step_limit, spec.silence_deadline);  // unless it is said: whom we wait for is not expelled meanwhile
-  read_seconds(cluster, "step_limit_s", spec.step_limit, period,
-               "seconds that a step may take, if that is more than ten times what its worker's slowest took lately, before its worker is "
-               "expelled as hung");
+  spec.step_limit = std::max(spec.step_limit, spec.silence_deadline);  // the default
+  cluster.seconds("step_limit_s", spec.step_limit, period.no_more_than(longest_s),
+                  "a worker is expelled as hung when a step takes longer than this and than ten times its slowest recent step; at least "
+                  "deadline_s by default");
 }
 
 }  // namespace
@@ -183,13 +179,14 @@ void read_liveness(Reader& cluster, Spec& spec) {
 void read_cluster(Reader section, Job& job) {
   Spec& spec = job.cluster;
   Link default_link{from_seconds(switch_latency_s), gigabit, gigabit};
-  Reader link = section.section("link");
+  Reader link = section.section("link", "The link of every node that has none of its own.");
   read_link(link, default_link);
   link.finish();
-  read_servers(section.section("server"), default_link, spec);
+  read_servers(section.section("server", "The servers and the links of their hosts; default: twice the bandwidth of [cluster.link]."),
+               default_link, spec);
   read_groups(section, default_link, spec);
   std::set<std::string> taken;
-  for (const Reader& node : section.sections("node", required)) read_nodes(node, default_link, spec, taken);
+  for (const Reader& node : section.sections("node", required, "The workers. At least one.")) read_nodes(node, default_link, spec, taken);
   read_faults(section, spec);
   read_liveness(section, spec);
   section.finish();

@@ -1,4 +1,4 @@
-// [[cluster.fault]]: what befalls the nodes, and whether it can befall them in this order.
+// [[cluster.fault]]: reads the faults and checks that they are possible in this order.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -22,8 +22,8 @@ constexpr std::array fault_kinds{Named{"kill"sv, FaultKind::kill}, Named{"pause"
                                  Named{"hang"sv, FaultKind::hang}};
 constexpr double latest_s = 1e9;
 
-/// A fault and the table that said it.
-struct Said {
+/// A fault and the table it was read from.
+struct ReadFault {
   Fault fault;
   Reader section;
 };
@@ -34,7 +34,7 @@ bool lasts(FaultKind kind) {
 
 void read_node(Reader& section, const Spec& spec, const std::map<std::string, NodeId>& nodes, Fault& fault) {
   std::string name;
-  section.text("node", name, "the name of a node", required);
+  section.text("node", name, "the node's name", required);
   if (name.empty()) return;
   const auto it = nodes.find(name);
   if (it != nodes.end()) {
@@ -47,14 +47,15 @@ void read_node(Reader& section, const Spec& spec, const std::map<std::string, No
                    "nodes with a count above 1 are called name-1, name-2, ...");
 }
 
-/// `for` belongs to what lasts, `factor` to what slows; elsewhere they would be ignored, so they are refused. A hang without `for` has no
-/// end.
+/// Only lasting faults take `for`, only slow takes `factor`; elsewhere they are refused. A hang without `for` never ends.
 void read_extent(Reader& section, Fault& fault) {
   const bool lasting = lasts(fault.kind), slow = fault.kind == FaultKind::slow;
   std::optional<double> length, factor;
-  section.number("for", length, above(0).no_more_than(latest_s), "seconds it lasts",
+  section.number("for", length, above(0).no_more_than(latest_s).in("seconds"),
+                 "pause, slow, partition, hang: seconds that it lasts; a hang without it never ends",
                  lasting && fault.kind != FaultKind::hang ? required : Presence::optional);
-  section.number("factor", factor, at_least(1).no_more_than(1e6), "how many times slower", slow ? required : Presence::optional);
+  section.number("factor", factor, at_least(1).no_more_than(1e6), "slow: how many times slower the node is",
+                 slow ? required : Presence::optional);
   if (length && !lasting) section.complain("for", "no such key here: only pause, slow, partition and hang last");
   if (factor && !slow) section.complain("factor", "no such key here: only slow has one");
   fault.lasting = length ? from_seconds(*length) : fault.kind == FaultKind::hang ? cluster::forever : Duration{0};
@@ -64,17 +65,17 @@ void read_extent(Reader& section, Fault& fault) {
 Fault read_fault(Reader& section, const Spec& spec, const std::map<std::string, NodeId>& nodes) {
   Fault fault;
   double at = 0;
-  section.number("at", at, at_least(0).no_more_than(latest_s), "seconds from the start", required);
+  section.number("at", at, at_least(0).no_more_than(latest_s).in("seconds"), "seconds from the start of training", required);
   fault.at = at_seconds(at);
-  section.choice<FaultKind>("kind", fault.kind, fault_kinds, required);
+  section.choice<FaultKind>("kind", fault.kind, fault_kinds, "the fault", required);
   read_node(section, spec, nodes, fault);
   read_extent(section, fault);
   section.finish();
   return fault;
 }
 
-/// Who is out can only join, who is in cannot. `reported` is in order of time and free of other errors.
-void check_order(std::vector<Said>& reported, const Spec& spec) {
+/// Only an absent node can join; only a present one can have another fault. `reported` is sorted by time and free of other errors.
+void check_order(std::vector<ReadFault>& reported, const Spec& spec) {
   std::map<NodeId, bool> present;
   for (auto& [fault, section] : reported) {
     const bool in = present.try_emplace(fault.node, fault.kind != FaultKind::join).first->second;
@@ -87,7 +88,7 @@ void check_order(std::vector<Said>& reported, const Spec& spec) {
   }
 }
 
-void check_somebody_starts(Reader& cluster, const Spec& spec) {
+void check_one_starts(Reader& cluster, const Spec& spec) {
   for (std::uint32_t i = 0; i < spec.nodes.size(); ++i)
     if (cluster::present_at_start(spec, NodeId{i})) return;
   if (!spec.nodes.empty())
@@ -99,16 +100,16 @@ void check_somebody_starts(Reader& cluster, const Spec& spec) {
 void read_faults(Reader& cluster, Spec& spec) {
   std::map<std::string, NodeId> nodes;
   for (std::uint32_t i = 0; i < spec.nodes.size(); ++i) nodes.emplace(spec.nodes[i].name, NodeId{i});
-  std::vector<Said> reported;
-  for (Reader& section : cluster.sections("fault")) {
+  std::vector<ReadFault> reported;
+  for (Reader& section : cluster.sections("fault", {}, "Faults, simulated or injected into the real processes.")) {
     Fault fault = read_fault(section, spec, nodes);
     reported.push_back({fault, section});
   }
-  std::stable_sort(reported.begin(), reported.end(), [](const Said& a, const Said& b) { return a.fault.at < b.fault.at; });
-  for (const Said& one : reported) spec.faults.push_back(one.fault);
-  if (!cluster.clean()) return;  // a fault without its node or kind would only be misjudged
+  std::stable_sort(reported.begin(), reported.end(), [](const ReadFault& a, const ReadFault& b) { return a.fault.at < b.fault.at; });
+  for (const ReadFault& one : reported) spec.faults.push_back(one.fault);
+  if (!cluster.clean()) return;  // without its node or kind a fault cannot be checked
   check_order(reported, spec);
-  check_somebody_starts(cluster, spec);
+  check_one_starts(cluster, spec);
 }
 
 }  // namespace motley::config

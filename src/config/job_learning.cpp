@@ -1,4 +1,4 @@
-// [model], [data] and [optimizer]: what is learned, from what, by which rule. Whether model and data fit is for `learn` to say.
+// [model], [data] and [optimizer]. Whether model and data fit each other is checked by `learn`.
 #include <array>
 
 #include "config/job_sections.h"
@@ -20,35 +20,38 @@ constexpr std::array schedules{Named{"constant"sv, Schedule::constant}, Named{"s
 
 constexpr double max_batch = 4294967295.0;  // positions of a permutation are 32 bits wide
 
-/// Data for a run without gradients: only its size counts.
+/// Data of a timing-only run: only its size matters.
 void read_timing_data(Reader& section, Job& job) {
   std::string kind = "none";
-  section.choice("kind", kind, data_kinds);
+  section.choice("kind", kind, data_kinds, "the data set");
   if (kind != "none") section.complain("kind", "\"none\", or no data.kind at all, because model.kind is \"none\"");
-  section.integer("samples", job.timing_samples, at_least(1).no_more_than(max_batch), "samples of one epoch", required);
+  section.integer("samples", job.timing_samples, at_least(1).no_more_than(max_batch).in("samples"),
+                  "model.kind \"none\": samples of one epoch", required);
 }
 
 void read_real_data(Reader& section, Job& job) {
-  section.choice("kind", job.data.kind, data_kinds);
+  section.choice("kind", job.data.kind, data_kinds, "the data set");
   if (job.data.kind == "none") section.complain("kind", "the data set of the model", "only model.kind = \"none\" goes without one");
-  section.integer("samples", job.data.samples, between(4, 1e8), "synthetic, noise: training samples");
+  section.integer("samples", job.data.samples, between(4, 1e8).in("samples"), "synthetic, noise: training samples");
 }
 
 }  // namespace
 
 void read_model(Reader section, Job& job) {
-  section.choice("kind", job.model.kind, model_kinds);
+  section.choice("kind", job.model.kind, model_kinds, "the model; none: only time and versions are simulated");
   job.timing_only = job.model.kind == "none";
   section.integers("hidden", job.model.hidden, between(1, 1e6), 64, "mlp: widths between input and classes");
-  section.integer("width", job.model.width, between(1, 65536), "channels of the first block, or the transformer's embedding");
-  section.integer("depth", job.model.depth, between(1, 1000),
-                  "transformer: blocks (2); resnet18, resnet20: units of each layer (2, 3); vgg11: how often each convolution comes (1)");
-  section.choice("precision", job.model.precision, precisions);
-  section.integer("heads", job.model.heads, between(1, 1024), "transformer: heads of attention");
-  section.integer("values", job.timing_values, at_least(1).no_more_than(1e11), "kind \"none\": how many values the model has",
+  section.integer("width", job.model.width, between(1, 65536),
+                  "channels of the first block, or width of the transformer's embedding; default: 64 for resnet18, 16 for others");
+  section.integer(
+      "depth", job.model.depth, between(1, 1000),
+      "transformer: blocks (default 2); resnet18, resnet20: units of each layer (2, 3); vgg11: repetitions of each convolution (1)");
+  section.choice("precision", job.model.precision, precisions, "what a GPU multiplies in; a CPU always computes in fp32");
+  section.integer("heads", job.model.heads, between(1, 1024), "transformer: attention heads");
+  section.integer("values", job.timing_values, at_least(1).no_more_than(1e11), "kind \"none\": number of values of the model",
                   job.timing_only ? required : Presence::optional);
   section.bytes("activation_bytes_per_sample", job.timing_activation_bytes, at_least(0).no_more_than(1e15),
-                "kind \"none\": memory that each sample of a step takes");
+                "kind \"none\": memory of each sample of a step");
   if (!job.timing_only && section.has("activation_bytes_per_sample"))
     section.complain("activation_bytes_per_sample", "no such key beside a model that computes", "its activations are measured");
   section.finish();
@@ -60,33 +63,35 @@ void read_data(Reader section, Job& job) {
   else
     read_real_data(section, job);
   std::string path;
-  section.text("path", path, "the folder of the data set, or the file of a text");
+  section.text("path", path, "folder of the data set, or file of a text");
   job.data.path = path;
-  section.choice("evaluate", job.data.evaluate, evaluations);
-  section.choice("split", job.data.split, splits);
-  section.integer("features", job.data.features, between(1, 1e6), "synthetic: inputs");
-  section.integer("classes", job.data.classes, between(2, 1e6), "synthetic, noise: classes");
+  section.choice("evaluate", job.data.evaluate, evaluations,
+                 "what is evaluated on; validation: the last tenth of the training set, which is then not trained on");
+  section.choice("split", job.data.split, splits, "which samples a node gets: any, or those of some classes only");
+  section.integer("features", job.data.features, between(1, 1e6), "synthetic: number of inputs");
+  section.integer("classes", job.data.classes, between(2, 1e6), "synthetic, noise: number of classes");
   section.integers("picture", job.data.picture, between(1, 65536), 3, "noise: channels, height and width");
-  section.integer("context", job.data.context, between(1, 65536), "text: characters a model sees at once");
+  section.integer("context", job.data.context, between(1, 65536), "text: characters of one sample");
   section.finish();
 }
 
 void read_optimizer(Reader section, Job& job) {
   const Bounds decay = from_to_below(0, 1);
-  section.choice<OptimizerKind>("kind", job.optimizer.kind, optimizers);
-  section.number("momentum", job.optimizer.momentum, decay, "sgd: share of the last direction that stays");
-  section.number("weight_decay", job.optimizer.weight_decay, at_least(0).no_more_than(1e3), "pull of the weights towards 0");
-  section.number("beta1", job.optimizer.beta1, decay, "adamw: memory of the first moment");
-  section.number("beta2", job.optimizer.beta2, decay, "adamw: memory of the second moment");
-  section.number("epsilon", job.optimizer.epsilon, above(0).no_more_than(1), "adamw: keeps a division from 0");
+  section.choice<OptimizerKind>("kind", job.optimizer.kind, optimizers, "the update rule");
+  section.number("momentum", job.optimizer.momentum, decay, "sgd: momentum");
+  section.number("weight_decay", job.optimizer.weight_decay, at_least(0).no_more_than(1e3), "weight decay");
+  section.number("beta1", job.optimizer.beta1, decay, "adamw: decay of the first moment");
+  section.number("beta2", job.optimizer.beta2, decay, "adamw: decay of the second moment");
+  section.number("epsilon", job.optimizer.epsilon, above(0).no_more_than(1), "adamw: added to the denominator");
   section.number("lr", job.schedule.lr, above(0).no_more_than(1e3), "learning rate");
-  section.choice<Schedule>("schedule", job.schedule.kind, schedules);
-  section.number("warmup", job.schedule.warmup, at_least(0).no_more_than(1e9), "global batches over which the rate rises from 0");
-  section.number("step_every_epochs", job.schedule.step_every_epochs, above(0).no_more_than(1e6),
+  section.choice<Schedule>("schedule", job.schedule.kind, schedules, "learning rate schedule");
+  section.number("warmup", job.schedule.warmup, at_least(0).no_more_than(1e9).in("global batches"),
+                 "global batches over which the rate rises from 0");
+  section.number("step_every_epochs", job.schedule.step_every_epochs, above(0).no_more_than(1e6).in("epochs"),
                  "schedule \"step\": epochs between steps");
-  section.number("step_factor", job.schedule.step_factor, above_up_to(0, 1), "schedule \"step\": what each step multiplies the rate by");
+  section.number("step_factor", job.schedule.step_factor, above_up_to(0, 1), "schedule \"step\": factor of each step");
   section.number("final_fraction", job.schedule.final_fraction, between(0, 1),
-                 "schedule \"cosine\": where the rate ends, as a share of lr");
+                 "schedule \"cosine\": the rate at the end, as a share of lr");
   section.finish();
 }
 

@@ -1,4 +1,4 @@
-// [pipeline]: how a model is cut across the nodes and how micro-batches go through the pieces.
+// [pipeline]: how a model is cut across the nodes and how many micro-batches are in flight.
 #include <array>
 
 #include "config/job_sections.h"
@@ -14,24 +14,28 @@ constexpr std::array cut_names{"planned"sv, "uniform"sv};
 
 void read_pipeline(Reader section, Job& job) {
   PipelineSpec& spec = job.pipeline;
-  section.choice("cut", spec.cut, cut_names);
-  section.integer("stages", spec.stages, between(1, 1e6), "how many at most; nodes beyond stay unused");
-  section.integers("boundaries", spec.boundaries, between(1, 1e6), 1000, "the first block of each stage after the first, nodes in order");
+  section.choice("cut", spec.cut, cut_names,
+                 "planned: by the time of each block on each node; uniform: the same number of blocks for each");
+  section.integer("stages", spec.stages, between(1, 1e6),
+                  "number of stages at most; the other nodes stay unused; default: one for each node");
+  section.integers("boundaries", spec.boundaries, between(1, 1e6), 1000,
+                   "a cut by hand: the first block of each stage after the first, in the order of the nodes");
   for (std::size_t i = 1; i < spec.boundaries.size(); ++i)
     if (spec.boundaries[i] <= spec.boundaries[i - 1]) {
       section.complain("boundaries", "numbers that ascend: no stage may be empty");
       break;
     }
   section.integer("micro_batches", spec.micro_batches, between(1, 4096),
-                  "micro-batches of one global batch; default: four for each node, two where a device's overhead makes that slower");
+                  "micro-batches of one global batch; default: four for each node, or two where the devices' overhead makes four slower");
   if (spec.micro_batches > job.global_batch)
     section.complain_found("micro_batches", std::to_string(spec.micro_batches),
                            "at most " + std::to_string(job.global_batch) + " (batch.global: a micro-batch has a sample at least)");
-  section.integer("slices", spec.slices, between(1, 1024), "pieces in which a micro-batch's outputs and gradients travel");
+  section.integer("slices", spec.slices, between(1, 1024), "pieces in which the outputs and gradients of a micro-batch are sent");
   std::string profile;
   section.text(
       "profile", profile,
-      "a file with a [[block]] for each block of the model, \"measured\" on the spot, or \"equal\": instead of counting its arithmetic");
+      "cost of the model's blocks: a file with a [[block]] for each, \"measured\" at the start, or \"equal\"; default: their arithmetic is "
+      "counted");
   spec.profile = profile;
   section.finish();
 }

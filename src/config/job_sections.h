@@ -1,10 +1,13 @@
-// The sections of a job, one function each. Every one reads its keys into `job`, complains through its reader and finishes it.
-// A section may look at what an earlier one set; the order of read_job is the order here.
+// The sections of a job file, one function each: it reads its keys into `job`, adds errors through its reader and finishes it.
+// A section may use what an earlier one set; read_sections() calls them in this order.
 #pragma once
 #include "config/job.h"
 #include "config/toml_reader.h"
 
 namespace motley::config {
+
+/// Every section of a document.
+void read_sections(Reader& root, Job& job);
 
 void read_training(Reader section, Job& job);                                // [job]
 void read_model(Reader section, Job& job);                                   // [model]; sets timing_only
@@ -16,10 +19,10 @@ void read_batch(Reader section, Job& job);                                   // 
 void read_pipeline(Reader section, Job& job);                                // [pipeline]; reads the batch
 void read_strategy_section(Reader section, policy::StrategySpec& strategy);  // [strategy]
 
-/// An entry of a strategy list as the table that [strategy] would be; `where` is what its errors call it.
+/// An entry of a strategy list as the table that [strategy] would be; `where` names it in errors.
 Result<Value> strategy_table(const std::string& text, const std::string& where);
 
-/// Part of read_cluster: the faults, in order of time, after the nodes are known.
+/// Part of read_cluster: the faults in order of time; the nodes must have been read.
 void read_faults(Reader& cluster, cluster::Spec& spec);
 
 }  // namespace motley::config

@@ -1,4 +1,4 @@
-// [strategy] and the entries of a strategy list: the same keys, judged by the same reader.
+// [strategy] and the entries of a strategy list: the same keys, checked by the same reader.
 #include <fmt/format.h>
 
 #include <array>
@@ -47,24 +47,31 @@ constexpr std::array<Named<std::optional<policy::Off>>, 15> rules{{
 
 void read_knobs(Reader& section, policy::Knobs& knobs) {
   section.integer("steps", knobs.steps, at_least(1).no_more_than(1e6), "local steps of one round");
-  section.integer("bound", knobs.bound, at_least(0).no_more_than(1e6), "steps a worker may be ahead of the slowest");
+  section.integer("bound", knobs.bound, at_least(0).no_more_than(1e6),
+                  "ssp: steps that a worker may be ahead of the slowest; dssp: the lower end");
   section.integer("bound_max", knobs.bound_max, at_least(0).no_more_than(1e6),
                   "dssp: the upper end of the bound; adaptive: versions beyond which a worker is over-stale");
-  section.integer("lookahead", knobs.lookahead, between(0, 64), "terms of the prediction: 0 heavy ball, 1 Nesterov, more for staleness");
-  section.number("clip", knobs.clip, at_least(0).no_more_than(1e6), "multiple of the moving norm at which a gradient is clipped; 0 never");
-  section.number("momentum", knobs.momentum, from_to_below(0, 1), "in place of the optimizer's");
-  section.number("lr", knobs.lr, above(0).no_more_than(1e3), "in place of the optimizer's");
-  section.integer("replan", knobs.replan, at_least(1).no_more_than(1e9), "updates between two load plans");
-  section.choice("bits", knobs.bits, std::span<const Named<std::optional<policy::BitsConfig>>>(bits_choices));
-  section.integer("overlap", knobs.overlap, between(0, 1), "steps by which parameters may be late");
-  section.choice("time_limited", knobs.time_limited, std::span<const Named<std::optional<bool>>>(yes_or_no));
-  section.number("correction", knobs.correction, between(0, 1), "of its own way that a worker gives up when newer parameters come late");
-  section.choice("control_variate", knobs.control_variate, std::span<const Named<std::optional<bool>>>(yes_or_no));
-  section.integer("micro_batches", knobs.micro_batches, between(1, 4096), "micro-batches of one mini-batch");
+  section.integer("lookahead", knobs.lookahead, between(0, 64),
+                  "terms of momentum by which pulled parameters look ahead: 0 heavy ball, 1 Nesterov, more for staleness");
+  section.number("clip", knobs.clip, at_least(0).no_more_than(1e6), "a gradient is clipped at this multiple of its moving norm; 0: never");
+  section.number("momentum", knobs.momentum, from_to_below(0, 1), "replaces optimizer.momentum");
+  section.number("lr", knobs.lr, above(0).no_more_than(1e3), "replaces optimizer.lr");
+  section.integer("replan", knobs.replan, at_least(1).no_more_than(1e9), "updates between two plans of the batch sizes");
+  section.choice("bits", knobs.bits, std::span<const Named<std::optional<policy::BitsConfig>>>(bits_choices),
+                 "bits of each value that is sent, pushed/pulled; dynamic: as predicted to be fastest");
+  section.integer("overlap", knobs.overlap, between(0, 1), "steps by which parameters may be late; default: as predicted to be faster");
+  section.choice("time_limited", knobs.time_limited, std::span<const Named<std::optional<bool>>>(yes_or_no),
+                 "steps end at a planned time; samples that were not computed go to others");
+  section.number("correction", knobs.correction, between(0, 1),
+                 "multistep: share of a worker's own delta that it gives up when newer parameters arrive in the middle of a round");
+  section.choice("control_variate", knobs.control_variate, std::span<const Named<std::optional<bool>>>(yes_or_no),
+                 "local steps are corrected by the difference between the worker's and the mean direction");
+  section.integer("micro_batches", knobs.micro_batches, between(1, 4096), "replaces pipeline.micro_batches");
   std::optional<std::string_view> cut;
-  section.choice("cut", cut, std::span<const Named<std::optional<std::string_view>>>(named_cuts));
+  section.choice("cut", cut, std::span<const Named<std::optional<std::string_view>>>(named_cuts), "replaces pipeline.cut");
   if (cut) knobs.cut = std::string(*cut);
-  section.choice("without", knobs.without, std::span<const Named<std::optional<policy::Off>>>(rules));
+  section.choice("without", knobs.without, std::span<const Named<std::optional<policy::Off>>>(rules),
+                 "switches off one rule of adaptive, grouped or adapipe, to measure its effect");
 }
 
 /// The pieces of "local-sgd:steps=16:lr=0.01", the kind first.
@@ -100,8 +107,8 @@ void read_strategy_section(Reader section, policy::StrategySpec& strategy) {
   std::string kind = section.has("kind") ? "" : strategy.kind;
   std::vector<std::string_view> kinds(policy::strategy_names().begin(), policy::strategy_names().end());
   kinds.insert(kinds.end(), pipeline::schedule_names().begin(), pipeline::schedule_names().end());
-  section.choice("kind", kind, kinds);
-  strategy.kind = kind;  // of a refused kind no knob is wrong
+  section.choice("kind", kind, kinds, "the strategy");
+  strategy.kind = kind;  // the knobs of an unknown kind are not checked
   read_knobs(section, strategy.knobs);
   for (const policy::KnobFault& fault : is_pipeline(strategy) ? pipeline_knob_faults(strategy) : policy::knob_faults(strategy))
     section.complain_found(fault.knob, fault.found, fault.expected);

@@ -1,8 +1,8 @@
-// Ranges and their words.
 #include "config/toml_bounds.h"
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 
 namespace motley::config {
@@ -19,6 +19,12 @@ Bounds Bounds::no_more_than(double x) const {
   return out;
 }
 
+Bounds Bounds::in(const char* name) const {
+  Bounds out = *this;
+  out.unit = name;
+  return out;
+}
+
 bool Bounds::accepts(double x) const {
   const bool above_low = low_open ? x > low : x >= low;
   const bool below_high = high_open ? x < high : x <= high;
@@ -32,6 +38,17 @@ std::string Bounds::words(double refused) const {
   if (high == infinity) return low_open ? fmt::format("above {}", low) : fmt::format("of at least {}", low);
   if (low_open) return fmt::format("above {} and at most {}", low, high);
   return fmt::format("from {} to {}{}", low, high_open ? "below " : "", high);
+}
+
+std::string Bounds::range() const {
+  std::string text;
+  if (low_open && low != -infinity && least <= low)
+    text = fmt::format("above {:.10g}", low);
+  else if (low != -infinity || least != -infinity)
+    text = fmt::format("at least {:.10g}", std::max(low, least));
+  const double end = std::min(high, most);
+  if (end != infinity) text += fmt::format("{}{} {:.10g}", text.empty() ? "" : ", ", high_open && high <= most ? "below" : "at most", end);
+  return text;
 }
 
 Bounds above(double low) { return {.low = low, .low_open = true}; }

@@ -5,8 +5,8 @@
 
 namespace motley::config {
 
-/// Two tiers: what the words promise (low, high), and the sober limits behind them (least, most) that keep a typing error from asking
-/// for a step that never ends or for all memory. Words name a limit only to who breaks it.
+/// Two pairs of limits: those that the words of an error promise (low, high), and wider ones behind them (least, most) that stop typing
+/// errors, such as a step that never ends. The words name the wider ones only when a value breaks them.
 struct Bounds {
   static constexpr double infinity = std::numeric_limits<double>::infinity();
   double low = -infinity;
@@ -15,14 +15,18 @@ struct Bounds {
   bool high_open = false;  // high itself is refused
   double least = -infinity;
   double most = infinity;
+  const char* unit = "";  // for the reference page: "seconds", "samples"
 
   [[nodiscard]] Bounds no_less_than(double x) const;
   [[nodiscard]] Bounds no_more_than(double x) const;
+  [[nodiscard]] Bounds in(const char* unit) const;
 
   /// NaN and infinities are never accepted.
   [[nodiscard]] bool accepts(double x) const;
-  /// Why `refused` is: words to follow "a number " or "an integer ". Without a number at hand give low.
+  /// Why `refused` is refused: words that follow "a number " or "an integer ". Without a number at hand, pass low.
   [[nodiscard]] std::string words(double refused) const;
+  /// All limits, for the reference page: "above 0, at most 1e+06".
+  [[nodiscard]] std::string range() const;
 };
 
 [[nodiscard]] Bounds above(double low);

@@ -1,26 +1,28 @@
-// Key by key: find, judge, complain.
 #include "config/toml_reader.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <cstdlib>
 
+#include "config/renamed_keys.h"
 #include "config/toml_nearest.h"
 #include "config/units.h"
 
 namespace motley::config {
 namespace {
 
-/// A word in an error keeps its quotes only where TOML needs them.
 std::vector<std::string> in_quotes(std::span<const std::string> names) {
   std::vector<std::string> out;
   for (const std::string& name : names) out.push_back('"' + name + '"');
   return out;
 }
 
-std::string with_meaning(std::string_view kind, const std::string& words, std::string_view meaning) {
-  return fmt::format("{} {} ({})", kind, words, meaning);
+/// "a number above 0, in seconds (mean length of a slowdown)"
+std::string expectation(std::string_view kind, const Bounds& bounds, double refused, std::string_view meaning) {
+  const std::string_view unit = bounds.unit;
+  return fmt::format("{} {}{}{} ({})", kind, bounds.words(refused), unit.empty() ? "" : ", in ", unit, meaning);
 }
 
 /// An integer may stand where a number is wanted, not the other way round.
@@ -54,9 +56,34 @@ Error Complaints::error() const {
   return bad_input(std::move(message));
 }
 
-Reader::Reader(const Value& table, std::string path, Complaints& complaints)
-    : table_(std::get_if<Table>(&table.held)), where_(table.where), path_(std::move(path)), complaints_(&complaints) {
+Reader::Reader(const Value& table, std::string path, Complaints& complaints, KeyTable* keys)
+    : table_(std::get_if<Table>(&table.held)), where_(table.where), path_(std::move(path)), complaints_(&complaints), keys_(keys) {
   check(table_ != nullptr, "a reader is given a table");
+}
+
+std::string preset_text(double value) { return fmt::format("{:.10g}", value); }
+
+std::string preset_text(const std::vector<std::uint64_t>& list) { return list.empty() ? "" : fmt::format("[{}]", fmt::join(list, ", ")); }
+
+/// A default outside the limits stands for an absent value, so it is not shown.
+void Reader::record(std::string_view key, std::string_view type, std::string preset, const Bounds& bounds, std::string_view meaning,
+                    Presence presence) {
+  const char* end = preset.c_str();
+  char* stop = nullptr;
+  const double value = std::strtod(end, &stop);
+  if (stop != end && !bounds.accepts(value)) preset.clear();
+  keys_->add(path_, {std::string(key), std::string(type), presence == Presence::required ? "required" : std::move(preset), bounds.range(),
+                     bounds.unit, std::string(meaning)});
+}
+
+void Reader::record_choice(std::string_view key, std::string preset, std::span<const std::string> names, std::string_view meaning,
+                           Presence presence) {
+  keys_->add(path_, {std::string(key),
+                     "choice",
+                     presence == Presence::required ? "required" : std::move(preset),
+                     fmt::format("{}", fmt::join(names, ", ")),
+                     {},
+                     std::string(meaning)});
 }
 
 std::string Reader::full(std::string_view key) const { return path_.empty() ? std::string(key) : fmt::format("{}.{}", path_, key); }
@@ -79,12 +106,11 @@ void Reader::complain_found(std::string_view key, std::string_view found, std::s
 }
 
 std::optional<double> Reader::read_number(std::string_view key, const Bounds& bounds, std::string_view meaning, Presence presence) {
-  const Value* value = ask(key, with_meaning("a number", bounds.words(bounds.low), meaning), presence);
+  const Value* value = ask(key, expectation("a number", bounds, bounds.low, meaning), presence);
   if (value == nullptr) return std::nullopt;
   const auto x = as_number(*value);
   if (x && bounds.accepts(*x)) return x;
-  complain_found(key, x ? describe(*value) : describe_kind(*value),
-                 with_meaning("a number", bounds.words(x.value_or(bounds.low)), meaning));
+  complain_found(key, x ? describe(*value) : describe_kind(*value), expectation("a number", bounds, x.value_or(bounds.low), meaning));
   return std::nullopt;
 }
 
@@ -94,12 +120,12 @@ std::optional<std::int64_t> Reader::check_integer(const Value& value, std::strin
   if (n != nullptr && bounds.accepts(static_cast<double>(*n))) return *n;
   const double refused = n != nullptr ? static_cast<double>(*n) : bounds.low;
   complaints_->add(value.where, full(key), n != nullptr ? describe(value) : describe_kind(value),
-                   with_meaning("an integer", bounds.words(refused), meaning));
+                   expectation("an integer", bounds, refused, meaning));
   return std::nullopt;
 }
 
 std::optional<std::int64_t> Reader::read_integer(std::string_view key, const Bounds& bounds, std::string_view meaning, Presence presence) {
-  const Value* value = ask(key, with_meaning("an integer", bounds.words(bounds.low), meaning), presence);
+  const Value* value = ask(key, expectation("an integer", bounds, bounds.low, meaning), presence);
   return value == nullptr ? std::nullopt : check_integer(*value, key, bounds, meaning);
 }
 
@@ -121,7 +147,13 @@ std::optional<std::vector<std::int64_t>> Reader::read_integers(std::string_view 
   return out;
 }
 
+void Reader::seconds(std::string_view key, Duration& target, const Bounds& bounds, std::string_view meaning, Presence presence) {
+  if (keys_ != nullptr) record(key, "number", preset_text(motley::seconds(target)), bounds.in("seconds"), meaning, presence);
+  if (const auto x = read_number(key, bounds, meaning, presence)) target = from_seconds(*x);
+}
+
 void Reader::numbers(std::string_view key, std::vector<double>& target, const Bounds& bounds, std::size_t count, std::string_view meaning) {
+  if (keys_ != nullptr) record(key, "numbers", {}, bounds, meaning, Presence::optional);
   const std::string expected = fmt::format("an array of {} numbers, each {} ({})", count, bounds.words(bounds.low), meaning);
   const Value* value = ask(key, expected, Presence::optional);
   if (value == nullptr) return;
@@ -138,6 +170,7 @@ void Reader::numbers(std::string_view key, std::vector<double>& target, const Bo
 }
 
 void Reader::text(std::string_view key, std::string& target, std::string_view meaning, Presence presence) {
+  if (keys_ != nullptr) record(key, "text", target, {}, meaning, presence);
   const std::string expected = fmt::format("a string ({})", meaning);
   const Value* value = ask(key, expected, presence);
   if (value == nullptr) return;
@@ -148,6 +181,7 @@ void Reader::text(std::string_view key, std::string& target, std::string_view me
 }
 
 void Reader::name(std::string_view key, std::string& target, std::string_view meaning, Presence presence) {
+  if (keys_ != nullptr) record(key, "name", target, {}, meaning, presence);
   const std::string expected = fmt::format("up to 56 letters, digits, '-', '_' or '.' ({})", meaning);
   const Value* value = ask(key, expected, presence);
   if (value == nullptr) return;
@@ -169,13 +203,15 @@ std::optional<double> Reader::read_quantity(std::string_view key, Parser parse, 
 }
 
 void Reader::bytes(std::string_view key, std::uint64_t& target, const Bounds& bounds, std::string_view meaning) {
+  if (keys_ != nullptr) record(key, "bytes", preset_text(static_cast<double>(target)), bounds.in("bytes"), meaning, Presence::optional);
   const std::string expected = fmt::format("bytes, {}, such as 65536 or \"64KiB\" ({})", bounds.words(bounds.low), meaning);
   if (const auto x = read_quantity(key, parse_bytes, bounds, expected, Presence::optional)) target = static_cast<std::uint64_t>(*x);
 }
 
 void Reader::rate(std::string_view key, double& target, std::string_view meaning, Presence presence) {
   // One byte per second is a link that carries nothing; a petabyte is no link at all.
-  const Bounds bounds = between(1, 1e15);
+  const Bounds bounds = between(1, 1e15).in("bytes/s");
+  if (keys_ != nullptr) record(key, "rate", preset_text(target), bounds, meaning, presence);
   const std::string expected = fmt::format("bytes per second, from 1 to 1e15, such as 125e6, \"125MB/s\" or \"1Gbit/s\" ({})", meaning);
   if (const auto x = read_quantity(key, parse_rate, bounds, expected, presence)) target = *x;
 }
@@ -206,24 +242,28 @@ std::optional<std::size_t> Reader::read_choice(std::string_view key, std::span<c
   return std::nullopt;
 }
 
-void Reader::choice(std::string_view key, std::string& target, std::span<const std::string_view> options, Presence presence) {
+void Reader::choice(std::string_view key, std::string& target, std::span<const std::string_view> options, std::string_view meaning,
+                    Presence presence) {
   const std::vector<std::string> names(options.begin(), options.end());
+  if (keys_ != nullptr) record_choice(key, target, names, meaning, presence);
   if (const auto index = read_choice(key, names, presence)) target = names[*index];
 }
 
-Reader Reader::section(std::string_view key) {
+Reader Reader::section(std::string_view key, std::string_view meaning) {
+  if (keys_ != nullptr) keys_->add_section(full(key), false, meaning);
   static const Value empty{Table{}, {}};
   const Value* value = ask(key, {}, Presence::optional);
   if (value != nullptr && !std::holds_alternative<Table>(value->held)) {
     complain_found(key, describe_kind(*value), fmt::format("a table, [{}]", full(key)));
     value = nullptr;
   }
-  Reader out(value == nullptr ? empty : *value, full(key), *complaints_);
+  Reader out(value == nullptr ? empty : *value, full(key), *complaints_, keys_);
   if (value == nullptr) out.where_ = where_;
   return out;
 }
 
-std::vector<Reader> Reader::sections(std::string_view key, Presence presence) {
+std::vector<Reader> Reader::sections(std::string_view key, Presence presence, std::string_view meaning) {
+  if (keys_ != nullptr) keys_->add_section(full(key), true, meaning);
   std::vector<Reader> out;
   const std::string at_least_one = fmt::format("at least one [[{}]]", full(key));
   const Value* value = ask(key, at_least_one, presence);
@@ -236,7 +276,7 @@ std::vector<Reader> Reader::sections(std::string_view key, Presence presence) {
   if (array->empty() && presence == Presence::required) complain(key, at_least_one);
   for (const Value& element : *array) {
     if (std::holds_alternative<Table>(element.held))
-      out.emplace_back(element, full(key), *complaints_);
+      out.emplace_back(element, full(key), *complaints_, keys_);
     else
       complaints_->add(element.where, full(key), describe_kind(element), fmt::format("a table, [[{}]]", full(key)));
   }
@@ -245,10 +285,15 @@ std::vector<Reader> Reader::sections(std::string_view key, Presence presence) {
 
 void Reader::finish() {
   const std::vector<std::string> known(asked_.begin(), asked_.end());
-  for (const Entry& entry : table_->entries)
-    if (!asked_.contains(entry.key))
+  for (const Entry& entry : table_->entries) {
+    if (asked_.contains(entry.key)) continue;
+    if (const auto now = renamed_key(entry.key); now && asked_.contains(*now))
+      complaints_->add(entry.value.where, full(entry.key), "a key of an older version", *now,
+                       fmt::format("{} is now called {}", entry.key, *now));
+    else
       complaints_->add(entry.value.where, full(entry.key), "an unknown key",
                        fmt::format("one of {}", fmt::join(known, ", ")) + did_you_mean(entry.key, known));
+  }
 }
 
 }  // namespace motley::config

@@ -1,5 +1,5 @@
-// Reads one table of a document key by key and judges what it finds. It remembers which keys were asked for: the rest are unknown.
-// A refused value is complained about and the target keeps what it had, so that one pass finds every error of a file.
+// Reads one table of a TOML document key by key, checks each value and records the keys it was asked for; other keys are errors.
+// A refused value adds an error and leaves its target unchanged, so that one pass finds every error of a file.
 #pragma once
 #include <cstdint>
 #include <optional>
@@ -11,12 +11,14 @@
 #include <utility>
 #include <vector>
 
+#include "base/time.h"
+#include "config/key_table.h"
 #include "config/toml_bounds.h"
 #include "config/toml_value.h"
 
 namespace motley::config {
 
-/// What is wrong with a document, one line each: "x.toml:12: cluster.node.jitter: found -1, expected a number of at least 0 (...)".
+/// The errors of a document, one line each: "x.toml:12: cluster.node.jitter: found -1, expected a number of at least 0 (...)".
 class Complaints {
  public:
   /// `remedy` may be empty.
@@ -42,56 +44,71 @@ struct Named {
 template <class T>
 Named(std::string_view, T) -> Named<T>;
 
-/// The complaints and the table outlive the reader.
+/// How a default is written in the reference page.
+[[nodiscard]] std::string preset_text(double value);
+[[nodiscard]] std::string preset_text(const std::vector<std::uint64_t>& list);
+
+/// The errors, the table and the key table outlive the reader.
 class Reader {
  public:
-  /// `table` must hold a Table. `path` is what keys are prefixed with in errors: "cluster.node".
-  Reader(const Value& table, std::string path, Complaints& complaints);
+  /// `table` must hold a Table. `path` is the prefix of keys in errors: "cluster.node". `keys`, if given, gets a row for each key read.
+  Reader(const Value& table, std::string path, Complaints& complaints, KeyTable* keys = nullptr);
 
-  // Each sets `target` (a number or an optional one) when the key is there and right. `meaning` says what the value is for.
+  // Each sets `target` (a number or an optional one) when the key is present and valid. `meaning` describes the value.
   template <class T>
   void number(std::string_view key, T& target, const Bounds& bounds, std::string_view meaning, Presence presence = {}) {
+    if (keys_ != nullptr) record(key, "number", preset_of(target), bounds, meaning, presence);
     if (const auto x = read_number(key, bounds, meaning, presence)) target = *x;
   }
+  /// A length of time, given in seconds.
+  void seconds(std::string_view key, Duration& target, const Bounds& bounds, std::string_view meaning, Presence presence = {});
   template <class T>
   void integer(std::string_view key, T& target, const Bounds& bounds, std::string_view meaning, Presence presence = {}) {
+    if (keys_ != nullptr) record(key, "integer", preset_of(target), bounds, meaning, presence);
     if (const auto n = read_integer(key, bounds, meaning, presence)) target = static_cast<Plain<T>>(*n);
   }
   /// An array of 1 to `longest` integers.
   template <class T>
   void integers(std::string_view key, std::vector<T>& target, const Bounds& bounds, std::size_t longest, std::string_view meaning) {
+    if (keys_ != nullptr) record(key, "integers", preset_text({target.begin(), target.end()}), bounds, meaning, Presence::optional);
     if (const auto list = read_integers(key, bounds, longest, meaning)) target.assign(list->begin(), list->end());
   }
   /// An array of exactly `count` numbers.
   void numbers(std::string_view key, std::vector<double>& target, const Bounds& bounds, std::size_t count, std::string_view meaning);
   void text(std::string_view key, std::string& target, std::string_view meaning, Presence presence = {});
-  /// Text of letters, digits, '.', '_' and '-': what may become a file's name or part of a path of keys.
+  /// Text of letters, digits, '.', '_' and '-': it may become a file's name or a part of a path of keys.
   void name(std::string_view key, std::string& target, std::string_view meaning, Presence presence = {});
   /// A number of bytes, or text with a unit: "64KiB".
   void bytes(std::string_view key, std::uint64_t& target, const Bounds& bounds, std::string_view meaning);
   /// Bytes per second, or text with a unit: "134.6MB/s", "1Gbit/s".
   void rate(std::string_view key, double& target, std::string_view meaning, Presence presence = {});
   template <class T>
-  void choice(std::string_view key, T& target, std::span<const Named<T>> options, Presence presence = {}) {
+  void choice(std::string_view key, T& target, std::span<const Named<T>> options, std::string_view meaning, Presence presence = {}) {
     std::vector<std::string> names;
-    for (const auto& option : options) names.emplace_back(option.name);
+    std::string preset;
+    for (const auto& option : options) {
+      names.emplace_back(option.name);
+      if (option.value == target) preset = option.name;
+    }
+    if (keys_ != nullptr) record_choice(key, preset, names, meaning, presence);
     if (const auto index = read_choice(key, names, presence)) target = options[*index].value;
   }
-  void choice(std::string_view key, std::string& target, std::span<const std::string_view> options, Presence presence = {});
+  void choice(std::string_view key, std::string& target, std::span<const std::string_view> options, std::string_view meaning,
+              Presence presence = {});
 
   /// The table under `key`; an empty one when there is none.
-  Reader section(std::string_view key);
+  Reader section(std::string_view key, std::string_view meaning = {});
   /// The tables of the array under `key`; none when there is no such array.
-  std::vector<Reader> sections(std::string_view key, Presence presence = {});
+  std::vector<Reader> sections(std::string_view key, Presence presence = {}, std::string_view meaning = {});
 
-  /// Nothing in the document was complained about so far.
+  /// The document has had no error so far.
   [[nodiscard]] bool clean() const { return complaints_->empty(); }
   [[nodiscard]] bool has(std::string_view key) const { return table_->find(key) != nullptr; }
-  /// For what only the caller can judge: complains about the value under `key`, or about its absence.
+  /// For checks that only the caller can make: an error about the value under `key`, or about its absence.
   void complain(std::string_view key, std::string_view expected, std::string_view remedy = {});
-  /// The same with other words for what was found.
+  /// The same with other words for the value found.
   void complain_found(std::string_view key, std::string_view found, std::string_view expected, std::string_view remedy = {});
-  /// Call last: complains of every key that nobody asked for, with the nearest that somebody did.
+  /// Call last: every key that was not read is an error, which names the key's new name or the nearest known key.
   void finish();
 
  private:
@@ -106,6 +123,15 @@ class Reader {
   template <class T>
   using Plain = typename PlainOf<T>::type;
 
+  template <class T>
+  static std::string preset_of(const T& target) {
+    if constexpr (std::is_arithmetic_v<T>)
+      return preset_text(static_cast<double>(target));
+    else
+      return target ? preset_text(static_cast<double>(*target)) : std::string{};
+  }
+  void record(std::string_view key, std::string_view type, std::string preset, const Bounds& bounds, std::string_view meaning, Presence);
+  void record_choice(std::string_view key, std::string preset, std::span<const std::string> names, std::string_view meaning, Presence);
   const Value* ask(std::string_view key, std::string_view expected, Presence presence);
   [[nodiscard]] std::string full(std::string_view key) const;
   std::optional<double> read_number(std::string_view key, const Bounds&, std::string_view meaning, Presence);
@@ -121,6 +147,7 @@ class Reader {
   std::string where_;
   std::string path_;
   Complaints* complaints_;
+  KeyTable* keys_;
   std::set<std::string, std::less<>> asked_;
 };
 

@@ -31,12 +31,12 @@ const Value* Table::find(std::string_view key) const {
 Value* Table::find(std::string_view key) { return const_cast<Value*>(std::as_const(*this).find(key)); }
 
 std::string describe(const Value& value) {
-  return std::visit(
-      match{[](const Table& t) { return "a table of " + counted(t.entries.size(), "key"); },
-            [](const Array& a) { return "an array of " + counted(a.size(), "value"); }, [](const std::string& s) { return shortened_quote(s); },
-            [](std::int64_t n) { return fmt::format("{}", n); }, [](double x) { return fmt::format("{}", x); },
-            [](bool b) { return std::string(b ? "true" : "false"); }, [](Moment) { return std::string("a date or time"); }},
-      value.held);
+  return std::visit(match{[](const Table& t) { return "a table of " + counted(t.entries.size(), "key"); },
+                          [](const Array& a) { return "an array of " + counted(a.size(), "value"); },
+                          [](const std::string& s) { return shortened_quote(s); }, [](std::int64_t n) { return fmt::format("{}", n); },
+                          [](double x) { return fmt::format("{}", x); }, [](bool b) { return std::string(b ? "true" : "false"); },
+                          [](Moment) { return std::string("a date or time"); }},
+                    value.held);
 }
 
 std::string describe_kind(const Value& value) {

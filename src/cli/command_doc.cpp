@@ -1,0 +1,20 @@
+// motley doc PAGE: reference pages that are made from the program's own tables.
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+
+#include "cli/commands.h"
+#include "config/job_reference.h"
+
+namespace motley::cli {
+
+void add_doc(CLI::App& app, int& exit_code) {
+  CLI::App* command = app.add_subcommand("doc", "print a reference page");
+  command->require_subcommand(1);
+  command->add_subcommand("job", "every key of a job file: type, default, limits, meaning (docs/job.md)")->callback([&exit_code] {
+    fmt::print("{}", config::job_reference());
+    exit_code = ExitCode::done;
+  });
+}
+
+}  // namespace motley::cli

@@ -1,0 +1,9 @@
+// docs/job.md: every key of a job file, as the reader of jobs itself describes it. `motley doc job` prints this page.
+#pragma once
+#include <string>
+
+namespace motley::config {
+
+[[nodiscard]] std::string job_reference();
+
+}  // namespace motley::config
