@@ -64,7 +64,9 @@ TEST(Permissions, ValuesThatNoPeerSendsAreRefused) {
   Contributed reported;
   reported.squared_norm = reported.loss_sum = reported.residual = reported.update_norm = none;
   EXPECT_FALSE(refused(reported)) << "a diverging model reports NaN";
-  EXPECT_FALSE(refused(AlignmentResult{.alignment = none})) << "a diverging model reports NaN";
+  AlignmentResult aligned;
+  aligned.alignment = none;
+  EXPECT_FALSE(refused(aligned)) << "a diverging model reports NaN";
   reported.compute = Duration{-1};
   EXPECT_TRUE(refused(reported));
   Committed committed{.parts = {{.part = 2, .began = Duration{3}, .ended = Duration{4}}}};
