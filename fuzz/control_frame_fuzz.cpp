@@ -22,7 +22,7 @@ void check_goodbye(const transport::Goodbye& goodbye, fuzz::Span taken) {
   const wire::Bytes again = written(goodbye);
   check(again.size() == taken.size(), "a reason keeps its length");
   const auto parsed = transport::parse_control(again);
-  check(parsed.ok() && std::get<transport::Goodbye>(std::get<transport::ParsedControlFrame>(*parsed).reported).reason == goodbye.reason,
+  check(parsed.ok() && std::get<transport::Goodbye>(std::get<transport::ParsedControlFrame>(*parsed).frame).reason == goodbye.reason,
         "a printable reason stays as it is");
 }
 
@@ -45,10 +45,10 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     const auto& whole = std::get<transport::ParsedControlFrame>(*parsed);
     check(whole.bytes >= 1 && whole.bytes <= left.size(), "a frame takes something, and no more than was given");
     const fuzz::Span taken = left.first(whole.bytes);
-    if (const auto* goodbye = std::get_if<transport::Goodbye>(&whole.reported))
+    if (const auto* goodbye = std::get_if<transport::Goodbye>(&whole.frame))
       check_goodbye(*goodbye, taken);
     else
-      check(fuzz::same(written(whole.reported), taken), "what was said has one frame only");
+      check(fuzz::same(written(whole.frame), taken), "what was said has one frame only");
     fuzz::check_initial_states(taken, [](fuzz::Span some) { return transport::parse_control(some); });
     left = left.subspan(whole.bytes);
   }

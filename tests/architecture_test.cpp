@@ -112,7 +112,6 @@ const std::set<std::string, std::less<>> to_be_divided = {
     "runtime/WorkerProcess",
     "sim/PipelineWorld",
     "sim/World",
-    "transport/SharedBulk",
     "trace/activity.cpp Activity::on_event",
     "report/chrome_trace.cpp ChromeTrace::on_event",
     "engine/worker_setup.cpp prepare_worker",

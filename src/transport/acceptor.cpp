@@ -10,6 +10,7 @@
 #include <boost/asio/steady_timer.hpp>
 
 #include "base/match.h"
+#include "transport/constants.h"
 #include "transport/reception.h"
 #include "transport/stream.h"
 
@@ -20,13 +21,10 @@ using Listener = asio::basic_socket_acceptor<asio::generic::stream_protocol>;
 using ErrorCode = boost::system::error_code;
 using Local = asio::local::stream_protocol;
 
-constexpr std::chrono::milliseconds breather{100};  // between accepts while they fail
-
 Error cannot_listen(const Address& address, std::string_view why) {
   return bad_input(fmt::format("cannot listen on {}: {}", to_text(address), why));
 }
 
-/// The loop that accepts. Lives as long as its coroutine.
 asio::awaitable<void> accept_all(std::shared_ptr<Listener> listener, std::shared_ptr<Reception> reception) {
   asio::steady_timer pause(listener->get_executor());
   while (listener->is_open()) {
@@ -39,7 +37,7 @@ asio::awaitable<void> accept_all(std::shared_ptr<Listener> listener, std::shared
     const bool descriptors_ran_out = failed == asio::error::no_descriptors || failed == boost::system::errc::too_many_files_open_in_system;
     if (descriptors_ran_out && reception->evict_one()) continue;
     reception->cannot_accept(failed.message());
-    pause.expires_after(breather);
+    pause.expires_after(accept_retry_pause);
     co_await pause.async_wait(as_values);
   }
 }
@@ -66,7 +64,7 @@ class StreamAcceptor final : public Acceptor {
   std::shared_ptr<Reception> reception_;
 };
 
-/// A socket's file with nobody behind it is left over from a process that died.
+/// A socket's file that refuses connections was left by a process that died.
 void remove_if_stale(asio::io_context& io, const UnixAddress& address) {
   struct stat found {};
   if (::lstat(address.path.c_str(), &found) != 0 || !S_ISSOCK(found.st_mode)) return;
@@ -89,7 +87,7 @@ Result<Stream::endpoint_type> endpoint_of(asio::io_context& io, const Address& a
   const asio::ip::tcp::endpoint endpoint = *found.begin();
   if (!endpoint.address().is_loopback() && options.token.empty())
     return cannot_listen(
-        address, "other machines reach it and there is no token; give every process of the job the same token, or listen on 127.0.0.1");
+        address, "other machines reach it and there is no token; give all processes of the job the same token, or listen on 127.0.0.1");
   return Stream::endpoint_type(endpoint);
 }
 
@@ -100,12 +98,11 @@ ErrorCode open(Listener& listener, const Stream::endpoint_type& endpoint, const 
   if (local == nullptr)
     if (listener.set_option(Listener::reuse_address(true), failed); failed) return failed;
   if (listener.bind(endpoint, failed); failed) return failed;
-  if (local != nullptr) ::chmod(local->path.c_str(), S_IRUSR | S_IWUSR);  // before listen(): nobody can have come in yet
+  if (local != nullptr) ::chmod(local->path.c_str(), S_IRUSR | S_IWUSR);  // before listen(): no process has connected yet
   listener.listen(Listener::max_listen_connections, failed);              // NOLINT(bugprone-unused-return-value): the same error
   return failed;
 }
 
-/// With the port that the kernel chose.
 Address real_address(const Listener& listener, const Address& asked) {
   return std::visit(match{[&](TcpAddress tcp) -> Address {
                             ErrorCode failed;

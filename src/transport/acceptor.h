@@ -1,4 +1,4 @@
-// Listening: strangers knock, peers come in as connections. What is wrong with one never disturbs another.
+// A listener: authenticates processes that connect and hands each peer over as a Connection. A bad peer never disturbs another.
 #pragma once
 #include <boost/asio/io_context.hpp>
 #include <memory>
@@ -11,7 +11,7 @@
 
 namespace motley::transport {
 
-/// Implemented by who listens. Called on the io_context's thread, never from within listen().
+/// Implemented by the owner of an Acceptor. Called on the io_context's thread, never from within listen().
 class AcceptCallbacks {
  public:
   AcceptCallbacks() = default;
@@ -20,7 +20,7 @@ class AcceptCallbacks {
   virtual ~AcceptCallbacks() = default;
   /// A peer with our token and our job, or any_job. Nothing is read from it before start().
   virtual void accepted(std::unique_ptr<Connection> connection) = 0;
-  /// Someone was turned away: for the log, which is to bound them. A flood of strangers is a flood of these.
+  /// A process was refused. A flood of unauthenticated processes causes a flood of calls: the log must limit them.
   virtual void refused(const std::string& address, const std::string& reason) = 0;
 };
 
@@ -31,12 +31,12 @@ class Acceptor {
   Acceptor(const Acceptor&) = delete;
   Acceptor& operator=(const Acceptor&) = delete;
   virtual ~Acceptor() = default;
-  /// Where it really listens: with the port that 0 became.
+  /// The real address: with the port that the kernel chose for port 0.
   [[nodiscard]] virtual const Address& address() const = 0;
 };
 
-/// Refuses an address that other machines reach unless there is a token, one that is taken, and one that is not ours. `owner` outlives it.
-/// A unix socket's file is this user's alone; a stale one is replaced. A host name is looked up here and now.
+/// Refuses an address that other machines reach unless there is a token, one that is in use, and one of another machine. `owner` outlives
+/// the acceptor. A unix socket's file is accessible to this user only; a stale one is replaced. A host name is looked up synchronously.
 Result<std::unique_ptr<Acceptor>> listen(boost::asio::io_context& io, const Address& address, const Options& options,
                                          AcceptCallbacks& owner);
 

@@ -1,5 +1,5 @@
-// Where a process listens, as text and as a value: "127.0.0.1:7000", "[::1]:7000", "chief.local:7000", "unix:/run/motley.sock".
-// Names are not looked up here.
+// The address of a listener, as text and as a value: "127.0.0.1:7000", "[::1]:7000", "chief.local:7000", "unix:/run/motley.sock".
+// Host names are not resolved here.
 #pragma once
 #include <compare>
 #include <cstdint>
@@ -22,10 +22,10 @@ struct UnixAddress {
 };
 using Address = std::variant<TcpAddress, UnixAddress>;
 
-/// Refuses, naming what is wrong: no port, a port beyond 65535, an open bracket, a bare IPv6 number, no host, no path, a path too long.
+/// Refuses, with the reason: no port, a port beyond 65535, an open bracket, an IPv6 number without brackets, no host, no path, a long path.
 Result<Address> parse_address(std::string_view text);
 
-/// What parse_address() reads back as the same.
+/// parse_address() of the text gives the same address.
 [[nodiscard]] std::string to_text(const Address& address);
 
 }  // namespace motley::transport

@@ -1,5 +1,5 @@
-// Knowing whether an object still is, without keeping it: for what is posted, and for after a call that may have destroyed the caller.
-// Not std::weak_ptr::lock(), whose answer would itself keep "still is" true. One thread.
+// A weak pointer to an object that is not owned by a shared_ptr: tells a posted handler, or the code after a callback, whether the object
+// was destroyed meanwhile. Unlike std::weak_ptr::lock() it never extends the object's life. One thread.
 #pragma once
 #include <memory>
 
@@ -19,7 +19,7 @@ class Watch {
   std::weak_ptr<const char> life_;
 };
 
-/// A member of the object that is watched; its last, so that it goes first.
+/// The last member of the watched object, so that it is destroyed first.
 template <class T>
 class Anchor {
  public:

@@ -155,7 +155,7 @@ TEST(SharedArena, FindsWhatLiesInABlockAndNothingElse) {
   memory.give(first);
   EXPECT_FALSE(memory.owns(first));
   EXPECT_FALSE(memory.key(segment).has_value());
-  EXPECT_EQ(memory.gone(), 1U);
+  EXPECT_EQ(memory.released(), 1U);
   memory.give(second);
 }
 

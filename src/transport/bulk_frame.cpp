@@ -11,7 +11,7 @@ namespace {
 
 constexpr std::size_t length_bytes = 4;
 constexpr std::size_t checksum_bytes = 4;
-constexpr std::size_t behind_the_head = length_bytes + checksum_bytes;
+constexpr std::size_t trailer_bytes = length_bytes + checksum_bytes;
 constexpr wire::Limits limits{.body_bytes = 256};  // a Passed with a long shape has less
 
 bool announces_payload(const wire::Message& head) {
@@ -27,7 +27,7 @@ void append_announcement(const BulkMessage& bulk_message, wire::Bytes& out) {
 }
 
 void append_announcement(const BulkMessage& bulk_message, std::uint32_t checksum, wire::Bytes& out) {
-  check(announces_payload(bulk_message.head), "a parcel's head announces a payload");
+  check(announces_payload(bulk_message.head), "the head of a bulk message announces a payload");
   wire::append(bulk_message.head, out);
   wire::Appender to{out};
   to.put(bulk_message.payload.size(), length_bytes);
@@ -46,14 +46,14 @@ Result<std::variant<wire::Incomplete, Announced>> parse_announcement(std::span<c
   using Answer = std::variant<wire::Incomplete, Announced>;
   Result<wire::Parsed> parsed = wire::parse(bytes, limits);
   if (!parsed.ok()) return parsed.error();
-  if (const auto* missing = std::get_if<wire::Incomplete>(&*parsed)) return Answer{wire::Incomplete{missing->more_bytes + behind_the_head}};
+  if (const auto* missing = std::get_if<wire::Incomplete>(&*parsed)) return Answer{wire::Incomplete{missing->more_bytes + trailer_bytes}};
   auto& head = std::get<wire::Complete>(*parsed);
   if (!announces_payload(head.message))
     return peer_broken(
         fmt::format("the bulk lane carries a {}, expected Push, Pulled, StateChunk, StageSlice or Passed", wire::name_of(head.message)));
 
   const auto rest = bytes.subspan(head.bytes);
-  if (rest.size() < behind_the_head) return Answer{wire::Incomplete{behind_the_head - rest.size()}};
+  if (rest.size() < trailer_bytes) return Answer{wire::Incomplete{trailer_bytes - rest.size()}};
   wire::Reader in(rest);
   std::uint64_t length = 0;
   std::uint64_t checksum = 0;
@@ -61,7 +61,7 @@ Result<std::variant<wire::Incomplete, Announced>> parse_announcement(std::span<c
   if (length > largest_payload_bytes)
     return peer_broken(
         fmt::format("a {} announces {} bytes, at most {} are allowed", wire::name_of(head.message), length, largest_payload_bytes));
-  return Answer{Announced{std::move(head.message), length, static_cast<std::uint32_t>(checksum), head.bytes + behind_the_head}};
+  return Answer{Announced{std::move(head.message), length, static_cast<std::uint32_t>(checksum), head.bytes + trailer_bytes}};
 }
 
 }  // namespace motley::transport

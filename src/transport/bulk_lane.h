@@ -1,5 +1,5 @@
-// How slices travel, whatever carries them: a lane asks its owner for the next parcel when it can take more, and where the next payload
-// goes when one comes. Which lane a connection has is agreed on when it opens (bulk_terms.h); its rules stay the connection's.
+// The interface of a bulk lane, which sends and receives slices: it asks its owner for the next bulk message when it can send one, and for
+// a buffer when a payload is announced. The kind of lane is negotiated when a connection opens (bulk_negotiation.h).
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -11,7 +11,7 @@
 
 namespace motley::transport {
 
-/// What was lent and is copied all the same has taken no room on the way.
+/// How a payload came: over the lane, which uses the window, or copied from borrowed memory, which does not.
 enum class Delivery : std::uint8_t { sent, borrowed };
 
 /// A lane lives as long as its coroutines, which share it with its connection.
@@ -24,24 +24,24 @@ class BulkLane {
     Owner& operator=(const Owner&) = delete;
     virtual ~Owner() = default;
 
-    /// What to send now. None: sleep until wake().
+    /// The message to send now. None: the lane sleeps until wake().
     virtual std::optional<BulkMessage> next_bulk_message() = 0;
-    /// It does not travel: the peer reads it where it lies, and it counts for no window. written() comes later all the same.
+    /// The peer reads the payload in place, so it does not use the window. written() follows later.
     virtual void borrowed(const BulkMessage& bulk_message) = 0;
-    /// Its memory is free.
+    /// The memory of the payload is free.
     virtual void written(const BulkMessage& bulk_message) = 0;
 
-    /// Where the announced payload goes: exactly that many bytes; none: stop reading.
+    /// The buffer for the announced payload, of exactly that size; none: stop reading.
     virtual std::optional<std::span<std::byte>> place(const wire::Message& head, std::size_t payload_bytes, Delivery how) = 0;
     virtual void placed(const wire::Message& head, std::size_t payload_bytes, Delivery how) = 0;
 
-    /// The payload lies in the peer's memory. True: it is used there, until the loan is dropped. False: place() and placed() are to follow,
+    /// The payload is in the peer's memory. True: it is used there until `borrow` is dropped. False: place() and placed() must follow,
     /// unless the lane was detached.
     virtual bool accept_in_place(const wire::Message& head, std::span<const std::byte> payload, const BorrowedMemory& borrow) = 0;
 
-    /// What was placed is not what was sent, and is not to be used. Nothing more comes from the lane.
+    /// The received payload differs from the sent one and must not be used. The lane calls nothing more.
     virtual void damaged(const Error& why) = 0;
-    /// The lane ended, failed or was garbled. Nothing more comes from it.
+    /// The lane ended, failed or carried invalid bytes. It calls nothing more.
     virtual void bulk_lost(const Error& why) = 0;
   };
 
@@ -50,19 +50,19 @@ class BulkLane {
   BulkLane& operator=(const BulkLane&) = delete;
   virtual ~BulkLane() = default;
 
-  /// Once, first of all: whom to ask and tell.
+  /// Sets the owner; called once, before anything else.
   virtual void serve(Owner& owner) = 0;
-  /// Once: from now on what comes is read.
+  /// Called once.
   virtual void start_reading() = 0;
-  /// There may be a next parcel. A lane that cannot be written falls silent: the reading half hears why.
+  /// There may be a next bulk message. Errors of writing are not reported: the reading half learns the reason.
   virtual void wake() = 0;
-  /// Silences it for good: the owner is not called again, and no memory of its is read or written. The peer does not notice yet.
+  /// The owner is not called again, and its memory is neither read nor written. The peer does not notice yet.
   virtual void detach() = 0;
-  /// The peer hears the end. After detach().
+  /// Ends the stream, which the peer notices. After detach().
   virtual void close() = 0;
 
   [[nodiscard]] virtual bool supports_borrowing() const { return false; }
-  /// Payloads of parcels that were taken from the owner and are not yet written.
+  /// Payloads that were taken from the owner and are not yet written.
   [[nodiscard]] virtual std::size_t writing_bytes() const = 0;
 };
 

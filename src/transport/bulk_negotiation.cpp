@@ -1,4 +1,4 @@
-#include "transport/bulk_terms.h"
+#include "transport/bulk_negotiation.h"
 
 #include <fmt/format.h>
 #include <sys/types.h>
@@ -11,6 +11,7 @@
 #include <optional>
 #include <vector>
 
+#include "transport/constants.h"
 #include "transport/descriptor_passing.h"
 #include "transport/segment.h"
 #include "transport/shared_arena.h"
@@ -22,13 +23,11 @@ namespace motley::transport {
 namespace {
 
 constexpr std::size_t length_bytes = 2, number_bytes = 4, body_bytes = 2 * number_bytes;
-constexpr std::size_t smallest_ring_bytes = 4 << 10, largest_ring_bytes = 1 << 30;
 
-/// What we offer: nothing without memory.
 struct OurOffer {
-  std::optional<SharedSegment> segment;
-  pid_t peer{};         // with one: whose offer is taken
-  std::string why_not;  // without one
+  std::optional<SharedSegment> segment;  // none: nothing is offered
+  pid_t peer{};                          // with a segment: the process whose offer is accepted
+  std::string why_not;                   // without one
 };
 
 struct TheirOffer {
@@ -52,7 +51,7 @@ OurOffer make_offer(Stream& stream, const Options& options) {
 }
 
 Error broken_off(const boost::system::error_code& failed) {
-  return peer_broken(fmt::format("the agreement on the bulk lane broke off: {}", failed.message()));
+  return peer_broken(fmt::format("the negotiation of the bulk lane broke off: {}", failed.message()));
 }
 
 asio::awaitable<Outcome> send_offer(Stream& stream, const OurOffer& ours, const Options& options) {
@@ -82,7 +81,7 @@ asio::awaitable<Outcome> fill(Stream& stream, std::span<std::byte> bytes) {
   co_return Done{};
 }
 
-/// Takes the file that comes with the first byte, from a peer whose files may be taken.
+/// Also takes the file that comes with the first byte; from a process of our user only.
 asio::awaitable<Outcome> fill(Stream& stream, std::span<std::byte> bytes, Descriptor& file) {
   ReadWithFile read = co_await read_some_with_file(stream, bytes);
   if (read.failed) co_return broken_off(read.failed);
@@ -114,38 +113,37 @@ asio::awaitable<Result<TheirOffer>> read_offer(Stream& stream, bool with_file) {
   co_return offer;
 }
 
-/// The peer's memory, when it is really the peer's and safe to read.
-Result<std::unique_ptr<Segment>> take(const TheirOffer& theirs, const OurOffer& ours) {
+/// Maps the peer's memory once it is known to be the peer's and safe to read.
+Result<std::unique_ptr<Segment>> accept(const TheirOffer& theirs, const OurOffer& ours) {
   if (theirs.process != ours.peer)
     return peer_broken(
-        fmt::format("the offered memory is said to be of process {}, and process {} is connected", theirs.process, ours.peer));
-  if (theirs.file.number() < 0) return peer_broken("the other side offers memory and does not send it");
+        fmt::format("the offered memory claims to be of process {}, but process {} is connected", theirs.process, ours.peer));
+  if (theirs.file.number() < 0) return peer_broken("the other side offers memory without its descriptor");
   Result<std::unique_ptr<Segment>> found = map_segment(theirs.file, theirs.ring_bytes);
   if (found.ok() && id_of(theirs.file) == id_of(*ours.segment->file)) return peer_broken("the other side offers our own memory");
   return found;
 }
 
-/// Whether both have taken the other's.
-asio::awaitable<Result<bool>> compare_notes(Stream& stream, bool we_took) {
-  const std::array<std::byte, 1> ours{we_took ? std::byte{1} : std::byte{0}};
+/// Whether both ends have mapped the other's memory.
+asio::awaitable<Result<bool>> both_accepted(Stream& stream, bool we_accepted) {
+  const std::array<std::byte, 1> ours{we_accepted ? std::byte{1} : std::byte{0}};
   std::array<std::byte, 1> theirs{};
   const auto [failed, written] = co_await asio::async_write(stream, asio::buffer(ours), as_values);
   if (failed) co_return broken_off(failed);
   const Outcome read = co_await fill(stream, theirs);
   if (!read.ok()) co_return read.error();
-  co_return we_took&& theirs[0] == std::byte{1};
+  co_return we_accepted&& theirs[0] == std::byte{1};
 }
 
 Result<std::shared_ptr<BulkLane>> on_the_stream(Stream& stream, const Options& options, const std::string& why) {
   if (options.bulk == Bulk::shared)
-    return bad_input(
-        fmt::format("--bulk shared: {}; processes of one user share memory over a unix socket, others need --bulk tcp or auto", why));
+    return bad_input(fmt::format("--bulk shared: {}; it needs processes of one user and a unix socket, else use --bulk tcp or auto", why));
   return std::shared_ptr<BulkLane>(std::make_shared<StreamBulk>(std::move(stream), options.largest_payload_bytes));
 }
 
 }  // namespace
 
-asio::awaitable<Result<std::shared_ptr<BulkLane>>> agree_on_bulk(Stream& stream, const Options& options) {
+asio::awaitable<Result<std::shared_ptr<BulkLane>>> negotiate_bulk(Stream& stream, const Options& options) {
   OurOffer ours = make_offer(stream, options);
   const Outcome sent = co_await send_offer(stream, ours, options);
   if (!sent.ok()) co_return sent.error();
@@ -154,13 +152,13 @@ asio::awaitable<Result<std::shared_ptr<BulkLane>>> agree_on_bulk(Stream& stream,
   if (!ours.segment) co_return on_the_stream(stream, options, ours.why_not);
   if (theirs->ring_bytes == 0) co_return on_the_stream(stream, options, "the other side offers no shared memory");
 
-  Result<std::unique_ptr<Segment>> taken = take(*theirs, ours);
-  const Result<bool> both = co_await compare_notes(stream, taken.ok());
+  Result<std::unique_ptr<Segment>> accepted = accept(*theirs, ours);
+  const Result<bool> both = co_await both_accepted(stream, accepted.ok());
   if (!both.ok()) co_return both.error();
-  if (!taken.ok()) co_return on_the_stream(stream, options, taken.error().message);
-  if (!*both) co_return on_the_stream(stream, options, "the other side cannot take our memory");
+  if (!accepted.ok()) co_return on_the_stream(stream, options, accepted.error().message);
+  if (!*both) co_return on_the_stream(stream, options, "the other side cannot map our memory");
   shared_arena().want();
-  Rings rings{std::move(ours.segment->memory), std::move(*taken), id_of(*ours.segment->file)};
+  Rings rings{std::move(ours.segment->memory), std::move(*accepted), id_of(*ours.segment->file)};
   co_return std::make_shared<SharedBulk>(std::move(stream), std::move(rings), options.largest_payload_bytes);
 }
 

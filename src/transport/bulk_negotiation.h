@@ -1,11 +1,11 @@
-// Which bulk lane two peers use, agreed on over its stream as soon as both have proven the token: shared memory between processes of one
-// user over a unix socket, the stream itself everywhere else. Symmetric: both ends say the same things.
+// Negotiates the kind of bulk lane over its stream, once both peers have proven the token: shared memory between processes of one user
+// over a unix socket, the stream itself in every other case. Both ends send the same messages.
 //
-//   offer := 0:u16 | 8:u16 process:u32 ring_bytes:u32        with its first byte goes the descriptor of the ring (segment.h)
-//   met   := 0:u8 | 1:u8        after two offers that are not empty: whether the other's memory was taken
+//   offer    := 0:u16 | 8:u16 process:u32 ring_bytes:u32     the descriptor of the ring (segment.h) is passed with its first byte
+//   accepted := 0:u8 | 1:u8     after two offers that are not empty: whether this end mapped the other's memory
 //
-// The peer is not believed: the kernel says whose process is connected (SO_PEERCRED), and what the descriptor is. Who fails is left to the
-// stream. Over TCP nothing is offered and no descriptor can come. Shared memory never leaves the host, so there is nothing to encrypt.
+// The peer is not trusted: the kernel says which process is connected (SO_PEERCRED) and what the descriptor is; when a check fails, the
+// lane uses the stream. Over TCP nothing is offered and no descriptor can arrive. Shared memory never leaves the host: no encryption.
 #pragma once
 #include <memory>
 
@@ -16,8 +16,8 @@
 
 namespace motley::transport {
 
-/// Takes the stream's bytes up to the end of the agreement, then the stream. Fails when the peer breaks off, and when Options::bulk asks
-/// for what cannot be had. Deadlines are the caller's, as for a handshake.
-asio::awaitable<Result<std::shared_ptr<BulkLane>>> agree_on_bulk(Stream& stream, const Options& options);
+/// Reads the stream up to the end of the negotiation, then moves it into the lane. Fails when the peer disconnects, and when Options::bulk
+/// requires shared memory that is not available. The caller sets a deadline, as for a handshake.
+asio::awaitable<Result<std::shared_ptr<BulkLane>>> negotiate_bulk(Stream& stream, const Options& options);
 
 }  // namespace motley::transport

@@ -1,5 +1,5 @@
 // Two peers end up with the same bulk lane, whatever each can and wants; a peer that lies about its memory, or dies, is survived.
-#include "transport/bulk_terms.h"
+#include "transport/bulk_negotiation.h"
 
 #include <gtest/gtest.h>
 #include <sys/stat.h>
@@ -31,7 +31,7 @@ class BulkTerms : public testing::Test {
   void agree(Stream& stream, Bulk wish, std::optional<Lanes>& answer) {
     options.push_back(with({}, wish));
     asio::co_spawn(
-        io, [&stream, &answer, &wanted = options.back()]() -> asio::awaitable<void> { answer = co_await agree_on_bulk(stream, wanted); },
+        io, [&stream, &answer, &wanted = options.back()]() -> asio::awaitable<void> { answer = co_await negotiate_bulk(stream, wanted); },
         rethrow);
   }
   void agree(Bulk wish_here, Bulk wish_there) {

@@ -44,7 +44,7 @@ asio::awaitable<std::optional<Announced>> BulkReader::next_announcement() {
   }
 }
 
-/// Until `place` is full, first from what was read ahead. False once the lane is over.
+/// Fills `place`, first from the read-ahead. False once the lane has ended.
 asio::awaitable<bool> BulkReader::fill(std::span<std::byte> place) {
   const std::size_t here = std::min(place.size(), ahead().size());
   std::copy_n(ahead().begin(), here, place.begin());
@@ -57,7 +57,7 @@ asio::awaitable<bool> BulkReader::fill(std::span<std::byte> place) {
   co_return owner_ != nullptr;
 }
 
-/// One read into `place`, which shrinks by what it got; what is beyond it lands ahead.
+/// One read: first into `place`, which shrinks by the bytes read, the rest into the read-ahead.
 asio::awaitable<bool> BulkReader::read_some(std::span<std::byte>& place) {
   const std::span<std::byte> beyond = free_space();
   const std::array<asio::mutable_buffer, 2> buffers{asio::buffer(place.data(), place.size()), asio::buffer(beyond.data(), beyond.size())};
@@ -73,7 +73,7 @@ asio::awaitable<bool> BulkReader::read_some(std::span<std::byte>& place) {
   co_return true;
 }
 
-/// The free part of the read-ahead, once what it holds is moved to its front: less than an announcement.
+/// Moves the content of the read-ahead, less than an announcement, to its front; returns the free part.
 std::span<std::byte> BulkReader::free_space() {
   std::memmove(ahead_.data(), ahead_.data() + ahead_begin_, ahead_end_ - ahead_begin_);
   ahead_end_ -= ahead_begin_;

@@ -1,6 +1,6 @@
-// The receiving half of a bulk lane: payloads are read from the stream straight to where the owner wants them.
-// A system call reads the rest of one payload and, behind it, the announcements that follow, so a large slice costs no copy and a small one
-// no call of its own. Lives as long as its coroutine; detach() silences it for good.
+// The receiving half of a bulk lane on a stream: payloads are read directly into the owner's memory.
+// One system call reads the rest of a payload and the announcements after it, so a large slice is not copied and a small one needs no
+// call of its own. Lives as long as its coroutine; after detach() the owner is not called again.
 #pragma once
 #include <array>
 #include <cstddef>
@@ -10,6 +10,7 @@
 
 #include "transport/bulk_frame.h"
 #include "transport/bulk_lane.h"
+#include "transport/constants.h"
 #include "transport/stream.h"
 
 namespace motley::transport {
@@ -32,14 +33,12 @@ class BulkReader : public std::enable_shared_from_this<BulkReader> {
   std::span<std::byte> free_space();
   void lose(const Error& why);
 
-  // Small, for what of a large payload lands in it is copied; large enough for some hundred announcements of small ones.
-  static constexpr std::size_t ahead_bytes = 16 << 10;
-  static_assert(ahead_bytes >= longest_announcement);
+  static_assert(read_ahead_bytes >= longest_announcement);
 
   std::shared_ptr<Stream> stream_;
   Owner* owner_;  // null once detached
   std::size_t largest_payload_bytes_;
-  std::array<std::byte, ahead_bytes> ahead_{};  // read and not yet used: [begin, end)
+  std::array<std::byte, read_ahead_bytes> ahead_{};  // read and not yet used: [begin, end)
   std::size_t ahead_begin_ = 0;
   std::size_t ahead_end_ = 0;
 };

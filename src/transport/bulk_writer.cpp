@@ -4,13 +4,10 @@
 #include <boost/asio/post.hpp>
 
 #include "transport/bulk_frame.h"
+#include "transport/constants.h"
 
 namespace motley::transport {
 namespace {
-
-// Parcels are joined in one write up to this size: enough to make a call's cost small, little enough to be overtaken soon.
-constexpr std::size_t joined_bytes = 256 << 10;
-constexpr std::size_t joined_bulk_messages = 32;  // two buffers each: Asio's limit is 64 a call
 
 /// Takes `bytes` off the front of `left`.
 void advance(std::span<asio::const_buffer>& left, std::size_t bytes) {
@@ -26,7 +23,7 @@ void advance(std::span<asio::const_buffer>& left, std::size_t bytes) {
 void BulkWriter::wake() {
   if (runs_) return;
   runs_ = true;
-  // Posted: all that the owner sends in this turn is there to choose from.
+  // Posted: all messages that the owner sends in this turn can be chosen.
   asio::post(stream_->get_executor(),
              [self = shared_from_this()] { asio::co_spawn(self->stream_->get_executor(), self->write(self), rethrow); });
 }
@@ -54,7 +51,7 @@ bool BulkWriter::pick_batch() {
   announcements_.clear();
   buffers_.clear();
   std::vector<std::size_t> ends;  // of each announcement
-  for (std::size_t bytes = 0; bytes < joined_bytes && batch_.size() < joined_bulk_messages; bytes += batch_.back().payload.size()) {
+  for (std::size_t bytes = 0; bytes < joined_write_bytes && batch_.size() < joined_write_messages; bytes += batch_.back().payload.size()) {
     std::optional<BulkMessage> bulk_message = owner_->next_bulk_message();
     if (!bulk_message) break;
     append_announcement(*bulk_message, announcements_);

@@ -1,5 +1,6 @@
-// The sending half of a bulk lane: asks its owner for the next parcel each time the stream can take more, and writes announcement and
-// payload from where they lie. Small parcels share a system call. Lives as long as its coroutine; detach() silences it for good.
+// The sending half of a bulk lane on a stream: asks its owner for the next bulk message when the stream is writable, and writes
+// announcement and payload without copying the payload. Small messages share a system call. Lives as long as its coroutine; after detach()
+// the owner is not called again.
 #pragma once
 #include <cstddef>
 #include <memory>
@@ -19,7 +20,7 @@ class BulkWriter : public std::enable_shared_from_this<BulkWriter> {
 
   BulkWriter(std::shared_ptr<Stream> stream, Owner& owner) : stream_(std::move(stream)), owner_(&owner) {}
 
-  /// There may be a next parcel. A stream that cannot be written falls silent: the reading half hears why.
+  /// There may be a next bulk message. Errors of writing are not reported: the reading half learns the reason.
   void wake();
   void detach() { owner_ = nullptr; }
 

@@ -7,7 +7,7 @@
 #include <boost/asio/steady_timer.hpp>
 #include <vector>
 
-#include "transport/bulk_terms.h"
+#include "transport/bulk_negotiation.h"
 #include "transport/handshake.h"
 #include "transport/stream.h"
 #include "transport/stream_connection.h"
@@ -30,10 +30,10 @@ struct Attempt : std::enable_shared_from_this<Attempt> {
   asio::steady_timer deadline;
   bool late = false;
 
-  void expect_in_time() {
+  void start_deadline() {
     deadline.expires_after(options.handshake_time);
     deadline.async_wait([self = weak_from_this()](boost::system::error_code cancelled) {
-      if (const auto here = self.lock(); here && !cancelled) here->give_up();
+      if (const auto attempt = self.lock(); attempt && !cancelled) attempt->give_up();
     });
   }
 
@@ -61,7 +61,7 @@ asio::awaitable<Result<Endpoints>> endpoints_of(Attempt& attempt) {
   co_return endpoints;
 }
 
-/// Opens one lane to the first endpoint that answers, and leaves only that one in the list: the other lane goes to the same.
+/// Opens one lane to the first endpoint that answers, and leaves only that one in the list, so that both lanes use the same.
 asio::awaitable<Outcome> open_lane(Attempt& attempt, Stream& stream, Lane lane, Endpoints& endpoints, const Session& session) {
   boost::system::error_code failed = asio::error::host_not_found;
   for (std::size_t i = 0; i < endpoints.size(); ++i) {
@@ -78,19 +78,19 @@ asio::awaitable<Outcome> open_lane(Attempt& attempt, Stream& stream, Lane lane, 
   const Outcome introduced = co_await introduce(stream, lane, session, attempt.options);
   if (!attempt.late && !introduced.ok() && introduced.error().next != Next::give_up)
     co_return Error{introduced.error().next,
-                    fmt::format("{} does not let us in: {}", to_text(attempt.address), introduced.error().message)};
+                    fmt::format("{} refuses the connection: {}", to_text(attempt.address), introduced.error().message)};
   if (attempt.late || !introduced.ok()) co_return attempt.failed(introduced.ok() ? "late" : introduced.error().message);
   co_return Done{};
 }
 
 asio::awaitable<Result<std::unique_ptr<Connection>>> reach(std::shared_ptr<Attempt> attempt) {
-  attempt->expect_in_time();
+  attempt->start_deadline();
   Result<Endpoints> endpoints = co_await endpoints_of(*attempt);
   if (!endpoints.ok()) co_return endpoints.error();
   const auto session = random_bytes<sizeof(Session)>();
   if (Outcome up = co_await open_lane(*attempt, attempt->control, Lane::control, *endpoints, session); !up.ok()) co_return up.error();
   if (Outcome up = co_await open_lane(*attempt, attempt->bulk, Lane::bulk, *endpoints, session); !up.ok()) co_return up.error();
-  Result<std::shared_ptr<BulkLane>> bulk = co_await agree_on_bulk(attempt->bulk, attempt->options);
+  Result<std::shared_ptr<BulkLane>> bulk = co_await negotiate_bulk(attempt->bulk, attempt->options);
   if (!attempt->late && !bulk.ok() && bulk.error().next == Next::tell_user) co_return bulk.error();
   if (attempt->late || !bulk.ok()) co_return attempt->failed(bulk.ok() ? "late" : bulk.error().message);
   attempt->deadline.cancel();

@@ -16,7 +16,7 @@ enum Tag : std::uint8_t { message_tag = 0, credit_tag = 1, goodbye_tag = 2 };
 constexpr std::size_t tag_bytes = 1, credit_bytes = 8, length_bytes = 1, longest_reason = 255;
 
 Parsed incomplete(std::size_t more) { return {wire::Incomplete{more}}; }
-Parsed whole(ControlFrame reported, std::size_t body) { return {ParsedControlFrame{std::move(reported), tag_bytes + body}}; }
+Parsed whole(ControlFrame frame, std::size_t body) { return {ParsedControlFrame{std::move(frame), tag_bytes + body}}; }
 
 Parsed parse_message(Span body) {
   Result<wire::Parsed> parsed = wire::parse(body);
@@ -34,7 +34,7 @@ Parsed parse_credit(Span body) {
   return whole(credit, credit_bytes);
 }
 
-/// Another process's text, made fit to print.
+/// Replaces control characters in another process's text.
 std::string printable(Span text) {
   std::string out;
   for (std::byte b : text) {

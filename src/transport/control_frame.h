@@ -1,9 +1,10 @@
-// The control lane's bytes: a tag, then what it says. Messages ride in wire's frames; credits and the last word are the transport's own.
+// The byte format of the control lane: a tag and its content. Messages are encoded as wire frames; credits and the goodbye are defined
+// here.
 //
 //   control := 0:u8 frame (wire/frame.h) | 1:u8 bytes:u64 | 2:u8 length:u8 text        numbers little-endian
 //              a message                   credit            goodbye
 //
-// A credit has no checksum: one that does not add up is refused by the account (credits.h), and TCP guards the rest.
+// A credit has no checksum: SendCredits refuses an impossible one (credits.h), and TCP's checksum covers the rest.
 #pragma once
 #include <cstdint>
 #include <span>
@@ -16,7 +17,7 @@
 
 namespace motley::transport {
 
-/// So many more payload bytes may come.
+/// Allows the peer to send this many more payload bytes.
 struct Credit {
   std::uint64_t bytes{};
 };
@@ -27,13 +28,13 @@ struct Goodbye {
 using ControlFrame = std::variant<wire::Message, Credit, Goodbye>;
 
 struct ParsedControlFrame {
-  ControlFrame reported;
+  ControlFrame frame;
   std::size_t bytes{};  // that it took from the front
 };
 
 void append_message(const wire::Message& message, wire::Bytes& out);
 void append_credit(std::uint64_t bytes, wire::Bytes& out);
-/// What is beyond 255 bytes of the reason is cut.
+/// A reason is cut to 255 bytes.
 void append_goodbye(std::string_view reason, wire::Bytes& out);
 
 /// Reads the front of `bytes`, as wire::parse does: an Incomplete names how many more are needed, an error is the peer's fault.

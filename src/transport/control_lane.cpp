@@ -5,12 +5,9 @@
 #include <boost/asio/buffer.hpp>
 #include <boost/asio/post.hpp>
 
+#include "transport/constants.h"
+
 namespace motley::transport {
-namespace {
-
-constexpr std::size_t read_bytes = 16 << 10;  // some hundred messages at once
-
-}  // namespace
 
 ControlLane::ControlLane(Stream stream, Owner& owner) : stream_(std::move(stream)), owner_(&owner) {}
 
@@ -19,14 +16,14 @@ ControlLane::ControlLane(Stream stream, Owner& owner) : stream_(std::move(stream
 void ControlLane::start_reading() { asio::co_spawn(stream_.get_executor(), read(shared_from_this()), rethrow); }
 
 asio::awaitable<void> ControlLane::read(std::shared_ptr<ControlLane> self) {
-  while (self->say_all_read()) {
+  while (self->handle_frames()) {
     const bool more = co_await self->read_more();
     if (!more) co_return;
   }
 }
 
-/// Says every whole frame of the input. False once the lane is over.
-bool ControlLane::say_all_read() {
+/// Hands every whole frame of the input to the owner. False once the lane has ended.
+bool ControlLane::handle_frames() {
   std::size_t used = 0;
   while (owner_ != nullptr) {
     auto parsed = parse_control(std::span(input_).first(input_used_).subspan(used));
@@ -37,7 +34,7 @@ bool ControlLane::say_all_read() {
     if (std::holds_alternative<wire::Incomplete>(*parsed)) break;
     auto& whole = std::get<ParsedControlFrame>(*parsed);
     used += whole.bytes;
-    owner_->control_received(std::move(whole.reported));
+    owner_->control_received(std::move(whole.frame));
   }
   input_.resize(input_used_);
   input_.erase(input_.begin(), input_.begin() + static_cast<std::ptrdiff_t>(used));
@@ -46,7 +43,7 @@ bool ControlLane::say_all_read() {
 }
 
 asio::awaitable<bool> ControlLane::read_more() {
-  input_.resize(input_used_ + read_bytes);
+  input_.resize(input_used_ + control_read_bytes);
   const auto [failed, bytes] = co_await stream_.async_read_some(asio::buffer(input_) + input_used_, as_values);
   if (owner_ == nullptr) co_return false;
   if (failed) {
@@ -79,7 +76,7 @@ void ControlLane::finish(const std::string& reason) {
 void ControlLane::wake_writer() {
   if (writer_runs_) return;
   writer_runs_ = true;
-  // Posted: what the owner says in this turn leaves as one write.
+  // Posted: all messages that the owner sends in this turn go in one write.
   asio::post(stream_.get_executor(),
              [self = shared_from_this()] { asio::co_spawn(self->stream_.get_executor(), self->write(self), rethrow); });
 }
@@ -105,7 +102,7 @@ bool ControlLane::take_queued() {
 asio::awaitable<bool> ControlLane::write_out() {
   while (written_ < writing_.size()) {
     const auto [failed, bytes] = co_await stream_.async_write_some(asio::buffer(writing_) + written_, as_values);
-    if (owner_ == nullptr || failed) co_return false;  // the reading side will hear why, perhaps in the peer's own words
+    if (owner_ == nullptr || failed) co_return false;  // the reading half learns the reason, perhaps the peer's own
     written_ += bytes;
   }
   co_return true;

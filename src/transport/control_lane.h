@@ -1,5 +1,5 @@
-// The control lane on a stream: frames in, frames out, in order. Knows the bytes, not what they mean; its Owner decides.
-// Lives as long as its coroutines; detach() silences it for good.
+// The control lane on a stream: reads and writes frames in order; its Owner acts on them. Lives as long as its coroutines; after detach()
+// the owner is not called again.
 #pragma once
 #include <cstddef>
 #include <memory>
@@ -18,8 +18,8 @@ class ControlLane : public std::enable_shared_from_this<ControlLane> {
     Owner(const Owner&) = delete;
     Owner& operator=(const Owner&) = delete;
     virtual ~Owner() = default;
-    virtual void control_received(ControlFrame reported) = 0;
-    /// The stream ended, failed or was garbled. Nothing more comes from this lane.
+    virtual void control_received(ControlFrame frame) = 0;
+    /// The stream ended, failed or carried invalid bytes. The lane calls nothing more.
     virtual void control_lost(const Error& why) = 0;
   };
 
@@ -27,9 +27,9 @@ class ControlLane : public std::enable_shared_from_this<ControlLane> {
 
   void start_reading();
   void send(const wire::Message& message);
-  /// Owed credits are gathered and go as one frame whenever the lane writes.
+  /// Credits are summed and sent as one frame whenever the lane writes.
   void grant(std::uint64_t bytes);
-  /// After all that was sent: the reason, then the end of this direction.
+  /// Sends the reason after all queued messages, then ends this direction of the stream.
   void finish(const std::string& reason);
   /// Closes the stream; the owner is not called again.
   void detach();
@@ -41,7 +41,7 @@ class ControlLane : public std::enable_shared_from_this<ControlLane> {
   asio::awaitable<bool> read_more();
   asio::awaitable<void> write(std::shared_ptr<ControlLane> self);
   asio::awaitable<bool> write_out();
-  bool say_all_read();
+  bool handle_frames();
   bool take_queued();
   void wake_writer();
   void lose(const Error& why);

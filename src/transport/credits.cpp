@@ -8,8 +8,8 @@ namespace motley::transport {
 namespace {
 
 /// The rule of both ends.
-bool fits(std::uint64_t window, std::uint64_t under_way, std::size_t bytes) {
-  return under_way == 0 || (under_way <= window && bytes <= window - under_way);
+bool fits(std::uint64_t window, std::uint64_t in_flight, std::size_t bytes) {
+  return in_flight == 0 || (in_flight <= window && bytes <= window - in_flight);
 }
 
 }  // namespace
@@ -19,21 +19,21 @@ bool SendCredits::grant(std::uint64_t bytes) {
     window_ = bytes;
     return bytes > 0;
   }
-  if (bytes > under_way_) return false;
-  under_way_ -= bytes;
+  if (bytes > in_flight_) return false;
+  in_flight_ -= bytes;
   return true;
 }
 
-bool SendCredits::covers(std::size_t payload_bytes) const { return window_ > 0 && fits(window_, under_way_, payload_bytes); }
+bool SendCredits::covers(std::size_t payload_bytes) const { return window_ > 0 && fits(window_, in_flight_, payload_bytes); }
 
 void SendCredits::spend(std::size_t payload_bytes) {
   check(covers(payload_bytes), "a payload is sent only within the window that the peer granted");
-  under_way_ += payload_bytes;
+  in_flight_ += payload_bytes;
 }
 
 void SendCredits::take_back(std::size_t payload_bytes) {
-  check(payload_bytes <= under_way_, "only what was spent is taken back");
-  under_way_ -= payload_bytes;
+  check(payload_bytes <= in_flight_, "only what was spent is taken back");
+  in_flight_ -= payload_bytes;
 }
 
 bool ReceiveCredits::announce(std::size_t payload_bytes) {

@@ -1,7 +1,7 @@
-// The window of payload bytes that one side lets the other have under way: two accounts, one at each end. Pure.
+// Credit-based flow control: limits the payload bytes in flight to a receiver. One account at each end. Pure.
 //
-// The receiver opens with a grant of its whole window and grants back what it has received. A payload goes when it fits what is left of the
-// window, or when nothing at all is under way: so one larger than the window still goes, alone, and both ends know the same rule.
+// The receiver first grants its whole window, later the bytes it has received. A payload may be sent when it fits into the rest of the
+// window, or when nothing is in flight; so one larger than the window is sent alone. Both ends check the same rule.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -11,17 +11,17 @@ namespace motley::transport {
 /// The sender's account.
 class SendCredits {
  public:
-  /// The first grant sets the window. False when a later one returns more than is under way: a broken peer.
+  /// The first grant sets the window. False when a later one exceeds the bytes in flight: a broken peer.
   [[nodiscard]] bool grant(std::uint64_t bytes);
   [[nodiscard]] bool covers(std::size_t payload_bytes) const;
   /// Must be covered.
   void spend(std::size_t payload_bytes);
-  /// What was spent was not needed: the payload does not travel.
+  /// Returns spent credit: the payload is read in place and uses no window.
   void take_back(std::size_t payload_bytes);
 
  private:
   std::uint64_t window_ = 0;  // 0: nothing granted yet
-  std::uint64_t under_way_ = 0;
+  std::uint64_t in_flight_ = 0;
 };
 
 /// The receiver's account.
@@ -32,9 +32,9 @@ class ReceiveCredits {
   [[nodiscard]] std::uint64_t window() const { return window_; }
   /// A payload is announced. False when a sender that keeps the rule would not send it now.
   [[nodiscard]] bool announce(std::size_t payload_bytes);
-  /// It has arrived and is owed to the sender.
+  /// The payload has arrived; its bytes can be granted again.
   void arrived(std::size_t payload_bytes) { owed_ += payload_bytes; }
-  /// Takes what is owed, to grant it; 0 while held.
+  /// The bytes to grant now; 0 while held.
   std::uint64_t collect();
   void hold(bool held) { held_ = held; }
 

@@ -14,7 +14,7 @@ struct DelayLine::Line : std::enable_shared_from_this<Line> {
 
   struct Item {
     Clock::time_point due;
-    std::function<void()> happen;
+    std::function<void()> action;
   };
   boost::asio::steady_timer timer;
   std::deque<Item> items;
@@ -26,11 +26,11 @@ struct DelayLine::Line : std::enable_shared_from_this<Line> {
     });
   }
 
-  /// An item may put in another, or destroy the line: then `items` is empty.
+  /// An action may add another, or destroy the line: then `items` is empty.
   void arrive() {
     while (!items.empty() && items.front().due <= Clock::now()) {
-      const auto happen = items.front().happen;  // stays in front meanwhile, so that what it puts in queues behind it
-      happen();
+      const auto action = items.front().action;  // its item stays in front, so that an action it adds is queued
+      action();
       if (!items.empty()) items.pop_front();
     }
     if (!items.empty()) wait();
@@ -44,18 +44,18 @@ void DelayLine::drop() {
   line_->timer.cancel();
 }
 
-void DelayLine::put(std::chrono::nanoseconds delay, std::function<void()> happen) {
+void DelayLine::put(std::chrono::nanoseconds delay, std::function<void()> action) {
   auto& items = line_->items;
-  if (delay <= std::chrono::nanoseconds::zero() && items.empty()) return happen();
+  if (delay <= std::chrono::nanoseconds::zero() && items.empty()) return action();
   const Clock::time_point earliest = Clock::now() + delay;
-  items.push_back({items.empty() ? earliest : std::max(earliest, items.back().due), std::move(happen)});
+  items.push_back({items.empty() ? earliest : std::max(earliest, items.back().due), std::move(action)});
   if (items.size() == 1) line_->wait();
 }
 
 void DelayLine::flush() {
   line_->timer.cancel();
   const std::deque<Line::Item> items = std::exchange(line_->items, {});
-  for (const Line::Item& item : items) item.happen();
+  for (const Line::Item& item : items) item.action();
 }
 
 }  // namespace motley::transport

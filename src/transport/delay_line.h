@@ -1,4 +1,4 @@
-// Things that happen later, in the order they were put in: the length of a wire.
+// Runs actions after a delay, in the order in which they were added: the latency of a link.
 #pragma once
 #include <boost/asio/any_io_executor.hpp>
 #include <chrono>
@@ -14,11 +14,11 @@ class DelayLine {
   DelayLine& operator=(const DelayLine&) = delete;
   ~DelayLine() { drop(); }
 
-  /// After `delay`, and never before what was put in earlier. At once, within this call, when there is no delay and nothing under way.
-  void put(std::chrono::nanoseconds delay, std::function<void()> happen);
-  /// All that is under way happens now.
+  /// Runs the action after `delay`, and never before an earlier one. Within this call when there is no delay and nothing waits.
+  void put(std::chrono::nanoseconds delay, std::function<void()> action);
+  /// Runs all waiting actions now.
   void flush();
-  /// All that is under way never happens.
+  /// Discards all waiting actions.
   void drop();
 
  private:

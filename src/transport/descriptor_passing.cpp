@@ -15,7 +15,7 @@ namespace {
 
 using ErrorCode = boost::system::error_code;
 
-/// A message of the kernel's with room for one descriptor, and no more.
+/// A msghdr with space for exactly one descriptor.
 struct Envelope {
   explicit Envelope(std::span<std::byte> payload) : bytes{payload.data(), payload.size()} {
     message.msg_iov = &bytes;
@@ -71,12 +71,12 @@ Result<pid_t> process_of_our_user(Stream& stream) {
   ErrorCode failed;
   const auto endpoint = stream.local_endpoint(failed);
   if (failed || endpoint.protocol().family() != AF_UNIX)
-    return world_failed("memory is shared over unix sockets only, and this is none (listen on unix:PATH)");
+    return world_failed("memory is shared over unix sockets only, and this is not one (listen on unix:PATH)");
   ucred peer{};
   socklen_t length = sizeof(peer);
   if (::getsockopt(stream.native_handle(), SOL_SOCKET, SO_PEERCRED, &peer, &length) != 0)
     return world_failed(fmt::format("the kernel does not say whose process is at the other end: {}", std::strerror(errno)));
-  if (peer.uid != ::geteuid()) return world_failed(fmt::format("the other side is a process of user {}, not of ours", peer.uid));
+  if (peer.uid != ::geteuid()) return world_failed(fmt::format("the other side is a process of another user, user {}", peer.uid));
   return peer.pid;
 }
 

@@ -34,7 +34,7 @@ std::chrono::nanoseconds Faulty::some_delay() {
   return std::chrono::nanoseconds(longest > 0 ? static_cast<std::int64_t>(rng_.below(static_cast<std::uint64_t>(longest))) : 0);
 }
 
-// hearing: nothing once cut, whatever the inner connection still brings --------------------------------------------------------------
+// receiving: nothing once cut, even if the inner connection still delivers ----------------------------------------------------------
 
 void Faulty::on_message(Connection& inner, wire::Message message) {
   bytes_received_ += wire::encoded_bytes(message);
@@ -59,11 +59,11 @@ void Faulty::sent(Connection& inner, std::uint64_t ticket) {
 
 // ending ---------------------------------------------------------------------------------------------------------------------------
 
-/// Posted: what was just handed over may get half out.
+/// Posted, so that the message just handed over may be sent in part.
 void Faulty::cut_soon(const char* where) {
   cut_ = true;
-  boost::asio::post(executor_, [here = anchor_.watch(), where] {
-    if (auto* self = here.get()) self->abandon(fmt::format("the connection to {} was cut, as planned, by a byte {}", self->peer(), where));
+  boost::asio::post(executor_, [watch = anchor_.watch(), where] {
+    if (auto* self = watch.get()) self->abandon(fmt::format("the connection to {} was cut, as planned, by a byte {}", self->peer(), where));
   });
 }
 

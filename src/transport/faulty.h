@@ -1,5 +1,5 @@
-// A connection that fails as planned, over any other: what the layers above must survive, at a byte of the test's choosing.
-// Nothing is ever altered or doubled: TCP does not do that either.
+// A decorator that makes any connection fail at a planned byte, to test the modules above. It never alters or duplicates data, as TCP
+// does not.
 #pragma once
 #include <boost/asio/any_io_executor.hpp>
 #include <chrono>
@@ -18,7 +18,7 @@ namespace motley::transport {
 struct Faults {
   std::optional<std::uint64_t> cut_sending_at{};    // the connection breaks as this byte is handed over
   std::optional<std::uint64_t> cut_receiving_at{};  // ... as this byte arrives: in a slice, between its receive_buffer() and its received()
-  std::optional<std::uint64_t> stall_sending_at{};  // from this byte on nothing leaves, and nobody is told: a hung peer
+  std::optional<std::uint64_t> stall_sending_at{};  // from this byte on nothing is sent, without an error: a hung peer
   std::chrono::nanoseconds longest_delay{0};        // each message and slice leaves late by a random part of this, in order
 };
 

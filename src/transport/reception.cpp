@@ -7,7 +7,7 @@
 #include <boost/asio/ip/tcp.hpp>
 #include <cstring>
 
-#include "transport/bulk_terms.h"
+#include "transport/bulk_negotiation.h"
 #include "transport/stream_connection.h"
 
 namespace motley::transport {
@@ -132,7 +132,7 @@ asio::awaitable<void> Reception::receive_bulk(VisitPtr visit, Exchange claim) {
   }
   tune(control->stream, Lane::control, options_);
   tune(visit->stream, Lane::bulk, options_);
-  Result<std::shared_ptr<BulkLane>> bulk = co_await agree_on_bulk(visit->stream, options_);
+  Result<std::shared_ptr<BulkLane>> bulk = co_await negotiate_bulk(visit->stream, options_);
   if (visit->gone) co_return dismiss(control, "its bulk lane is gone");
   if (control->gone) co_return dismiss(visit, "its control lane is gone");
   if (!bulk.ok()) {

@@ -31,7 +31,7 @@ void SharedArena::give(void* first) {
   const std::lock_guard lock(mutex_);
   removed = blocks_.extract(static_cast<const std::byte*>(first));
   check(!removed.empty(), "what is given back was taken");
-  ++gone_;
+  ++released_;
 }
 
 std::optional<SharedArena::Place> SharedArena::find(std::span<const std::byte> memory) const {

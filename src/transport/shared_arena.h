@@ -41,7 +41,7 @@ class SharedArena {
   [[nodiscard]] std::optional<Place> find(std::span<const std::byte> memory) const;
   [[nodiscard]] std::optional<Key> key(std::uint32_t segment) const;
   /// Blocks that were given back so far.
-  [[nodiscard]] std::uint64_t gone() const { return gone_; }
+  [[nodiscard]] std::uint64_t released() const { return released_; }
 
   /// Somebody was lost who may be reading in it still: its content must stay, so it is given back and never used again.
   void spoil(std::uint32_t segment);
@@ -62,7 +62,7 @@ class SharedArena {
   Blocks blocks_;
   std::uint32_t next_segment_ = 0;
   std::atomic<bool> wanted_ = false;
-  std::atomic<std::uint64_t> gone_ = 0;
+  std::atomic<std::uint64_t> released_ = 0;
 };
 
 /// Of this process; outlives everything.

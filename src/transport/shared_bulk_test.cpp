@@ -1,4 +1,4 @@
-// A shared bulk lane against a peer that was let in and then lies about what it laid or took. The memory is plain: only words are at stake.
+// A shared-memory bulk lane against an authenticated peer that sends false frames. The rings are plain memory: only frames are tested.
 #include "transport/shared_bulk.h"
 
 #include <gtest/gtest.h>
@@ -35,29 +35,29 @@ class SharedBulkLane : public testing::Test {
     Rings rings{std::make_unique<PlainSegment>(our_ring), std::make_unique<PlainSegment>(their_ring)};
     auto lane = std::make_shared<SharedBulk>(Stream(std::move(our_bulk)), std::move(rings), options.largest_payload_bytes);
     ours = std::make_unique<StreamConnection>(Stream(std::move(our_control)), std::move(lane), options);
-    ours->start(ear);
+    ours->start(callbacks);
   }
   void expect_dropped(std::string_view because) {
-    ASSERT_TRUE(run_until(io, [&] { return ear.ended(); }));
-    EXPECT_NE(ear.ends[0].find(because), std::string::npos) << ear.ends[0];
+    ASSERT_TRUE(run_until(io, [&] { return callbacks.ended(); }));
+    EXPECT_NE(callbacks.ends[0].find(because), std::string::npos) << callbacks.ends[0];
     run_ready(io);
-    EXPECT_EQ(ear.ends.size(), 1U);
-    EXPECT_FALSE(ear.spoken_to_after_the_end);
+    EXPECT_EQ(callbacks.ends.size(), 1U);
+    EXPECT_FALSE(callbacks.spoken_to_after_the_end);
   }
-  void once_more() {
+  void reconnect() {
     ours.reset();
-    ear.ends.clear();
+    callbacks.ends.clear();
     SetUp();
   }
-  void show(std::uint32_t segment, std::size_t bytes, int file) {
-    wire::Bytes words;
-    append_offered(segment, bytes, words);
-    write_raw_with_file(their_bulk, words, file);
+  void offer(std::uint32_t segment, std::size_t bytes, int file) {
+    wire::Bytes frames;
+    append_offered(segment, bytes, frames);
+    write_raw_with_file(their_bulk, frames, file);
   }
   [[nodiscard]] static wire::Bytes slice_of(const Memory& payload) {
-    wire::Bytes words;
-    append_slice({.head = push_of(1), .payload = payload}, words);
-    return words;
+    wire::Bytes frames;
+    append_slice({.head = push_of(1), .payload = payload}, frames);
+    return frames;
   }
   [[nodiscard]] static wire::Bytes slice_of_bytes(std::size_t bytes) { return slice_of(Memory(bytes)); }
 
@@ -65,39 +65,39 @@ class SharedBulkLane : public testing::Test {
   Options options{.linger = std::chrono::milliseconds(20)};
   Memory our_ring = Memory(1'000), their_ring = pattern(1'000, 1);
   Stream their_control{io}, their_bulk{io};
-  RecordingCallbacks ear;
+  RecordingCallbacks callbacks;
   std::unique_ptr<Connection> ours;
 };
 
-TEST_F(SharedBulkLane, TakesWhatIsLaidPieceByPieceAndSaysSo) {
-  Memory round_and_round = their_ring;
-  round_and_round.insert(round_and_round.end(), their_ring.begin(), their_ring.begin() + 500);
-  wire::Bytes words = slice_of(round_and_round);
-  append_written(900, words);
-  for (const std::byte b : words) write_raw(their_bulk, {b}), run_ready(io);
+TEST_F(SharedBulkLane, Reads_and_acknowledges_a_slice_piece_by_piece) {
+  Memory payload = their_ring;
+  payload.insert(payload.end(), their_ring.begin(), their_ring.begin() + 500);
+  wire::Bytes frames = slice_of(payload);
+  append_written(900, frames);
+  for (const std::byte b : frames) write_raw(their_bulk, {b}), run_ready(io);
   wire::Bytes took;
   append_taken(900, took);
   EXPECT_EQ(read_raw(io, their_bulk, took.size()), took);
-  EXPECT_TRUE(ear.arrived.empty());
+  EXPECT_TRUE(callbacks.arrived.empty());
 
   wire::Bytes more;
   append_written(600, more);
   write_raw(their_bulk, more);
-  ASSERT_TRUE(run_until(io, [&] { return ear.arrived.size() == 1; }));
-  EXPECT_TRUE(ear.slices.at(1) == round_and_round);
+  ASSERT_TRUE(run_until(io, [&] { return callbacks.arrived.size() == 1; }));
+  EXPECT_TRUE(callbacks.slices.at(1) == payload);
 }
 
-TEST_F(SharedBulkLane, DropsAPeerWhoseBytesInTheRingAreNotThoseItSpokeOf) {
-  Memory spoken_of(their_ring.begin(), their_ring.begin() + 900);
-  spoken_of[450] ^= std::byte{1};
-  wire::Bytes words = slice_of(spoken_of);
-  append_written(900, words);
-  write_raw(their_bulk, words);
+TEST_F(SharedBulkLane, Drops_a_peer_whose_payload_fails_its_checksum) {
+  Memory announced(their_ring.begin(), their_ring.begin() + 900);
+  announced[450] ^= std::byte{1};
+  wire::Bytes frames = slice_of(announced);
+  append_written(900, frames);
+  write_raw(their_bulk, frames);
   expect_dropped("the payload of a Push of 900 bytes arrived damaged");
-  EXPECT_TRUE(ear.arrived.empty());
+  EXPECT_TRUE(callbacks.arrived.empty());
 }
 
-TEST_F(SharedBulkLane, WaitsForTheRingAndNoLonger) {
+TEST_F(SharedBulkLane, Sends_the_rest_when_the_ring_has_space) {
   wire::Bytes credit;
   append_credit(1 << 20, credit);
   write_raw(their_control, credit);
@@ -108,7 +108,7 @@ TEST_F(SharedBulkLane, WaitsForTheRingAndNoLonger) {
   append_written(1'000, reported);
   EXPECT_EQ(read_raw(io, their_bulk, reported.size()), reported);
   run_ready(io);
-  EXPECT_TRUE(ear.tickets.empty());
+  EXPECT_TRUE(callbacks.tickets.empty());
   EXPECT_TRUE(our_ring == Memory(payload.begin(), payload.begin() + 1'000));
 
   wire::Bytes took, rest;
@@ -116,94 +116,94 @@ TEST_F(SharedBulkLane, WaitsForTheRingAndNoLonger) {
   append_written(500, rest);
   write_raw(their_bulk, took);
   EXPECT_EQ(read_raw(io, their_bulk, rest.size()), rest);
-  ASSERT_TRUE(run_until(io, [&] { return ear.tickets.size() == 1; }));
+  ASSERT_TRUE(run_until(io, [&] { return callbacks.tickets.size() == 1; }));
   EXPECT_TRUE(std::equal(payload.begin() + 1'000, payload.end(), our_ring.begin()));
 }
 
-TEST_F(SharedBulkLane, DropsAPeerThatTookMoreThanWasLaid) {
-  wire::Bytes words;
-  append_taken(1, words);
-  write_raw(their_bulk, words);
-  expect_dropped("1 bytes taken that were not laid");
+TEST_F(SharedBulkLane, Drops_a_peer_that_acknowledges_unwritten_bytes) {
+  wire::Bytes frames;
+  append_taken(1, frames);
+  write_raw(their_bulk, frames);
+  expect_dropped("acknowledges 1 bytes that were not written");
 }
 
-TEST_F(SharedBulkLane, DropsAPeerThatLaysWithoutASlice) {
-  wire::Bytes words;
-  append_written(10, words);
-  write_raw(their_bulk, words);
-  expect_dropped("10 bytes laid that no slice needs");
+TEST_F(SharedBulkLane, Drops_a_peer_that_writes_without_a_slice) {
+  wire::Bytes frames;
+  append_written(10, frames);
+  write_raw(their_bulk, frames);
+  expect_dropped("10 written bytes that no slice expects");
 }
 
-TEST_F(SharedBulkLane, DropsAPeerThatLaysMoreThanTheSlice) {
-  wire::Bytes words = slice_of_bytes(10);
-  append_written(11, words);
-  write_raw(their_bulk, words);
-  expect_dropped("11 bytes laid that no slice needs");
+TEST_F(SharedBulkLane, Drops_a_peer_that_writes_more_than_the_slice) {
+  wire::Bytes frames = slice_of_bytes(10);
+  append_written(11, frames);
+  write_raw(their_bulk, frames);
+  expect_dropped("11 written bytes that no slice expects");
 }
 
-TEST_F(SharedBulkLane, DropsAPeerThatLaysMoreThanTheRing) {
-  wire::Bytes words = slice_of_bytes(5'000);
-  append_written(1'001, words);
-  write_raw(their_bulk, words);
+TEST_F(SharedBulkLane, Drops_a_peer_that_writes_more_than_the_ring) {
+  wire::Bytes frames = slice_of_bytes(5'000);
+  append_written(1'001, frames);
+  write_raw(their_bulk, frames);
   expect_dropped("or no ring holds");
 }
 
-TEST_F(SharedBulkLane, DropsAPeerThatBeginsASliceInsideAnother) {
-  wire::Bytes words = slice_of_bytes(10);
+TEST_F(SharedBulkLane, Drops_a_peer_that_begins_a_slice_inside_another) {
+  wire::Bytes frames = slice_of_bytes(10);
   const wire::Bytes another = slice_of_bytes(10);
-  words.insert(words.end(), another.begin(), another.end());
-  write_raw(their_bulk, words);
+  frames.insert(frames.end(), another.begin(), another.end());
+  write_raw(their_bulk, frames);
   expect_dropped("in the middle of another");
 }
 
-TEST_F(SharedBulkLane, DropsAPeerThatLendsWhatItDoesNotShow) {
+TEST_F(SharedBulkLane, Drops_a_peer_whose_slice_is_in_no_mapped_segment) {
   const Memory payload(10);
-  wire::Bytes words;
-  append_borrowed(3, 0, 0, {.head = push_of(1), .payload = payload}, words);
-  write_raw(their_bulk, words);
-  expect_dropped("10 bytes at 0 of segment 3, which is not there");
+  wire::Bytes frames;
+  append_borrowed(3, 0, 0, {.head = push_of(1), .payload = payload}, frames);
+  write_raw(their_bulk, frames);
+  expect_dropped("10 bytes at 0 of segment 3, which this process has not mapped");
 }
 
-TEST_F(SharedBulkLane, DropsAPeerThatShowsDubiousMemory) {
+TEST_F(SharedBulkLane, Drops_a_peer_that_offers_invalid_memory) {
   constexpr std::size_t bytes = 4 << 20;
   for (const Invalid& invalid : invalid_memory(bytes)) {
     SCOPED_TRACE(invalid.what);
-    once_more();
-    show(3, invalid.claimed_bytes, invalid.file.number());
-    ASSERT_TRUE(run_until(io, [&] { return ear.ended(); }));
+    reconnect();
+    offer(3, invalid.claimed_bytes, invalid.file.number());
+    ASSERT_TRUE(run_until(io, [&] { return callbacks.ended(); }));
   }
 }
 
-TEST_F(SharedBulkLane, DropsAPeerThatShowsMemoryAndDoesNotSendIt) {
-  wire::Bytes words;
-  append_offered(3, 1'000, words);
-  write_raw(their_bulk, words);
-  expect_dropped("shows memory and does not send it");
+TEST_F(SharedBulkLane, Drops_a_peer_that_offers_memory_without_descriptor) {
+  wire::Bytes frames;
+  append_offered(3, 1'000, frames);
+  write_raw(their_bulk, frames);
+  expect_dropped("offers memory without its descriptor");
 }
 
-TEST_F(SharedBulkLane, DropsAPeerThatSendsDescriptorsThatNoWordNames) {
-  wire::Bytes words = slice_of_bytes(10);
-  words.resize(1);
+TEST_F(SharedBulkLane, Drops_a_peer_that_sends_unnamed_descriptors) {
+  wire::Bytes frames = slice_of_bytes(10);
+  frames.resize(1);
   for (int i = 0; i < 2; ++i)
-    write_raw_with_file(their_bulk, {i == 0 ? words[0] : std::byte{0}}, memory_sealed_by(F_SEAL_SHRINK, 1).number());
-  expect_dropped("a descriptor that no word names");
+    write_raw_with_file(their_bulk, {i == 0 ? frames[0] : std::byte{0}}, memory_sealed_by(F_SEAL_SHRINK, 1).number());
+  expect_dropped("a descriptor that no frame names");
 }
 
-TEST_F(SharedBulkLane, DropsAPeerThatShowsASegmentTwice) {
-  for (int i = 0; i < 2; ++i) show(3, 1'000, memory_sealed_by(F_SEAL_SHRINK, 1'000).number());
-  expect_dropped("shows its segment 3 twice");
+TEST_F(SharedBulkLane, Drops_a_peer_that_offers_a_segment_twice) {
+  for (int i = 0; i < 2; ++i) offer(3, 1'000, memory_sealed_by(F_SEAL_SHRINK, 1'000).number());
+  expect_dropped("offers its segment 3 twice");
 }
 
-TEST_F(SharedBulkLane, DropsAPeerThatShowsMoreThanTheMachineHas) {
+TEST_F(SharedBulkLane, Drops_a_peer_that_offers_more_than_the_machine_has) {
   const std::size_t most = memory_of_this_machine();  // none of it is ever touched
-  show(3, most, memory_sealed_by(F_SEAL_SHRINK, most).number());
+  offer(3, most, memory_sealed_by(F_SEAL_SHRINK, most).number());
   run_ready(io);
-  EXPECT_FALSE(ear.ended());
-  show(4, 4096, memory_sealed_by(F_SEAL_SHRINK, 4096).number());
+  EXPECT_FALSE(callbacks.ended());
+  offer(4, 4096, memory_sealed_by(F_SEAL_SHRINK, 4096).number());
   expect_dropped("more than this machine has");
 }
 
-TEST_F(SharedBulkLane, DropsAPeerThatLendsOurOwnMemory) {
+TEST_F(SharedBulkLane, Drops_a_peer_that_offers_our_own_memory) {
   shared_arena().want();
   auto* memory = static_cast<std::byte*>(shared_arena().take(1'000));
   ASSERT_NE(memory, nullptr);
@@ -215,31 +215,31 @@ TEST_F(SharedBulkLane, DropsAPeerThatLendsOurOwnMemory) {
   wire::Bytes offered(13);
   const Descriptor echoed = read_raw_with_file(their_bulk, offered);
   ASSERT_GE(echoed.number(), 0);
-  show(3, 1'000, echoed.number());
-  expect_dropped("lends our own memory");
+  offer(3, 1'000, echoed.number());
+  expect_dropped("offers our own memory");
   shared_arena().give(memory);
 }
 
-TEST_F(SharedBulkLane, DropsAPeerThatReturnsWhatItWasNotLent) {
-  wire::Bytes words;
-  append_returned(7, words);
-  write_raw(their_bulk, words);
-  expect_dropped("returns loan 7, which was not given");
+TEST_F(SharedBulkLane, Drops_a_peer_that_returns_an_unknown_borrow) {
+  wire::Bytes frames;
+  append_returned(7, frames);
+  write_raw(their_bulk, frames);
+  expect_dropped("returns borrow 7, which was not given");
 }
 
-TEST_F(SharedBulkLane, DropsAPeerThatSendsNoise) {
+TEST_F(SharedBulkLane, Drops_a_peer_that_sends_noise) {
   wire::Bytes bytes = noise(10'000, 3);
   bytes[0] = std::byte{77};
   write_raw(their_bulk, bytes);
-  expect_dropped("unknown word 77");
+  expect_dropped("unknown tag 77");
 }
 
-TEST_F(SharedBulkLane, MissesAPeerThatEndsInMidSlice) {
+TEST_F(SharedBulkLane, Ends_when_the_peer_ends_within_a_slice) {
   write_raw(their_bulk, slice_of_bytes(10));
-  ASSERT_TRUE(run_until(io, [&] { return !ear.slices.empty(); }));
+  ASSERT_TRUE(run_until(io, [&] { return !callbacks.slices.empty(); }));
   close_quietly(their_bulk);
   expect_dropped("the bulk lane ended");
-  EXPECT_TRUE(ear.arrived.empty());
+  EXPECT_TRUE(callbacks.arrived.empty());
 }
 
 }  // namespace

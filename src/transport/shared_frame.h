@@ -1,15 +1,16 @@
-// What the two sides of a shared bulk lane say over its stream while the payloads themselves go through a ring of shared memory.
+// The frames that two ends of a shared-memory bulk lane exchange over its stream while payloads go through rings of shared memory.
 //
-//   word := 0:u8 announcement (bulk_frame.h)                             a slice comes
-//         | 1:u8 bytes:u32                                               so many of its bytes are laid
-//         | 2:u8 bytes:u32                                               so many of yours are taken
-//         | 3:u8 segment:u32 bytes:u64                                   memory of ours that you may map: with its first byte goes its
-//         descriptor | 4:u8 segment:u32 offset:u64 loan:u32 announcement            a slice lies there, and is lent | 5:u8 loan:u32 no
-//         longer needed | 6:u8 segment:u32                                             nothing more will lie there        numbers
-//         little-endian
+//   frame := 0:u8 announcement (bulk_frame.h)                    a slice follows through the ring
+//          | 1:u8 bytes:u32                                      this many of its bytes were written to the ring
+//          | 2:u8 bytes:u32                                      this many bytes were read from the ring
+//          | 3:u8 segment:u32 bytes:u64                          offers a segment; its descriptor comes with the first byte
+//          | 4:u8 segment:u32 offset:u64 borrow:u32 announcement a slice to be read in place in that segment
+//          | 5:u8 borrow:u32                                     the slice is no longer read in place
+//          | 6:u8 segment:u32                                    no further slice will lie in the segment
+//   numbers little-endian
 //
-// A slice's bytes are laid after its announcement and before the next one; they are copied twice and have their checksum. What is lent has
-// none (its field is 0): not a byte of it moves, and a checksum would be made of the very cells that the reader reads.
+// All bytes of a slice are written between its announcement and the next one. They are copied twice, so they carry a checksum. A borrowed
+// slice has none (the field is 0): nothing is copied, and a checksum would be computed from the very memory that the receiver reads.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -25,7 +26,7 @@ namespace motley::transport {
 struct BytesWritten {
   std::uint32_t bytes{};
 };
-struct Taken {
+struct BytesTaken {
   std::uint32_t bytes{};
 };
 struct SegmentOffered {
@@ -44,15 +45,15 @@ struct Returned {
 struct Withdrawn {
   std::uint32_t segment{};
 };
-using BulkWord = std::variant<Announced, BytesWritten, Taken, SegmentOffered, Borrowed, Returned, Withdrawn>;
+using SharedFrame = std::variant<Announced, BytesWritten, BytesTaken, SegmentOffered, Borrowed, Returned, Withdrawn>;
 
-struct ParsedBulkWord {
-  BulkWord word;
+struct ParsedSharedFrame {
+  SharedFrame frame;
   std::size_t bytes{};  // that it took from the front
 };
 
-/// No word is longer.
-inline constexpr std::size_t longest_word = 1 + 4 + 8 + 4 + longest_announcement;
+/// No frame is longer.
+inline constexpr std::size_t longest_shared_frame = 1 + 4 + 8 + 4 + longest_announcement;
 
 void append_slice(const BulkMessage& bulk_message, wire::Bytes& out);
 void append_written(std::size_t bytes, wire::Bytes& out);
@@ -62,7 +63,8 @@ void append_borrowed(std::uint32_t segment, std::uint64_t offset, std::uint32_t 
 void append_returned(std::uint32_t borrow, wire::Bytes& out);
 void append_withdrawn(std::uint32_t segment, wire::Bytes& out);
 
-/// Reads the front of `bytes`; refuses, as the peer's fault, an unknown word and what parse_announcement() refuses.
-Result<std::variant<wire::Incomplete, ParsedBulkWord>> parse_word(std::span<const std::byte> bytes, std::size_t largest_payload_bytes);
+/// Reads the front of `bytes`; refuses, as the peer's fault, an unknown tag and what parse_announcement() refuses.
+Result<std::variant<wire::Incomplete, ParsedSharedFrame>> parse_shared_frame(std::span<const std::byte> bytes,
+                                                                             std::size_t largest_payload_bytes);
 
 }  // namespace motley::transport
