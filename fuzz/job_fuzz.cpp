@@ -32,8 +32,8 @@ bool read_sections(const config::Value& document, config::Job& job) {
   config::Complaints complaints;
   config::Reader root(document, "", complaints);
   config::read_training(root.section("job"), job);
-  config::read_model(root.section("model"), job);
-  config::read_data(root.section("data"), job);
+  config::read_model(root.section("model"), job, {});
+  config::read_data(root.section("data"), job, {});
   config::read_optimizer(root.section("optimizer"), job);
   config::read_wire(root.section("wire"), job);
   config::read_cluster(root.section("cluster"), job);

@@ -11,6 +11,7 @@
 #include <fstream>
 
 #include "config/job.h"
+#include "engine/training.h"
 #include "learn/data.h"
 
 namespace motley {
@@ -253,7 +254,7 @@ class Refusal : public testing::Test {
   }
 
   static std::string refusal_of_job(const std::string& file, const std::vector<std::string>& overrides = {}) {
-    const auto job = config::read_job(file, overrides);
+    const auto job = config::read_job(file, overrides, engine::known_kinds());
     if (job.ok()) return "accepted";
     EXPECT_EQ(job.error().next, Next::tell_user);
     return job.error().message;

@@ -9,7 +9,7 @@
 namespace motley {
 
 struct DataSpec {
-  std::string kind = "fashion-mnist";  // fashion-mnist | mnist | cifar10 | cifar100 | text | synthetic | noise
+  std::string kind = "fashion-mnist";  // fashion-mnist | mnist | cifar10 | cifar100 | text | synthetic | noise, or one that a program has registered
   std::filesystem::path
       path;  // folder (or file, for text); may be empty for fashion-mnist (Debian's package has its place), synthetic and noise
   std::string evaluate = "test";   // "test", or "validation": the last tenth of the training set, which is then not trained on

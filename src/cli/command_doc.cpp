@@ -5,6 +5,7 @@
 
 #include "cli/commands.h"
 #include "config/job_reference.h"
+#include "engine/training.h"
 
 namespace motley::cli {
 
@@ -12,7 +13,7 @@ void add_doc(CLI::App& app, int& exit_code) {
   CLI::App* command = app.add_subcommand("doc", "print a reference page");
   command->require_subcommand(1);
   command->add_subcommand("job", "every key of a job file: type, default, limits, meaning (docs/job.md)")->callback([&exit_code] {
-    fmt::print("{}", config::job_reference());
+    fmt::print("{}", config::job_reference(engine::known_kinds()));
     exit_code = ExitCode::done;
   });
 }

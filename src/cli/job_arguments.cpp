@@ -19,7 +19,7 @@ void JobArguments::add_to(CLI::App& command, bool one) {
 }
 
 Result<config::Job> JobArguments::read() const {
-  auto job = config::read_job(file, overrides);
+  auto job = config::read_job(file, overrides, engine::known_kinds());
   if (!job) return job.error();
   if (seed) job->seed = *seed;
   if (strategy) {

@@ -8,6 +8,7 @@
 
 #include "base/result.h"
 #include "config/job.h"
+#include "engine/training.h"
 
 namespace motley::cli {
 
@@ -23,7 +24,7 @@ struct JobArguments {
   /// The job with --set, --strategy and --seed applied. The file's name is looked for as it is and with `.toml`.
   [[nodiscard]] Result<config::Job> read() const;
   /// The same as one text that needs no arguments any more; see resolve_job().
-  [[nodiscard]] Result<std::string> resolve() const { return config::resolve_job(file, overrides, strategy, seed); }
+  [[nodiscard]] Result<std::string> resolve() const { return config::resolve_job(file, overrides, strategy, seed, engine::known_kinds()); }
 };
 
 /// Prints the error to stderr; returns the exit code it stands for.

@@ -96,10 +96,10 @@ void read_batch(Reader section, Job& job) {
   section.finish();
 }
 
-void read_sections(Reader& root, Job& job) {
+void read_sections(Reader& root, Job& job, const KnownKinds& known) {
   read_training(root.section("job", "The run: when it ends, how often it is evaluated."), job);
-  read_model(root.section("model", "The model."), job);
-  read_data(root.section("data", "The data set."), job);
+  read_model(root.section("model", "The model."), job, known);
+  read_data(root.section("data", "The data set."), job, known);
   read_optimizer(root.section("optimizer", "The update rule and the learning rate."), job);
   read_cluster(root.section("cluster", "Nodes, links, servers and faults; when a silent worker counts as dead."), job);
   read_wire(root.section("wire", "How parameters and gradients are cut and sent."), job);
@@ -121,11 +121,11 @@ Result<Value> load_document(const std::filesystem::path& file, std::span<const s
   return document;
 }
 
-Result<Job> read_document(const Value& document, const std::filesystem::path& file) {
+Result<Job> read_document(const Value& document, const std::filesystem::path& file, const KnownKinds& known) {
   Complaints complaints;
   Reader root(document, "", complaints);
   Job job = defaults(file);
-  read_sections(root, job);
+  read_sections(root, job, known);
   if (!complaints.empty()) return complaints.error();
   return job;
 }
@@ -146,23 +146,23 @@ void set(Table& table, const std::string& key, Value value) {
 
 }  // namespace
 
-Result<Job> read_job(const std::filesystem::path& file, std::span<const std::string> overrides) {
+Result<Job> read_job(const std::filesystem::path& file, std::span<const std::string> overrides, const KnownKinds& known) {
   const auto document = load_document(file, overrides);
   if (!document) return document.error();
-  return read_document(*document, file);
+  return read_document(*document, file, known);
 }
 
 Result<Job> parse_job(const std::string& text, const std::string& name) {
   const auto document = parse_toml(text, name);
   if (!document) return document.error();
-  return read_document(*document, name);
+  return read_document(*document, name, {});
 }
 
 Result<std::string> resolve_job(const std::filesystem::path& file, std::span<const std::string> overrides,
-                                const std::optional<std::string>& strategy, std::optional<std::uint64_t> seed) {
+                                const std::optional<std::string>& strategy, std::optional<std::uint64_t> seed, const KnownKinds& known) {
   auto document = load_document(file, overrides);
   if (!document) return document.error();
-  const auto job = read_document(*document, file);
+  const auto job = read_document(*document, file, known);
   if (!job) return job.error();
   set(section_of(*document, "job"), "name", {job->name, file.string()});
   if (seed) set(section_of(*document, "job"), "seed", {static_cast<std::int64_t>(*seed), "--seed"});

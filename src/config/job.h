@@ -13,6 +13,7 @@
 #include "base/optimizer_spec.h"
 #include "base/result.h"
 #include "cluster/spec.h"
+#include "config/known_kinds.h"
 #include "policy/spec.h"
 
 namespace motley::config {
@@ -55,7 +56,7 @@ struct Job {
 
 /// Reads `file`, then applies each "a.b=c" of `overrides` (the value is a TOML value; a bare word counts as a string).
 /// Every error says file, line, key, what was found, what was expected; unknown keys get the nearest known one as a suggestion.
-Result<Job> read_job(const std::filesystem::path& file, std::span<const std::string> overrides);
+Result<Job> read_job(const std::filesystem::path& file, std::span<const std::string> overrides, const KnownKinds& known = {});
 
 /// The same from a text that `name` stands for in errors.
 Result<Job> parse_job(const std::string& text, const std::string& name);
@@ -63,7 +64,8 @@ Result<Job> parse_job(const std::string& text, const std::string& name);
 /// The job as text that needs no more arguments: overrides, strategy (as in a strategy list) and seed are in it, and its name. What
 /// parse_job() makes of it is what read_job() would have made of all of them.
 Result<std::string> resolve_job(const std::filesystem::path& file, std::span<const std::string> overrides,
-                                const std::optional<std::string>& strategy, std::optional<std::uint64_t> seed);
+                                const std::optional<std::string>& strategy, std::optional<std::uint64_t> seed,
+                                const KnownKinds& known = {});
 
 /// One entry of a strategy list: "local-sgd:steps=16" or "ssp:bound=2:lookahead=0". Knobs of the job's [strategy] apply first when the kind
 /// is the same.

@@ -9,8 +9,6 @@ namespace {
 using namespace std::string_view_literals;
 using Schedule = policy::LrScheduleSpec::Kind;
 
-constexpr std::array model_kinds{"mlp"sv, "cnn"sv, "resnet18"sv, "resnet20"sv, "vgg11"sv, "transformer"sv, "none"sv};
-constexpr std::array data_kinds{"fashion-mnist"sv, "mnist"sv, "cifar10"sv, "cifar100"sv, "text"sv, "synthetic"sv, "noise"sv, "none"sv};
 constexpr std::array precisions{"fp32"sv, "tf32"sv, "bf16"sv};
 constexpr std::array splits{"shuffled"sv, "by-label"sv};
 constexpr std::array evaluations{"test"sv, "validation"sv};
@@ -20,25 +18,34 @@ constexpr std::array schedules{Named{"constant"sv, Schedule::constant}, Named{"s
 
 constexpr double max_batch = 4294967295.0;  // positions of a permutation are 32 bits wide
 
+/// One of `known`, or "none" where `or_none`; any name where none are known.
+void read_kind(Reader& section, std::string_view key, std::string& kind, const std::vector<std::string>& known, bool or_none,
+               std::string_view meaning) {
+  if (known.empty()) return section.text(key, kind, meaning);
+  std::vector<std::string_view> names(known.begin(), known.end());
+  if (or_none) names.push_back("none");
+  section.choice(key, kind, names, meaning);
+}
+
 /// Data of a timing-only run: only its size matters.
-void read_timing_data(Reader& section, Job& job) {
+void read_timing_data(Reader& section, Job& job, const KnownKinds& known) {
   std::string kind = "none";
-  section.choice("kind", kind, data_kinds, "the data set");
+  read_kind(section, "kind", kind, known.data_sets, true, "the data set");
   if (kind != "none") section.complain("kind", "\"none\", or no data.kind at all, because model.kind is \"none\"");
   section.integer("samples", job.timing_samples, at_least(1).no_more_than(max_batch).in("samples"),
                   "model.kind \"none\": samples of one epoch", required);
 }
 
-void read_real_data(Reader& section, Job& job) {
-  section.choice("kind", job.data.kind, data_kinds, "the data set");
+void read_real_data(Reader& section, Job& job, const KnownKinds& known) {
+  read_kind(section, "kind", job.data.kind, known.data_sets, true, "the data set");
   if (job.data.kind == "none") section.complain("kind", "the data set of the model", "only model.kind = \"none\" goes without one");
   section.integer("samples", job.data.samples, between(4, 1e8).in("samples"), "synthetic, noise: training samples");
 }
 
 }  // namespace
 
-void read_model(Reader section, Job& job) {
-  section.choice("kind", job.model.kind, model_kinds, "the model; none: only time and versions are simulated");
+void read_model(Reader section, Job& job, const KnownKinds& known) {
+  read_kind(section, "kind", job.model.kind, known.models, true, "the model; none: only time and versions are simulated");
   job.timing_only = job.model.kind == "none";
   section.integers("hidden", job.model.hidden, between(1, 1e6), 64, "mlp: widths between input and classes");
   section.integer("width", job.model.width, between(1, 65536),
@@ -46,6 +53,7 @@ void read_model(Reader section, Job& job) {
   section.integer(
       "depth", job.model.depth, between(1, 1000),
       "transformer: blocks (default 2); resnet18, resnet20: units of each layer (2, 3); vgg11: repetitions of each convolution (1)");
+  read_kind(section, "loss", job.model.loss, known.losses, false, "the loss that training minimises");
   section.choice("precision", job.model.precision, precisions, "what a GPU multiplies in; a CPU always computes in fp32");
   section.integer("heads", job.model.heads, between(1, 1024), "transformer: attention heads");
   section.integer("values", job.timing_values, at_least(1).no_more_than(1e11), "kind \"none\": number of values of the model",
@@ -57,11 +65,11 @@ void read_model(Reader section, Job& job) {
   section.finish();
 }
 
-void read_data(Reader section, Job& job) {
+void read_data(Reader section, Job& job, const KnownKinds& known) {
   if (job.timing_only)
-    read_timing_data(section, job);
+    read_timing_data(section, job, known);
   else
-    read_real_data(section, job);
+    read_real_data(section, job, known);
   std::string path;
   section.text("path", path, "folder of the data set, or file of a text");
   job.data.path = path;

@@ -36,13 +36,13 @@ samples = 1
 samples_per_second = 1
 )";
 
-void collect(std::string_view text, KeyTable& keys) {
+void collect(std::string_view text, const KnownKinds& known, KeyTable& keys) {
   const auto document = parse_toml(text, "the reference job");
   check(document.ok(), "the reference job is TOML");
   Complaints complaints;
   Job job;
   Reader root(*document, "", complaints, &keys);
-  read_sections(root, job);
+  read_sections(root, job, known);
   check(complaints.empty(), "the reference job is valid");
 }
 
@@ -56,10 +56,10 @@ std::string code(const std::string& text) { return text.empty() || text == "requ
 
 }  // namespace
 
-std::string job_reference() {
+std::string job_reference(const KnownKinds& known) {
   KeyTable keys;
-  collect(trained_job, keys);
-  collect(timing_only_job, keys);
+  collect(trained_job, known, keys);
+  collect(timing_only_job, known, keys);
   std::string page =
       "# The job file\n\n"
       "A job is one TOML file: what is trained, on which cluster, by which strategy. Only `[[cluster.node]]` is required. This page is "

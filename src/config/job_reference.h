@@ -2,8 +2,10 @@
 #pragma once
 #include <string>
 
+#include "config/known_kinds.h"
+
 namespace motley::config {
 
-[[nodiscard]] std::string job_reference();
+[[nodiscard]] std::string job_reference(const KnownKinds& known = {});
 
 }  // namespace motley::config

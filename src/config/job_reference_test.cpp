@@ -1,20 +1,11 @@
-// docs/job.md is what `motley doc job` prints; every key has a meaning.
 #include "config/job_reference.h"
 
 #include <gtest/gtest.h>
 
-#include <fstream>
-#include <iterator>
 #include <string>
 
 namespace motley::config {
 namespace {
-
-TEST(JobReference, The_committed_page_is_the_printed_one) {
-  std::ifstream file(std::string(MOTLEY_SOURCE_DIR) + "/docs/job.md");
-  const std::string committed((std::istreambuf_iterator<char>(file)), {});
-  EXPECT_EQ(committed, job_reference()) << "run: build/motley doc job > docs/job.md";
-}
 
 TEST(JobReference, Every_key_has_a_meaning) {
   const std::string page = job_reference();

@@ -7,11 +7,11 @@
 namespace motley::config {
 
 /// Every section of a document.
-void read_sections(Reader& root, Job& job);
+void read_sections(Reader& root, Job& job, const KnownKinds& known);
 
 void read_training(Reader section, Job& job);                                // [job]
-void read_model(Reader section, Job& job);                                   // [model]; sets timing_only
-void read_data(Reader section, Job& job);                                    // [data]; reads timing_only
+void read_model(Reader section, Job& job, const KnownKinds& known);          // [model]; sets timing_only
+void read_data(Reader section, Job& job, const KnownKinds& known);           // [data]; reads timing_only
 void read_optimizer(Reader section, Job& job);                               // [optimizer]
 void read_wire(Reader section, Job& job);                                    // [wire]
 void read_cluster(Reader section, Job& job);                                 // [cluster] and all below it

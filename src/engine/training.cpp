@@ -10,6 +10,7 @@
 #include "codec/codec.h"
 #include "config/pipeline_strategy.h"
 #include "engine/pipeline_training.h"
+#include "learn/registry.h"
 #include "policy/strategies.h"
 
 namespace motley::engine {
@@ -74,6 +75,8 @@ protocol::ChiefOptions chief_options(const config::Job& job, const Material& mat
 }
 
 }  // namespace
+
+config::KnownKinds known_kinds() { return {learn::models().names(), learn::data_sets().names(), learn::losses().names()}; }
 
 Result<Material> load_material(const config::Job& job) {
   if (job.timing_only) return Material{nullptr, job.timing_samples, nullptr};

@@ -22,6 +22,9 @@ struct Material {
   std::uint64_t epoch_samples = 0;
   store::Shards shards;  // of the samples, when each node is to have its own classes
 };
+/// The names of the registered models, data sets and losses (learn/registry.h).
+[[nodiscard]] config::KnownKinds known_kinds();
+
 Result<Material> load_material(const config::Job& job);
 
 struct Training {

@@ -1,4 +1,4 @@
-// Which loader serves which kind, and where its files are by default.
+// The built-in data sets: their loaders, and where their files are by default.
 #include "learn/data.h"
 
 #include <fmt/format.h>
@@ -7,6 +7,7 @@
 #include "learn/dataset.h"
 #include "learn/idx.h"
 #include "learn/noise.h"
+#include "learn/registry.h"
 
 namespace motley::learn {
 
@@ -21,35 +22,48 @@ constexpr std::string_view mnist_remedy =
 template <class Content>
 Result<std::shared_ptr<const DataSet>> share(Result<Content> loaded) {
   if (!loaded) return loaded.error();
-  return std::shared_ptr<const DataSet>(std::make_shared<DataSet>(DataSet::Content(std::move(*loaded))));
+  return std::shared_ptr<const DataSet>(std::make_shared<InMemoryDataSet>(InMemoryDataSet::Content(std::move(*loaded))));
 }
 
-Result<std::shared_ptr<const DataSet>> load_files(const DataSpec& spec, EvaluateOn evaluate_on) {
-  if (spec.path.empty())
-    return bad_input(fmt::format("cannot load {}: found no path, expected the place of its files; set [data] path", spec.kind));
-  if (spec.kind == "mnist") return share(load_idx(spec.path, mnist_remedy, evaluate_on));
-  if (spec.kind == "cifar10") return share(load_cifar10(spec.path, evaluate_on));
-  if (spec.kind == "cifar100") return share(load_cifar100(spec.path, evaluate_on));
-  return share(load_text(spec.path, spec.context, evaluate_on));
+/// A data set of files that have no default folder. `load_from(spec, evaluate_on)` reads them.
+template <class Load>
+DataSetFactory from_files(Load load_from) {
+  return [load_from](const DataSpec& spec, EvaluateOn evaluate_on) -> Result<std::shared_ptr<const DataSet>> {
+    if (spec.path.empty())
+      return bad_input(fmt::format("cannot load {}: found no path, expected the place of its files; set [data] path", spec.kind));
+    return share(load_from(spec, evaluate_on));
+  };
+}
+
+Result<std::shared_ptr<const DataSet>> load_fashion_mnist(const DataSpec& spec, EvaluateOn evaluate_on) {
+  return share(load_idx(spec.path.empty() ? "/usr/share/datasets/fashion-mnist" : spec.path, fashion_remedy, evaluate_on));
 }
 
 }  // namespace
+
+Registry<DataSetFactory>& data_sets() {
+  static Registry<DataSetFactory> registry({
+      {"fashion-mnist", load_fashion_mnist},
+      {"mnist", from_files([](const DataSpec& spec, EvaluateOn on) { return load_idx(spec.path, mnist_remedy, on); })},
+      {"cifar10", from_files([](const DataSpec& spec, EvaluateOn on) { return load_cifar10(spec.path, on); })},
+      {"cifar100", from_files([](const DataSpec& spec, EvaluateOn on) { return load_cifar100(spec.path, on); })},
+      {"text", from_files([](const DataSpec& spec, EvaluateOn on) { return load_text(spec.path, spec.context, on); })},
+      {"synthetic", [](const DataSpec& spec, EvaluateOn on) { return share(make_synthetic(spec, on)); }},
+      {"noise", [](const DataSpec& spec, EvaluateOn) { return share(make_noise(spec)); }},
+  });
+  return registry;
+}
 
 Result<std::shared_ptr<const DataSet>> load(const DataSpec& spec) {
   const EvaluateOn evaluate_on = spec.evaluate == "validation" ? EvaluateOn::validation : EvaluateOn::test;
   if (evaluate_on == EvaluateOn::test && spec.evaluate != "test")
     return bad_input(fmt::format("cannot load {}: found evaluate = \"{}\", expected \"test\" or \"validation\"; change [data] evaluate",
                                  spec.kind, spec.evaluate));
-  if (spec.kind == "fashion-mnist")
-    return share(load_idx(spec.path.empty() ? "/usr/share/datasets/fashion-mnist" : spec.path, fashion_remedy, evaluate_on));
-  if (spec.kind == "noise") return share(make_noise(spec));
-  if (spec.kind == "synthetic") return share(make_synthetic(spec, evaluate_on));
-  for (const std::string_view kind : {"mnist", "cifar10", "cifar100", "text"})
-    if (spec.kind == kind) return load_files(spec, evaluate_on);
-  return bad_input(
-      fmt::format("cannot load data: found kind = \"{}\", expected fashion-mnist, mnist, cifar10, cifar100, text, synthetic or noise; "
-                  "change [data] kind",
-                  spec.kind));
+  const DataSetFactory* make = data_sets().find(spec.kind);
+  if (make == nullptr)
+    return bad_input(
+        fmt::format("cannot load data: found kind = \"{}\", expected {}; change [data] kind", spec.kind, data_sets().list()));
+  return (*make)(spec, evaluate_on);
 }
 
 std::uint64_t training_samples(const DataSet& data) { return data.size(Part::training); }

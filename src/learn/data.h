@@ -12,10 +12,9 @@
 
 namespace motley::learn {
 
-/// Loaded once, shared by every learner of the process, never changed. Opaque here: `learn` knows its inside.
-class DataSet;
+class DataSet;  // learn/dataset.h
 
-/// Errors name the file, what was expected of it and the command that fetches it.
+/// The data set that is registered as spec.kind. Errors name the file, the content that was expected and the command that fetches it.
 Result<std::shared_ptr<const DataSet>> load(const DataSpec& spec);
 
 /// How many samples one epoch has. Those that `evaluate` takes for validation are not among them.

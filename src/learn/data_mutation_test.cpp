@@ -62,7 +62,7 @@ void expect_answers(const Folder& folder, const char* stream, BatchingPolicy loa
     std::ofstream(path, std::ios::binary | std::ios::trunc) << mutated(whole, rng);
     auto loaded = load();
     if (loaded.ok())
-      read_all(DataSet(std::move(*loaded)));
+      read_all(InMemoryDataSet(std::move(*loaded)));
     else
       ASSERT_EQ(loaded.error().next, Next::tell_user);
     std::ofstream(path, std::ios::binary | std::ios::trunc) << whole;
@@ -125,7 +125,7 @@ TEST(DataMutations, OfWhatMadeUpVectorsAreLikeEndInAnAnswer) {
     spec.classes = numbers[rng.below(numbers.size())];
     spec.samples = rng.below(2) == 0 ? 40 : spec.features;
     auto made = make_synthetic(spec, rng.below(2) == 0 ? EvaluateOn::test : EvaluateOn::validation);
-    if (made.ok()) read_all(DataSet(std::move(*made)));
+    if (made.ok()) read_all(InMemoryDataSet(std::move(*made)));
   }
   EXPECT_LT(peak_bytes() - before, most_growth);
 }

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "learn/dataset.h"
+#include "learn/registry.h"
 #include "learn/test_files.h"
 #include "learn/test_samples.h"
 
@@ -76,7 +77,7 @@ TEST(Pictures, AreNormalisedByTheirTrainingSetChannelByChannel) {
 
 TEST(Pictures, AChannelOfOneValueBecomesZeros) {
   const PictureFormat format{1, 1, 2, 2};
-  const DataSet data(Pictures(format, {{7, 7, 7, 7}, {0, 1}}, {{7, 7}, {0}}));
+  const InMemoryDataSet data(Pictures(format, {{7, 7, 7, 7}, {0, 1}}, {{7, 7}, {0}}));
   EXPECT_EQ(gathered(data, Part::training, {0, 1}), std::vector<float>(4, 0));
 }
 
@@ -99,15 +100,38 @@ TEST(FashionMnist, WithoutItsFilesNamesThePackage) {
   expect_refused(load({.path = folder.path()}), {"train-images-idx3-ubyte", "no such file", "apt-get install dataset-fashion-mnist"});
 }
 
-TEST(BatchingPolicy, AnUnknownKindIsRefusedWithTheKnownOnes) {
+TEST(DataSets, An_unknown_kind_is_refused_with_the_known_ones) {
   expect_refused(load({.kind = "imagenet", .path = {}}), {"imagenet", "fashion-mnist", "cifar10", "text", "synthetic"});
 }
 
-TEST(BatchingPolicy, AnUnknownSplitIsRefused) {
+/// One feature: the sample's index.
+class Indices final : public DataSet {
+ public:
+  [[nodiscard]] SampleShape shape() const override { return {.channels = 1, .height = 1, .width = 1, .classes = 2}; }
+  [[nodiscard]] std::uint64_t size(Part) const override { return 6; }
+  [[nodiscard]] std::vector<std::uint32_t> labels(Part) const override { return {0, 1, 0, 1, 0, 1}; }
+  using DataSet::gather;
+  void gather(Part, std::span<const std::uint32_t> samples, std::span<float> inputs, std::span<std::int64_t> targets) const override {
+    for (std::size_t s = 0; s < samples.size(); ++s) {
+      inputs[s] = static_cast<float>(samples[s]);
+      targets[s] = samples[s] % 2;
+    }
+  }
+};
+
+TEST(DataSets, A_registered_data_set_is_loaded_by_its_name) {
+  data_sets().add("indices", [](const DataSpec&, EvaluateOn) { return std::shared_ptr<const DataSet>(std::make_shared<Indices>()); });
+  const auto data = load({.kind = "indices", .path = {}});
+  ASSERT_TRUE(data.ok()) << data.error().message;
+  EXPECT_EQ(gathered(**data, Part::training, {4, 1}), (std::vector<float>{4, 1}));
+  expect_refused(load({.kind = "imagenet", .path = {}}), {"noise or indices"});
+}
+
+TEST(DataSets, An_unknown_split_is_refused) {
   expect_refused(load({.kind = "synthetic", .path = {}, .evaluate = "train"}), {"\"train\"", "\"test\" or \"validation\""});
 }
 
-TEST(BatchingPolicy, KindsWithoutADefaultPlaceAskForThePath) {
+TEST(DataSets, Kinds_without_a_default_folder_ask_for_the_path) {
   for (const char* kind : {"mnist", "cifar10", "cifar100", "text"}) expect_refused(load({.kind = kind, .path = {}}), {kind, "[data] path"});
 }
 

@@ -1,4 +1,3 @@
-// One arm per kind of content.
 #include "learn/dataset.h"
 
 #include <fmt/format.h>
@@ -17,7 +16,7 @@ const auto& part_of(const Content& content, Part part) {
     return part == Part::training ? content.training : content.evaluation;
 }
 
-SampleShape shape_of(const DataSet::Content& content) {
+SampleShape shape_of(const InMemoryDataSet::Content& content) {
   return std::visit(match{[](const Pictures& p) {
                             const PictureFormat& f = p.format();
                             return SampleShape{.channels = f.channels, .height = f.height, .width = f.width, .classes = f.classes};
@@ -44,16 +43,24 @@ std::string describe(const SampleShape& shape) {
   return fmt::format("{}x{}x{} pictures of {} classes", shape.channels, shape.height, shape.width, shape.classes);
 }
 
-DataSet::DataSet(Content content) : content_(std::move(content)), shape_(shape_of(content_)) {}
+void DataSet::gather(Part, std::span<const std::uint32_t>, std::span<float>, std::span<std::int64_t>) const {
+  check(false, "a text is gathered as codes");
+}
 
-std::uint64_t DataSet::size(Part part) const {
+void DataSet::gather(Part, std::span<const std::uint32_t>, std::span<std::int64_t>, std::span<std::int64_t>) const {
+  check(false, "only a text is gathered as codes");
+}
+
+InMemoryDataSet::InMemoryDataSet(Content content) : content_(std::move(content)), shape_(shape_of(content_)) {}
+
+std::uint64_t InMemoryDataSet::size(Part part) const {
   return std::visit(match{[&](const Pictures& p) -> std::uint64_t { return part_of(p, part).labels.size(); },
                           [&](const Vectors& v) -> std::uint64_t { return part_of(v, part).labels.size(); },
                           [&](const Text& t) -> std::uint64_t { return t.samples(part_of(t, part)); }},
                     content_);
 }
 
-std::vector<std::uint32_t> DataSet::labels(Part part) const {
+std::vector<std::uint32_t> InMemoryDataSet::labels(Part part) const {
   const auto copied = [](const auto& labels) { return std::vector<std::uint32_t>(labels.begin(), labels.end()); };
   return std::visit(
       match{[&](const Pictures& p) { return copied(part_of(p, part).labels); },
@@ -61,15 +68,16 @@ std::vector<std::uint32_t> DataSet::labels(Part part) const {
       content_);
 }
 
-void DataSet::gather(Part part, std::span<const std::uint32_t> samples, std::span<float> inputs, std::span<std::int64_t> targets) const {
+void InMemoryDataSet::gather(Part part, std::span<const std::uint32_t> samples, std::span<float> inputs,
+                             std::span<std::int64_t> targets) const {
   std::visit(match{[&](const Pictures& p) { p.gather(part_of(p, part), samples, inputs, targets); },
                    [&](const Vectors& v) { v.gather(part_of(v, part), samples, inputs, targets); },
                    [&](const Text&) { check(false, "a text is gathered as codes"); }},
              content_);
 }
 
-void DataSet::gather(Part part, std::span<const std::uint32_t> samples, std::span<std::int64_t> codes,
-                     std::span<std::int64_t> targets) const {
+void InMemoryDataSet::gather(Part part, std::span<const std::uint32_t> samples, std::span<std::int64_t> codes,
+                             std::span<std::int64_t> targets) const {
   const Text* text = std::get_if<Text>(&content_);
   check(text != nullptr, "only a text is gathered as codes");
   text->gather(part_of(*text, part), samples, codes, targets);

@@ -1,5 +1,4 @@
-// The inside of a data set: what a sample looks like and how samples become the numbers a model reads. For this room only.
-// Knows nothing of torch: it fills spans that the learner owns.
+// DataSet: the shape of samples, and how samples become the numbers that a model reads. Torch-free: it fills spans that the learner owns.
 #pragma once
 #include <cstdint>
 #include <span>
@@ -32,20 +31,36 @@ struct SampleShape {
 /// "1x28x28 pictures of 10 classes"
 std::string describe(const SampleShape& shape);
 
+/// Samples in memory or wherever the implementation keeps them. Loaded once, shared by every learner of the process, never changed: any
+/// thread may gather.
 class DataSet {
  public:
+  virtual ~DataSet() = default;
+  [[nodiscard]] virtual SampleShape shape() const = 0;
+  [[nodiscard]] virtual std::uint64_t size(Part part) const = 0;
+  /// The class of each sample; empty where a sample has no one class, as in text.
+  [[nodiscard]] virtual std::vector<std::uint32_t> labels(Part part) const = 0;
+
+  /// Writes the samples one behind the other: shape().inputs() numbers and shape().targets() classes each; the spans have exactly that
+  /// size. Text is gathered as codes, everything else as floats; an implementation needs one of the two.
+  virtual void gather(Part part, std::span<const std::uint32_t> samples, std::span<float> inputs, std::span<std::int64_t> targets) const;
+  virtual void gather(Part part, std::span<const std::uint32_t> samples, std::span<std::int64_t> codes,
+                      std::span<std::int64_t> targets) const;
+};
+
+/// The built-in kinds of data.
+class InMemoryDataSet final : public DataSet {
+ public:
   using Content = std::variant<Pictures, Vectors, Text>;
-  explicit DataSet(Content content);
+  explicit InMemoryDataSet(Content content);
 
-  [[nodiscard]] const SampleShape& shape() const { return shape_; }
-  [[nodiscard]] std::uint64_t size(Part part) const;
-  /// Of each sample; empty for text.
-  [[nodiscard]] std::vector<std::uint32_t> labels(Part part) const;
-
-  /// Writes the samples one behind the other: inputs() numbers and targets() classes each; the spans have exactly that room.
-  /// Pictures and features are normalised floats; only text has codes.
-  void gather(Part part, std::span<const std::uint32_t> samples, std::span<float> inputs, std::span<std::int64_t> targets) const;
-  void gather(Part part, std::span<const std::uint32_t> samples, std::span<std::int64_t> codes, std::span<std::int64_t> targets) const;
+  [[nodiscard]] SampleShape shape() const override { return shape_; }
+  [[nodiscard]] std::uint64_t size(Part part) const override;
+  [[nodiscard]] std::vector<std::uint32_t> labels(Part part) const override;
+  /// Pictures and features are normalised.
+  void gather(Part part, std::span<const std::uint32_t> samples, std::span<float> inputs, std::span<std::int64_t> targets) const override;
+  void gather(Part part, std::span<const std::uint32_t> samples, std::span<std::int64_t> codes,
+              std::span<std::int64_t> targets) const override;
 
  private:
   Content content_;

@@ -11,7 +11,9 @@ file(GLOB torch_sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/src/learn/torch/*.
 set(torch_tests ${torch_sources})
 list(FILTER torch_tests INCLUDE REGEX "_test\\.cpp$")
 list(FILTER torch_sources EXCLUDE REGEX "_test\\.cpp$")
-list(FILTER torch_tests EXCLUDE REGEX "/device_codec_test\\.cpp$")
+set(tests_with_torch ${torch_tests})  # those that use tensors themselves
+list(FILTER tests_with_torch INCLUDE REGEX "/(device_codec|registry)_test\\.cpp$")
+list(REMOVE_ITEM torch_tests ${tests_with_torch})
 list(APPEND tests ${torch_tests})
 
 # Their own target, so that torch's flags, include paths and precompiled header (6 s a file) stay away from everything else.
@@ -22,8 +24,8 @@ target_precompile_headers(motley_learn_torch PRIVATE <ATen/ATen.h>)
 
 target_sources(motley_learn PRIVATE $<TARGET_OBJECTS:motley_learn_torch>)
 
-if(MOTLEY_TESTS)  # the one test that speaks torch itself
-  add_library(test_learn_torch OBJECT ${CMAKE_SOURCE_DIR}/src/learn/torch/device_codec_test.cpp)
+if(MOTLEY_TESTS)
+  add_library(test_learn_torch OBJECT ${tests_with_torch})
   target_include_directories(test_learn_torch PRIVATE ${CMAKE_SOURCE_DIR}/src)
   target_link_libraries(test_learn_torch PRIVATE motley_torch motley_base motley_codec motley_compiler GTest::gtest)
   target_precompile_headers(test_learn_torch REUSE_FROM motley_learn_torch)

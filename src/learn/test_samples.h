@@ -24,7 +24,7 @@ inline LabelledPictures random_pictures(const PictureFormat& format, std::size_t
 
 inline std::shared_ptr<const DataSet> small_pictures(std::size_t training = 64, std::size_t evaluation = 150, std::int64_t side = 8) {
   const PictureFormat format{2, side, side, 3};
-  return std::make_shared<DataSet>(
+  return std::make_shared<InMemoryDataSet>(
       Pictures(format, random_pictures(format, training, Rng(1, "training")), random_pictures(format, evaluation, Rng(1, "evaluation"))));
 }
 
@@ -33,7 +33,7 @@ inline std::shared_ptr<const DataSet> small_text(std::uint64_t context = 6) {
   Text text{context, 7, {}, {}};
   for (std::uint8_t i = 0; i < 200; ++i) text.training.push_back(i % 7);
   for (std::uint8_t i = 0; i < 60; ++i) text.evaluation.push_back(i % 7);
-  return std::make_shared<DataSet>(std::move(text));
+  return std::make_shared<InMemoryDataSet>(std::move(text));
 }
 
 inline std::vector<std::uint32_t> samples_from(std::uint32_t first, std::uint32_t count) {

@@ -1,6 +1,7 @@
 // Absence is a file: the learner of a binary built with -DMOTLEY_TORCH=OFF. It refuses, and says how to get one that does not.
 #include "learn/learner.h"
 
+#include "learn/registry.h"
 #include "learn/stage_learner.h"
 
 namespace motley::learn {
@@ -21,6 +22,15 @@ Result<std::unique_ptr<Learner>> make_learner(const ModelSpec& spec, std::shared
 Result<std::vector<std::unique_ptr<StageLearner>>> make_stages(const ModelSpec& spec, const std::shared_ptr<const DataSet>&,
                                                                std::span<const std::uint32_t>) {
   return without_torch(spec);
+}
+
+Registry<ModelFactory>& models() {
+  static Registry<ModelFactory> registry({});
+  return registry;
+}
+Registry<LossFactory>& losses() {
+  static Registry<LossFactory> registry({});
+  return registry;
 }
 
 bool available() { return false; }

@@ -133,18 +133,9 @@ bool DeviceModel::pass(Passing& passing, Mode mode, std::size_t until, const Bef
 }
 
 at::Tensor DeviceModel::score(const at::Tensor& logits, const at::Tensor& targets, bool wants_gradient) {
-  const c10::AutoGradMode graph(false);
-  const at::Tensor rows = logits.to(at::kFloat).reshape({targets.size(0), -1});
-  const at::Tensor logarithms = at::log_softmax(rows, 1);
-  const at::Tensor wanted = targets.unsqueeze(1);
-  const at::Tensor loss = logarithms.gather(1, wanted).sum().neg().to(at::kDouble);
-  const at::Tensor hits = rows.argmax(1).eq(targets).sum().to(at::kDouble);
-  sums_ = at::stack({loss, hits});
-  if (!wants_gradient) return {};
-  at::Tensor gradient = logarithms.exp();
-  gradient.scatter_add_(1, wanted, at::full_like(wanted, -1, gradient.options()));
-  gradient.div_(static_cast<double>(rows.size(0)));
-  return gradient.reshape(logits.sizes()).to(logits.scalar_type());
+  LossFunction::Tensors loss = model_.loss->on_device(logits, targets, wants_gradient);
+  sums_ = std::move(loss.sums);
+  return std::move(loss.gradient);
 }
 
 void DeviceModel::backward(at::Tensor gradient, const std::function<void(std::size_t)>& after) {

@@ -9,7 +9,6 @@
 #include <numeric>
 
 #include "learn/dataset.h"
-#include "learn/loss.h"
 #include "learn/torch/backend.h"
 #include "learn/torch/batch.h"
 #include "learn/torch/device_learner.h"
@@ -60,7 +59,7 @@ class TorchLearner final : public Learner {
     const at::Tensor logits = network_->forward(values, batch_.inputs, Mode::training, io);
     if (!logits.defined()) return {};  // given up
     if (!logits_gradient_.defined() || logits_gradient_.sizes() != logits.sizes()) logits_gradient_ = at::empty(logits.sizes());
-    const Score score = cross_entropy(span_of<float>(logits), span_of<std::int64_t>(batch_.targets), span_of<float>(logits_gradient_));
+    const Score score = model_.loss->on_host(logits, batch_.targets, logits_gradient_);
     network_->backward(logits_gradient_, out, io);
     return per_sample(score, samples.size());
   }
@@ -76,7 +75,7 @@ class TorchLearner final : public Learner {
       std::iota(chunk.begin(), chunk.end(), static_cast<std::uint32_t>(first));
       batch_.gather(*data_, Part::evaluation, chunk);
       const at::Tensor logits = network_->forward(values, batch_.inputs, Mode::evaluation, no_streaming);
-      const Score score = cross_entropy(span_of<float>(logits), span_of<std::int64_t>(batch_.targets));
+      const Score score = model_.loss->on_host(logits, batch_.targets, {});
       result.loss_sum += score.loss_sum;
       result.correct += score.hits;
       result.samples += static_cast<std::uint64_t>(batch_.targets.numel());

@@ -166,7 +166,7 @@ TEST(Learner, InitialWeightsComeFromTheStreamNamedAfterTheirTensor) {
 TEST(Learner, EvaluationCoversEverySampleOnceAcrossChunks) {
   const PictureFormat format{2, 8, 8, 3};
   const LabelledPictures same = random_pictures(format, 150, Rng(2, "same"));
-  auto learner = make_learner(models[0].spec, std::make_shared<DataSet>(Pictures(format, same, same)));
+  auto learner = make_learner(models[0].spec, std::make_shared<InMemoryDataSet>(Pictures(format, same, same)));
   const Values values = initial(**learner);
   const StepResult alignment_known = (*learner)->evaluate(values), trained = step(**learner, values, samples_from(0, 150)).result;
   EXPECT_EQ(alignment_known.samples, 150U);

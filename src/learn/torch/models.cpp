@@ -1,4 +1,3 @@
-// Chooses the model, refuses misfits, lays the tensors out.
 #include "learn/torch/models.h"
 
 #include <fmt/format.h>
@@ -7,6 +6,7 @@
 #include <algorithm>
 
 #include "base/rng.h"
+#include "learn/registry.h"
 
 namespace motley::learn {
 
@@ -16,42 +16,49 @@ constexpr std::uint64_t max_width = 65'536;
 constexpr std::uint64_t max_layers = 256;
 constexpr std::uint64_t max_values = std::uint64_t{1} << 30;  // 4 GiB of floats, several times over while training
 
-bool wants_pictures(const ModelSpec& spec) {
-  return spec.kind == "cnn" || spec.kind == "vgg11" || spec.kind == "resnet18" || spec.kind == "resnet20";
-}
-
-/// What was left open is as usual.
-ModelSpec completed(ModelSpec spec) {
-  if (spec.width == 0) spec.width = spec.kind == "resnet18" ? 64 : 16;
-  return spec;
-}
+/// A built-in model and its requirements.
+struct BuiltIn {
+  Blocks (*make)(const ModelSpec&, const SampleShape&);
+  bool reads_text = false;
+  bool has_hidden_layers = false;    // its sizes are spec.hidden; otherwise spec.width
+  std::int64_t least_side = 0;       // pixels: height and width of the smallest picture; 0: reads features too
+  std::uint64_t default_width = 16;  // where spec.width is 0
+};
 
 Error refuse(const ModelSpec& spec, std::string_view found, std::string_view expected, std::string_view change) {
   return bad_input(
       fmt::format("cannot make the model \"{}\": found {}, expected {}; change [model] {}", spec.kind, found, expected, change));
 }
 
-Outcome sizes_within_bounds(const ModelSpec& spec) {
+Outcome sizes_within_bounds(const BuiltIn& model, const ModelSpec& spec) {
   const auto width_ok = [](std::uint64_t width) { return width >= 1 && width <= max_width; };
-  if (spec.kind == "mlp" && (spec.hidden.size() > max_layers || !std::all_of(spec.hidden.begin(), spec.hidden.end(), width_ok)))
+  if (model.has_hidden_layers && (spec.hidden.size() > max_layers || !std::all_of(spec.hidden.begin(), spec.hidden.end(), width_ok)))
     return refuse(spec, fmt::format("hidden = [{}]", fmt::join(spec.hidden, ", ")),
                   fmt::format("at most {} widths of 1 to {}", max_layers, max_width), "hidden");
-  if (spec.kind != "mlp" && !width_ok(spec.width))
+  if (!model.has_hidden_layers && !width_ok(spec.width))
     return refuse(spec, fmt::format("width = {}", spec.width), fmt::format("1 to {}", max_width), "width");
   if (spec.depth > max_layers) return refuse(spec, fmt::format("depth = {}", spec.depth), fmt::format("1 to {}", max_layers), "depth");
-  if (spec.kind == "transformer" && (spec.heads < 1 || spec.width % spec.heads != 0))
+  if (model.reads_text && (spec.heads < 1 || spec.width % spec.heads != 0))
     return refuse(spec, fmt::format("width = {}, heads = {}", spec.width, spec.heads), "a width that the heads divide", "width or heads");
   return Done{};
 }
 
-Outcome fits(const ModelSpec& spec, const SampleShape& data) {
-  if (data.text && spec.kind != "transformer") return refuse(spec, describe(data), "kind = \"transformer\" for text", "kind");
-  if (!data.text && spec.kind == "transformer")
+Outcome fits(const BuiltIn& model, const ModelSpec& spec, const SampleShape& data) {
+  if (data.text && !model.reads_text) return refuse(spec, describe(data), "kind = \"transformer\" for text", "kind");
+  if (!data.text && model.reads_text)
     return refuse(spec, describe(data), "text; for pictures kind = \"mlp\", \"cnn\", \"resnet18\", \"resnet20\" or \"vgg11\"", "kind");
-  const std::int64_t least = spec.kind == "resnet18" ? 16 : 8;  // it halves them one time more
-  if (wants_pictures(spec) && (data.height < least || data.width < least))
-    return refuse(spec, describe(data), fmt::format("pictures of {0}x{0} or more; for others kind = \"mlp\"", least), "kind");
+  if (data.height < model.least_side || data.width < model.least_side)
+    return refuse(spec, describe(data), fmt::format("pictures of {0}x{0} or more; for others kind = \"mlp\"", model.least_side), "kind");
   return Done{};
+}
+
+ModelFactory checked(BuiltIn model) {
+  return [model](ModelSpec spec, const SampleShape& data) -> Result<Blocks> {
+    if (spec.width == 0) spec.width = model.default_width;
+    if (auto ok = sizes_within_bounds(model, spec); !ok) return ok.error();
+    if (auto ok = fits(model, spec, data); !ok) return ok.error();
+    return model.make(spec, data);
+  };
 }
 
 std::uint64_t count_of(const Slot& slot) {
@@ -62,8 +69,20 @@ std::uint64_t count_of(const Slot& slot) {
 
 }  // namespace
 
-Model lay_out(Blocks blocks, std::uint32_t first_block) {
-  Model model{std::move(blocks), {}, {}};
+Registry<ModelFactory>& models() {
+  static Registry<ModelFactory> registry({
+      {"mlp", checked({.make = mlp, .has_hidden_layers = true})},
+      {"cnn", checked({.make = cnn, .least_side = 8})},
+      {"resnet18", checked({.make = resnet18, .least_side = 16, .default_width = 64})},
+      {"resnet20", checked({.make = resnet20, .least_side = 8})},
+      {"vgg11", checked({.make = vgg11, .least_side = 8})},
+      {"transformer", checked({.make = transformer, .reads_text = true})},
+  });
+  return registry;
+}
+
+Model lay_out(Blocks blocks, std::shared_ptr<const LossFunction> loss, std::uint32_t first_block) {
+  Model model{std::move(blocks), {}, {}, std::move(loss)};
   model.shape.blocks = static_cast<std::uint32_t>(model.blocks.size());
   std::uint64_t offset = 0;
   for (const TensorKind kind : {TensorKind::parameter, TensorKind::statistic}) {
@@ -81,16 +100,14 @@ Model lay_out(Blocks blocks, std::uint32_t first_block) {
   return model;
 }
 
-Result<Model> make_model(const ModelSpec& wanted, const SampleShape& data) {
-  const ModelSpec spec = completed(wanted);
-  using Make = Blocks (*)(const ModelSpec&, const SampleShape&);
-  constexpr std::pair<std::string_view, Make> known[] = {{"mlp", mlp},           {"cnn", cnn},     {"resnet18", resnet18},
-                                                         {"resnet20", resnet20}, {"vgg11", vgg11}, {"transformer", transformer}};
-  const auto* entry = std::find_if(std::begin(known), std::end(known), [&](const auto& k) { return k.first == spec.kind; });
-  if (entry == std::end(known)) return refuse(spec, "that kind", "mlp, cnn, resnet18, resnet20, vgg11 or transformer", "kind");
-  if (auto ok = sizes_within_bounds(spec); !ok) return ok.error();
-  if (auto ok = fits(spec, data); !ok) return ok.error();
-  Model model = lay_out(entry->second(spec, data));
+Result<Model> make_model(const ModelSpec& spec, const SampleShape& data) {
+  const ModelFactory* make = models().find(spec.kind);
+  if (make == nullptr) return refuse(spec, "that kind", models().list(), "kind");
+  const LossFactory* make_loss = losses().find(spec.loss);
+  if (make_loss == nullptr) return refuse(spec, fmt::format("loss = \"{}\"", spec.loss), losses().list(), "loss");
+  auto blocks = (*make)(spec, data);
+  if (!blocks) return blocks.error();
+  Model model = lay_out(std::move(*blocks), (*make_loss)());
   if (model.shape.values() > max_values)
     return refuse(spec, fmt::format("{} values", model.shape.values()), fmt::format("at most {}", max_values), "its sizes");
   return model;

@@ -7,7 +7,7 @@ namespace {
 std::uint64_t parameters_for_cifar10(const std::string& kind, std::uint64_t width) {
   const PictureFormat format{3, 32, 32, 10};
   const LabelledPictures few = random_pictures(format, 2, Rng(1, "few"));
-  auto learner = make_learner({.kind = kind, .hidden = {}, .width = width}, std::make_shared<DataSet>(Pictures(format, few, few)));
+  auto learner = make_learner({.kind = kind, .hidden = {}, .width = width}, std::make_shared<InMemoryDataSet>(Pictures(format, few, few)));
   return (*learner)->shape().parameters;
 }
 
@@ -42,7 +42,7 @@ Values shortened(const Learner& from, const Values& values, const Learner& to) {
 /// its last character alone, and the chances of the 7 possible ones add up to one.
 TEST(Learner, ATransformerDoesNotSeeTheFuture) {
   const auto learner_of = [](const Bytes& text) {
-    return std::move(make_learner(models[5].spec, std::make_shared<DataSet>(Text{text.size() - 1, 7, text, text})).value());
+    return std::move(make_learner(models[5].spec, std::make_shared<InMemoryDataSet>(Text{text.size() - 1, 7, text, text})).value());
   };
   const auto longer = learner_of({3, 1, 6, 0}), shorter = learner_of({3, 1, 6});
   Values values(longer->shape().values());

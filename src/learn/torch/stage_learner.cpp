@@ -9,7 +9,6 @@
 #include <map>
 
 #include "base/check.h"
-#include "learn/loss.h"
 #include "learn/torch/batch.h"
 #include "learn/torch/models.h"
 
@@ -51,7 +50,7 @@ class TorchStage final : public StageLearner {
     }
     const at::Tensor logits = x.detach().contiguous();
     kept.output_gradient = at::empty(logits.sizes());
-    const Score score = cross_entropy(span_of<float>(logits), span_of<std::int64_t>(batch_.targets), span_of<float>(kept.output_gradient));
+    const Score score = model_.loss->on_host(logits, batch_.targets, kept.output_gradient);
     const auto targets = static_cast<std::uint64_t>(data_->shape().targets());
     return {score.loss_sum / static_cast<double>(targets), (score.hits + targets / 2) / targets, samples.size()};
   }
@@ -128,7 +127,7 @@ Result<std::vector<std::unique_ptr<StageLearner>>> make_stages(const ModelSpec& 
     check(first_blocks[s] < end && end <= model->blocks.size(), "every stage has a block");
     Blocks blocks;
     for (std::size_t b = first_blocks[s]; b < end; ++b) blocks.push_back(std::move(model->blocks[b]));
-    stages.push_back(std::make_unique<TorchStage>(lay_out(std::move(blocks), first_blocks[s]), data, s == 0, last));
+    stages.push_back(std::make_unique<TorchStage>(lay_out(std::move(blocks), model->loss, first_blocks[s]), data, s == 0, last));
   }
   return stages;
 }
