@@ -4,8 +4,8 @@
 
 #include "real_cluster.h"
 #include "real_raw_client.h"
-#include "transport/bulk_word.h"
 #include "transport/invalid_memory_for_tests.h"
+#include "transport/shared_frame.h"
 #include "wire/encode.h"
 
 namespace real {

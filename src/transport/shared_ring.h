@@ -1,5 +1,5 @@
 // The two ends of a ring of bytes that two processes see: one copies in, the other copies out. Pure: they only count; that bytes were laid
-// or taken is told by other means (bulk_word.h), and telling it is what makes them visible to the other side.
+// or taken is told by other means (shared_frame.h), and telling it is what makes them visible to the other side.
 #pragma once
 #include <cstddef>
 #include <cstdint>
