@@ -104,7 +104,7 @@ fi
 files() { git ls-files -co --exclude-standard -- "$@" 2>/dev/null || find "$@" -type f | sed 's|^\./||'; }
 files "$@" |
   grep -E '\.(cpp|h|md|sh|py|cmake|toml|txt|yaml|yml)$|(^|/)(Makefile|Dockerfile)$' |
-  grep -vE '^scripts/words\.sh$' |
+  grep -vE '^(scripts/words\.sh|CHANGELOG\.md)$' |
   WORDS="$words" TODO="$todo" exec perl -e '
     use strict; use warnings;
     my (@names, @plain, @subject, %replacement);
