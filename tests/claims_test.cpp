@@ -18,7 +18,7 @@ constexpr std::uint64_t samples = 40'000;
 constexpr std::uint32_t nodes = 4;
 constexpr double fair = 1.0 / nodes;
 
-using Claims = std::function<void(wire::Contributed&)>;
+using Claims = std::function<void(StepReport&)>;
 
 class Counts : public trace::Sink {
  public:
@@ -52,7 +52,7 @@ double share_of_liar(const std::string& strategy, const Claims& claims) {
   world.chief.evaluate_every = samples;
   world.chief.quorum = nodes;
   world.claims = [&](std::uint32_t node, wire::Contributed& reported) {
-    if (node == 0 && claims) claims(reported);
+    if (node == 0 && claims) claims(reported.report);
   };
   policy::StrategySpec spec;
   spec.kind = strategy;
@@ -77,12 +77,11 @@ TEST_P(Claimed, TheTruthGetsAFairShare) { EXPECT_NEAR(share_of_liar(GetParam(), 
 
 TEST_P(Claimed, NoTimeAtAllGetsNoMoreThanTwiceAFairShare) {
   for (const Duration claimed : {Duration{0}, Duration{1}, Duration{-1}, Duration::min()})
-    EXPECT_LT(share_of_liar(GetParam(), [&](wire::Contributed& reported) { reported.compute = claimed; }), 2 * fair)
-        << claimed.count() << " ns";
+    EXPECT_LT(share_of_liar(GetParam(), [&](StepReport& reported) { reported.compute = claimed; }), 2 * fair) << claimed.count() << " ns";
 }
 
 TEST_P(Claimed, NoTimeBecauseAllWasWaitingGetsLittleMore) {
-  const auto waited = [](wire::Contributed& reported) {
+  const auto waited = [](StepReport& reported) {
     reported.pull += reported.compute;
     reported.compute = {};
   };
@@ -91,7 +90,7 @@ TEST_P(Claimed, NoTimeBecauseAllWasWaitingGetsLittleMore) {
 
 TEST_P(Claimed, TimesBeyondAllMeasureHarmNobody) {
   for (const Duration claimed : {Duration::min(), Duration::max()}) {
-    const auto absurd = [&](wire::Contributed& reported) { reported.compute = reported.pull = reported.stalled = claimed; };
+    const auto absurd = [&](StepReport& reported) { reported.compute = reported.pull = reported.stalled = claimed; };
     EXPECT_LT(share_of_liar(GetParam(), absurd), 3 * fair) << claimed.count() << " ns";
   }
 }

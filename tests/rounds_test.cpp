@@ -31,7 +31,7 @@ class Constant : public store::GradientSource {
 class Noted : public sim::RealNumbers {
  public:
   using RealNumbers::RealNumbers;
-  sim::Contributed compute(const wire::Order& order, std::span<const sim::ArrivedSlice> arrived_slices) override {
+  StepReport compute(const wire::Order& order, std::span<const sim::ArrivedSlice> arrived_slices) override {
     deltas[{order.worker, order.step}] = order.rate * order.local_steps;
     merged += arrived_slices.size();
     most_steps = std::max(most_steps, order.local_steps);

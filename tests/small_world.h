@@ -396,8 +396,9 @@ class SmallWorld {
   void finish_computing(std::uint32_t p, bool finite) {
     const wire::Order order = *processes_[p].computing;
     processes_[p].computing.reset();
-    protocol::Computed computed{.step = order.step, .loss_sum = 1, .squared_norm = 1, .finite = finite, .compute = from_seconds(1)};
-    if (order.limit > Duration{0}) computed.samples = 1;  // its time is up early: the rest goes back
+    protocol::Computed computed{.step = order.step,
+                                .report = {.loss_sum = 1, .squared_norm = 1, .finite = finite, .compute = from_seconds(1)}};
+    if (order.limit > Duration{0}) computed.report.samples = 1;  // its time is up early: the rest goes back
     tell_worker(p, computed, finite ? 3 : 4);
   }
 

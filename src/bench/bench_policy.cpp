@@ -68,9 +68,17 @@ double microseconds_per_contribution(const std::string& name, std::uint32_t work
     now += from_seconds(1e-4);
     const policy::Plan plan = strategy.plan(worker);
     const double speed = 250.0 * (1U << (worker.value % 4));
-    policy::Contribution contribution{worker, Step{i}, Version{i}, plan.samples, plan.local_steps, 1.0, from_seconds(plan.samples / speed)};
-    contribution.push = contribution.pull = from_seconds(1e-3);
-    strategy.contributed(now, contribution, decisions);
+    strategy.contributed(now,
+                         {.worker = worker,
+                          .step = Step{i},
+                          .base = Version{i},
+                          .report = {.samples = plan.samples,
+                                     .local_steps = plan.local_steps,
+                                     .squared_norm = 1,
+                                     .compute = from_seconds(plan.samples / speed),
+                                     .pull = from_seconds(1e-3)},
+                          .push = from_seconds(1e-3)},
+                         decisions);
     carry_out();
   }
   return watch.seconds() / static_cast<double>(contributions) * 1e6;

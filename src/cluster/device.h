@@ -31,7 +31,7 @@ class Device {
   struct StepOutcome {
     std::uint64_t samples = 0;  // done, at least one
     Instant end{};
-    bool first_of_size = false;  // the device has never done a step of this size, and takes longer
+    bool new_batch_size = false;  // the device has never done a step of this size, and takes longer
   };
   /// The same for one step of at most `samples` samples. A limit of 0 is none.
   [[nodiscard]] StepOutcome work(Instant start, std::uint64_t samples, std::uint32_t steps, Duration limit, std::uint32_t micro);

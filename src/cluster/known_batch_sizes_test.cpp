@@ -51,17 +51,17 @@ TEST(DeviceWithBatchMultiple, TakesLongerForTheFirstStepOfEachSize) {
   spec.nodes[0].new_batch_size = from_seconds(0.5);
   Device device(spec, NodeId{0}, 1);
   const auto first = device.work(at_seconds(0), 16, 1, Duration{0}, 1);
-  EXPECT_TRUE(first.first_of_size);
+  EXPECT_TRUE(first.new_batch_size);
   EXPECT_EQ(first.end, at_seconds(0.66));
   const auto again = device.work(at_seconds(1), 16, 1, Duration{0}, 1);
-  EXPECT_FALSE(again.first_of_size);
+  EXPECT_FALSE(again.new_batch_size);
   EXPECT_EQ(again.end, at_seconds(1.16));
   const auto local = device.work(at_seconds(2), 64, 4, from_seconds(0.001), 1);
-  EXPECT_FALSE(local.first_of_size) << "four steps of the same size";
+  EXPECT_FALSE(local.new_batch_size) << "four steps of the same size";
   EXPECT_EQ(local.samples, 64U) << "local steps are not cut";
   const auto cut = device.work(at_seconds(3), 32, 1, from_seconds(0.25), 1);
   EXPECT_EQ(cut.samples, 24U);
-  EXPECT_TRUE(cut.first_of_size);
+  EXPECT_TRUE(cut.new_batch_size);
 }
 
 }  // namespace

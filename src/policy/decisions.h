@@ -8,31 +8,23 @@
 #include <vector>
 
 #include "base/ids.h"
+#include "base/step_report.h"
 #include "base/time.h"
 #include "policy/spec.h"
 
 namespace motley::policy {
 
-/// A contribution that every server has received whole.
+/// A contribution that every server has received whole. The chief has replaced what a worker may not decide in the report: the samples and
+/// local steps are those of its order, and `compute` is at least what the chief's own clock allows (policy/credible_compute.h).
 struct Contribution {
-  WorkerId worker;
-  Step step;
-  Version base;  // version of the parameters it was computed at
-  std::uint32_t samples{};
-  std::uint32_t local_steps{};
-  double norm{};              // Euclidean, of the mean gradient or of the delta
-  Duration compute{};         // computing alone
-  std::uint32_t ordered{};    // samples that it was to compute at most; more than `samples`: its time was up
-  bool time_limited{};        // its time was limited
-  Duration push{};            // from computed until every server had it all
-  Duration pull{};            // from its order until the last slice of parameters was there; 0: they were there already
-  Bits bits{};                // that it travelled with
-  double loss{};              // mean over the samples
-  double residual{};          // what rounding has kept back of the last one, as a part of it: |e| / |p|
-  std::uint32_t max_batch{};  // its worker has found that one step cannot have more; 0: no news
-  double update_norm{};       // squared norm of the update that made `base`, as its worker has seen it; 0: it has not
-  Instant at{};               // when every server had it all
-  bool first_of_size{};       // of a batch on its device, which takes longer
+  WorkerId worker{};
+  Step step{};
+  Version base{};  // of the parameters it was computed on
+  StepReport report;
+  bool time_limited = false;  // the step could end before all samples of its lease were done
+  Duration push{};            // from the end of the computation until every server had all of it
+  Bits bits{};                // with which it was sent and its parameters were
+  Instant arrived{};          // when every server had all of it
 };
 
 enum class Why : std::uint8_t {

@@ -112,21 +112,22 @@ void Monitor::joined(WorkerId worker, const cluster::Affine& prior, bool bf16_tr
 }
 
 void Monitor::observe(const Contribution& c) {
+  const StepReport& report = c.report;
   check(c.worker.value < measured_.size(), "who is measured has joined");
   Measured& measured = measured_[c.worker.value];
-  const std::uint32_t samples = c.samples / c.local_steps;
+  const std::uint32_t samples = report.samples / report.local_steps;
   // The first of a size takes longer than the next of it will, never less long.
   const auto known_better = [&] {
-    return c.first_of_size &&
-           (measured.speed.observations() == 0 || seconds(c.compute) / c.local_steps >= measured.speed.fit().at(samples));
+    return report.new_batch_size &&
+           (measured.speed.observations() == 0 || seconds(report.compute) / report.local_steps >= measured.speed.fit().at(samples));
   };
   if (samples > 0 && !known_better()) {
     if (c.time_limited)
-      measured.speed.observe_limited(samples, c.compute / c.local_steps);
+      measured.speed.observe_limited(samples, report.compute / report.local_steps);
     else
-      measured.speed.observe(samples, c.compute / c.local_steps);
+      measured.speed.observe(samples, report.compute / report.local_steps);
   }
-  learn_new_size_cost(measured, c);
+  learn_new_size_cost(measured, report);
   const auto move = [&](double& average, Duration took, std::uint8_t bits) {
     if (took <= Duration{0}) return;
     constexpr double least = 0.02;  // of it is the way itself, however long coding may take
@@ -135,31 +136,31 @@ void Monitor::observe(const Contribution& c) {
     average = average == 0 ? now : average + transfer_forgetting * (now - average);
   };
   move(measured.push, c.push, c.bits.push);
-  move(measured.pull, c.pull, c.bits.pull);
+  move(measured.pull, report.pull, c.bits.pull);
 }
 
-void Monitor::learn_new_size_cost(Measured& measured, const Contribution& c) {
+void Monitor::learn_new_size_cost(Measured& measured, const StepReport& report) {
   constexpr double newest = 0.5;
   const bool compares = measured.speed.observations() > 0;
   const auto learn = [&](double took, double usual) {
     const double longer = std::max(0.0, took - usual);
     measured.first_longer_s = measured.first_longer_s == 0 ? longer : measured.first_longer_s + newest * (longer - measured.first_longer_s);
   };
-  const std::uint32_t samples = c.samples / c.local_steps;
-  if (c.first_of_size || !measured.sizes.empty()) measured.sizes.insert(samples);
-  if (c.first_of_size && samples > 0) {
+  const std::uint32_t samples = report.samples / report.local_steps;
+  if (report.new_batch_size || !measured.sizes.empty()) measured.sizes.insert(samples);
+  if (report.new_batch_size && samples > 0) {
     if (compares) {
-      learn(seconds(c.compute), measured.speed.fit().at(samples) * c.local_steps);
-    } else if (c.local_steps == 1) {
+      learn(seconds(report.compute), measured.speed.fit().at(samples) * report.local_steps);
+    } else if (report.local_steps == 1) {
       measured.unmeasured_size = samples;
-      measured.unmeasured_s = seconds(c.compute);
+      measured.unmeasured_s = seconds(report.compute);
     }
   }
   if (compares && measured.unmeasured_size > 0)
     learn(measured.unmeasured_s, measured.speed.fit().at(std::exchange(measured.unmeasured_size, 0)));
 }
 
-double Monitor::first_of_size_s(WorkerId worker, std::uint32_t samples) const {
+double Monitor::new_batch_size_s(WorkerId worker, std::uint32_t samples) const {
   const Measured& measured = of(worker);
   return measured.sizes.contains(samples) ? 0 : measured.first_longer_s;
 }

@@ -81,7 +81,7 @@ class Monitor {
 
   /// What a step of so many samples takes longer when its device has never done one of that size; 0: it has, or no size was ever dear to
   /// it.
-  [[nodiscard]] double first_of_size_s(WorkerId worker, std::uint32_t samples) const;
+  [[nodiscard]] double new_batch_size_s(WorkerId worker, std::uint32_t samples) const;
 
   /// Something of this worker has travelled both ways.
   [[nodiscard]] bool transferred(WorkerId worker) const { return of(worker).push > 0 && of(worker).pull > 0; }
@@ -109,7 +109,7 @@ class Monitor {
   [[nodiscard]] double transfer_s(const Measured& measured, double per_byte, std::uint8_t bits) const {
     return per_byte > 0 ? per_byte * bytes(measured, bits) + traffic_.coding(bits) : 0;
   }
-  static void learn_new_size_cost(Measured& measured, const Contribution& contribution);
+  static void learn_new_size_cost(Measured& measured, const StepReport& report);
   [[nodiscard]] const Measured& of(WorkerId worker) const;
 
   Traffic traffic_;

@@ -108,12 +108,7 @@ TEST(Monitor, KeepsWorkersApart) {
   Monitor monitor;
   monitor.joined({0});
   monitor.joined({2});
-  Contribution prior{};
-  prior.worker = {2};
-  prior.samples = 10;
-  prior.local_steps = 1;
-  prior.compute = from_seconds(1);
-  monitor.observe(prior);
+  monitor.observe({.worker = {2}, .report = {.samples = 10, .compute = from_seconds(1)}});
   EXPECT_EQ(monitor.speed({0}).observations(), 0U);
   EXPECT_EQ(monitor.speed({2}).observations(), 1U);
   EXPECT_NEAR(monitor.speed({2}).fit().at(10), 1, 1e-9);
@@ -224,11 +219,7 @@ TEST(Monitor, WhatWasGivenUpIsJudgedByWhatWasOrderedLast) {
   monitor.joined({1});
   monitor.given_up({0}, from_seconds(1));
   EXPECT_EQ(monitor.speed({0}).observations(), 0U) << "nothing was ordered";
-  Contribution prior{};
-  prior.samples = 10;
-  prior.local_steps = 1;
-  prior.compute = from_seconds(1);
-  monitor.observe(prior);
+  monitor.observe({.report = {.samples = 10, .compute = from_seconds(1)}});
   monitor.ordered({0}, 10);
   monitor.ordered({0}, 20);
   monitor.given_up({0}, from_seconds(6));
@@ -242,14 +233,7 @@ TEST(Monitor, WhatWasGivenUpIsJudgedByWhatWasOrderedLast) {
 
 /// Of worker 0; what takes no time did not travel.
 Contribution transferred(double push_s, double pull_s, Bits bits) {
-  Contribution prior{};
-  prior.samples = 1;
-  prior.local_steps = 1;
-  prior.compute = from_seconds(1);
-  prior.push = from_seconds(push_s);
-  prior.pull = from_seconds(pull_s);
-  prior.bits = bits;
-  return prior;
+  return {.report = {.samples = 1, .compute = from_seconds(1), .pull = from_seconds(pull_s)}, .push = from_seconds(push_s), .bits = bits};
 }
 
 TEST(Monitor, ScalesTravelByTheBytesThatBitsTake) {
@@ -304,14 +288,7 @@ TEST(Monitor, FollowsALinkThatChanges) {
 TEST(Monitor, TellsTheWayFromTheCoding) {
   Monitor monitor({.bytes_32 = 4'000, .bytes_16 = 2'000, .bytes_8 = 1'000, .bytes_4 = 500, .bytes_2 = 250, .coding_s = 0.03});
   monitor.joined({0});
-  Contribution made{};
-  made.worker = {0};
-  made.samples = 1;
-  made.local_steps = 1;
-  made.compute = from_seconds(1);
-  made.bits = {8, 8};
-  made.push = made.pull = from_seconds(0.04);  // of which the way is a quarter
-  monitor.observe(made);
+  monitor.observe(transferred(0.04, 0.04, {8, 8}));  // a quarter of it is the link's time
   EXPECT_NEAR(monitor.push_s({0}, 8), 0.04, 1e-9);
   EXPECT_NEAR(monitor.push_s({0}, 32), 0.04, 1e-9);
   EXPECT_NEAR(monitor.pull_s({0}, 4), 0.035, 1e-9);

@@ -68,10 +68,16 @@ class SmallChief {
     const Task task = take(worker);
     contributed_[{worker, task.step}] = task.samples - task.spare;
     pool_ += task.spare;
-    Contribution contribution{worker, task.step, task.base, task.samples - task.spare, task.local_steps, 1.0, now_ - task.began};
-    contribution.ordered = task.samples;
-    contribution.time_limited = task.spare > 0;
-    contribution.push = contribution.pull = from_seconds(0.01);
+    const Contribution contribution{.worker = worker,
+                                    .step = task.step,
+                                    .base = task.base,
+                                    .report = {.samples = task.samples - task.spare,
+                                               .local_steps = task.local_steps,
+                                               .squared_norm = 1,
+                                               .compute = now_ - task.began,
+                                               .pull = from_seconds(0.01)},
+                                    .time_limited = task.spare > 0,
+                                    .push = from_seconds(0.01)};
     strategy_.contributed(now_, contribution, decisions_);
     carry_out();
   }
@@ -158,7 +164,7 @@ class SmallChief {
       const Contribution& member = update.members[i];
       EXPECT_EQ(contributed_.erase({member.worker, member.step}), 1U) << "what is applied was contributed, and is applied once";
       weight += weights[i] / update.options.scale;
-      samples += member.samples;
+      samples += member.report.samples;
       greatest_staleness_ = std::max(greatest_staleness_, version_.ahead_of(member.base));
       log_ += fmt::format("apply w{}/{} {}\n", member.worker.value, member.step.value, weights[i]);
     }

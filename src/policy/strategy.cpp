@@ -47,10 +47,10 @@ void Strategy::contributed(Instant now, const Contribution& contribution, Decisi
   monitor_.observe(contribution);
   ++since_plan_;
   m_.communication->contributed(contribution);
-  if (contribution.update_norm > 0) m_.interval->seen(contribution.base, contribution.update_norm);
-  const double square = contribution.norm * contribution.norm / (m_.traffic.bytes_32 / sizeof(float));
+  if (contribution.report.update_norm > 0) m_.interval->seen(contribution.base, contribution.report.update_norm);
+  const double square = contribution.report.norm() * contribution.report.norm() / (m_.traffic.bytes_32 / sizeof(float));
   mean_square_ = mean_square_ == 0 ? square : mean_square_ + square_forgetting * (square - mean_square_);
-  if (contribution.max_batch > 0) m_.batching->restricted(contribution.worker, contribution.max_batch);
+  if (contribution.report.max_batch > 0) m_.batching->restricted(contribution.worker, contribution.report.max_batch);
   m_.gate->contributed(now, contribution, out);
   learn_from_cancelled(out);
 }
@@ -58,7 +58,7 @@ void Strategy::contributed(Instant now, const Contribution& contribution, Decisi
 void Strategy::ordered(Instant now, WorkerId worker, std::uint32_t samples) {
   monitor_.ordered(worker, samples);
   // Who is given a size that its device does not know begins later, so to speak, and is not slow.
-  m_.gate->ordered(now + from_seconds(monitor_.first_of_size_s(worker, samples)), worker, expected(worker, samples));
+  m_.gate->ordered(now + from_seconds(monitor_.new_batch_size_s(worker, samples)), worker, expected(worker, samples));
 }
 
 void Strategy::alignment_known(Instant now, const AlignmentTest& which, double alignment, Decisions& out) {
@@ -162,10 +162,10 @@ void Strategy::weigh(const Apply& update, std::span<double> weights) {
   m_.batching->applied(update.members);
   last_ = {};
   for (std::size_t i = 0; i < weights.size(); ++i) {
-    const Contribution& member = update.members[i];
-    last_.spread += weights[i] * member.norm * member.norm;
-    last_.loss += weights[i] * member.loss;
-    last_.steps += weights[i] * member.local_steps;
+    const StepReport& report = update.members[i].report;
+    last_.spread += weights[i] * report.norm() * report.norm();
+    last_.loss += weights[i] * report.mean_loss();
+    last_.steps += weights[i] * report.local_steps;
   }
   for (double& weight : weights) weight *= update.options.scale * gain();
 }

@@ -219,7 +219,7 @@ void Chief::driver_paused(Duration time) {
 // Contributions: reported and gathered -> complete -> with the strategy -> applied or dropped ------------------------------------------
 
 void Chief::complete(Instant now, WorkerId worker, const PendingStep& step, ChiefActions& out) {
-  const wire::Contributed& reported = *step.reported;
+  const StepReport& reported = step.reported->report;
   const bool finite = reported.finite && std::isfinite(reported.squared_norm) && std::isfinite(reported.loss_sum);
   if (!finite || reported.squared_norm < 0) return refuse(now, worker, step.step, out);
   if (!step.finite) {
@@ -228,10 +228,15 @@ void Chief::complete(Instant now, WorkerId worker, const PendingStep& step, Chie
   }
   const policy::Contribution contribution = steps_.contribution(now, worker, step);
   PendingStep ended = end_step(now, worker, step.step);
-  const Lease rest = ended.lease.cut(contribution.samples);
+  const Lease rest = ended.lease.cut(contribution.report.samples);
   steps_.add_complete(worker, ended.step, {std::move(ended.lease), ended.parameters});
   non_finite_.on_finite(worker, ended.version);
-  out.emplace_back(Completed{worker, contribution.step, contribution.base, contribution.samples, contribution.loss, contribution.pull});
+  out.emplace_back(Completed{.worker = worker,
+                             .step = contribution.step,
+                             .base = contribution.base,
+                             .samples = contribution.report.samples,
+                             .loss = contribution.report.mean_loss(),
+                             .pull = contribution.report.pull});
   if (!rest.empty()) {
     ledger_.give_back(rest);
     out.emplace_back(Returned{worker, contribution.step, rest});
@@ -302,7 +307,8 @@ void Chief::apply(Instant now, const policy::Apply& update, ChiefActions& out) {
     const StepTable::CompleteStep complete = steps_.take_complete(member.worker, member.step);
     message.parts.push_back({member.worker, member.step, weights_[i], complete.parameters});
     ledger_.count(complete.lease);
-    out.emplace_back(Counted{member.worker, member.step, message.version, member.samples, version_.ahead_of(member.base), weights_[i]});
+    out.emplace_back(
+        Counted{member.worker, member.step, message.version, member.report.samples, version_.ahead_of(member.base), weights_[i]});
   }
   message.next_rate = schedule_.rate(ledger_.counted());
   version_ = message.version;

@@ -171,7 +171,10 @@ TEST(Cancelling, WhatComesOfACancelledStepIsIgnored) {
   const wire::Order again = h.orders.at(cid);
   const std::uint64_t counted_before = h.chief.ledger().counted();
   const std::uint64_t leased_before = h.chief.ledger().leased();
-  h.say(cid, wire::Contributed{cid, order.step, order.version, 10, 1, 1.0, 1.0, true, from_seconds(1)});
+  h.say(cid, wire::Contributed{.worker = cid,
+                               .step = order.step,
+                               .base = order.version,
+                               .report = {.samples = 10, .loss_sum = 1, .squared_norm = 1, .compute = from_seconds(1)}});
   EXPECT_TRUE(h.last.empty());
   for (const std::uint32_t server : {0U, 1U}) {
     h.step(Received{peer(ServerId{server}), wire::Gathered{ServerId{server}, cid, order.step}});

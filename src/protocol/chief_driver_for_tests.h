@@ -89,9 +89,17 @@ class ChiefDriver {
     const wire::Order order = orders.at(worker);
     last_reported_.emplace(worker, order.step);
     const auto samples = done > 0 ? done : static_cast<std::uint32_t>(order.lease.size());
-    wire::Contributed reported{worker, order.step, order.version, samples, order.local_steps, 1.0, 1.0, finite, took};
-    if (order.parameters == order.step) reported.pull = from_seconds(0.005);
-    say(worker, reported);
+    const Duration pull = order.parameters == order.step ? from_seconds(0.005) : Duration{0};
+    say(worker, wire::Contributed{.worker = worker,
+                                  .step = order.step,
+                                  .base = order.version,
+                                  .report = {.samples = samples,
+                                             .local_steps = order.local_steps,
+                                             .loss_sum = 1,
+                                             .squared_norm = 1,
+                                             .finite = finite,
+                                             .compute = took,
+                                             .pull = pull}});
   }
   void say_gathered(std::uint32_t server, WorkerId worker) {
     step(Received{peer(ServerId{server}), wire::Gathered{ServerId{server}, worker, orders.at(worker).step}});

@@ -38,7 +38,10 @@ TEST(Completing, TellsTheMeanLoss) {
   ChiefDriver h = driver_of("bsp", evaluated_job());
   h.hello(0);
   const wire::Order order = h.orders.at(ann);
-  h.say(ann, wire::Contributed{ann, order.step, order.version, 20, 1, 50.0, 1.0, true, from_seconds(1)});
+  h.say(ann, wire::Contributed{.worker = ann,
+                               .step = order.step,
+                               .base = order.version,
+                               .report = {.samples = 20, .loss_sum = 50.0, .squared_norm = 1, .compute = from_seconds(1)}});
   h.say_gathered(0, ann);
   ASSERT_EQ(h.recorded<Completed>().size(), 1U);
   EXPECT_EQ(h.recorded<Completed>()[0].samples, 20U);
@@ -158,7 +161,7 @@ TEST(TrainingOutcome, NothingHappensAfterIt) {
 
   EXPECT_EQ(h.hello(5), std::nullopt);
   EXPECT_EQ(h.sent<wire::Stop>().size(), 1U) << "who comes too late is told so";
-  h.say(bob, wire::Contributed{bob, open.step, {}, 10, 1, 0, 1, true, {}});
+  h.say(bob, wire::Contributed{.worker = bob, .step = open.step, .report = {.samples = 10, .squared_norm = 1}});
   EXPECT_EQ(h.sent<wire::Stop>().size(), 1U) << "who was fenced, too: it would wait for ever";
   h.say(ann, wire::Heartbeat{ann});
   EXPECT_TRUE(h.last.empty()) << "its Stop is on the way";

@@ -109,7 +109,10 @@ TEST(Limits, AClaimOfNoneOrOfTooManyIsCutToWhatCanBe) {
     h.finish(ann);
     h.finish(bob);
     const wire::Order order = h.orders.at(ann);
-    h.say(ann, wire::Contributed{ann, order.step, order.version, reported, 1, 1.0, 1.0, true, from_seconds(0.1)});
+    h.say(ann, wire::Contributed{.worker = ann,
+                                 .step = order.step,
+                                 .base = order.version,
+                                 .report = {.samples = reported, .loss_sum = 1, .squared_norm = 1, .compute = from_seconds(0.1)}});
     h.say_gathered(0, ann);
     h.say_gathered(1, ann);
     ASSERT_EQ(h.recorded<Completed>().size(), 1U);
@@ -199,7 +202,10 @@ TEST(Overlapping, ALossThatIsNoNumberIsRefusedBeforeAnyAverageLearnsOfIt) {
   for (const double loss : {std::numeric_limits<double>::quiet_NaN(), -std::numeric_limits<double>::infinity()}) {
     ChiefDriver h = driver(overlapped());
     const wire::Order order = h.orders.at(ann);
-    h.say(ann, wire::Contributed{ann, order.step, order.version, 10, 1, loss, 1.0, true, from_seconds(0.1)});
+    h.say(ann, wire::Contributed{.worker = ann,
+                                 .step = order.step,
+                                 .base = order.version,
+                                 .report = {.samples = 10, .loss_sum = loss, .squared_norm = 1, .compute = from_seconds(0.1)}});
     h.say_gathered(0, ann);
     h.say_gathered(1, ann);
     ASSERT_EQ(h.recorded<Dropped>().size(), 1U);

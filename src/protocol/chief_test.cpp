@@ -62,8 +62,8 @@ TEST(Contribution, OfAnotherStepOrInAnothersNameIsIgnored) {
   ChiefDriver h = driver_of("asp");
   h.hello(0);
   h.hello(1);
-  h.say(ann, wire::Contributed{ann, Step{5}, {}, 20, 1, 0, 1, true, {}});
-  h.say(ann, wire::Contributed{bob, h.orders.at(bob).step, {}, 10, 1, 0, 1, true, {}});
+  h.say(ann, wire::Contributed{.worker = ann, .step = Step{5}, .report = {.samples = 20, .squared_norm = 1}});
+  h.say(ann, wire::Contributed{.worker = bob, .step = h.orders.at(bob).step, .report = {.samples = 10, .squared_norm = 1}});
   h.say_gathered(0, bob);
   h.say_gathered(1, bob);
   EXPECT_EQ(h.chief.version(), Version{0});
@@ -72,7 +72,7 @@ TEST(Contribution, OfAnotherStepOrInAnothersNameIsIgnored) {
 TEST(Contribution, CountsWhatWasOrderedWhateverItsWorkerSays) {
   ChiefDriver h = driver_of("asp");
   h.hello(0);
-  h.say(ann, wire::Contributed{ann, h.orders.at(ann).step, {}, 5'000'000, 0, 0, 1, true, {}});
+  h.say(ann, wire::Contributed{.worker = ann, .step = h.orders.at(ann).step, .report = {.samples = 5'000'000, .squared_norm = 1}});
   h.say_gathered(0, ann);
   h.say_gathered(1, ann);
   ASSERT_EQ(h.recorded<Counted>().size(), 1U);
@@ -174,7 +174,7 @@ TEST(Dying, LateWordsOfTheDeadChangeNothing) {
   h.hello(1);
   const wire::Order lost = h.orders.at(ann);
   h.lose(ann);
-  h.say(ann, wire::Contributed{ann, lost.step, {}, 20, 1, 0, 1, true, {}});
+  h.say(ann, wire::Contributed{.worker = ann, .step = lost.step, .report = {.samples = 20, .squared_norm = 1}});
   EXPECT_EQ(h.sent<wire::Fenced>().size(), 1U);
   h.step(Received{peer(ServerId{0}), wire::Gathered{ServerId{0}, ann, lost.step}});
   EXPECT_TRUE(h.last.empty());
@@ -211,7 +211,7 @@ TEST(Refusing, ANormThatIsNoNumberIsAsBad) {
   for (const double norm : {std::numeric_limits<double>::quiet_NaN(), std::numeric_limits<double>::infinity()}) {
     ChiefDriver h = driver_of("asp");
     h.hello(0);
-    h.say(ann, wire::Contributed{ann, h.orders.at(ann).step, {}, 20, 1, 0, norm, true, {}});
+    h.say(ann, wire::Contributed{.worker = ann, .step = h.orders.at(ann).step, .report = {.samples = 20, .squared_norm = norm}});
     h.say_gathered(0, ann);
     h.say_gathered(1, ann);
     EXPECT_EQ(h.recorded<Dropped>().size(), 1U);

@@ -1,7 +1,6 @@
 #include "protocol/step_table.h"
 
 #include <algorithm>
-#include <cmath>
 
 #include "base/check.h"
 #include "policy/credible_compute.h"
@@ -69,35 +68,27 @@ Step StepTable::first_missing(WorkerId worker, Step next) const {
 
 /// The compute time that the worker reported, raised to the least that the chief's own observations allow.
 Duration StepTable::credible_compute(Instant now, WorkerId worker, const PendingStep& step) const {
-  const Duration pull = std::clamp(step.reported->pull, Duration{0}, std::max(step.reported_at - step.ordered_at, Duration{0}));
+  const Duration pull = std::clamp(step.reported->report.pull, Duration{0}, std::max(step.reported_at - step.ordered_at, Duration{0}));
   const Instant began = std::max(step.previous_reported_at, step.ordered_at + pull);
-  return policy::credible_compute(step.reported->compute, step.reported_at - began,
+  return policy::credible_compute(step.reported->report.compute, step.reported_at - began,
                                   now - std::max(workers_.at(worker).last_completed_at, step.ordered_at));
 }
 
 policy::Contribution StepTable::contribution(Instant now, WorkerId worker, const PendingStep& step) const {
-  const wire::Contributed& reported = *step.reported;
   const auto ordered = static_cast<std::uint32_t>(step.lease.size());
+  StepReport report = step.reported->report;
   // The worker's own count is used only when its time was limited.
-  const std::uint32_t done = step.time_limited ? std::clamp(reported.samples, 1U, ordered) : ordered;
-  return {worker,
-          reported.step,
-          reported.base,
-          done,
-          step.local_steps,
-          std::sqrt(reported.squared_norm),
-          credible_compute(now, worker, step),
-          ordered,
-          step.spare || done < ordered,
-          now - step.reported_at,
-          reported.pull,
-          step.bits,
-          reported.loss_sum / done,
-          reported.residual,
-          reported.max_batch,
-          reported.update_norm,
-          now,
-          reported.first_of_size};
+  report.samples = step.time_limited ? std::clamp(report.samples, 1U, ordered) : ordered;
+  report.local_steps = step.local_steps;
+  report.compute = credible_compute(now, worker, step);
+  return {.worker = worker,
+          .step = step.reported->step,
+          .base = step.reported->base,
+          .report = report,
+          .time_limited = step.spare || report.samples < ordered,
+          .push = now - step.reported_at,
+          .bits = step.bits,
+          .arrived = now};
 }
 
 void StepTable::driver_paused(Duration time) {

@@ -135,12 +135,11 @@ void Worker::computed(Instant now, const Computed& result, WorkerActions& out) {
   for (std::uint32_t s = 0; s < options_.servers_of_slices.size(); ++s) push(*computing, SliceId{s}, out);
   const wire::Order& order = computing->order;
   const auto all = static_cast<std::uint32_t>(order.lease.size());
-  send_to_chief(
-      now,
-      wire::Contributed{*id_, order.step, computing->base, result.samples == 0 ? all : std::min(result.samples, all), order.local_steps,
-                        result.loss_sum, result.squared_norm, result.finite, result.compute, pull_time(*computing), result.residual,
-                        result.max_batch, result.update_norm, result.stalled, result.first_of_size},
-      out);
+  StepReport report = result.report;
+  report.samples = report.samples == 0 ? all : std::min(report.samples, all);
+  report.local_steps = order.local_steps;
+  report.pull = pull_time(*computing);
+  send_to_chief(now, wire::Contributed{.worker = *id_, .step = order.step, .base = computing->base, .report = report}, out);
   state_ = Waiting{};
   compute_if_ready(now, out);
 }

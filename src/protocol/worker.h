@@ -10,6 +10,7 @@
 #include <variant>
 #include <vector>
 
+#include "base/step_report.h"
 #include "base/time.h"
 #include "protocol/peers.h"
 
@@ -41,19 +42,10 @@ struct Produced {
   Step step;
   SliceId slice;
 };
-/// The device is done with this step.
+/// The device is done with this step. The machine fills in the local steps and the pull time; 0 samples: all that were ordered.
 struct Computed {
   Step step;
-  double loss_sum{};
-  double squared_norm{};
-  bool finite = true;
-  Duration compute{};
-  std::uint32_t samples{};    // that were done; 0: all of them
-  double residual{};          // of what was pushed before
-  std::uint32_t max_batch{};  // see wire::Contributed
-  double update_norm{};       // the same
-  Duration stalled{};         // the same
-  bool first_of_size{};       // the same
+  StepReport report{};
 };
 struct TimePassed {};
 /// The device has let go of everything that was abandoned.

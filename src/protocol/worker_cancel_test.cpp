@@ -43,7 +43,9 @@ struct Harness {
   }
   std::string slice(std::uint64_t number) { return step(Arrived{wire::Pulled{me, Step{number}, Version{number}, SliceId{0}, 32}}); }
   std::string cancel(std::uint64_t number, WorkerId whose = me) { return step(Arrived{wire::Cancel{whose, Step{number}}}); }
-  std::string computed(std::uint64_t number) { return step(Computed{Step{number}, 1, 1, true, from_seconds(1)}); }
+  std::string computed(std::uint64_t number) {
+    return step(Computed{.step = Step{number}, .report = {.loss_sum = 1, .squared_norm = 1, .compute = from_seconds(1)}});
+  }
 };
 
 TEST(CancelledWorker, ForgetsAnOrderThatItHasNotBegun) {

@@ -28,7 +28,8 @@ std::string describe(const WorkerAction& action) {
                                       [](const wire::Leaving& m) { return fmt::format("leaving w{}", m.worker.value); },
                                       [&](const wire::Push& m) { return fmt::format("push {} to s{}", m.slice.value, send.to.id); },
                                       [](const wire::Contributed& m) {
-                                        return fmt::format("contributed {} base v{} samples {}", m.step.value, m.base.value, m.samples);
+                                        return fmt::format("contributed {} base v{} samples {}", m.step.value, m.base.value,
+                                                           m.report.samples);
                                       },
                                       [](const auto&) { return std::string("a message that is not a worker's"); }},
                                 send.message);
@@ -95,7 +96,7 @@ TEST(Worker, GoesOnWithTheNextOrderWhileTheFirstTravels) {
   h.computing();
   EXPECT_EQ(h.hear_order(2), "") << "one at a time";
   EXPECT_EQ(h.hear_slices(2), "");
-  EXPECT_EQ(h.step(Computed{Step{1}, 2.0, 3.0, true, from_seconds(1)}),
+  EXPECT_EQ(h.step(Computed{.step = Step{1}, .report = {.loss_sum = 2, .squared_norm = 3, .compute = from_seconds(1)}}),
             "push 0 to s0, push 1 to s1, push 2 to s0, contributed 1 base v101 samples 20, compute 2 at v102");
 }
 
@@ -103,7 +104,7 @@ TEST(Worker, ComputesAgainOnParametersThatItHasWhenToldSo) {
   Harness h;
   h.computing();
   EXPECT_EQ(h.receive(wire::Order{me, Step{2}, Step{1}, Version{1}, 1, 0.1, 32, {}, {}, 1, lease_of(20)}), "");
-  EXPECT_EQ(h.step(Computed{Step{1}, 2.0, 3.0, true, from_seconds(1)}),
+  EXPECT_EQ(h.step(Computed{.step = Step{1}, .report = {.loss_sum = 2, .squared_norm = 3, .compute = from_seconds(1)}}),
             "push 0 to s0, push 1 to s1, push 2 to s0, contributed 1 base v101 samples 20, compute 2 at v101");
 }
 
@@ -132,15 +133,15 @@ TEST(Worker, TellsHowLongItsParametersTravelled) {
   h.now = at_seconds(12);
   h.hear_slices(1);
   WorkerActions actions;
-  h.worker.step(at_seconds(20), Computed{Step{1}, 2.0, 3.0, true, from_seconds(1)}, actions);
-  EXPECT_EQ(std::get<wire::Contributed>(std::get<Send>(actions.back()).message).pull, from_seconds(2));
+  h.worker.step(at_seconds(20), Computed{.step = Step{1}, .report = {.loss_sum = 2, .squared_norm = 3, .compute = from_seconds(1)}},
+                actions);
+  EXPECT_EQ(std::get<wire::Contributed>(std::get<Send>(actions.back()).message).report.pull, from_seconds(2));
 }
 
 TEST(Worker, SaysHowManySamplesItHadTimeFor) {
   Harness h;
   h.computing();
-  Computed cut{Step{1}, 2.0, 3.0, true, from_seconds(1)};
-  cut.samples = 7;
+  const Computed cut{.step = Step{1}, .report = {.samples = 7, .compute = from_seconds(1)}};
   EXPECT_EQ(h.step(cut), "push 0 to s0, push 1 to s1, push 2 to s0, contributed 1 base v101 samples 7");
 }
 
@@ -151,7 +152,7 @@ TEST(Worker, GoesThroughAStep) {
   EXPECT_EQ(h.worker.id(), me);
   EXPECT_EQ(h.hear_order(1), "");
   EXPECT_EQ(h.hear_slices(1), "compute 1 at v101");
-  EXPECT_EQ(h.step(Computed{Step{1}, 2.0, 3.0, true, from_seconds(1)}),
+  EXPECT_EQ(h.step(Computed{.step = Step{1}, .report = {.loss_sum = 2, .squared_norm = 3, .compute = from_seconds(1)}}),
             "push 0 to s0, push 1 to s1, push 2 to s0, contributed 1 base v101 samples 20");
   EXPECT_EQ(h.hear_order(2), "");
   EXPECT_EQ(h.hear_slices(2), "compute 2 at v102");
@@ -186,14 +187,15 @@ TEST(Worker, TellsTheChiefWhatWasComputed) {
   Harness h;
   h.computing();
   WorkerActions actions;
-  h.worker.step(h.now, Computed{Step{1}, 2.0, 3.0, false, from_seconds(4)}, actions);
+  h.worker.step(h.now, Computed{.step = Step{1}, .report = {.loss_sum = 2, .squared_norm = 3, .finite = false, .compute = from_seconds(4)}},
+                actions);
   const auto& reported = std::get<wire::Contributed>(std::get<Send>(actions.back()).message);
   EXPECT_EQ(reported.worker, me);
-  EXPECT_EQ(reported.loss_sum, 2.0);
-  EXPECT_EQ(reported.squared_norm, 3.0);
-  EXPECT_FALSE(reported.finite);
-  EXPECT_EQ(reported.compute, from_seconds(4));
-  EXPECT_EQ(reported.local_steps, 1U);
+  EXPECT_EQ(reported.report.loss_sum, 2.0);
+  EXPECT_EQ(reported.report.squared_norm, 3.0);
+  EXPECT_FALSE(reported.report.finite);
+  EXPECT_EQ(reported.report.compute, from_seconds(4));
+  EXPECT_EQ(reported.report.local_steps, 1U);
 }
 
 // Every state and every event.
@@ -214,8 +216,8 @@ std::string tell(Harness& h, const std::string& event) {
   if (event == "fenced") return h.receive(wire::Fenced{me});
   if (event == "another fenced") return h.receive(wire::Fenced{somebody_else});
   if (event == "stop") return h.receive(wire::Stop{});
-  if (event == "computed") return h.step(Computed{Step{1}, 0, 0, true, {}});
-  if (event == "computed something else") return h.step(Computed{Step{7}, 0, 0, true, {}});
+  if (event == "computed") return h.step(Computed{.step = Step{1}});
+  if (event == "computed something else") return h.step(Computed{.step = Step{7}});
   if (event == "no time passed") return h.step(TimePassed{});
   if (event == "a second passed") return h.at(1, TimePassed{});
   if (event == "five seconds passed") return h.at(5, TimePassed{});
@@ -258,7 +260,7 @@ TEST(Worker, AnswersEveryEventInEveryState) {
 
 TEST(Worker, SlicesOfAnEarlierStepDoNotDisturbTheNewOne) {
   Harness h;
-  h.computing().step(Computed{Step{1}, 0, 0, true, {}});
+  h.computing().step(Computed{.step = Step{1}});
   h.hear_order(2);
   h.hear_slice(2, 0);
   EXPECT_EQ(h.hear_slice(1, 1), "");
@@ -283,7 +285,7 @@ TEST(Worker, FencedWhileComputingItAbandonsAndBeginsAnew) {
   h.computing();
   EXPECT_EQ(h.receive(wire::Fenced{me}), "abandon, await the device");
   EXPECT_EQ(h.step(DeviceFree{}), "hello 2");
-  EXPECT_EQ(h.step(Computed{Step{1}, 0, 0, true, {}}), "") << "the old life's result is worth nothing";
+  EXPECT_EQ(h.step(Computed{.step = Step{1}}), "") << "the old life's result is worth nothing";
   h.receive(wire::Welcome{WorkerId{4}, 2});
   EXPECT_EQ(h.hear_slice(1, 0), "") << "slices for the old id";
   EXPECT_EQ(h.hear_order(1), "") << "an order for the old id";
@@ -306,7 +308,7 @@ TEST(Worker, HeartbeatsOnlyWhenItHadNothingElseToSay) {
   h.computing();
   EXPECT_EQ(h.at(1.0, TimePassed{}), "heartbeat w3");
   EXPECT_EQ(h.at(1.9, TimePassed{}), "");
-  h.at(1.9, Computed{Step{1}, 0, 0, true, {}});
+  h.at(1.9, Computed{.step = Step{1}});
   EXPECT_EQ(h.at(2.5, TimePassed{}), "") << "it has spoken at 1.9";
   EXPECT_EQ(h.at(2.9, TimePassed{}), "heartbeat w3");
 }

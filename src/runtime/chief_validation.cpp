@@ -31,7 +31,7 @@ std::optional<WorkerId> speaker(const wire::Message& message) {
 
 /// What is no number, or less than none, tells a strategy nothing.
 wire::Contributed tamed(wire::Contributed reported) {
-  for (double* recorded : {&reported.residual, &reported.update_norm})
+  for (double* recorded : {&reported.report.residual, &reported.report.update_norm})
     if (!std::isfinite(*recorded) || *recorded < 0) *recorded = 0;
   return reported;
 }
@@ -160,8 +160,8 @@ void ChiefProcess::on_worker_message(Link& link, WorkerId worker, wire::Message 
     record_trace({.kind = trace::Kind::compute_ended,
                   .worker = worker,
                   .step = reported->step,
-                  .first = reported->samples,
-                  .value = seconds(reported->stalled)});
+                  .first = reported->report.samples,
+                  .value = seconds(reported->report.stalled)});
   }
   tell(protocol::Received{protocol::peer(worker), std::move(message)});
 }

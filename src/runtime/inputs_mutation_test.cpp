@@ -40,8 +40,14 @@ std::vector<std::string> recorded(const std::string& strategy) {
     for (const auto& [worker, order] : orders) {
       driver.orders.erase(worker);
       const auto samples = static_cast<std::uint32_t>(order.lease.size());
-      step(protocol::Received{protocol::peer(worker), wire::Contributed{worker, order.step, order.version, samples, order.local_steps, 3.5,
-                                                                        2.0, true, from_seconds(0.1)}});
+      step(protocol::Received{protocol::peer(worker), wire::Contributed{.worker = worker,
+                                                                        .step = order.step,
+                                                                        .base = order.version,
+                                                                        .report = {.samples = samples,
+                                                                                   .local_steps = order.local_steps,
+                                                                                   .loss_sum = 3.5,
+                                                                                   .squared_norm = 2,
+                                                                                   .compute = from_seconds(0.1)}}});
       step(protocol::Received{protocol::peer(ServerId{0}), wire::Gathered{ServerId{0}, worker, order.step}});
     }
     step(protocol::Tick{});

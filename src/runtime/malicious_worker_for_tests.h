@@ -77,12 +77,14 @@ class MaliciousWorker final : private transport::ConnectionCallbacks {
     for (std::uint32_t s = 0; s < options_.counts.size(); ++s) push(order, SliceId{s}, options_.counts[s]);
     ++pushed;
     const auto samples = static_cast<std::uint32_t>(order.lease.size());
-    wire::Contributed reported{order.worker, order.step, order.version, samples, order.local_steps};
-    reported.loss_sum = samples;
-    reported.squared_norm = 1;
-    reported.finite = true;
-    reported.compute = from_seconds(0.001);
-    chief_->send(reported);
+    chief_->send(wire::Contributed{.worker = order.worker,
+                                   .step = order.step,
+                                   .base = order.version,
+                                   .report = {.samples = samples,
+                                              .local_steps = order.local_steps,
+                                              .loss_sum = static_cast<double>(samples),
+                                              .squared_norm = 1,
+                                              .compute = from_seconds(0.001)}});
   }
   void push(const wire::Order& order, SliceId slice, std::size_t count) {
     std::vector<float> values(count, 0.001F);

@@ -15,11 +15,7 @@ class PendingConnections : public PausedCluster {
     return run_until(io, [&] { return !peer.connected(); });
   }
   static wire::Contributed contributed(WorkerId id, Step step, Version base) {
-    wire::Contributed reported;
-    reported.worker = id;
-    reported.step = step;
-    reported.base = base;
-    return reported;
+    return {.worker = id, .step = step, .base = base, .report = {.finite = false}};
   }
   /// Becomes a member of a training that is under way. Nothing of what it was told to do is done yet.
   WorkerId join(WrongPeer& peer) {

@@ -79,7 +79,9 @@ TEST_P(Impostor, IsSentAwayAndDisturbsNobody) {
     case 7:
       (*connection)->send(transport::BulkMessage{wire::Pulled{WorkerId{0}, Step{4}, Version{4}, SliceId{0}, 32}, payload, 0, 0});
       break;
-    case 8: (*connection)->send(wire::Contributed{WorkerId{1}, Step{4}, Version{4}, 4, 1, 0, 0, true, {}}); break;
+    case 8:
+      (*connection)->send(wire::Contributed{.worker = WorkerId{1}, .step = Step{4}, .base = Version{4}, .report = {.samples = 4}});
+      break;
     default: break;
   }
   ASSERT_TRUE(run_until(io, [&] { return ear.ended(); }));

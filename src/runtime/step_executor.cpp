@@ -238,7 +238,7 @@ StepExecutor::~StepExecutor() {
 
 /// A batch of this size is next.
 void StepExecutor::note_batch_size(std::uint64_t size) {
-  first_of_size_ = setup_.new_sizes_are_slow && size > 0 && sizes_.note_batch_size(size);
+  new_batch_size_ = setup_.new_sizes_are_slow && size > 0 && sizes_.note_batch_size(size);
 }
 
 void StepExecutor::prefetch(const wire::Order& order, const std::shared_ptr<IncomingParameters>& values) {
@@ -308,8 +308,8 @@ void StepExecutor::start_over() {
   });
 }
 
-store::StepReport StepExecutor::contribute(Computation& computation, const Lease& lease, Stream& stream,
-                                           const std::optional<cluster::Device::StepOutcome>& outcome, const Clock& clock) {
+StepReport StepExecutor::contribute(Computation& computation, const Lease& lease, Stream& stream,
+                                    const std::optional<cluster::Device::StepOutcome>& outcome, const Clock& clock) {
   const wire::Order& order = computation.order;
   const std::span<const float> values = computation.values->buffer().floats();
   const std::vector<std::uint32_t>& samples = epochs_.samples_of(lease);
@@ -341,8 +341,8 @@ void StepExecutor::work(const std::shared_ptr<Computation>& computation, const C
     computation->samples = outcome->samples;
   }
   Stream stream(*this, computation, outcome, clock);
-  store::StepReport report;
-  first_of_size_ = false;
+  StepReport report;
+  new_batch_size_ = false;
   last_next_step_io_ = next_step_io_.get();
   try {
     report = contribute(*computation, lease, stream, outcome, clock);
@@ -356,22 +356,24 @@ void StepExecutor::work(const std::shared_ptr<Computation>& computation, const C
     return;
   }
   if (computation->cancelled) return stop(clock);
-  StepTiming time{std::chrono::steady_clock::now() - since - stream.idle(), stream.stalled(), first_of_size_};
-  if (!first_of_size_) sizes_.observe(report.samples, time.compute);
+  report.compute = std::chrono::steady_clock::now() - since - stream.idle();
+  report.stalled = stream.stalled();
+  report.new_batch_size = new_batch_size_;
+  if (!new_batch_size_) sizes_.observe(report.samples, report.compute);
   if (outcome) {
-    time.first_of_size = outcome->first_of_size;
-    if (!streams()) time.stalled = {};  // it had everything when it began
+    report.new_batch_size = outcome->new_batch_size;
+    if (!streams()) report.stalled = {};  // it had everything when it began
     std::unique_lock lock(mutex_);
-    if (cancelled_.wait_until(lock, clock.real(outcome->end + time.stalled), [&] { return computation->cancelled.load(); })) {
+    if (cancelled_.wait_until(lock, clock.real(outcome->end + report.stalled), [&] { return computation->cancelled.load(); })) {
       lock.unlock();
       return stop(clock);
     }
-    time.compute = std::max(time.compute, outcome->end - computation->began);
+    report.compute = std::max(report.compute, outcome->end - computation->began);
   }
-  boost::asio::post(event_loop_, [this, alive = alive_, computation, report, time] {
+  boost::asio::post(event_loop_, [this, alive = alive_, computation, report] {
     if (!*alive || computation->cancelled) return;
     if (current_ == computation) current_.reset();
-    owner_.computed(computation, report, time);
+    owner_.computed(computation, report);
   });
 }
 

@@ -13,6 +13,7 @@
 #include <string>
 #include <vector>
 
+#include "base/step_report.h"
 #include "cluster/cost.h"
 #include "cluster/device.h"
 #include "cluster/known_batch_sizes.h"
@@ -66,20 +67,13 @@ struct StepExecutorSetup {
   bool bf16_transfer = false;       // it computes with weights of 16 bits, and so are their gradients
 };
 
-/// How a step's time was spent.
-struct StepTiming {
-  Duration compute{};
-  Duration stalled{};  // still for parameters
-  bool first_of_size = false;
-};
-
 /// Called on the pump thread; never for a computation that was cancelled.
 class StepExecutorOwner {
  public:
   virtual ~StepExecutorOwner() = default;
   /// This slice of the contribution is final.
   virtual void produced(const std::shared_ptr<Computation>& computation, SliceId slice) = 0;
-  virtual void computed(const std::shared_ptr<Computation>& computation, const store::StepReport& report, const StepTiming& time) = 0;
+  virtual void computed(const std::shared_ptr<Computation>& computation, const StepReport& report) = 0;
   /// Torch gave up, for want of memory mostly.
   virtual void failed(const std::string& what) = 0;
 };
@@ -125,8 +119,8 @@ class StepExecutor {
   class TimedMicroBatcher;
   class TimedSingleBatch;
   class Newer;
-  store::StepReport contribute(Computation& computation, const Lease& lease, Stream& stream,
-                               const std::optional<cluster::Device::StepOutcome>& outcome, const Clock& clock);
+  StepReport contribute(Computation& computation, const Lease& lease, Stream& stream,
+                        const std::optional<cluster::Device::StepOutcome>& outcome, const Clock& clock);
   void work(const std::shared_ptr<Computation>& computation, const Clock& clock);
   cluster::Affine measured();
   Duration try_out(std::uint64_t size);
@@ -146,7 +140,7 @@ class StepExecutor {
   std::vector<std::uint32_t> likely_next_samples_;  // samples of the next, perhaps
   std::optional<WorkerId> computed_for_;            // who we were at the last step
   cluster::KnownBatchSizes sizes_;                  // for devices with a grain
-  bool first_of_size_ = false;                      // this step is the first of its size
+  bool new_batch_size_ = false;                     // this step is the first of its size
   bool codes_ = false;                              // the device has coded something, and may have kept some of it back
   double unit_ = 0;                                 // samples * rate of the contribution that was coded last; 0: none
   struct Prefetched {

@@ -110,10 +110,7 @@ class StepExecutorTest : public testing::Test, private StepExecutorOwner {
   };
   std::vector<Slice> slices;
   std::vector<std::uint64_t> steps;  // computed
-  std::vector<store::StepReport> reports;
-  std::vector<Duration> times;
-  std::vector<Duration> stalled;
-  std::vector<bool> first_of_size;
+  std::vector<StepReport> reports;
   std::vector<std::string> failures;
   std::optional<StepExecutor> step_executor;
 
@@ -123,12 +120,9 @@ class StepExecutorTest : public testing::Test, private StepExecutorOwner {
     const auto from = computation->out->floats().subspan(slice.offset, slice.count);
     slices.push_back({computation->order.step.value, id.value, {from.begin(), from.end()}, seconds(clock.now().time_since_epoch())});
   }
-  void computed(const std::shared_ptr<Computation>& computation, const store::StepReport& report, const StepTiming& time) override {
+  void computed(const std::shared_ptr<Computation>& computation, const StepReport& report) override {
     steps.push_back(computation->order.step.value);
     reports.push_back(report);
-    times.push_back(time.compute);
-    stalled.push_back(time.stalled);
-    first_of_size.push_back(time.first_of_size);
   }
   void failed(const std::string& what) override { failures.push_back(what); }
 };

@@ -38,7 +38,7 @@ TEST_F(StepExecutorTest, ComputesWhateverOrderTheSlicesComeIn) {
     ASSERT_TRUE(run_until(io, [&] { return steps.size() == step + 1; }));
     EXPECT_EQ(held(*computation->out), by_hand(computation->order, linear_start()));
     EXPECT_TRUE(reports.back().finite);
-    EXPECT_GE(times.back(), Duration{0});
+    EXPECT_GE(reports.back().compute, Duration{0});
     ++step;
   } while (step < 6 && std::next_permutation(order.begin(), order.end()));
   EXPECT_TRUE(failures.empty());

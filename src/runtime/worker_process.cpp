@@ -293,12 +293,11 @@ void WorkerProcess::produced(const std::shared_ptr<Computation>& computation, Sl
   if (incarnation_ && incarnation_->computing == computation) tell(protocol::Produced{computation->order.step, slice});
 }
 
-void WorkerProcess::computed(const std::shared_ptr<Computation>& computation, const store::StepReport& report, const StepTiming& time) {
+void WorkerProcess::computed(const std::shared_ptr<Computation>& computation, const StepReport& report) {
   if (!incarnation_ || incarnation_->computing != computation) return;
-  const double residual = report.loss.coded ? report.loss.residual : incarnation_->push ? incarnation_->push->residual_ratio() : 0;
-  tell(protocol::Computed{computation->order.step, report.loss.sum, report.squared_norm, report.finite, time.compute,
-                          static_cast<std::uint32_t>(report.samples), residual, report.max_batch, report.update_norm, time.stalled,
-                          time.first_of_size});
+  protocol::Computed done{.step = computation->order.step, .report = report};
+  if (computation->coded == 0) done.report.residual = incarnation_->push ? incarnation_->push->residual_ratio() : 0;
+  tell(done);
   if (incarnation_ && incarnation_->computing == computation) incarnation_->computing.reset();  // else the next step is on the desk already
 }
 

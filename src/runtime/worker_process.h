@@ -126,7 +126,7 @@ class WorkerProcess final : private transport::ConnectionCallbacks, private Step
   void closed(transport::Connection& connection, const Error& why) override;
 
   void produced(const std::shared_ptr<Computation>& computation, SliceId slice) override;
-  void computed(const std::shared_ptr<Computation>& computation, const store::StepReport& report, const StepTiming& time) override;
+  void computed(const std::shared_ptr<Computation>& computation, const StepReport& report) override;
   void failed(const std::string& what) override;
 
   boost::asio::io_context& event_loop_;

@@ -6,19 +6,11 @@
 #include <span>
 
 #include "base/ids.h"
+#include "base/step_report.h"
 #include "protocol/shard.h"
 #include "wire/message.h"
 
 namespace motley::sim {
-
-/// What a finished step tells beside its payload.
-struct Contributed {
-  double loss_sum = 0;
-  double squared_norm = 0;
-  bool finite = true;
-  double residual = 0;     // of the one before
-  double update_norm = 0;  // see wire::Contributed
-};
 
 /// A slice of newer parameters that came while a round was computed, to be taken in when so many of its local steps are done.
 struct ArrivedSlice {
@@ -37,8 +29,8 @@ class Numbers {
   /// This server's slices, as they are now, become part of what the worker will compute on.
   virtual void snapshot(ServerId server, const protocol::Snapshot& snapshot) = 0;
   /// Computes the order's lease on what was snapshotted for its worker, and on what landed meanwhile; keeps the contribution until
-  /// committed everywhere, freed or forgotten.
-  virtual Contributed compute(const wire::Order& order, std::span<const ArrivedSlice> arrived_slices) = 0;
+  /// committed everywhere, freed or forgotten. The report has no times.
+  virtual StepReport compute(const wire::Order& order, std::span<const ArrivedSlice> arrived_slices) = 0;
   virtual void commit(ServerId server, const wire::Apply& update) = 0;
   virtual void free(WorkerId worker, Step step) = 0;
   /// How far a contribution goes the way of this server's momentum.
@@ -57,7 +49,7 @@ class Numbers {
 class NoNumbers : public Numbers {
  public:
   void snapshot(ServerId, const protocol::Snapshot&) override {}
-  Contributed compute(const wire::Order&, std::span<const ArrivedSlice>) override { return {}; }
+  StepReport compute(const wire::Order&, std::span<const ArrivedSlice>) override { return {}; }
   void commit(ServerId, const wire::Apply&) override {}
   void free(WorkerId, Step) override {}
   double alignment(ServerId, WorkerId, Step step) override { return step.value % 2 == 0 ? 1 : -1; }  // both happen

@@ -49,7 +49,7 @@ void RealNumbers::snapshot(ServerId server, const protocol::Snapshot& wanted) {
     shadow->values(values);
 }
 
-Contributed RealNumbers::compute(const wire::Order& order, std::span<const ArrivedSlice> arrived_slices) {
+StepReport RealNumbers::compute(const wire::Order& order, std::span<const ArrivedSlice> arrived_slices) {
   Held& held = held_[order.worker];
   if (held.forgotten) return {};
   equip(held);
@@ -60,11 +60,11 @@ Contributed RealNumbers::compute(const wire::Order& order, std::span<const Arriv
     held.values.erase(held.values.begin());
   }
   Payload payload{take_buffer(), 0, false};
-  const store::StepReport report = contribute(held, order, arrived_slices, payload.values);
-  const double residual = held.push->residual_ratio();
+  StepReport report = contribute(held, order, arrived_slices, payload.values);
+  report.residual = held.push->residual_ratio();
   code(held, order, payload.values);
   payloads_.insert_or_assign({order.worker, order.step}, std::move(payload));
-  return {report.loss.sum, report.squared_norm, report.finite, residual, report.update_norm};
+  return report;
 }
 
 /// What landed in the middle of a round, when its step has come.
@@ -88,8 +88,8 @@ class RealNumbers::ArrivedUpdates final : public store::IncomingUpdates {
   std::vector<Piece> pieces_;
 };
 
-store::StepReport RealNumbers::contribute(Held& held, const wire::Order& order, std::span<const ArrivedSlice> arrived_slices,
-                                          std::span<float> out) {
+StepReport RealNumbers::contribute(Held& held, const wire::Order& order, std::span<const ArrivedSlice> arrived_slices,
+                                   std::span<float> out) {
   const auto values = held.values.find(order.parameters);
   const std::vector<std::uint32_t>& samples = epochs_.samples_of(order.lease);
   NoStreaming still;

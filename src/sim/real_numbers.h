@@ -37,7 +37,7 @@ class RealNumbers : public Numbers {
   RealNumbers(RealNumbersOptions options, store::GradientSource& source);
 
   void snapshot(ServerId server, const protocol::Snapshot& wanted) override;
-  Contributed compute(const wire::Order& order, std::span<const ArrivedSlice> arrived_slices) override;
+  StepReport compute(const wire::Order& order, std::span<const ArrivedSlice> arrived_slices) override;
   void commit(ServerId server, const wire::Apply& update) override;
   void free(WorkerId worker, Step step) override;
   double alignment(ServerId server, WorkerId worker, Step step) override;
@@ -64,7 +64,7 @@ class RealNumbers : public Numbers {
     bool complete = false;
   };
   class ArrivedUpdates;
-  store::StepReport contribute(Held& held, const wire::Order& order, std::span<const ArrivedSlice> arrived_slices, std::span<float> out);
+  StepReport contribute(Held& held, const wire::Order& order, std::span<const ArrivedSlice> arrived_slices, std::span<float> out);
   void equip(Held& held) const;
   [[nodiscard]] std::vector<float> take_buffer();
   void code(Held& held, const wire::Order& order, std::vector<float>& values);

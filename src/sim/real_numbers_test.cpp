@@ -81,7 +81,7 @@ TEST(RealNumbers, AWorkerComputesOnItsSnapshotWhateverHappensMeanwhile) {
   for (std::uint32_t w = 0; w < 2; ++w) snapshot_all(numbers, w);
   (void)numbers.compute(order(0, 0, 0, 4), {});
   commit_all(numbers, {Version{1}, wire::UpdateKind::gradient, 0.25, 0, 1, {{WorkerId{0}, Step{0}, 1}}});
-  const Contributed late = numbers.compute(order(1, 0, 0, 4), {});
+  const StepReport late = numbers.compute(order(1, 0, 0, 4), {});
   EXPECT_DOUBLE_EQ(late.squared_norm, 3 * 9.5 * 9.5) << "at the 8 it was given, not at what the model is by now";
 }
 
@@ -100,7 +100,7 @@ TEST(RealNumbers, LocalStepsSendTheChangeOfTheModelAndKeepTheirMomentum) {
   ByHand source;
   RealNumbers numbers(options(true), source);
   snapshot_all(numbers, 0);
-  const Contributed first = numbers.compute(order(0, 0, 0, 4, 2), {});
+  const StepReport first = numbers.compute(order(0, 0, 0, 4, 2), {});
   ASSERT_EQ(source.seen.size(), 2U);
   const double a = (source.seen[0][0] + source.seen[0][1]) / 2.0;
   const double b = (source.seen[1][0] + source.seen[1][1]) / 2.0;

@@ -105,7 +105,7 @@ class World {
     Instant ends{};
     std::vector<ArrivedSlice> arrived_slices;  // of newer parameters, while it takes local steps
     std::optional<Streaming> streaming;
-    bool first_of_size = false;
+    bool new_batch_size = false;
   };
   struct Node {
     std::optional<protocol::Worker> machine;  // absent: nobody home

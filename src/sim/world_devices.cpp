@@ -28,7 +28,7 @@ void World::begin_compute(std::uint32_t n, const wire::Order& order) {
   const auto outcome = devices_[n].work(now_, order.lease.size(), order.local_steps, order.limit, order.micro);
   node.running->order.lease.cut(outcome.samples);
   node.running->ends = outcome.end;
-  node.running->first_of_size = outcome.first_of_size;
+  node.running->new_batch_size = outcome.new_batch_size;
   if (layer_sequence_) {
     node.here.erase(node.here.begin(), node.here.lower_bound({order.worker, order.parameters}));
     node.running->streaming.emplace(*layer_sequence_, now_, outcome.end - now_);
@@ -55,7 +55,7 @@ void World::advance_streaming(std::uint32_t n) {
 void World::end_compute(std::uint32_t n) {
   const Running done = std::move(*nodes_[n].running);
   nodes_[n].running.reset();
-  const Contributed result = numbers_.compute(done.order, done.arrived_slices);
+  StepReport report = numbers_.compute(done.order, done.arrived_slices);
   const auto samples = static_cast<std::uint32_t>(done.order.lease.size());
   const Duration stalled = done.streaming ? done.streaming->stalled() : Duration{};
   tell({.kind = trace::Kind::compute_ended,
@@ -63,8 +63,12 @@ void World::end_compute(std::uint32_t n) {
         .step = done.order.step,
         .first = samples,
         .value = seconds(stalled)});
-  tell_worker(n, protocol::Computed{done.order.step, result.loss_sum, result.squared_norm, result.finite, now_ - done.began - stalled,
-                                    samples, result.residual, 0, result.update_norm, stalled, done.first_of_size});
+  report.samples = samples;
+  report.compute = now_ - done.began - stalled;
+  report.stalled = stalled;
+  report.new_batch_size = done.new_batch_size;
+  report.max_batch = 0;  // what this machine ran out of says nothing of the simulated device
+  tell_worker(n, protocol::Computed{.step = done.order.step, .report = report});
 }
 
 void World::start_node(std::uint32_t n) {

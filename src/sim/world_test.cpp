@@ -143,7 +143,8 @@ TEST(World, WhatForwardNeedsFirstGoesFirst) {
     world.layer_timing = store::layer_timing(world.layout, tensors, std::vector<std::uint32_t>{0, 1, 2}, std::vector<double>{1, 1, 1});
     const double stalled = 2 * slice_s - (backward_order ? 1 : 2) * compute / 9;
     const double step = latency_s + slice_s + stalled + pushes + latency_s;
-    EXPECT_NEAR(seconds(run(world).outcome.ended), latency_s + updates * step, 1e-6) << (backward_order ? "first in, first out" : "by need");
+    EXPECT_NEAR(seconds(run(world).outcome.ended), latency_s + updates * step, 1e-6)
+        << (backward_order ? "first in, first out" : "by need");
   }
 }
 
@@ -233,8 +234,8 @@ TEST(World, BitsAreChosenByTheBytesThatTravel) {
 
 TEST(World, TheTraceTellsTheMeanLossOfEveryContribution) {
   struct SameLoss : NoNumbers {
-    Contributed compute(const wire::Order& order, std::span<const ArrivedSlice>) override {
-      return {2.5 * static_cast<double>(order.lease.size()), 1, true};
+    StepReport compute(const wire::Order& order, std::span<const ArrivedSlice>) override {
+      return {.loss_sum = 2.5 * static_cast<double>(order.lease.size()), .squared_norm = 1};
     }
   } numbers;
   const std::vector<trace::Event> contributed = run(cluster_of({2, 1}, 3), "bsp", numbers).of(Kind::contributed);

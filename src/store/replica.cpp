@@ -82,8 +82,9 @@ class Replica::Mean final : public StepIo {
   bool recorded_ = false;
 };
 
-void Replica::run_in_pieces(GradientSource& source, const Task& task, std::span<float> out, StepIo& io, MicroBatcher& batcher,
+Loss Replica::run_in_pieces(GradientSource& source, const Task& task, std::span<float> out, StepIo& io, MicroBatcher& batcher,
                             StepReport& report) {
+  Loss total;
   for (bool last = false; !last;) {
     const std::uint64_t left = task.samples.size() - report.samples;
     MicroBatcher::Piece piece = batcher.next(report.samples, left);
@@ -94,28 +95,27 @@ void Replica::run_in_pieces(GradientSource& source, const Task& task, std::span<
     const std::span<float> into = mean.begin(report.samples, piece.samples, last);
     try {
       const Loss loss = source.gradient(task.values, task.samples.subspan(report.samples, piece.samples), into, mean);
-      report.loss.sum += loss.sum;
-      report.loss.correct += loss.correct;
-      report.loss.samples += loss.samples;
-      report.loss.squared_norm = mean.whole() ? loss.squared_norm : -1;
-      report.loss.coded = loss.coded;
-      report.loss.residual = loss.residual;
-      report.samples += piece.samples;
+      total.sum += loss.sum;
+      total.squared_norm = mean.whole() ? loss.squared_norm : -1;
+      total.coded = loss.coded;
+      total.residual = loss.residual;
+      report.samples += static_cast<std::uint32_t>(piece.samples);
     } catch (const OutOfMemory&) {
       if (piece.samples == 1 || mean.on_event() || !options_.splits_on_out_of_memory) throw;
       max_batch_ = report.max_batch = static_cast<std::uint32_t>(piece.samples / 2);
       last = false;
     }
-    if (!io.wait_for(0, 0)) return;
+    if (!io.wait_for(0, 0)) break;
   }
+  return total;
 }
 
 StepReport Replica::contribute(GradientSource& source, const Task& task, std::span<float> out, StepIo& io, MicroBatcher& batcher) {
   check(task.values.size() == options_.values && out.size() == options_.values, "a contribution is as large as the model");
   check(!local_, "who takes local steps contributes rounds");
   StepReport report;
-  run_in_pieces(source, task, out, io, batcher, report);
-  measure(out, report);
+  const Loss loss = run_in_pieces(source, task, out, io, batcher, report);
+  measure(out, loss, report);
   return report;
 }
 
@@ -124,27 +124,30 @@ StepReport Replica::contribute(GradientSource& source, const LocalRound& round, 
   check(local_.has_value(), "rounds are for who takes local steps");
   StepReport report;
   if (!io.wait_for(0, options_.values)) return report;
-  report.loss = local_->run_round(source, round, incoming, out, io);
-  report.samples = round.samples.size();
+  const Loss loss = local_->run_round(source, round, incoming, out, io);
+  report.samples = static_cast<std::uint32_t>(round.samples.size());
+  report.local_steps = round.steps;
   report.update_norm = local_->update_norm();
-  if (report.loss.coded)
+  if (loss.coded)
     io.encoded_gradient_ready(0, options_.values);
   else
     io.gradient_ready(0, options_.values);
-  measure(out, report);
+  measure(out, loss, report);
   if (!report.finite) local_->forget();  // its momentum would make every later step infinite too
   return report;
 }
 
 /// What servers would refuse is not called finite; no squared norm counts statistics.
-void Replica::measure(std::span<const float> out, StepReport& report) const {
-  const bool uncounted = report.loss.squared_norm < 0;  // what is no number was counted
-  check(!uncounted || !report.loss.coded, "who codes counts what it codes");
-  report.squared_norm = uncounted ? squared_norm(out.first(options_.parameters)) : report.loss.squared_norm;
+void Replica::measure(std::span<const float> out, const Loss& loss, StepReport& report) const {
+  report.loss_sum = loss.sum;
+  report.residual = loss.coded ? loss.residual : 0;
+  const bool uncounted = loss.squared_norm < 0;  // what is no number was counted
+  check(!uncounted || !loss.coded, "who codes counts what it codes");
+  report.squared_norm = uncounted ? squared_norm(out.first(options_.parameters)) : loss.squared_norm;
   const auto statistics = uncounted ? out.subspan(options_.parameters) : std::span<const float>();  // else they may lie here coded
   const bool small = std::all_of(statistics.begin(), statistics.end(),
                                  [](float x) { return static_cast<double>(x) * static_cast<double>(x) < squared_norm_limit; });
-  report.finite = report.squared_norm < squared_norm_limit && small && std::isfinite(report.loss.sum);
+  report.finite = report.squared_norm < squared_norm_limit && small && std::isfinite(report.loss_sum);
 }
 
 }  // namespace motley::store

@@ -6,6 +6,7 @@
 #include <span>
 #include <vector>
 
+#include "base/step_report.h"
 #include "store/gradient_source.h"
 #include "store/local_model.h"
 #include "store/optimizer.h"
@@ -21,16 +22,6 @@ struct ReplicaOptions {
   bool tracks_updates = false;  // see LocalModelOptions
   bool control_variate = false;
   bool splits_on_out_of_memory = true;  // a step that does not fit into memory is done in pieces; else OutOfMemory passes through
-};
-
-/// What a contribution's worth is judged by.
-struct StepReport {
-  Loss loss;
-  double squared_norm = 0;  // over the parameters
-  bool finite = true;
-  std::uint64_t samples = 0;    // that were done; fewer than all when a pace said so
-  std::uint32_t max_batch = 0;  // memory turned out not to hold more at once; 0: no such thing
-  double update_norm = 0;       // squared norm of the update that made the values it was computed on; 0: not known
 };
 
 /// How a step is cut into pieces, by somebody with a clock.
@@ -58,7 +49,7 @@ class Replica {
 
   /// The mean gradient over `samples` at `values`, into `out` (as many values). `io` hears of what is needed and made. `batcher` may cut
   /// the step into pieces and end it early: `out` is the mean over the samples that were done. A piece that does not fit into memory is cut
-  /// in two, and so are all after it, unless the options forbid it.
+  /// in two, and so are all after it, unless the options forbid it. The report has no times, and a residual only when `out` is coded.
   struct Task {
     std::span<const float> values;
     std::span<const std::uint32_t> samples;
@@ -79,8 +70,8 @@ class Replica {
 
  private:
   class Mean;
-  void run_in_pieces(GradientSource& source, const Task& task, std::span<float> out, StepIo& io, MicroBatcher& batcher, StepReport& report);
-  void measure(std::span<const float> out, StepReport& report) const;
+  Loss run_in_pieces(GradientSource& source, const Task& task, std::span<float> out, StepIo& io, MicroBatcher& batcher, StepReport& report);
+  void measure(std::span<const float> out, const Loss& loss, StepReport& report) const;
 
   ReplicaOptions options_;
   std::optional<LocalModel> local_;

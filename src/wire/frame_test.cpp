@@ -244,7 +244,7 @@ TEST(Frame, ValuesThatNoSenderWritesAreRefused) {
   expect_refused(resealed(apply), "kind: 3 is none of its values");
   Bytes contributed = frame_of(Contributed{});
   contributed[12 + 4 + 8 + 8 + 4 + 4 + 8 + 8] = std::byte{2};
-  expect_refused(resealed(contributed), "finite: 2 is neither 0 nor 1");
+  expect_refused(resealed(contributed), "report.finite: 2 is neither 0 nor 1");
   Order order;
   order.lease.ranges = {{0, 5, 4}};
   expect_refused(frame_of(order), "lease.ranges: the range [5, 4) ends before it begins");

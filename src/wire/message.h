@@ -11,6 +11,7 @@
 
 #include "base/ids.h"
 #include "base/lease.h"
+#include "base/step_report.h"
 #include "base/time.h"
 #include "base/update_kind.h"
 #include "wire/pipeline_messages.h"
@@ -44,23 +45,12 @@ struct Began {
   WorkerId worker;
   Step step;
 };
-/// The step is computed and its slices are on their way. The chief acts on it when every server has Gathered them too.
+/// The step is computed and its slices are being sent. The chief acts on it when every server has sent Gathered too.
 struct Contributed {
-  WorkerId worker;
-  Step step;
-  Version base;             // version of the parameters it was computed at
-  std::uint32_t samples{};  // the first of its lease; fewer than all only when its time was limited
-  std::uint32_t local_steps{};
-  double loss_sum{};          // over the samples
-  double squared_norm{};      // of the contribution
-  bool finite{};              // no NaN, no infinity in it
-  Duration compute{};         // computing alone, without waiting
-  Duration pull{};            // from the order until the last slice of its parameters was here; 0: they were here before
-  double residual{};          // what rounding kept back of the contribution before, as a part of it
-  std::uint32_t max_batch{};  // one step cannot have more than this, as it turned out; 0: no news
-  double update_norm{};       // squared norm of the update that made `base`, as this worker has seen it; 0: it has not
-  Duration stalled{};         // still for parameters, after the first of them had come; not part of `compute`
-  bool first_of_size{};       // the device has never done a batch of this size, and takes longer
+  WorkerId worker{};
+  Step step{};
+  Version base{};  // of the parameters it was computed on
+  StepReport report{};
 };
 /// Said when there was nothing else to say for a while; by `no_worker` before it is a member.
 struct Heartbeat {
@@ -266,9 +256,7 @@ BOOST_DESCRIBE_STRUCT(StateChunk, (), (server, version, slice, state_kind))
 BOOST_DESCRIBE_STRUCT(StateEnd, (), (version, pieces, optimizer_updates, rate))
 BOOST_DESCRIBE_STRUCT(Hello, (),
                       (node, attempt, max_batch, node_index, batch_multiple, shared_memory, samples_per_second, overhead_s, bf16_transfer))
-BOOST_DESCRIBE_STRUCT(Contributed, (),
-                      (worker, step, base, samples, local_steps, loss_sum, squared_norm, finite, compute, pull, residual, max_batch,
-                       update_norm, stalled, first_of_size))
+BOOST_DESCRIBE_STRUCT(Contributed, (), (worker, step, base, report))
 BOOST_DESCRIBE_STRUCT(Began, (), (worker, step))
 BOOST_DESCRIBE_STRUCT(Heartbeat, (), (worker))
 BOOST_DESCRIBE_STRUCT(Leaving, (), (worker))

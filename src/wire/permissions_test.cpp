@@ -61,13 +61,12 @@ TEST(Permissions, ValuesThatNoPeerSendsAreRefused) {
   EXPECT_TRUE(refused(ServerHello{{1}, "127.0.0.1:1", Duration::max()}));
   EXPECT_TRUE(refused(JobDescription{"a job\x07", {}, {}}));
   EXPECT_FALSE(refused(JobDescription{"a = 1\n\tb = 2\n", {"", "unix:x"}, {}}));
-  Contributed reported;
-  reported.squared_norm = reported.loss_sum = reported.residual = reported.update_norm = none;
+  Contributed reported{.report = {.loss_sum = none, .squared_norm = none, .residual = none, .update_norm = none}};
   EXPECT_FALSE(refused(reported)) << "a diverging model reports NaN";
   AlignmentResult aligned;
   aligned.alignment = none;
   EXPECT_FALSE(refused(aligned)) << "a diverging model reports NaN";
-  reported.compute = Duration{-1};
+  reported.report.compute = Duration{-1};
   EXPECT_TRUE(refused(reported));
   Committed committed{.parts = {{.part = 2, .began = Duration{3}, .ended = Duration{4}}}};
   EXPECT_FALSE(refused(committed));

@@ -81,13 +81,14 @@ void BalancedBatching::updated(const Monitor& monitor, const Exposed& exposed) {
 void BalancedBatching::applied(std::span<const Contribution> members) {
   const auto& workers = allocator_.workers();
   const auto as_planned = [&](const Contribution& member, WorkerId worker) {
-    return member.worker == worker && allocator_.batch_multiple(worker) > 1 && !member.first_of_size && member.samples == batch(worker);
+    return member.worker == worker && allocator_.batch_multiple(worker) > 1 && !member.report.new_batch_size &&
+           member.report.samples == batch(worker);
   };
   Instant last{};  // of them
-  for (const Contribution& member : members) last = std::max(last, member.at);
+  for (const Contribution& member : members) last = std::max(last, member.arrived);
   const Instant before = std::exchange(last_round_, last);
   // Overlapped steps begin one by one; how much later than others they end says nothing.
-  const auto began_in_time = [&](const Contribution& member) { return member.at - member.compute >= before; };
+  const auto began_in_time = [&](const Contribution& member) { return member.arrived - member.report.compute >= before; };
   if (predicted_s_.empty() || !std::equal(members.begin(), members.end(), workers.begin(), workers.end(), as_planned)) return;
   if (!std::all_of(members.begin(), members.end(), began_in_time)) {
     for (double& later : systematic_delay_s_) later *= 1 - newest;  // what was seen before says little of it
@@ -96,11 +97,11 @@ void BalancedBatching::applied(std::span<const Contribution> members) {
   double at = 0;
   double predicted = 0;
   for (std::size_t i = 0; i < members.size(); ++i) {
-    at += seconds(members[i].at) / static_cast<double>(members.size());
+    at += seconds(members[i].arrived) / static_cast<double>(members.size());
     predicted += predicted_s_[i] / static_cast<double>(members.size());
   }
   for (std::size_t i = 0; i < members.size(); ++i) {
-    const double later = seconds(members[i].at) - at - (predicted_s_[i] - predicted);
+    const double later = seconds(members[i].arrived) - at - (predicted_s_[i] - predicted);
     const double most = most_later * std::min(predicted_s_[i], predicted);
     systematic_delay_s_[i] += newest * (std::clamp(later, -most, most) - systematic_delay_s_[i]);
   }
@@ -169,7 +170,7 @@ bool BalancedBatching::worth_replanning(const std::vector<std::uint32_t>& plan, 
     const WorkerId worker = allocator_.workers()[i];
     const std::uint32_t before = this->plan()[i];
     jitter = std::max(jitter, monitor.speed(worker).jitter());
-    if (plan[i] != before) price = std::max(price, monitor.first_of_size_s(worker, plan[i]));
+    if (plan[i] != before) price = std::max(price, monitor.new_batch_size_s(worker, plan[i]));
     if (plan[i] == before && (before == 1 || before == allocator_.limit(worker))) continue;  // it has no choice
     now = std::max(now, times[i].at(before));
     then = std::max(then, times[i].at(plan[i]));

@@ -15,14 +15,8 @@ std::vector<WorkerProfile> gpus(const std::vector<double>& samples_per_second) {
   return all;
 }
 
-void observe(Monitor& monitor, std::uint32_t worker, std::uint32_t samples, double seconds, bool first_of_size = false) {
-  Contribution made{};
-  made.worker = {worker};
-  made.samples = samples;
-  made.local_steps = 1;
-  made.compute = from_seconds(seconds);
-  made.first_of_size = first_of_size;
-  monitor.observe(made);
+void observe(Monitor& monitor, std::uint32_t worker, std::uint32_t samples, double seconds, bool new_batch_size = false) {
+  monitor.observe({.worker = {worker}, .report = {.samples = samples, .compute = from_seconds(seconds), .new_batch_size = new_batch_size}});
 }
 
 TEST(FirstShares, GoByWhatEveryoneHasMeasuredOfItself) {
@@ -59,12 +53,12 @@ TEST(FirstShares, StayUntilOthersAreClearlySooner) {
 TEST(FirstShares, TheFirstStepOfASizeOnlyTellsThatADeviceIsFaster) {
   Monitor monitor;
   monitor.joined({0});
-  observe(monitor, 0, 512, 10, /*first_of_size=*/true);
+  observe(monitor, 0, 512, 10, /*new_batch_size=*/true);
   EXPECT_EQ(monitor.speed({0}).observations(), 0U);
   observe(monitor, 0, 512, 0.05);
-  observe(monitor, 0, 520, 10, /*first_of_size=*/true);
+  observe(monitor, 0, 520, 10, /*new_batch_size=*/true);
   EXPECT_NEAR(monitor.speed({0}).samples_per_second(), 10240, 1);
-  observe(monitor, 0, 800, 0.04, /*first_of_size=*/true);
+  observe(monitor, 0, 800, 0.04, /*new_batch_size=*/true);
   EXPECT_GT(monitor.speed({0}).samples_per_second(), 12000)
       << "else a device that never does a size twice would stay as slow as it once was";
 }
@@ -104,11 +98,11 @@ struct NewSizeCost : testing::Test {
 };
 
 TEST_F(NewSizeCost, ThePriceOfASizeIsWhatItsFirstStepTookLonger) {
-  EXPECT_EQ(monitor.first_of_size_s({0}, 512), 0) << "it has met that one";
-  EXPECT_NEAR(monitor.first_of_size_s({0}, 520), 0.07, 1e-6);
+  EXPECT_EQ(monitor.new_batch_size_s({0}, 512), 0) << "it has met that one";
+  EXPECT_NEAR(monitor.new_batch_size_s({0}, 520), 0.07, 1e-6);
   observe(monitor, 0, 600, 600 * 0.05 / 512 + 0.09, true);
-  EXPECT_NEAR(monitor.first_of_size_s({0}, 520), 0.08, 1e-3);
-  EXPECT_EQ(monitor.first_of_size_s({0}, 600), 0);
+  EXPECT_NEAR(monitor.new_batch_size_s({0}, 520), 0.08, 1e-3);
+  EXPECT_EQ(monitor.new_batch_size_s({0}, 600), 0);
 }
 
 TEST_F(NewSizeCost, APlanIsAdoptedWhenStayingHasCostHalfOfIt) {
@@ -136,7 +130,7 @@ TEST_F(NewSizeCost, AnotherOnlyWhereStepsAreSteady) {
 
 TEST_F(NewSizeCost, ASizeThatItHasDoneIsNotNewHoweverItWasMet) {
   observe(monitor, 0, 640, 0.0625);
-  EXPECT_EQ(monitor.first_of_size_s({0}, 640), 0);
+  EXPECT_EQ(monitor.new_batch_size_s({0}, 640), 0);
 }
 
 TEST_F(NewSizeCost, TimesThatHardlyDependOnTheSizeMakeNoWildPlan) {
@@ -176,12 +170,11 @@ void rounds(BalancedBatching& batching, Monitor& monitor, int count, double apar
   for (int round = 0; round < count; ++round) {
     std::vector<Contribution> members;
     for (const std::uint32_t w : {0U, 1U}) {
-      Contribution made{};
-      made.worker = {w};
-      made.samples = batching.batch({w});
-      made.local_steps = 1;
-      made.compute = from_seconds(1e-4 * made.samples);
-      made.at = at_seconds(1 + apart * round) + made.compute + from_seconds(w == 1 ? 0.01 : 0);
+      const std::uint32_t samples = batching.batch({w});
+      const Duration compute = from_seconds(1e-4 * samples);
+      const Contribution made{.worker = {w},
+                              .report = {.samples = samples, .compute = compute},
+                              .arrived = at_seconds(1 + apart * round) + compute + from_seconds(w == 1 ? 0.01 : 0)};
       monitor.observe(made);
       members.push_back(made);
     }

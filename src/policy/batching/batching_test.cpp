@@ -80,12 +80,7 @@ TEST(FixedBatching, IsCutToWhatFits) {
 
 /// Workers of known speed, measured update by update as a barrier strategy would.
 Contribution contribution(WorkerId worker, std::uint32_t samples, double compute_s) {
-  Contribution made{};
-  made.worker = worker;
-  made.samples = samples;
-  made.local_steps = 1;
-  made.compute = from_seconds(compute_s);
-  return made;
+  return {.worker = worker, .report = {.samples = samples, .compute = from_seconds(compute_s)}};
 }
 
 struct Measured {

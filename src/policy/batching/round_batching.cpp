@@ -48,8 +48,8 @@ void RoundBatching::applied(std::span<const Contribution> members) {
   const auto of_worker = [](const Contribution& member, WorkerId worker) { return member.worker == worker; };
   if (!std::equal(members.begin(), members.end(), workers.begin(), workers.end(), of_worker)) return;  // somebody has come or gone
   double mean = 0;
-  for (const Contribution& member : members) mean += seconds(member.at) / static_cast<double>(members.size());
-  for (const Contribution& member : members) late_.push_back(seconds(member.at) - mean);
+  for (const Contribution& member : members) mean += seconds(member.arrived) / static_cast<double>(members.size());
+  for (const Contribution& member : members) late_.push_back(seconds(member.arrived) - mean);
 }
 
 /// What this worker's next round is to take.

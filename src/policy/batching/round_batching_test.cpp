@@ -24,12 +24,7 @@ struct Cluster {
   void measure() {
     for (std::uint32_t w = 0; w < devices.size(); ++w)
       for (const std::uint32_t samples : {10U, 100U, 10U, 100U}) {
-        Contribution made{};
-        made.worker = {w};
-        made.samples = samples;
-        made.local_steps = 1;
-        made.compute = from_seconds(devices[w].at(samples));
-        monitor.observe(made);
+        monitor.observe({.worker = {w}, .report = {.samples = samples, .compute = from_seconds(devices[w].at(samples))}});
       }
   }
   void plan(std::uint32_t interval) {
@@ -100,7 +95,7 @@ TEST(RoundBatching, WhoHasFallenBehindCatchesUp) {
     std::vector<Contribution> members(4);
     for (std::uint32_t w = 0; w < 4; ++w) {
       members[w].worker = {w};
-      members[w].at = Instant(from_seconds(ends[w]));
+      members[w].arrived = Instant(from_seconds(ends[w]));
     }
     cluster.batching.applied(members);
     cluster.plan(12);
@@ -118,7 +113,7 @@ TEST(RoundBatching, ALittleLateIsNothingToCorrect) {
   std::vector<Contribution> members(4);
   for (std::uint32_t w = 0; w < 4; ++w) {
     members[w].worker = {w};
-    members[w].at = Instant(from_seconds(w == 3 ? 1 + 0.1 * cluster.batching.step_s() : 1));
+    members[w].arrived = Instant(from_seconds(w == 3 ? 1 + 0.1 * cluster.batching.step_s() : 1));
   }
   cluster.batching.applied(members);
   cluster.plan(12);
@@ -136,12 +131,7 @@ TEST(RoundBatching, AGpuTakesStepsOfItsShareOfTheGlobalBatch) {
   batching.joined(all);
   const std::vector<double> speeds{20000, 10000, 50, 50};
   for (std::uint32_t w = 0; w < 4; ++w) {
-    Contribution made{};
-    made.worker = {w};
-    made.samples = 256;
-    made.local_steps = 1;
-    made.compute = from_seconds(256 / speeds[w]);
-    monitor.observe(made);
+    monitor.observe({.worker = {w}, .report = {.samples = 256, .compute = from_seconds(256 / speeds[w])}});
   }
   batching.interval(12);
   batching.updated(monitor, [](WorkerId) { return 0.0; });
@@ -167,13 +157,11 @@ TEST(RoundBatching, AGpuStaysWithTheSizeOfItsSteps) {
   double planned = 0;
   for (int round = 0; round < 100; ++round) {
     for (std::uint32_t w = 0; w < 2; ++w) {
-      Contribution made{};
-      made.worker = {w};
-      made.samples = batching.batch({w}) * batching.steps({w});
-      made.local_steps = batching.steps({w});
-      made.compute =
-          from_seconds(made.samples / speeds[w] * (1 + 0.03 * ((round * 7 + static_cast<int>(w) * 3) % 5 - 2)));  // it comes and goes
-      monitor.observe(made);
+      const std::uint32_t samples = batching.batch({w}) * batching.steps({w});
+      const double jitter = 1 + 0.03 * ((round * 7 + static_cast<int>(w) * 3) % 5 - 2);
+      monitor.observe(
+          {.worker = {w},
+           .report = {.samples = samples, .local_steps = batching.steps({w}), .compute = from_seconds(samples / speeds[w] * jitter)}});
     }
     batching.interval(12);
     batching.updated(monitor, [](WorkerId) { return 0.0; });
@@ -244,12 +232,7 @@ TEST(RoundBatching, BatchesAreWholeGrainsAndWhatTheyLeaveComesWithTheNext) {
   std::vector<double> done(4);
   for (int round = 0; round < 40; ++round) {
     for (std::uint32_t w = 0; w < 4; ++w) {
-      Contribution made{};
-      made.worker = {w};
-      made.samples = 100;
-      made.local_steps = 1;
-      made.compute = from_seconds(100 / per_second[w]);
-      monitor.observe(made);
+      monitor.observe({.worker = {w}, .report = {.samples = 100, .compute = from_seconds(100 / per_second[w])}});
     }
     batching.interval(6);
     batching.updated(monitor, [](WorkerId) { return 0.0; });

@@ -19,9 +19,10 @@ constexpr double grown = 2;
 }  // namespace
 
 void DivergenceDetector::contributed(const Contribution& contribution) {
-  samples_ += contribution.samples;
-  losses_ += contribution.loss * contribution.samples;
-  norms_ += contribution.norm * contribution.samples;
+  const StepReport& report = contribution.report;
+  samples_ += report.samples;
+  losses_ += report.mean_loss() * report.samples;
+  norms_ += report.norm() * report.samples;
 }
 
 bool DivergenceDetector::updated() {

@@ -10,16 +10,11 @@ namespace {
 
 /// One update of two contributions with this mean loss and norm.
 bool update(DivergenceDetector& detector, double loss, double norm) {
-  Contribution small{};
-  small.samples = 10;
-  small.loss = 2 * loss;
-  small.norm = 2 * norm;
-  Contribution large{};
-  large.samples = 30;
-  large.loss = loss * 2 / 3;
-  large.norm = norm * 2 / 3;
-  detector.contributed(small);
-  detector.contributed(large);
+  const auto contribution = [](std::uint32_t samples, double mean_loss, double mean_norm) {
+    return Contribution{.report = {.samples = samples, .loss_sum = mean_loss * samples, .squared_norm = mean_norm * mean_norm}};
+  };
+  detector.contributed(contribution(10, 2 * loss, 2 * norm));
+  detector.contributed(contribution(30, loss * 2 / 3, norm * 2 / 3));
   return detector.updated();
 }
 

@@ -46,7 +46,7 @@ void PredictiveCommunication::joined(WorkerId worker) {
 
 void PredictiveCommunication::contributed(const Contribution& contribution) {
   State& state = states_[contribution.worker.value];
-  if (contribution.residual > large_residual && state.level > 0 && contribution.bits == levels_[state.level]) {
+  if (contribution.report.residual > large_residual && state.level > 0 && contribution.bits == levels_[state.level]) {
     state.least = state.level - 1;
     state.least_until = updates_ + retry_after_residual;
     state.level = state.least;

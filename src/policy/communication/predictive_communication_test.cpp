@@ -22,20 +22,14 @@ struct Transferring {
       monitor.joined({id}, {}, bf16_transfer);
       Contribution made = contribution(id);
       made.bits = {32, 32};
-      made.push = made.pull = from_seconds(round_trips[id] / 2);
+      made.push = made.report.pull = from_seconds(round_trips[id] / 2);
       monitor.observe(made);
     }
   }
   [[nodiscard]] Contribution contribution(std::uint32_t id) const {
-    Contribution made{};
-    made.worker = {id};
-    made.samples = 10;
-    made.local_steps = 1;
-    made.compute = from_seconds(0.1);
-    made.loss = loss;
-    made.norm = norm;
-    made.bits = communication.bits({id});
-    return made;
+    return {.worker = {id},
+            .report = {.samples = 10, .loss_sum = 10 * loss, .squared_norm = norm * norm, .compute = from_seconds(0.1)},
+            .bits = communication.bits({id})};
   }
   void update() {
     communication.contributed(contribution(0));
@@ -235,10 +229,10 @@ TEST(PredictiveCommunication, ALargeResidualRaisesTheBitsForAHundredUpdates) {
   world.pass(40);
   ASSERT_EQ(world.bits(0), fewest);
   Contribution behind = world.contribution(0);
-  behind.residual = 0.5;
+  behind.report.residual = 0.5;
   world.communication.contributed(behind);
   EXPECT_EQ(world.bits(0), fewest) << "half is not more than half";
-  behind.residual = 0.51;
+  behind.report.residual = 0.51;
   world.communication.contributed(behind);
   EXPECT_EQ(world.bits(0), eight) << "at once";
   world.communication.contributed(behind);
@@ -257,7 +251,7 @@ TEST(PredictiveCommunication, ALargeResidualIsNoReasonToRoundForNothing) {
   world.pass(100);
   ASSERT_EQ(world.bits(), eight);
   Contribution behind = world.contribution(0);
-  behind.residual = 0.51;
+  behind.report.residual = 0.51;
   world.communication.contributed(behind);
   world.pass(20);
   EXPECT_EQ(world.bits(), most) << "16 would take as long";

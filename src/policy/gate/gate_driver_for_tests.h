@@ -42,7 +42,10 @@ class GateDriver {
   }
   std::string finish(std::uint32_t id) {
     done_with_a_step(id);
-    const Contribution contribution{WorkerId{id}, steps_[id], weight_stash_[id], 1, 1, 1.0, expected_of(id)};
+    const Contribution contribution{.worker = {id},
+                                    .step = steps_[id],
+                                    .base = weight_stash_[id],
+                                    .report = {.samples = 1, .squared_norm = 1, .compute = expected_of(id)}};
     monitor_.observe(contribution);
     gate_->contributed(now, contribution, decisions_);
     return carry_out();

@@ -255,7 +255,8 @@ Strategy grouped(const Knobs& knobs) {
   carry_out();
   for (std::uint64_t round = 0; round <= Groups::profile_steps; ++round)
     for (std::uint32_t w = 0; w < 4; ++w) {
-      Contribution done{{w}, steps[{w}], {}, 32, 1, 1.0, milliseconds(w < 2 ? 100 : 400)};
+      const Contribution done{
+          .worker = {w}, .step = steps[{w}], .report = {.samples = 32, .squared_norm = 1, .compute = milliseconds(w < 2 ? 100 : 400)}};
       steps[{w}] = steps[{w}].next();
       strategy.contributed({}, done, decisions);
       carry_out();

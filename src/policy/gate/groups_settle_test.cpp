@@ -61,17 +61,15 @@ class World {
     const double jitter = rng_.log_normal(stray);
     const auto [fixed, per_sample] = devices_[worker.value];
     const TimeLimit time_limit = batching_.time_limit(worker);
-    Contribution done{};
-    done.worker = worker;
-    done.local_steps = 1;
-    done.ordered = done.samples = batching_.batch(worker) + time_limit.spare;
+    const std::uint32_t ordered = batching_.batch(worker) + time_limit.spare;
+    std::uint32_t samples = ordered;
     if (time_limit.limit > Duration{0}) {
       const double in_time = (seconds(time_limit.limit) / jitter - fixed) / per_sample;
-      done.samples = static_cast<std::uint32_t>(std::clamp(std::ceil(in_time), 1.0, 1.0 * done.ordered));
+      samples = static_cast<std::uint32_t>(std::clamp(std::ceil(in_time), 1.0, 1.0 * ordered));
     }
-    done.time_limited = time_limit.spare > 0 || done.samples < done.ordered;
-    done.compute = from_seconds(jitter * (fixed + per_sample * done.samples));
-    monitor_.observe(done);
+    monitor_.observe({.worker = worker,
+                      .report = {.samples = samples, .compute = from_seconds(jitter * (fixed + per_sample * samples))},
+                      .time_limited = time_limit.spare > 0 || samples < ordered});
     groups.measured(worker, monitor_);
   }
 

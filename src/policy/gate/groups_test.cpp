@@ -33,12 +33,7 @@ class Crowd {
 
   void step(WorkerId worker) {
     constexpr std::uint32_t samples = 64;
-    Contribution done{};
-    done.worker = worker;
-    done.samples = samples;
-    done.local_steps = 1;
-    done.compute = from_seconds(samples / (1000 * speeds_.at(worker)));
-    monitor.observe(done);
+    monitor.observe({.worker = worker, .report = {.samples = samples, .compute = from_seconds(samples / (1000 * speeds_.at(worker)))}});
     groups.measured(worker, monitor);
   }
   /// Everyone makes so many steps, by turns.

@@ -5,25 +5,25 @@
 namespace motley::policy {
 
 void RuleMean::weigh(std::span<const Contribution> members, std::span<double> weights) {
-  for (std::size_t i = 0; i < members.size(); ++i) weights[i] = members[i].samples / global_batch_;
+  for (std::size_t i = 0; i < members.size(); ++i) weights[i] = members[i].report.samples / global_batch_;
 }
 
 double RuleMean::share(std::span<const Contribution> members) const {
   double samples = 0;
-  for (const Contribution& member : members) samples += member.samples;
+  for (const Contribution& member : members) samples += member.report.samples;
   return samples / global_batch_;
 }
 
 void RuleModelMean::weigh(std::span<const Contribution> members, std::span<double> weights) {
   double sum = 0;
-  for (const Contribution& member : members) sum += member.samples;
-  for (std::size_t i = 0; i < members.size(); ++i) weights[i] = members[i].samples / sum;
+  for (const Contribution& member : members) sum += member.report.samples;
+  for (std::size_t i = 0; i < members.size(); ++i) weights[i] = members[i].report.samples / sum;
 }
 
 void RuleClipped::weigh(std::span<const Contribution> members, std::span<double> weights) {
   inner_->weigh(members, weights);
   for (std::size_t i = 0; i < members.size(); ++i) {
-    const double norm = members[i].norm;
+    const double norm = members[i].report.norm();
     if (norm <= 0) continue;
     if (moving_norm_ == 0) moving_norm_ = norm;
     const double scale = std::min(1.0, multiple_ * moving_norm_ / norm);

@@ -9,7 +9,7 @@
 namespace motley::policy {
 namespace {
 
-Contribution of(std::uint32_t samples, double norm = 1) { return {{}, {}, {}, samples, 1, norm, {}}; }
+Contribution of(std::uint32_t samples, double norm = 1) { return {.report = {.samples = samples, .squared_norm = norm * norm}}; }
 
 std::vector<double> weights(Rule& rule, const std::vector<Contribution>& members) {
   std::vector<double> result(members.size());
