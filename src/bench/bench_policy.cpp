@@ -48,7 +48,7 @@ double microseconds_per_contribution(const std::string& name, std::uint32_t work
     decisions.clear();
   };
   std::vector<policy::WorkerProfile> everyone;  // every other one is short of memory, so that plans have limits to meet
-  for (std::uint32_t w = 0; w < workers; ++w) everyone.push_back({WorkerId{w}, w % 2 == 0 ? 0 : 8 + w % 64});
+  for (std::uint32_t w = 0; w < workers; ++w) everyone.push_back({.worker = {w}, .device = {.max_batch = w % 2 == 0 ? 0 : 8 + w % 64}});
   strategy.joined(now, everyone, decisions);
   carry_out();
   const runtime::Stopwatch watch;

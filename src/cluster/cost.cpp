@@ -6,6 +6,7 @@
 #include <queue>
 
 #include "base/check.h"
+#include "cluster/constants.h"
 
 namespace motley::cluster {
 
@@ -20,7 +21,6 @@ Duration compute_time(const Node& node, std::uint64_t samples, std::uint32_t ste
 }
 
 std::uint64_t step_bytes(std::uint64_t parameter_bytes, std::uint64_t activation_bytes_per_sample, std::uint64_t samples) {
-  constexpr std::uint64_t copies_of_parameters = 4;
   return copies_of_parameters * parameter_bytes + activation_bytes_per_sample * samples;
 }
 

@@ -5,16 +5,10 @@
 #include <span>
 #include <vector>
 
+#include "cluster/affine.h"
 #include "cluster/spec.h"
 
 namespace motley::cluster {
-
-/// t(b) = fixed + per_sample*b, in seconds: a device's time for a step of b samples.
-struct Affine {
-  double fixed = 0;
-  double per_sample = 0;
-  [[nodiscard]] double at(double samples) const { return fixed + per_sample * samples; }
-};
 
 /// A device's undisturbed speed, as its node describes it.
 [[nodiscard]] Affine affine(const Node& node);

@@ -3,18 +3,13 @@
 #include <algorithm>
 #include <iterator>
 
+#include "cluster/constants.h"
+
 namespace motley::cluster {
-namespace {
-
-constexpr double newest = 0.3;   // weight of the last step in what a sample takes
-constexpr double nearly = 0.85;  // of what would fit: less is worth a new size
-
-}  // namespace
-
 void KnownBatchSizes::observe(std::uint64_t samples, Duration time) {
   if (samples == 0) return;
   const double each = seconds(time) / static_cast<double>(samples);
-  sample_s_ = sample_s_ > 0 ? (1 - newest) * sample_s_ + newest * each : each;
+  sample_s_ = sample_s_ > 0 ? (1 - newest_step_weight) * sample_s_ + newest_step_weight * each : each;
 }
 
 std::uint64_t KnownBatchSizes::largest_fitting(std::uint64_t most, Duration limit, std::uint32_t batch_multiple, std::uint64_t done) const {
@@ -23,7 +18,8 @@ std::uint64_t KnownBatchSizes::largest_fitting(std::uint64_t most, Duration limi
   const auto room = static_cast<std::uint64_t>(std::clamp(in_all, 0.0, static_cast<double>(most)));
   if (room >= most) return most;
   if (const auto above = sizes_.upper_bound(room); above != sizes_.begin())
-    if (const std::uint64_t contains = *std::prev(above); static_cast<double>(contains) >= nearly * static_cast<double>(room))
+    if (const std::uint64_t contains = *std::prev(above);
+        static_cast<double>(contains) >= least_fill_of_known_size * static_cast<double>(room))
       return contains;
   return std::clamp<std::uint64_t>(room / batch_multiple * batch_multiple, std::min<std::uint64_t>(batch_multiple, most), most);
 }

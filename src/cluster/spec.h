@@ -25,10 +25,6 @@ struct Link {
 
 enum class DeviceKind { cpu, cuda, emulated };
 
-/// Samples. At each new size of a batch a GPU's library takes its time to choose algorithms, so there should be few; eight were too coarse
-/// for a small part of a GPU, whose batch they changed by a tenth.
-inline constexpr std::uint32_t gpu_batch_multiple = 4;
-
 struct Node {
   std::string name;  // unique in the cluster
   DeviceKind device = DeviceKind::emulated;

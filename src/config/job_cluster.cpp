@@ -5,6 +5,7 @@
 #include <charconv>
 #include <set>
 
+#include "cluster/constants.h"
 #include "config/job_sections.h"
 #include "config/toml_nearest.h"
 

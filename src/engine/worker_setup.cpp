@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <charconv>
 
+#include "cluster/constants.h"
 #include "config/job.h"
 #include "engine/training.h"
 #include "learn/pins.h"

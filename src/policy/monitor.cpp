@@ -105,10 +105,10 @@ double Traffic::bytes(std::uint8_t bits) const {
   }
 }
 
-void Monitor::joined(WorkerId worker, const cluster::Affine& prior, bool bf16_transfer) {
+void Monitor::joined(WorkerId worker, const cluster::DeviceProfile& device) {
   if (measured_.size() <= worker.value) measured_.resize(worker.value + 1);
-  measured_[worker.value].speed = SpeedFit(prior);
-  measured_[worker.value].bf16_transfer = bf16_transfer;
+  measured_[worker.value].speed = SpeedFit(device.cost);
+  measured_[worker.value].bytes_per_value = device.bytes_per_value;
 }
 
 void Monitor::observe(const Contribution& c) {

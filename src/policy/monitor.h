@@ -9,7 +9,7 @@
 #include "base/bits.h"
 #include "base/ids.h"
 #include "base/time.h"
-#include "cluster/cost.h"
+#include "cluster/device_profile.h"
 #include "policy/decisions.h"
 
 namespace motley::policy {
@@ -69,9 +69,7 @@ struct Traffic {
 class Monitor {
  public:
   explicit Monitor(const Traffic& traffic = {}) : traffic_(traffic) {}
-  /// `prior`: as it has measured itself; nothing a sample: it has not. `bf16_transfer`: values that are not coded take 16 bits each to it
-  /// and from it, and lose nothing by that.
-  void joined(WorkerId worker, const cluster::Affine& prior = {}, bool bf16_transfer = false);
+  void joined(WorkerId worker, const cluster::DeviceProfile& device = {});
   void observe(const Contribution& contribution);
   /// This worker is to compute so many samples now.
   void ordered(WorkerId worker, std::uint32_t samples);
@@ -93,8 +91,8 @@ class Monitor {
  private:
   struct Measured {
     SpeedFit speed;
-    bool bf16_transfer = false;
-    double push = 0;  // seconds per byte, moving
+    std::uint32_t bytes_per_value = 4;  // without coding
+    double push = 0;                    // seconds per byte, moving
     double pull = 0;
     std::uint32_t ordered = 0;  // samples
     // Of a device that takes longer for the first step of a size:
@@ -104,7 +102,7 @@ class Monitor {
     double unmeasured_s = 0;            // that it took
   };
   [[nodiscard]] double bytes(const Measured& measured, std::uint8_t bits) const {
-    return traffic_.bytes(measured.bf16_transfer && bits == fp32_bits ? bf16_bits : bits);
+    return traffic_.bytes(bits == fp32_bits ? static_cast<std::uint8_t>(8 * measured.bytes_per_value) : bits);
   }
   [[nodiscard]] double transfer_s(const Measured& measured, double per_byte, std::uint8_t bits) const {
     return per_byte > 0 ? per_byte * bytes(measured, bits) + traffic_.coding(bits) : 0;

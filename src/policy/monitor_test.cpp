@@ -253,7 +253,7 @@ TEST(Monitor, ScalesTravelByTheBytesThatBitsTake) {
 
 TEST(Monitor, WhoComputesWithSixteenBitsIsSentNoMoreInFull) {
   Monitor monitor({.bytes_32 = 4000, .bytes_16 = 2000, .bytes_8 = 1000, .bytes_4 = 500, .bytes_2 = 250, .coding_s = 0.01});
-  monitor.joined({0}, {}, /*bf16_transfer=*/true);
+  monitor.joined({0}, {.bytes_per_value = 2});
   monitor.observe(transferred(0.2, 0.4, {32, 32}));
   EXPECT_NEAR(monitor.push_s({0}, 32), 0.2, 1e-9);
   EXPECT_NEAR(monitor.push_s({0}, 16), 0.2 + 0.01, 1e-9) << "as many bytes, and they must be coded";

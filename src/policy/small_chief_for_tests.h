@@ -43,10 +43,11 @@ class SmallChief {
   }
 
   /// `max_batch`: what one step of each of them may have; 0: no limit.
-  void join(std::uint32_t count, std::uint32_t max_batch = 0, bool shared_memory = false) {
+  void join(std::uint32_t count, std::uint32_t max_batch = 0, bool free_transfers = false) {
     std::vector<WorkerProfile> profiles;
     for (std::uint32_t i = 0; i < count; ++i) {
-      profiles.push_back({{next_++}, max_batch, 1, shared_memory});
+      const double transfer = free_transfers ? 0 : cluster::not_measured;
+      profiles.push_back({.worker = {next_++}, .device = {.max_batch = max_batch, .transfer_s_per_byte = transfer}});
       present_.insert(profiles.back().worker);
       limits_[profiles.back().worker] = max_batch;
     }

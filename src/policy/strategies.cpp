@@ -60,8 +60,9 @@ std::unique_ptr<CommunicationPolicy> communication(const StrategyConfig& config,
                                                    std::optional<std::uint32_t> overlap) {
   const BitsConfig bits = config.knobs().bits.value_or(preset);
   if (!bits.dynamic && overlap == 0U) return std::make_unique<FixedCommunication>(bits.fixed);
-  return std::make_unique<PredictiveCommunication>(
-      PredictiveCommunication::Fixed{bits.dynamic ? std::nullopt : std::optional(bits.fixed), overlap, config.job.warms_up});
+  // Free transfers leave little to hide, and a rate that needs a warm-up is at the edge of what the model bears: no late gradients then.
+  return std::make_unique<PredictiveCommunication>(PredictiveCommunication::Fixed{
+      .bits = bits.dynamic ? std::nullopt : std::optional(bits.fixed), .overlap = overlap, .overlap_free_transfers = !config.job.warms_up});
 }
 
 std::unique_ptr<Rule> clipped(const StrategyConfig& config, std::unique_ptr<Rule> rule, double preset) {

@@ -104,7 +104,7 @@ TEST(Strategies, WhoTakesLocalStepsSendsDeltasAndLooksAheadByItself) {
   for (const std::string_view name : strategy_names()) {
     auto strategy = make_strategy({std::string(name), {}, {}}, {});
     Decisions decisions;
-    strategy->joined({}, std::vector<WorkerProfile>{{WorkerId{0}}}, decisions);
+    strategy->joined({}, std::vector<WorkerProfile>{{.worker = {0}}}, decisions);
     const bool local = name == "local-sgd" || name == "multistep";
     EXPECT_EQ(strategy->payload(), local ? Payload::delta : Payload::gradient) << name;
     EXPECT_EQ(strategy->rho(WorkerId{0}) == 0, local) << name;
@@ -113,7 +113,7 @@ TEST(Strategies, WhoTakesLocalStepsSendsDeltasAndLooksAheadByItself) {
 
 TEST(Strategies, LocalStepsMultiplyTheSamplesOfAnOrder) {
   auto strategy = make_strategy({"local-sgd", knobs([](Knobs& k) { k.steps = 16; }), {}}, {64, 0.9});
-  const std::vector<WorkerProfile> two{{WorkerId{0}}, {WorkerId{1}}};
+  const std::vector<WorkerProfile> two{{.worker = {0}}, {.worker = {1}}};
   Decisions decisions;
   strategy->joined({}, two, decisions);
   EXPECT_EQ(strategy->plan(WorkerId{0}).local_steps, 16U);
@@ -122,7 +122,7 @@ TEST(Strategies, LocalStepsMultiplyTheSamplesOfAnOrder) {
 
 TEST(Strategies, MemoryLimitsEachLocalStepNotTheRound) {
   auto strategy = make_strategy({"local-sgd", knobs([](Knobs& k) { k.steps = 16; }), {}}, {64, 0.9});
-  const std::vector<WorkerProfile> two{{WorkerId{0}, 10}, {WorkerId{1}, 0}};
+  const std::vector<WorkerProfile> two{{.worker = {0}, .device = {.max_batch = 10}}, {.worker = {1}}};
   Decisions decisions;
   strategy->joined({}, two, decisions);
   EXPECT_EQ(strategy->plan(WorkerId{0}).samples, 16U * 10U);
@@ -132,7 +132,7 @@ TEST(Strategies, MemoryLimitsEachLocalStepNotTheRound) {
 TEST(Strategies, FixedBatchesReplaceTheLoadOfAnyStrategy) {
   for (const std::string_view name : strategy_names()) {
     auto strategy = make_strategy({std::string(name), {}, {40, 24}}, {64, 0.9});
-    const std::vector<WorkerProfile> two{{WorkerId{0}}, {WorkerId{1}}};
+    const std::vector<WorkerProfile> two{{.worker = {0}}, {.worker = {1}}};
     Decisions decisions;
     strategy->joined({}, two, decisions);
     const Plan plan = strategy->plan(WorkerId{1});
@@ -146,9 +146,9 @@ TEST(Why, EveryReasonHasASentence) {
 }
 
 /// hps in the middle of training, with workers whose values travel for longer than they compute: the bits are the first one's.
-std::pair<std::uint32_t, Bits> overlap_and_bits_of_hps(const std::vector<bool>& shared_memory, bool warms_up) {
+std::pair<std::uint32_t, Bits> overlap_and_bits_of_hps(const std::vector<bool>& free_transfers, bool warms_up) {
   SmallChief chief(make_strategy({"hps", {}, {}}, {.global_batch = 32, .warms_up = warms_up}).value(), 6400);
-  for (const bool each : shared_memory) chief.join(1, 0, each);
+  for (const bool each : free_transfers) chief.join(1, 0, each);
   for (int i = 0; i < 100; ++i) {
     chief.pass(from_seconds(0.005));
     const auto busy = chief.busy();

@@ -24,10 +24,9 @@ void Strategy::joined(Instant now, std::span<const WorkerProfile> profiles, Deci
   workers.reserve(profiles.size());
   for (const WorkerProfile& profile : profiles) {
     workers.push_back(profile.worker);
-    monitor_.joined(profile.worker, profile.cost(), profile.bf16_transfer);
+    monitor_.joined(profile.worker, profile.device);
+    devices_[profile.worker] = profile.device;
     m_.communication->joined(profile.worker);
-    if (profile.shared_memory) shared_memory_workers_.insert(profile.worker);
-    if (profile.batch_multiple > 1) single_batch_workers_.insert(profile.worker);
   }
   for (const WorkerId worker : workers) worker_set_.join(worker);
   m_.batching->joined(profiles);
@@ -38,8 +37,7 @@ void Strategy::left(Instant now, WorkerId worker, Decisions& out) {
   worker_set_.leave(worker);
   m_.batching->left(worker);
   m_.communication->left(worker);
-  shared_memory_workers_.erase(worker);
-  single_batch_workers_.erase(worker);
+  devices_.erase(worker);
   m_.gate->left(now, worker, out);
 }
 
@@ -88,15 +86,21 @@ void Strategy::updated(Version version, const TrainingProgress& now) {
                         m_.batching->step_s() / m_.interval->steps(), longest_transfer_s()});
   m_.batching->interval(m_.interval->steps());
   m_.batching->updated(monitor_, [this](WorkerId worker) { return exposed_s(worker); });
-  const std::size_t everyone = worker_set_.workers().size();
-  m_.communication->updated(monitor_, {now.progress, m_.batching->step_s(), updates_, now.rate, shared_memory_workers_.size() == everyone,
-                                       single_batch_workers_.size() == everyone});
+  m_.communication->updated(monitor_, communication_inputs(now));
   m_.gate->overlap(overlap());
 }
 
-/// What does not travel needs no fewer bits, unless somebody wants to see them.
+CommunicationInputs Strategy::communication_inputs(const TrainingProgress& now) const {
+  CommunicationInputs inputs{.progress = now.progress, .step_s = m_.batching->step_s(), .updates = updates_, .rate = now.rate};
+  inputs.free_transfers = std::all_of(devices_.begin(), devices_.end(), [](const auto& member) { return member.second.free_transfers(); });
+  inputs.idle_share = devices_.empty() ? 0 : 1;
+  for (const auto& [worker, device] : devices_) inputs.idle_share = std::min(inputs.idle_share, device.idle_share());
+  return inputs;
+}
+
+/// Fewer bits save no time where transfers are free; bits that the user has set count for every worker.
 Bits Strategy::bits(WorkerId worker) const {
-  return shared_memory_workers_.contains(worker) && !m_.user_set_bits ? Bits{} : m_.communication->bits(worker);
+  return devices_.at(worker).free_transfers() && !m_.user_set_bits ? Bits{} : m_.communication->bits(worker);
 }
 
 double Strategy::exposed_s(WorkerId worker) const {

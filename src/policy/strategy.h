@@ -2,8 +2,8 @@
 // room.
 #pragma once
 #include <cstdint>
+#include <map>
 #include <memory>
-#include <set>
 #include <span>
 #include <vector>
 
@@ -94,6 +94,7 @@ class Strategy {
 
  private:
   [[nodiscard]] Bits bits(WorkerId worker) const;
+  [[nodiscard]] CommunicationInputs communication_inputs(const TrainingProgress& now) const;
   [[nodiscard]] double exposed_s(WorkerId worker) const;
   void learn_from_cancelled(const Decisions& out);
   [[nodiscard]] Duration expected(WorkerId worker, std::uint32_t samples) const;
@@ -104,10 +105,10 @@ class Strategy {
   Monitor monitor_;
   std::uint64_t updates_ = 0;
   WorkerSet worker_set_;
-  std::set<WorkerId> shared_memory_workers_, single_batch_workers_;
-  std::uint64_t since_plan_ = 0;  // contributions
-  double mean_square_ = 0;        // of a gradient's values, moving; 0: nothing seen yet
-  struct Last {                   // update: means over its members by their weights
+  std::map<WorkerId, cluster::DeviceProfile> devices_;  // of the members
+  std::uint64_t since_plan_ = 0;                        // contributions
+  double mean_square_ = 0;                              // of a gradient's values, moving; 0: nothing seen yet
+  struct Last {                                         // update: means over its members by their weights
     double spread = 0;
     double loss = 0;
     double steps = 0;

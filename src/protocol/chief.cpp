@@ -11,16 +11,6 @@
 #include "base/match.h"
 
 namespace motley::protocol {
-namespace {
-
-/// A device's own measurement as far as it is plausible; 0 stands for none.
-double plausible(double measured) {
-  constexpr double least = 1e-6;
-  constexpr double most = 1e12;
-  return measured >= least && measured <= most ? measured : 0;
-}
-
-}  // namespace
 
 Chief::Chief(const ChiefOptions& options, policy::Strategy strategy, const policy::LrSchedule& schedule)
     : options_(options),
@@ -132,16 +122,10 @@ policy::WorkerProfile Chief::welcome(Instant now, std::uint32_t connection, cons
   const WorkerId worker = membership_.join(now, hello.node);
   admission_.admitted(connection, worker);
   non_finite_.join(worker);
-  orders_.join(worker, hello.node_index == wire::no_node_index ? worker.value : hello.node_index, hello.bf16_transfer);
+  orders_.join(worker, hello.node_index == wire::no_node_index ? worker.value : hello.node_index, hello.profile.bytes_per_value == 2);
   out.emplace_back(Send{pending_worker(connection), wire::Welcome{worker, hello.attempt}});
   out.emplace_back(Joined{worker, hello.node});
-  return {worker,
-          hello.max_batch,
-          std::max(hello.batch_multiple, 1U),
-          hello.shared_memory,
-          plausible(hello.samples_per_second),
-          plausible(hello.overhead_s),
-          hello.bf16_transfer};
+  return {.worker = worker, .device = cluster::plausible(hello.profile)};
 }
 
 void Chief::start(Instant now, ChiefActions& out) {

@@ -81,7 +81,7 @@ class ChiefDriver {
     return members.at(connection);
   }
   std::optional<WorkerId> hello(std::uint32_t connection, const std::string& node = "node", std::uint32_t attempt = 1) {
-    return hello(connection, wire::Hello{node, attempt});
+    return hello(connection, wire::Hello{.node = node, .attempt = attempt});
   }
   void say(WorkerId worker, const wire::Message& message) { step(Received{peer(worker), message}); }
   /// Its worker has computed the order it holds, or the first `done` samples of it.

@@ -14,7 +14,7 @@ constexpr WorkerId bob{1};
 
 TEST(Joining, AWelcomeRepeatsTheAttemptAndGoesToTheConnection) {
   ChiefDriver h = driver_of("bsp");
-  h.step(Received{pending_worker(7), wire::Hello{"node", 3}});
+  h.step(Received{pending_worker(7), wire::Hello{.node = "node", .attempt = 3}});
   const auto& welcome = std::get<Send>(h.last.front());
   EXPECT_EQ(welcome.to, pending_worker(7));
   EXPECT_EQ(std::get<wire::Welcome>(welcome.message).attempt, 3U);
@@ -91,11 +91,11 @@ TEST(Joining, IdsFollowSeatsThenNamesThenConnectionsWhoeverComesFirst) {
     std::uint32_t connection;
     wire::Hello hello;
   };
-  std::vector<PendingWorker> in_order{{.connection = 7, .hello = {"z", 1, 0, 0}},
-                                      {.connection = 3, .hello = {"a", 1, 0, 1}},
-                                      {.connection = 6, .hello = {"b", 1, 0, 1}},
-                                      {.connection = 2, .hello = {"a", 1}},
-                                      {.connection = 5, .hello = {"a", 1}}};
+  std::vector<PendingWorker> in_order{{.connection = 7, .hello = {.node = "z", .attempt = 1, .node_index = 0}},
+                                      {.connection = 3, .hello = {.node = "a", .attempt = 1, .node_index = 1}},
+                                      {.connection = 6, .hello = {.node = "b", .attempt = 1, .node_index = 1}},
+                                      {.connection = 2, .hello = {.node = "a", .attempt = 1}},
+                                      {.connection = 5, .hello = {.node = "a", .attempt = 1}}};
   std::vector<std::size_t> coming{0, 1, 2, 3, 4};
   do {
     ChiefOptions options = small_job();
@@ -111,10 +111,10 @@ TEST(Joining, AGuestsSecondHelloReplacesTheFirst) {
   ChiefOptions options = small_job();
   options.quorum = 2;
   ChiefDriver h = driver_of("bsp", options);
-  h.hello(0, wire::Hello{"old", 1, 0, 9});
-  h.hello(0, wire::Hello{"new", 2, 3, 0});
+  h.hello(0, wire::Hello{.node = "old", .attempt = 1, .node_index = 9});
+  h.hello(0, wire::Hello{.node = "new", .attempt = 2, .node_index = 0, .profile = {.max_batch = 3}});
   EXPECT_TRUE(h.last.empty()) << "it is still one guest";
-  h.hello(1, wire::Hello{"other", 1, 0, 1});
+  h.hello(1, wire::Hello{.node = "other", .attempt = 1, .node_index = 1});
   EXPECT_EQ(h.sent<wire::Welcome>()[0].attempt, 2U);
   EXPECT_EQ(h.recorded<Joined>()[0].node, "new");
   EXPECT_EQ(h.orders.at(ann).lease.size(), 3U) << "and what it can hold is what it said last";
@@ -124,7 +124,7 @@ TEST(Joining, AGuestsSecondHelloReplacesTheFirst) {
 TEST(Joining, WhoComesAfterTheStartIsHeldToItsMemoryToo) {
   ChiefDriver h = driver_of("asp");
   h.hello(0);
-  h.hello(1, wire::Hello{"small", 1, 4, 0});
+  h.hello(1, wire::Hello{.node = "small", .attempt = 1, .node_index = 0, .profile = {.max_batch = 4}});
   EXPECT_EQ(h.orders.at(bob).lease.size(), 4U);
 }
 
@@ -150,8 +150,8 @@ TEST(Joining, AStrangerIsFenced) {
 TEST(Joining, HelloIsAGuestsWord) {
   ChiefDriver h = driver_of("asp");
   h.hello(0);
-  h.step(Received{peer(ann), wire::Hello{"node", 2}});
-  h.step(Received{peer(ServerId{0}), wire::Hello{"node", 2}});
+  h.step(Received{peer(ann), wire::Hello{.node = "node", .attempt = 2}});
+  h.step(Received{peer(ServerId{0}), wire::Hello{.node = "node", .attempt = 2}});
   EXPECT_TRUE(h.last.empty());
   EXPECT_EQ(h.chief.membership().size(), 1U);
 }

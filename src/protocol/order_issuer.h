@@ -17,7 +17,7 @@ namespace motley::protocol {
 
 class OrderIssuer {
  public:
-  /// `shard`: of the data set, from which its samples come first. `bf16_transfer`: see wire::Hello.
+  /// `shard`: of the data set, from which its samples come first. `bf16_transfer`: uncoded parameters are sent as bf16.
   void join(WorkerId worker, std::uint32_t shard, bool bf16_transfer) { workers_[worker] = {shard, {}, bf16_transfer, {}}; }
   void leave(WorkerId worker) { workers_.erase(worker); }
   [[nodiscard]] std::uint32_t shard(WorkerId worker) const { return workers_.at(worker).shard; }

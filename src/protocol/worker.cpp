@@ -27,10 +27,8 @@ void Worker::say_hello(Instant now, WorkerActions& out) {
   id_.reset();
   state_ = Outside{};
   orders_.clear();
-  send_to_chief(now,
-                wire::Hello{options_.node, ++attempt_, options_.max_batch, options_.node_index, options_.batch_multiple,
-                            options_.shared_memory, options_.samples_per_second, options_.overhead_s, options_.bf16_transfer},
-                out);
+  send_to_chief(
+      now, wire::Hello{.node = options_.node, .attempt = ++attempt_, .node_index = options_.node_index, .profile = options_.profile}, out);
 }
 
 void Worker::arrived(Instant now, const wire::Message& message, WorkerActions& out) {

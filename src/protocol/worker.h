@@ -22,13 +22,8 @@ struct WorkerOptions {
   Duration heartbeat = from_seconds(1);
   Duration patience = from_seconds(5);             // an unanswered Hello is repeated after this
   bool start_early = false;                        // compute when the first slice is here, not the last: the device waits for what it needs
-  std::uint32_t max_batch = 0;                     // that one step may have; 0: no limit
   std::uint32_t node_index = wire::no_node_index;  // of the node in the job's list of nodes
-  std::uint32_t batch_multiple = 1;                // see wire::Hello
-  bool shared_memory = false;                      // the same
-  double samples_per_second = 0;                   // the same
-  double overhead_s = 0;                           // the same
-  bool bf16_transfer = false;                      // the same
+  cluster::DeviceProfile profile{};
 };
 
 // What a worker hears --------------------------------------------------------------------------------------------------------------

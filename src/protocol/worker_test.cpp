@@ -313,18 +313,21 @@ TEST(Worker, HeartbeatsOnlyWhenItHadNothingElseToSay) {
   EXPECT_EQ(h.at(2.9, TimePassed{}), "heartbeat w3");
 }
 
-TEST(Worker, HelloTellsTheSeatWhatAStepMayHoldAndWhatItComputesWith) {
+TEST(Worker, HelloCarriesNodeIndexAndDeviceProfile) {
   WorkerOptions options{"node", {ServerId{0}}};
-  options.max_batch = 17;
+  options.profile = {.cost = {0.01, 1e-4}, .max_batch = 17, .batch_multiple = 4, .transfer_s_per_byte = 0, .bytes_per_value = 2};
   options.node_index = 3;
-  options.bf16_transfer = true;
   Worker worker(options);
   WorkerActions out;
   worker.step({}, Started{}, out);
   const auto& hello = std::get<wire::Hello>(std::get<Send>(out.at(0)).message);
-  EXPECT_EQ(hello.max_batch, 17U);
   EXPECT_EQ(hello.node_index, 3U);
-  EXPECT_TRUE(hello.bf16_transfer);
+  EXPECT_EQ(hello.profile.cost.fixed, 0.01);
+  EXPECT_EQ(hello.profile.cost.per_sample, 1e-4);
+  EXPECT_EQ(hello.profile.max_batch, 17U);
+  EXPECT_EQ(hello.profile.batch_multiple, 4U);
+  EXPECT_EQ(hello.profile.transfer_s_per_byte, 0);
+  EXPECT_EQ(hello.profile.bytes_per_value, 2U);
 }
 
 }  // namespace

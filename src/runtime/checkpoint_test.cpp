@@ -260,7 +260,8 @@ TEST_F(Checkpoints, MutationsWithAChecksumThatFitsEndNothingEither) {
     ASSERT_TRUE(machine.resume(found->newest->chief).ok());
     protocol::ChiefActions actions;
     for (std::uint32_t n = 0; n < 4; ++n)
-      machine.step(Instant{} + from_seconds(n), protocol::Received{protocol::pending_worker(n), wire::Hello{"a", 1, 0, n}}, actions);
+      machine.step(Instant{} + from_seconds(n),
+                   protocol::Received{protocol::pending_worker(n), wire::Hello{.node = "a", .attempt = 1, .node_index = n}}, actions);
     machine.step(Instant{} + from_seconds(100), protocol::Tick{}, actions);
     machine.step(Instant{} + from_seconds(101), protocol::Interrupted{}, actions);
   }

@@ -33,8 +33,8 @@ std::vector<std::string> recorded(const std::string& strategy) {
     driver.step(event);
     recorder.stepped(driver.now, event, driver.last);
   };
-  step(protocol::Received{protocol::pending_worker(0), wire::Hello{"a", 1, 0, 0}});
-  step(protocol::Received{protocol::pending_worker(1), wire::Hello{"b", 1, 0, 1}});
+  step(protocol::Received{protocol::pending_worker(0), wire::Hello{.node = "a", .attempt = 1, .node_index = 0}});
+  step(protocol::Received{protocol::pending_worker(1), wire::Hello{.node = "b", .attempt = 1, .node_index = 1}});
   for (int round = 0; round < 8; ++round) {
     const auto orders = driver.orders;
     for (const auto& [worker, order] : orders) {

@@ -34,15 +34,17 @@ struct Recording {
   std::vector<Instant> times;
 
   explicit Recording(const std::string& strategy = "bsp") : driver_(options(), {.kind = strategy, .knobs = {}, .batches = {}}, batch) {
-    step(protocol::Received{protocol::pending_worker(7), wire::Hello{"nobody", 1}});
+    step(protocol::Received{protocol::pending_worker(7), wire::Hello{.node = "nobody", .attempt = 1}});
     step(protocol::LostPending{7});
-    step(protocol::Received{protocol::pending_worker(0), wire::Hello{"a", 1, 0, 0}});
-    step(protocol::Received{protocol::pending_worker(1), wire::Hello{"b", 1, 0, 1}});
+    step(protocol::Received{protocol::pending_worker(0), wire::Hello{.node = "a", .attempt = 1, .node_index = 0}});
+    step(protocol::Received{protocol::pending_worker(1), wire::Hello{.node = "b", .attempt = 1, .node_index = 1}});
     for (int round = 0; round < 8; ++round) {
       finish_all();
       step(protocol::Tick{});
       if (round == 3) step(protocol::Lost{WorkerId{0}});
-      if (round == 4) step(protocol::Received{protocol::pending_worker(2), wire::Hello{"c", 1, 5, 2}});
+      if (round == 4)
+        step(protocol::Received{protocol::pending_worker(2),
+                                wire::Hello{.node = "c", .attempt = 1, .node_index = 2, .profile = {.max_batch = 5}}});
     }
     step(protocol::Interrupted{});
     recorder_.closed(driver_.now);

@@ -21,7 +21,7 @@ class PendingConnections : public PausedCluster {
   WorkerId join(WrongPeer& peer) {
     peer.connect(address);
     peer.say(wire::JoinRequest{node_name(3)});
-    peer.say(wire::Hello{node_name(3), 1, 0, 3});
+    peer.say(wire::Hello{.node = node_name(3), .attempt = 1, .node_index = 3});
     std::optional<WorkerId> id;
     EXPECT_TRUE(run_until(io, [&] {
       for (const wire::Message& message : peer.heard_now)
@@ -111,28 +111,23 @@ TEST_F(PendingConnections, AMemberPushesOnlyStepsThatItWasOrdered) {
 
 TEST_F(PendingConnections, AMembersWordsComeInOrderAndForItself) {
   start_and_wait();
-  const std::vector<std::function<wire::Message(WorkerId)>> lies{[](WorkerId id) {
-                                                                   return wire::Began{id, Step{1'000}};
-                                                                 },
-                                                                 [](WorkerId id) { return contributed(id, Step{1'000}, {}); },
-                                                                 [](WorkerId id) { return contributed(id, {}, Version{1'000}); },
-                                                                 [](WorkerId) { return wire::Heartbeat{{0}}; },
-                                                                 [](WorkerId) { return wire::Leaving{{0}}; },
-                                                                 [](WorkerId) {
-                                                                   return wire::Gathered{{0}, {0}, {5}};
-                                                                 },
-                                                                 [](WorkerId) {
-                                                                   return wire::ServerHello{{1}, "127.0.0.1:1", {}};
-                                                                 },
-                                                                 [](WorkerId) {
-                                                                   return wire::Hello{node_name(3), 1, 0, 3};
-                                                                 },
-                                                                 [](WorkerId) {
-                                                                   return wire::Hello{node_name(0), 2, 0, 0};
-                                                                 },
-                                                                 [](WorkerId) {
-                                                                   return wire::Hello{node_name(3), 2, 0, 1};
-                                                                 }};
+  const std::vector<std::function<wire::Message(WorkerId)>> lies{
+      [](WorkerId id) {
+        return wire::Began{id, Step{1'000}};
+      },
+      [](WorkerId id) { return contributed(id, Step{1'000}, {}); },
+      [](WorkerId id) { return contributed(id, {}, Version{1'000}); },
+      [](WorkerId) { return wire::Heartbeat{{0}}; },
+      [](WorkerId) { return wire::Leaving{{0}}; },
+      [](WorkerId) {
+        return wire::Gathered{{0}, {0}, {5}};
+      },
+      [](WorkerId) {
+        return wire::ServerHello{{1}, "127.0.0.1:1", {}};
+      },
+      [](WorkerId) { return wire::Hello{.node = node_name(3), .attempt = 1, .node_index = 3}; },
+      [](WorkerId) { return wire::Hello{.node = node_name(0), .attempt = 2, .node_index = 0}; },
+      [](WorkerId) { return wire::Hello{.node = node_name(3), .attempt = 2, .node_index = 1}; }};
   WrongPeer peer(io, options);
   for (const auto& lie : lies) {
     const WorkerId id = join(peer);
@@ -149,12 +144,13 @@ TEST_F(PendingConnections, AHelloThatIsRepeatedIsRecordedOnceAndAnsweredLast) {
   WrongPeer peer(io, options);
   peer.connect(chief->process->accept_callbacks());
   peer.say(wire::JoinRequest{node_name(0)});
-  peer.say(wire::Hello{node_name(0), 1, 0, 0});
+  peer.say(wire::Hello{.node = node_name(0), .attempt = 1, .node_index = 0});
   transport::run_ready(io);
   const std::size_t recorded = chief->inputs.size();
   ASSERT_GT(recorded, 0U);
   constexpr std::uint32_t attempts = 300;
-  for (std::uint32_t attempt = 2; attempt <= attempts; ++attempt) peer.say(wire::Hello{node_name(0), attempt, 0, 0});
+  for (std::uint32_t attempt = 2; attempt <= attempts; ++attempt)
+    peer.say(wire::Hello{.node = node_name(0), .attempt = attempt, .node_index = 0});
   transport::run_ready(io);
   EXPECT_TRUE(peer.connected()) << "who waits for the others may say so";
   EXPECT_EQ(chief->inputs.size(), recorded);
@@ -175,10 +171,9 @@ TEST_F(PendingConnections, AHelloThatIsRepeatedIsRecordedOnceAndAnsweredLast) {
 
 TEST_F(PendingConnections, WhoHasLeftDoesNotComeBackOnThatConnection) {
   start_and_wait();
-  const std::vector<std::function<wire::Message(WorkerId)>> repetitions{[](WorkerId id) { return wire::Leaving{id}; },
-                                                                        [](WorkerId) {
-                                                                          return wire::Hello{node_name(3), 2, 0, 3};
-                                                                        }};
+  const std::vector<std::function<wire::Message(WorkerId)>> repetitions{
+      [](WorkerId id) { return wire::Leaving{id}; },
+      [](WorkerId) { return wire::Hello{.node = node_name(3), .attempt = 2, .node_index = 3}; }};
   for (const auto& repeated : repetitions) {
     WrongPeer peer(io, options);
     const std::size_t joined = chief->story.count(trace::Kind::joined);
@@ -200,7 +195,7 @@ TEST_F(PendingConnections, WhoWasStoppedSaysHelloInVain) {
   peer.say(wire::JoinRequest{node_name(3)});
   ASSERT_TRUE(run_until(io, [&] { return !peer.heard_now.empty(); }));
   chief->process->interrupt();
-  peer.say(wire::Hello{node_name(3), 1, 0, 3});
+  peer.say(wire::Hello{.node = node_name(3), .attempt = 1, .node_index = 3});
   ASSERT_TRUE(run_until(io, [&] {
     return std::any_of(peer.heard_now.begin(), peer.heard_now.end(),
                        [](const wire::Message& message) { return std::holds_alternative<wire::Stop>(message); });
@@ -208,7 +203,7 @@ TEST_F(PendingConnections, WhoWasStoppedSaysHelloInVain) {
   const std::size_t recorded = chief->inputs.size();
   const wire::Hello again{node_name(3), 2, 0, 3};
   constexpr std::uint32_t times = 100;
-  for (std::uint32_t i = 0; i < times; ++i) peer.say(wire::Hello{node_name(3), i + 2, 0, 3});
+  for (std::uint32_t i = 0; i < times; ++i) peer.say(wire::Hello{.node = node_name(3), .attempt = i + 2, .node_index = 3});
   peer.say(again);  // not the next: all before it were heard when this closes the connection
   ASSERT_TRUE(is_closed(peer));
   EXPECT_LT(chief->inputs.size(), recorded + times * wire::encoded_bytes(again) / 2) << "ticks, and those who leave";

@@ -194,7 +194,7 @@ TEST_F(Processes, OneThatIsSilentIsFenced) {
   };
   (*silent)->start(ear);
   (*silent)->send(wire::JoinRequest{node_name(2)});
-  (*silent)->send(wire::Hello{node_name(2), 1, 0, 2});
+  (*silent)->send(wire::Hello{.node = node_name(2), .attempt = 1, .node_index = 2});
   ASSERT_TRUE(run_until(io, [&] { return last_heard(wire::Fenced{}); }));
   EXPECT_TRUE(last_heard(wire::Welcome{}) && last_heard(wire::Order{}));
   const auto welcome =

@@ -115,7 +115,7 @@ inline std::vector<float> train_by_hand(const SmallJob& job) {
     }
   };
   for (std::uint32_t n = 0; n < job.quorum; ++n) {
-    chief.hello(n, wire::Hello{node_name(n), 1, 0, n});
+    chief.hello(n, wire::Hello{.node = node_name(n), .attempt = 1, .node_index = n});
     serve();
   }
   while (!chief.chief.finished()) {

@@ -130,7 +130,7 @@ void WorkerProcess::prepared(Result<WorkerSetup> setup, const wire::JobDescripti
   if (link_) incarnation_->chief->reshape(link_->shape(0));
   incarnation_->server_addresses = job_description.servers;
   step_executor_->warm_up([this, incarnation = incarnations_](const std::optional<cluster::Affine>& batcher) {
-    pace_ = batcher;
+    warm_up_cost_ = batcher;
     if (!ended_ && incarnation == incarnations_) reach_servers();
   });
 }
@@ -164,16 +164,13 @@ void WorkerProcess::begin() {
   protocol::WorkerOptions worker;
   worker.node = options_.node;
   worker.node_index = setup_->node_index;
-  worker.max_batch = setup_->max_batch;
-  worker.batch_multiple = std::max(step_executor_->batch_multiple(), 1U);
-  if (pace_) {
-    worker.samples_per_second = 1 / pace_->per_sample;
-    worker.overhead_s = pace_->fixed;
-  }
-  worker.bf16_transfer = step_executor_->bf16_transfer();
-  worker.shared_memory = shareable(step_executor_->layout().values);
-  for (std::uint32_t s = 0; s < incarnation_->servers.size(); ++s)
-    worker.shared_memory = worker.shared_memory && to_server(s)->supports_borrowing();
+  worker.profile.max_batch = setup_->max_batch;
+  worker.profile.batch_multiple = std::max(step_executor_->batch_multiple(), 1U);
+  if (warm_up_cost_) worker.profile.cost = *warm_up_cost_;
+  worker.profile.bytes_per_value = step_executor_->bf16_transfer() ? 2 : 4;
+  bool shared_memory = shareable(step_executor_->layout().values);
+  for (std::uint32_t s = 0; s < incarnation_->servers.size(); ++s) shared_memory = shared_memory && to_server(s)->supports_borrowing();
+  if (shared_memory) worker.profile.transfer_s_per_byte = 0;
   for (const store::Slice& slice : step_executor_->layout().slices) worker.servers_of_slices.push_back(slice.server);
   worker.heartbeat = setup_->cluster.heartbeat;
   worker.patience = from_seconds(60);  // nothing is lost on a connection that stands; a chief may wait long for its quorum

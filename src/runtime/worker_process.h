@@ -148,8 +148,8 @@ class WorkerProcess final : private transport::ConnectionCallbacks, private Step
   std::optional<WorkerSetup> setup_;  // less its desk
   std::unique_ptr<StepExecutor> step_executor_;
   std::optional<WorkerLink> link_;
-  std::optional<cluster::Affine> pace_;  // of the desk when it had warmed up; nothing: it did not need to
-  std::uint32_t incarnations_ = 0;       // answers meant for an earlier life are ignored
+  std::optional<cluster::Affine> warm_up_cost_;  // of a step, measured while the device warmed up; empty: it did not need to
+  std::uint32_t incarnations_ = 0;               // answers meant for an earlier life are ignored
   std::optional<Incarnation> incarnation_;
   /// Contributions under way; the transport reads them until it says sent.
   struct Leaving {

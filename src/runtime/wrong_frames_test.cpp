@@ -10,7 +10,7 @@ TEST_F(PausedCluster, AChiefSurvivesThemAndTrainingFinishes) {
   attack(chief->process->accept_callbacks(), [](WrongPeer& peer, WrongMessages& messages) {
     const std::uint64_t as = messages.below(4);  // nobody, a worker, a member, a server
     if (as > 0) peer.say(wire::JoinRequest{as == 3 ? "server 1" : node_name(3)});
-    if (as == 2) peer.say(wire::Hello{node_name(3), 1, 0, 3});
+    if (as == 2) peer.say(wire::Hello{.node = node_name(3), .attempt = 1, .node_index = 3});
   });
   expect_that_training_finishes();
 }

@@ -76,14 +76,12 @@ void World::start_node(std::uint32_t n) {
   if (node.machine) return;
   protocol::WorkerOptions worker;
   worker.node = options_.cluster.nodes[n].name;
-  worker.max_batch = options_.max_batch.empty() ? 0 : options_.max_batch[n];
-  worker.bf16_transfer = options_.bf16_transfer[n];
   worker.node_index = n;
-  worker.batch_multiple = options_.cluster.nodes[n].batch_multiple;
-  if (worker.batch_multiple > 1) {  // as one that has measured itself
-    worker.samples_per_second = options_.cluster.nodes[n].samples_per_second;
-    worker.overhead_s = seconds(options_.cluster.nodes[n].overhead);
-  }
+  const cluster::Node& node_spec = options_.cluster.nodes[n];
+  worker.profile.max_batch = options_.max_batch.empty() ? 0 : options_.max_batch[n];
+  worker.profile.batch_multiple = node_spec.batch_multiple;
+  worker.profile.bytes_per_value = options_.bf16_transfer[n] ? 2 : 4;
+  if (node_spec.batch_multiple > 1) worker.profile.cost = cluster::affine(node_spec);  // as a GPU that has warmed up
   for (const store::Slice& slice : options_.layout.slices) worker.servers_of_slices.push_back(slice.server);
   worker.heartbeat = options_.cluster.heartbeat;
   worker.patience = options_.cluster.silence_deadline;

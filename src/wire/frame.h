@@ -20,7 +20,7 @@ namespace motley::wire {
 using Bytes = std::vector<std::byte>;
 
 /// Another one whenever a message changes: peers, and recordings, of others are told apart.
-inline constexpr std::uint16_t version = 3;
+inline constexpr std::uint16_t version = 4;
 
 struct Limits {
   std::uint32_t body_bytes = 1 << 20;  // our largest message, an Apply of 10,000 parts, has 200 kB

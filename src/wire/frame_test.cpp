@@ -141,7 +141,7 @@ TEST_P(FrameLaw, ABodyDamagedBelowTheChecksumNeverCrashes) {
 INSTANTIATE_TEST_SUITE_P(Kinds, FrameLaw, testing::Range(std::size_t{0}, kinds));
 
 TEST(Frame, TheBytesAreThoseOfTheDrawing) {
-  const Bytes drawn = bytes_of({'M', 'T', 'L', 'Y', 3, 0, 10,   0,    81, 0, 0, 0,  // header: version 3, kind 10, 81 bytes
+  const Bytes drawn = bytes_of({'M', 'T', 'L', 'Y', 4, 0, 10,   0,    81, 0, 0, 0,  // header: version 4, kind 10, 81 bytes
                                 5,   0,   0,   0,   0, 0, 0,    0,                  // version
                                 1,                                                  // kind: delta
                                 0,   0,   0,   0,   0, 0, 0xe0, 0x3f,               // rate 0.5
@@ -186,7 +186,7 @@ TEST(Frame, EveryFieldOfAnOrderComesBack) {
 }
 
 TEST(Frame, FramesFollowEachOtherInOneStream) {
-  Bytes stream = frame_of(Hello{"left", 1});
+  Bytes stream = frame_of(Hello{.node = "left", .attempt = 1});
   append(Stop{}, stream);
   const auto first = parse(stream).value();
   EXPECT_EQ(std::get<Hello>(std::get<Complete>(first).message).node, "left");
@@ -222,7 +222,7 @@ TEST(Frame, NoiseBehindAGoodHeaderIsRefused) {
 }
 
 TEST(Frame, SaysWhatIsWrong) {
-  const Bytes frame = frame_of(Hello{"node", 1});
+  const Bytes frame = frame_of(Hello{.node = "node", .attempt = 1});
   const auto with = [&](std::size_t at, int value) {
     Bytes changed = frame;
     changed[at] = static_cast<std::byte>(value);
@@ -234,8 +234,8 @@ TEST(Frame, SaysWhatIsWrong) {
   expect_refused(with(17, '?'), "damaged");
   expect_refused(resealed(with(6, 200)), "unknown kind 200");
   expect_refused(resealed(with(12, 3)), "garbled Hello: 1 bytes too many");
-  expect_refused(resealed(with(12, 6)), "garbled Hello: overhead_s: needs 8 bytes, but 7 are left");
-  expect_refused(resealed(with(12, 99)), "garbled Hello: node: claims 99 items, but 38 bytes are left");
+  expect_refused(resealed(with(12, 6)), "garbled Hello: profile.bytes_per_value: needs 4 bytes, but 2 are left");
+  expect_refused(resealed(with(12, 99)), "garbled Hello: node: claims 99 items, but 48 bytes are left");
 }
 
 TEST(Frame, ValuesThatNoSenderWritesAreRefused) {
@@ -251,15 +251,15 @@ TEST(Frame, ValuesThatNoSenderWritesAreRefused) {
 }
 
 TEST(Frame, AnOversizeClaimIsRefusedBeforeItsBytesArrive) {
-  Bytes frame = frame_of(Hello{std::string(100, 'x'), 1});
+  Bytes frame = frame_of(Hello{.node = std::string(100, 'x'), .attempt = 1});
   const Result<Parsed> parsed = parse(std::span(frame).first(12), {.body_bytes = 100});
   ASSERT_FALSE(parsed.ok());
-  EXPECT_TRUE(parse(frame, {.body_bytes = 138}).ok());
+  EXPECT_TRUE(parse(frame, {.body_bytes = 148}).ok());
 }
 
 TEST(Frame, AMessageBeyondTheLimitsIsOurBug) {
   Bytes out;
-  EXPECT_THROW(append(Hello{std::string(2 << 20, 'x'), 1}, out), Bug);
+  EXPECT_THROW(append(Hello{.node = std::string(2 << 20, 'x'), .attempt = 1}, out), Bug);
 }
 
 TEST(Frame, MessagesHaveNamesForReports) {

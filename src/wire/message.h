@@ -14,6 +14,7 @@
 #include "base/step_report.h"
 #include "base/time.h"
 #include "base/update_kind.h"
+#include "cluster/device_profile.h"
 #include "wire/pipeline_messages.h"
 
 namespace motley::wire {
@@ -30,15 +31,9 @@ inline constexpr WorkerId no_worker{std::numeric_limits<std::uint32_t>::max()};
 /// Asks to become a member. Answered by Welcome (before training starts: when it does) or, when training is over, Stop.
 struct Hello {
   std::string node;
-  std::uint32_t attempt{};    // grows with each Hello of one connection; the answer repeats it: a late one to an earlier Hello is known
-  std::uint32_t max_batch{};  // that one step may have, by the device's memory; 0: no limit
-  std::uint32_t node_index =
-      no_node_index;                 // place of the node in the job's list of nodes: those who start together get their ids in this order
-  std::uint32_t batch_multiple = 1;  // samples: its steps are best of a multiple of so many
-  bool shared_memory{};              // what it pushes and pulls is read where it lies
-  double samples_per_second{};       // as its device has just done, beyond the overhead; 0: nobody has looked
-  double overhead_s{};               // the same: of a step, whatever its size
-  bool bf16_transfer{};              // what an order sends in full is numbers of 16 bits to it and from it: it computes with no more
+  std::uint32_t attempt{};  // grows with each Hello of a connection; Welcome repeats it, so that a late answer is recognised
+  std::uint32_t node_index = no_node_index;  // in the job's list of nodes; workers that start together get their ids in this order
+  cluster::DeviceProfile profile{};
 };
 /// It begins to compute this step. For whoever watches: nothing is decided by it.
 struct Began {
@@ -254,8 +249,7 @@ BOOST_DESCRIBE_STRUCT(ServerHello, (), (server, address, round_trip))
 BOOST_DESCRIBE_STRUCT(SlicePlacement, (), (head_starts))
 BOOST_DESCRIBE_STRUCT(StateChunk, (), (server, version, slice, state_kind))
 BOOST_DESCRIBE_STRUCT(StateEnd, (), (version, pieces, optimizer_updates, rate))
-BOOST_DESCRIBE_STRUCT(Hello, (),
-                      (node, attempt, max_batch, node_index, batch_multiple, shared_memory, samples_per_second, overhead_s, bf16_transfer))
+BOOST_DESCRIBE_STRUCT(Hello, (), (node, attempt, node_index, profile))
 BOOST_DESCRIBE_STRUCT(Contributed, (), (worker, step, base, report))
 BOOST_DESCRIBE_STRUCT(Began, (), (worker, step))
 BOOST_DESCRIBE_STRUCT(Heartbeat, (), (worker))

@@ -130,8 +130,11 @@ Objection together(const T&) {
   return {};
 }
 Objection together(const Hello& hello) {
-  return expects(hello.batch_multiple <= 1U << 16U && hello.samples_per_second >= 0 && hello.overhead_s >= 0,
-                 "a grain of at most 65536, and a speed and an overhead of at least 0");
+  const cluster::DeviceProfile& profile = hello.profile;
+  return expects(profile.batch_multiple <= 1U << 16U && profile.cost.fixed >= 0 && profile.cost.per_sample >= 0 &&
+                     (profile.transfer_s_per_byte >= 0 || profile.transfer_s_per_byte == cluster::not_measured) &&
+                     (profile.bytes_per_value == 2 || profile.bytes_per_value == 4),
+                 "a batch multiple of at most 65536, costs of at least 0, and 2 or 4 bytes per value");
 }
 Objection together(const Order& order) {
   return expects(order.micro >= 1 && order.local_steps >= 1 && !order.lease.empty() && order.parameters <= order.step,

@@ -152,10 +152,10 @@ void BalancedBatching::make_time_limits(const std::vector<Device>& devices) {
     const std::uint32_t batch = plan_[i];
     const double most = std::min({most_spare, spare_per_jitter * jitter}) * batch;
     const std::uint32_t capacity = allocator_.limit(allocator_.workers()[i]) - batch;
-    const bool single_batch = allocator_.batch_multiple(allocator_.workers()[i]) > 1;
-    time_limits_[i].spare = predictable || single_batch ? 0 : std::min(static_cast<std::uint32_t>(std::ceil(most)), capacity);
+    const bool one_piece = allocator_.batch_multiple(allocator_.workers()[i]) > 1;
+    time_limits_[i].spare = predictable || one_piece ? 0 : std::min(static_cast<std::uint32_t>(std::ceil(most)), capacity);
     time_limits_[i].limit =
-        from_seconds(std::max((single_batch ? surprise * last : end) - devices[i].exposed, devices[i].with_communication.per_sample));
+        from_seconds(std::max((one_piece ? surprise * last : end) - devices[i].exposed, devices[i].with_communication.per_sample));
     time_limits_[i].micro = std::max(1U, batch / micro_tasks);
   }
 }

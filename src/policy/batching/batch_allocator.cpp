@@ -16,19 +16,15 @@ void BatchAllocator::join(std::span<const WorkerProfile> profiles) {
   for (const WorkerProfile& profile : profiles) {
     const WorkerId worker = profile.worker;
     worker_set_.join(worker);
-    if (limits_.size() <= worker.value) {
-      limits_.resize(worker.value + 1, unlimited);
-      batch_multiples_.resize(worker.value + 1, 1);
-      prior_costs_.resize(worker.value + 1);
-    }
-    limits_[worker.value] = profile.max_batch == 0 ? unlimited : profile.max_batch;
-    batch_multiples_[worker.value] = profile.batch_multiple;
-    prior_costs_[worker.value] = profile.cost();
+    if (devices_.size() <= worker.value) devices_.resize(worker.value + 1);
+    cluster::DeviceProfile& device = devices_[worker.value] = profile.device;
+    if (device.max_batch == 0) device.max_batch = unlimited;
   }
 }
 
 void BatchAllocator::restrict(WorkerId worker, std::uint32_t max_batch) {
-  limits_[worker.value] = std::min(limits_[worker.value], std::max(max_batch, 1U));
+  std::uint32_t& limit = devices_[worker.value].max_batch;
+  limit = std::min(limit, std::max(max_batch, 1U));
 }
 
 std::vector<std::uint32_t> BatchAllocator::shares(std::uint32_t total, std::span<const cluster::Affine> devices) const {
@@ -99,8 +95,9 @@ bool BatchAllocator::has_batch_multiple() const {
 std::vector<std::uint32_t> BatchAllocator::first_shares(std::uint32_t total) const {
   std::vector<cluster::Affine> devices;
   for (const WorkerId worker : workers()) {
-    if (prior_costs_[worker.value].per_sample <= 0) return equal_shares(total);
-    devices.push_back(prior_costs_[worker.value]);
+    const cluster::DeviceProfile& device = devices_[worker.value];
+    if (!device.measured()) return equal_shares(total);
+    devices.push_back(device.cost);
   }
   return shares(total, devices);
 }

@@ -18,7 +18,7 @@ Batches shares(std::uint32_t total, const std::vector<double>& speeds, const Bat
   std::vector<WorkerProfile> all;
   std::vector<cluster::Affine> devices;
   for (std::uint32_t i = 0; i < speeds.size(); ++i) {
-    all.push_back({{i}, limits.empty() ? 0 : limits[i], batch_multiples[i]});
+    all.push_back({.worker = {i}, .device = {.max_batch = limits.empty() ? 0 : limits[i], .batch_multiple = batch_multiples[i]}});
     devices.push_back({0.002, 1 / (250 * speeds[i])});
   }
   allocator.join(all);
@@ -54,7 +54,8 @@ TEST(BatchMultiples, NoOtherWholeOnesEndSooner) {
   Rng rng(4, "grains");
   for (int round = 0; round < 100; ++round) {
     BatchAllocator allocator;
-    allocator.join(std::vector<WorkerProfile>{{{0}, 0, batch_multiple}, {{1}, 0, batch_multiple}, {{2}, 0, batch_multiple}});
+    const cluster::DeviceProfile device{.batch_multiple = batch_multiple};
+    allocator.join(std::vector<WorkerProfile>{{{0}, device}, {{1}, device}, {{2}, device}});
     std::vector<cluster::Affine> devices;
     for (int i = 0; i < 3; ++i) devices.push_back({0.01 * rng.uniform(), 0.0002 + 0.001 * rng.uniform()});
     double best = end_of(devices, {total, total, total});

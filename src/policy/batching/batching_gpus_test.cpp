@@ -11,7 +11,11 @@ namespace {
 /// GPUs that have measured themselves, in grains of 8.
 std::vector<WorkerProfile> gpus(const std::vector<double>& samples_per_second) {
   std::vector<WorkerProfile> all;
-  for (std::uint32_t w = 0; w < samples_per_second.size(); ++w) all.push_back({{w}, 0, 8, false, samples_per_second[w]});
+  for (std::uint32_t w = 0; w < samples_per_second.size(); ++w) {
+    const double per_sample = samples_per_second[w] > 0 ? 1 / samples_per_second[w] : 0;
+
+    all.push_back({.worker = {w}, .device = {.cost = {0, per_sample}, .batch_multiple = 8}});
+  }
   return all;
 }
 
@@ -66,7 +70,7 @@ TEST(FirstShares, TheFirstStepOfASizeOnlyTellsThatADeviceIsFaster) {
 TEST(FirstShares, CountWithWhatAStepCosts) {
   BalancedBatching batching(1024, {});
   std::vector<WorkerProfile> profiles = gpus({34000, 26000, 17000, 8400});
-  for (WorkerProfile& profile : profiles) profile.overhead_s = 0.006;
+  for (WorkerProfile& profile : profiles) profile.device.cost.fixed = 0.006;
   batching.joined(profiles);
   EXPECT_EQ(batching.batch({3}), 96U) << "112 without the overhead";
   EXPECT_EQ(batching.batch({0}) + batching.batch({1}) + batching.batch({2}) + batching.batch({3}), 1024U);
@@ -152,8 +156,8 @@ TEST(Overheads, ThatWereToldDecideHowManySamplesATimeIsWorth) {
   std::vector<WorkerProfile> profiles = gpus({1 / per_sample, 1 / per_sample});
   Monitor monitor;
   for (WorkerProfile& profile : profiles) {
-    profile.overhead_s = overhead;
-    monitor.joined(profile.worker, profile.cost());
+    profile.device.cost.fixed = overhead;
+    monitor.joined(profile.worker, profile.device);
   }
   batching.joined(profiles);
   const auto step = [&](double beside, std::uint32_t samples) { return beside + overhead + per_sample * samples; };

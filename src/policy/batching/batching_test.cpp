@@ -22,7 +22,14 @@ std::vector<WorkerId> workers(std::uint32_t first, std::uint32_t count) {
 /// Newcomers whose memory sets no limit.
 std::vector<WorkerProfile> profiles(std::uint32_t first, std::uint32_t count) {
   std::vector<WorkerProfile> result;
-  for (const WorkerId worker : workers(first, count)) result.push_back({worker, 0});
+  for (const WorkerId worker : workers(first, count)) result.push_back({.worker = worker});
+  return result;
+}
+
+/// Workers 0, 1, ... of which one step may have so many samples; 0: no limit.
+std::vector<WorkerProfile> with_limits(const Batches& limits) {
+  std::vector<WorkerProfile> result = profiles(0, static_cast<std::uint32_t>(limits.size()));
+  for (std::size_t i = 0; i < limits.size(); ++i) result[i].device.max_batch = limits[i];
   return result;
 }
 
@@ -54,7 +61,7 @@ TEST(FixedBatching, IsWhatTheUserListedAndEqualBeyondTheList) {
 
 TEST(EqualBatching, WhatOneCannotHoldGoesToTheOthers) {
   EqualBatching batching(100);
-  batching.joined(std::vector<WorkerProfile>{{{0}, 0}, {{1}, 10}, {{2}, 0}, {{3}, 30}});
+  batching.joined(with_limits({0, 10, 0, 30}));
   EXPECT_EQ(batches(batching, workers(0, 4)), (Batches{30, 10, 30, 30}));
   batching.left({0});
   EXPECT_EQ(batches(batching, {{1}, {2}, {3}}), (Batches{10, 60, 30}));
@@ -74,7 +81,7 @@ TEST(EqualBatching, WithoutLimitsIsPlainDivision) {
 
 TEST(FixedBatching, IsCutToWhatFits) {
   FixedBatching batching(60, {40, 20});
-  batching.joined(std::vector<WorkerProfile>{{{0}, 25}, {{1}, 30}, {{2}, 5}});
+  batching.joined(with_limits({25, 30, 5}));
   EXPECT_EQ(batches(batching, workers(0, 3)), (Batches{25, 20, 5}));
 }
 
@@ -92,7 +99,7 @@ struct Measured {
     for (std::uint32_t i = 0; i < devices.size(); ++i) {
       speeds.emplace_back(WorkerId{first + i}, devices[i]);
       monitor.joined({first + i});
-      if (!limits.empty()) group[i].max_batch = limits[i];
+      if (!limits.empty()) group[i].device.max_batch = limits[i];
     }
     batching.joined(group);
   }

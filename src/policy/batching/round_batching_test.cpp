@@ -16,7 +16,7 @@ struct Cluster {
     std::vector<WorkerProfile> all;
     for (std::uint32_t w = 0; w < per_second.size(); ++w) {
       monitor.joined({w});
-      all.push_back({{w}, limits.empty() ? 0 : limits[w]});
+      all.push_back({.worker = {w}, .device = {.max_batch = limits.empty() ? 0 : limits[w]}});
       devices.push_back({overhead_s, 1 / per_second[w]});
     }
     batching.joined(all);
@@ -126,7 +126,7 @@ TEST(RoundBatching, AGpuTakesStepsOfItsShareOfTheGlobalBatch) {
   std::vector<WorkerProfile> all;
   for (std::uint32_t w = 0; w < 4; ++w) {
     monitor.joined({w});
-    all.push_back({{w}, 0, w < 2 ? 8U : 1U});  // two GPUs, two CPUs
+    all.push_back({.worker = {w}, .device = {.batch_multiple = w < 2 ? 8U : 1U}});  // two GPUs, two CPUs
   }
   batching.joined(all);
   const std::vector<double> speeds{20000, 10000, 50, 50};
@@ -148,7 +148,7 @@ TEST(RoundBatching, AGpuStaysWithTheSizeOfItsSteps) {
   std::vector<WorkerProfile> all;
   for (std::uint32_t w = 0; w < 2; ++w) {
     monitor.joined({w});
-    all.push_back({{w}, 0, 8});
+    all.push_back({.worker = {w}, .device = {.batch_multiple = 8}});
   }
   batching.joined(all);
   const std::vector<double> speeds{20000, 7000};
@@ -193,7 +193,7 @@ TEST(RoundBatching, UntilEveryoneIsMeasuredNobodyTakesLocalSteps) {
   EXPECT_GT(cluster.batching.steps({0}), 1U);
   cluster.monitor.joined({2});
   cluster.devices.push_back({0, 0.01});
-  cluster.batching.joined(std::vector<WorkerProfile>{{{2}, 0}});
+  cluster.batching.joined(std::vector<WorkerProfile>{{.worker = {2}}});
   EXPECT_EQ(cluster.steps(), (std::vector<std::uint32_t>{1, 1, 1})) << "somebody new";
 }
 
@@ -226,7 +226,7 @@ TEST(RoundBatching, BatchesAreWholeGrainsAndWhatTheyLeaveComesWithTheNext) {
   const std::vector<double> per_second{22'000, 17'000, 11'000, 5'300};
   for (std::uint32_t w = 0; w < 4; ++w) {
     monitor.joined({w});
-    all.push_back({{w}, 0, 8});
+    all.push_back({.worker = {w}, .device = {.batch_multiple = 8}});
   }
   batching.joined(all);
   std::vector<double> done(4);

@@ -13,12 +13,12 @@ namespace motley::policy {
 
 /// Where training stands, for mechanisms that look at it after an update.
 struct CommunicationInputs {
-  double progress = 0;         // 0 at the beginning, 1 at the end
-  double step_s = 0;           // that the plan's step computes for; 0: there is no such plan yet
-  std::uint64_t updates = 0;   // so far
-  double rate = 0;             // of learning, of the last one
-  bool shared_memory = false;  // what everyone pushes and pulls is read where it lies
-  bool single_batch = false;   // everyone's device does a step in one go, and stands still until its host has turned to the next
+  double progress = 0;          // 0 at the beginning, 1 at the end
+  double step_s = 0;            // that the plan's step computes for; 0: there is no such plan yet
+  std::uint64_t updates = 0;    // so far
+  double rate = 0;              // of learning, of the last one
+  bool free_transfers = false;  // for every worker: cluster::DeviceProfile
+  double idle_share = 0;        // the least of all workers: part of a step for which a device idles between two steps
 };
 
 class CommunicationPolicy {

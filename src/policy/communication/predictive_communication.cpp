@@ -56,7 +56,7 @@ void PredictiveCommunication::contributed(const Contribution& contribution) {
 
 PredictiveCommunication::Level PredictiveCommunication::lowest(WorkerId worker) const {
   const State& state = states_[worker.value];
-  if (all_shared_memory_) return 0;
+  if (free_transfers_) return 0;
   return updates_ < state.least_until ? state.least : levels_.size() - 1;
 }
 
@@ -64,7 +64,7 @@ Bits PredictiveCommunication::bits(WorkerId worker) const { return levels_[state
 
 bool PredictiveCommunication::may_overlap(const CommunicationInputs& inputs) const {
   if (fixed_.overlap) return *fixed_.overlap == 1;
-  if (fixed_.warms_up && inputs.shared_memory) return false;
+  if (inputs.free_transfers && !fixed_.overlap_free_transfers) return false;
   if (inputs.updates < least_updates_apart || inputs.progress < first_part) return false;
   if (failed_lr_ > 0 && inputs.rate < rate_ && inputs.rate > failed_lr * failed_lr_) return false;
   return inputs.progress < last_part && inputs.updates >= retry_at_;
@@ -72,7 +72,7 @@ bool PredictiveCommunication::may_overlap(const CommunicationInputs& inputs) con
 
 void PredictiveCommunication::updated(const Monitor& monitor, const CommunicationInputs& inputs) {
   updates_ = inputs.updates;
-  all_shared_memory_ = inputs.shared_memory;
+  free_transfers_ = inputs.free_transfers;
   if (divergence_detector_.updated()) {
     retry_at_ = updates_ + retry_delay_;
     if (overlap_ == 1 && divergence_detector_.spiked()) {
@@ -89,7 +89,7 @@ void PredictiveCommunication::updated(const Monitor& monitor, const Communicatio
   if (last_decided_ && updates_ < *last_decided_ + decide_every) return;
   if (inputs.step_s <= 0 || worker_set_.workers().empty()) return;
   // Somebody has not been measured yet. What is read where it lies may be there before anybody could tell how long it took.
-  const auto measured = [&](WorkerId worker) { return all_shared_memory_ || monitor.transferred(worker); };
+  const auto measured = [&](WorkerId worker) { return free_transfers_ || monitor.transferred(worker); };
   if (!std::all_of(worker_set_.workers().begin(), worker_set_.workers().end(), measured)) return;
   last_decided_ = updates_;
 
@@ -100,7 +100,7 @@ void PredictiveCommunication::updated(const Monitor& monitor, const Communicatio
 }
 
 bool PredictiveCommunication::prefers_overlap(const CommunicationInputs& inputs, const Choice& without, const Choice& with) const {
-  if (fixed_.overlap || (inputs.shared_memory && inputs.single_batch)) return true;
+  if (fixed_.overlap || (inputs.free_transfers && inputs.idle_share > 0)) return true;
   const double margin = overlap_ == 1 ? better : 1 / better;  // it must be clearly better to change
   return without.score <= with.score * margin;
 }

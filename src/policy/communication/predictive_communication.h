@@ -28,9 +28,9 @@ namespace motley::policy {
 class PredictiveCommunication : public CommunicationPolicy {
  public:
   struct Fixed {  // what the user has decided
-    std::optional<Bits> bits;
-    std::optional<std::uint32_t> overlap;
-    bool warms_up = false;  // the rate rises at first, to what the model just bears
+    std::optional<Bits> bits{};
+    std::optional<std::uint32_t> overlap{};
+    bool overlap_free_transfers = true;  // where transfers are free too, to hide the idle time between steps
   };
   explicit PredictiveCommunication(const Fixed& fixed);
   void joined(WorkerId worker) override;
@@ -69,7 +69,7 @@ class PredictiveCommunication : public CommunicationPolicy {
   std::uint32_t overlap_ = 0;
   DivergenceDetector divergence_detector_;
   std::uint64_t updates_ = 0;
-  bool all_shared_memory_ = false;  // everyone is
+  bool free_transfers_ = false;  // for every worker
   std::optional<std::uint64_t> last_decided_;
   std::uint64_t retry_at_ = 0;  // update from which on overlap is allowed again
   std::uint64_t retry_delay_;   // after the next unrest, in updates

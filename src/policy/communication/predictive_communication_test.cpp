@@ -19,7 +19,7 @@ struct Transferring {
   void links(const std::vector<double>& round_trips) {
     monitor = Monitor();
     for (std::uint32_t id = 0; id < round_trips.size(); ++id) {
-      monitor.joined({id}, {}, bf16_transfer);
+      monitor.joined({id}, {.bytes_per_value = bf16_transfer ? 2U : 4U});
       Contribution made = contribution(id);
       made.bits = {32, 32};
       made.push = made.report.pull = from_seconds(round_trips[id] / 2);
@@ -33,7 +33,7 @@ struct Transferring {
   }
   void update() {
     communication.contributed(contribution(0));
-    communication.updated(monitor, {progress, step_s, ++updates, rate, shared_memory, single_batch});
+    communication.updated(monitor, {progress, step_s, ++updates, rate, free_transfers, idle_share});
   }
   void pass(int count) {
     for (int i = 0; i < count; ++i) update();
@@ -47,8 +47,8 @@ struct Transferring {
   double loss = 1;
   double norm = 1;
   double rate = 0.1;
-  bool shared_memory = false;
-  bool single_batch = false;
+  bool free_transfers = false;
+  double idle_share = 0;
   bool bf16_transfer = false;  // everyone computes with 16 bits, and no more travel
   std::uint64_t updates = 0;
 };
@@ -96,30 +96,31 @@ TEST(PredictiveCommunication, SixteenBitsSpareNothingToWhomNoMoreTravelAnyway) {
 }
 
 TEST(PredictiveCommunication, WhoeverWantsItOverlapsEvenWhereEverythingIsNear) {
-  Transferring world({std::nullopt, 1, /*warms_up=*/true});
-  world.shared_memory = true;
+  Transferring world({.overlap = 1, .overlap_free_transfers = false});
+  world.free_transfers = true;
   world.join({cheap});
   world.pass(30);
   EXPECT_EQ(world.communication.overlap(), 1U);
 }
 
 TEST(PredictiveCommunication, NearDevicesThatStandStillBetweenStepsOverlapUnlessTheRateHadToRise) {
-  for (const bool shared_memory : {false, true})
-    for (const bool single_batch : {false, true})
-      for (const bool warms_up : {false, true}) {
-        Transferring world({std::nullopt, std::nullopt, warms_up});
-        world.shared_memory = shared_memory;
-        world.single_batch = single_batch;
+  for (const bool free_transfers : {false, true})
+    for (const double idle_share : {0.0, 0.05})
+      for (const bool overlap_free_transfers : {false, true}) {
+        Transferring world({.overlap_free_transfers = overlap_free_transfers});
+        world.free_transfers = free_transfers;
+        world.idle_share = idle_share;
         world.join({cheap});
         world.pass(100);
-        EXPECT_EQ(world.communication.overlap(), shared_memory && single_batch && !warms_up ? 1U : 0U)
-            << shared_memory << single_batch << warms_up;
+        EXPECT_EQ(world.communication.overlap(), free_transfers && idle_share > 0 && overlap_free_transfers ? 1U : 0U)
+            << free_transfers << idle_share << overlap_free_transfers;
       }
 }
 
 TEST(PredictiveCommunication, NearDevicesNeedNotHaveTravelled) {
   Transferring world;
-  world.shared_memory = world.single_batch = true;
+  world.free_transfers = true;
+  world.idle_share = 0.05;
   world.communication.joined({0});
   world.monitor.joined({0});
   world.pass(100);
@@ -127,8 +128,8 @@ TEST(PredictiveCommunication, NearDevicesNeedNotHaveTravelled) {
 }
 
 TEST(PredictiveCommunication, WhatIsReadWhereItLiesIsPredictedInAllItsBits) {
-  Transferring world({std::nullopt, std::nullopt});
-  world.shared_memory = true;
+  Transferring world;
+  world.free_transfers = true;
   world.join({0.15 * world.step_s});  // a fourth of it would be too little to hide
   world.pass(100);
   EXPECT_EQ(world.communication.overlap(), 1U);

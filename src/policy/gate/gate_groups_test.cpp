@@ -251,7 +251,7 @@ Strategy grouped(const Knobs& knobs) {
     for (const Release& release : decisions.release) strategy.ordered({}, release.worker, 32);
     decisions.clear();
   };
-  strategy.joined({}, std::vector<WorkerProfile>{{{0}}, {{1}}, {{2}}, {{3}}}, decisions);
+  strategy.joined({}, std::vector<WorkerProfile>{{.worker = {0}}, {.worker = {1}}, {.worker = {2}}, {.worker = {3}}}, decisions);
   carry_out();
   for (std::uint64_t round = 0; round <= Groups::profile_steps; ++round)
     for (std::uint32_t w = 0; w < 4; ++w) {

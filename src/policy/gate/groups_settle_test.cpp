@@ -26,7 +26,7 @@ class World {
     for (std::uint32_t w = 0; w < workers(); ++w) {
       const double speed = 1000 * std::pow(8, rng_.uniform());  // samples a second
       devices_[w] = {most_overhead * rng_.uniform() * batch_each / speed, 1 / speed};
-      profiles.push_back({{w}, 0});
+      profiles.push_back({.worker = {w}});
       monitor_.joined({w});
       groups.joined({w});
     }
