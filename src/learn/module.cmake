@@ -21,6 +21,7 @@ add_library(motley_learn_torch OBJECT ${torch_sources})
 target_include_directories(motley_learn_torch PRIVATE ${CMAKE_SOURCE_DIR}/src)
 target_link_libraries(motley_learn_torch PRIVATE motley_torch motley_base motley_codec motley_compiler)
 target_precompile_headers(motley_learn_torch PRIVATE <ATen/ATen.h>)
+motley_for_shared_library(motley_learn_torch)
 
 target_sources(motley_learn PRIVATE $<TARGET_OBJECTS:motley_learn_torch>)
 
@@ -33,4 +34,5 @@ if(MOTLEY_TESTS)
 endif()
 # libstdc++ goes before torch: PyTorch's own builds export an older std::filesystem of another layout, and a program that binds to
 # that one crashes at its first path (seen with torch 2.11+cu130).
-target_link_libraries(motley_learn INTERFACE stdc++ $<LINK_ONLY:motley_torch> ${CMAKE_DL_LIBS})
+# libmotley brings no_torch/ and sets MOTLEY_WITHOUT_TORCH.
+target_link_libraries(motley_learn INTERFACE stdc++ $<$<NOT:$<BOOL:$<TARGET_PROPERTY:MOTLEY_WITHOUT_TORCH>>>:$<LINK_ONLY:motley_torch>> ${CMAKE_DL_LIBS})
