@@ -35,6 +35,8 @@ function(motley_module name)
 
   if(MOTLEY_TESTS AND tests)
     motley_test(test_${name} SOURCES ${tests} USES motley_${name})
+    # -O1 saves a quarter of the compile time of tests; the code under test is in the library, at full optimisation.
+    target_compile_options(test_${name} PRIVATE $<$<CONFIG:Release>:-O1>)
   endif()
   if(module_UNITY AND MOTLEY_UNITY)
     set_target_properties(motley_${name} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 5)
