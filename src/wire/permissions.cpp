@@ -33,7 +33,7 @@ struct Permission {
 
 // The table. A kind that stands in no row of a sender is refused from it.
 constexpr std::array<Permission, 10> permissions{{
-    {Sender::unidentified, "a newcomer", set_of<JoinRequest>(), 0},
+    {Sender::unidentified, "an unidentified process", set_of<JoinRequest>(), 0},
     {Sender::worker, "a worker", set_of<Hello, Attach, Began, Contributed, Heartbeat, Leaving>(), set_of<Push>()},
     {Sender::server, "a server", set_of<Echo, ServerHello, SlicePlacement, Gathered, AlignmentResult, Probe>(), set_of<StateChunk>()},
     {Sender::servers_worker, "a worker to a server", set_of<JoinRequest, Attach, Heartbeat>(), set_of<Push>()},
