@@ -10,7 +10,7 @@ ifneq ($(CI)$(NO_COLOR),)
   export GTEST_COLOR := no
 endif
 
-# What `make run` trains, and what `make results` measures.
+# The command of `make run`, and the sizes of `make soak`.
 RUN        ?= build/motley train examples/mixed.toml --require-target
 WORLDS     ?= 5000
 FUZZ_SECONDS ?= 60

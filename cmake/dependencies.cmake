@@ -1,20 +1,21 @@
-# Everything comes from the system's packages. A box without packages may carry the header-only ones: CMAKE_PREFIX_PATH.
+# Libraries come from the system's packages. Header-only ones may also lie in a folder of CMAKE_PREFIX_PATH.
 find_package(Threads REQUIRED)
 find_package(OpenSSL 3.0 REQUIRED)
 find_package(ZLIB REQUIRED)
 
-# Header-only libraries: their own CMake package where there is one, the bare headers where they were carried.
+# motley_headers(target package version header definitions...): a header-only library by its CMake package, or else by its headers alone.
+# The definitions are those that the headers need without their package.
 function(motley_headers target package version header)
   find_package(${package} ${version} CONFIG QUIET)
   if(NOT TARGET ${target})
     find_path(${package}_INCLUDE ${header})
     if(${package}_CONSIDERED_VERSIONS OR NOT ${package}_INCLUDE)
       message(FATAL_ERROR "Motley needs ${package} >= ${version} (${header}) and found '${${package}_CONSIDERED_VERSIONS}'; "
-                          "on Debian 12 scripts/setup.sh installs it, elsewhere name its place with -DCMAKE_PREFIX_PATH=FOLDER")
+                          "on Debian 12 scripts/setup.sh installs it, elsewhere give its folder with -DCMAKE_PREFIX_PATH=FOLDER")
     endif()
     add_library(${target} INTERFACE IMPORTED GLOBAL)
     target_include_directories(${target} SYSTEM INTERFACE ${${package}_INCLUDE})
-    target_compile_definitions(${target} INTERFACE ${ARGN})  # what the bare headers need to stand alone
+    target_compile_definitions(${target} INTERFACE ${ARGN})
   endif()
 endfunction()
 motley_headers(Boost::headers Boost 1.81 boost/describe.hpp)
@@ -22,8 +23,8 @@ motley_headers(CLI11::CLI11 CLI11 2.1 CLI/CLI.hpp)
 motley_headers(tomlplusplus::tomlplusplus tomlplusplus 3.3 toml++/toml.h)
 motley_headers(fmt::fmt fmt 9 fmt/format.h FMT_HEADER_ONLY)
 
-# Torch's own CMake files report every library they pull in and warn of those they never need: heard only when they fail.
-# Without a packaged libtorch, python's torch serves as well; its folder is asked for without importing it.
+# Torch's CMake files report every library that they find and warn of optional ones, so their output is shown only when they fail.
+# Without a packaged libtorch, the one of Python's torch is used; its folder is found without importing it.
 if(MOTLEY_TORCH)
   set(log_level "${CMAKE_MESSAGE_LOG_LEVEL}")
   set(CMAKE_MESSAGE_LOG_LEVEL ERROR)
@@ -47,7 +48,7 @@ if(MOTLEY_TORCH)
   target_include_directories(motley_torch SYSTEM INTERFACE ${TORCH_INCLUDE_DIRS})
   separate_arguments(torch_flags UNIX_COMMAND "${TORCH_CXX_FLAGS}")
   target_compile_options(motley_torch INTERFACE ${torch_flags})
-  # Python's torch carries its own, newer fmt headers, which come before the system's: they must not ask for the system's library.
+  # Python's torch contains newer fmt headers, which are found before the system's and must not link the system's library.
   target_compile_definitions(motley_torch INTERFACE FMT_HEADER_ONLY)
 endif()
 

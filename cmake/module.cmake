@@ -1,6 +1,6 @@
 # motley_module(name [UNITY] USES modules and libraries...)
 # src/name/*.cpp becomes the library motley_name, src/name/*_test.cpp the test program test_name.
-# A module's optional cmake file src/name/module.cmake may add to it (learn chooses its torch half there).
+# An optional src/name/module.cmake adds to it (learn chooses between torch/ and no_torch/ there).
 include(GoogleTest)
 
 function(motley_module name)
@@ -23,6 +23,7 @@ function(motley_module name)
     add_library(motley_${name} STATIC ${sources})
     target_include_directories(motley_${name} PUBLIC ${CMAKE_SOURCE_DIR}/src)
     target_link_libraries(motley_${name} PUBLIC ${links} PRIVATE motley_compiler)
+    motley_for_shared_library(motley_${name})
   else()
     add_library(motley_${name} INTERFACE)
     target_include_directories(motley_${name} INTERFACE ${CMAKE_SOURCE_DIR}/src)
@@ -34,20 +35,29 @@ function(motley_module name)
 
   if(MOTLEY_TESTS AND tests)
     motley_test(test_${name} SOURCES ${tests} USES motley_${name})
+    # -O1 saves a quarter of the compile time of tests; the code under test is in the library, at full optimisation.
+    target_compile_options(test_${name} PRIVATE $<$<CONFIG:Release>:-O1>)
   endif()
   if(module_UNITY AND MOTLEY_UNITY)
     set_target_properties(motley_${name} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 5)
-    # g++ takes an included source for a header and warns of every coroutine frame that holds one of its private types.
+    # g++ treats an included source as a header and warns of every coroutine frame that holds a type of its unnamed namespace.
     target_compile_options(motley_${name} PRIVATE $<$<CXX_COMPILER_ID:GNU>:-Wno-subobject-linkage>)
   endif()
+endfunction()
+
+# The objects of `target` may become a part of libmotley, which exports nothing but include/motley/.
+function(motley_for_shared_library target)
+  set_target_properties(${target} PROPERTIES
+    POSITION_INDEPENDENT_CODE ON
+    CXX_VISIBILITY_PRESET hidden
+    VISIBILITY_INLINES_HIDDEN ON)
 endfunction()
 
 # Sets `answer` to whether a program that links `targets` loads libtorch.
 function(motley_loads_torch answer)
   set(found FALSE)
   foreach(target IN LISTS ARGN)
-    string(REGEX REPLACE "^\\$<LINK_ONLY:(.*)>$" "\\1" target "${target}")
-    if(target STREQUAL "motley_torch")
+    if(target MATCHES "motley_torch")  # also inside a generator expression
       set(found TRUE)
     elseif(target MATCHES "^motley_" AND TARGET ${target})
       get_target_property(links ${target} INTERFACE_LINK_LIBRARIES)
@@ -63,8 +73,8 @@ function(motley_loads_torch answer)
 endfunction()
 
 # motley_test(program SOURCES ... USES targets...)
-# Each case is a ctest entry of its own, unless the program loads libtorch: that takes 0.4 s a start (several with CUDA),
-# so such a program is one entry as a whole. It gets one core, since entries run side by side.
+# Each case is a ctest entry of its own, unless the program loads libtorch, which takes 0.4 s per start (several with CUDA):
+# such a program is one entry, on one core, since ctest runs entries in parallel.
 function(motley_test name)
   cmake_parse_arguments(test "" "" "SOURCES;USES" ${ARGN})
   add_executable(${name} ${test_SOURCES})

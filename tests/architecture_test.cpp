@@ -114,7 +114,6 @@ const std::set<std::string, std::less<>> to_be_divided = {
     "sim/World",
     "trace/activity.cpp Activity::on_event",
     "report/chrome_trace.cpp ChromeTrace::on_event",
-    "engine/worker_setup.cpp prepare_worker",
     "cli/command_chief_pipeline.cpp PipelineChiefRun::open_endpoint",
 };
 
@@ -264,6 +263,35 @@ TEST(Architecture, Classes_and_functions_keep_their_limits) {
   EXPECT_GT(reader.shapes().functions.size(), 500U);
   for (const auto& [name, size] : too_large(reader.shapes()))
     if (!to_be_divided.contains(name) && !exempt_functions.contains(name)) ADD_FAILURE() << "src/" << name << ": found " << size;
+}
+
+/// A user's compiler sees them: the standard library and each other, nothing else.
+void public_headers_stand_alone(const Source& source, Violations& out) {
+  std::size_t number = 0;
+  for (const std::string& line : lines_of(source.text)) {
+    ++number;
+    const std::string header = included_by(line);
+    const bool standard = header.find_first_of("./") == std::string::npos;
+    if (header.empty() || standard || header.starts_with("motley/")) continue;
+    out.push_back({source.path, number, "#include <" + header + ">", "headers of the standard library and of include/motley only"});
+  }
+}
+
+TEST(Architecture, Public_headers_stand_alone) {
+  const auto all = sources_below(root / "include");
+  EXPECT_GT(all.size(), 3U);
+  Violations violations;
+  for (const Source& source : all) {
+    public_headers_stand_alone(source, violations);
+    headers_introduce_themselves(source, violations);
+    nothing_is_left_behind(source, violations);
+  }
+  for (const Violation& violation : violations) ADD_FAILURE() << "include/motley: " << violation;
+
+  Violations planted;
+  public_headers_stand_alone({"motley/a.h", "#include <vector>\n#include <motley/job.h>\n#include \"base/result.h\"\n"}, planted);
+  ASSERT_EQ(planted.size(), 1U);
+  EXPECT_EQ(planted[0].line, 3U);
 }
 
 TEST(Architecture, Every_folder_is_a_module_of_the_table) {

@@ -89,11 +89,13 @@ TEST_F(CommandLine, SimulatePrintsOneObjectWithEveryKey) {
   EXPECT_EQ(object.at("epochs").to_number<int>(), 2);
 }
 
-TEST_F(CommandLine, Doc_job_prints_the_committed_page) {
-  const Ran ran = motley("doc job");
-  ASSERT_EQ(ran.code, ExitCode::done) << ran.err;
-  std::ifstream file(MOTLEY_SOURCE_DIR "/docs/job.md");
-  EXPECT_EQ(ran.out, std::string(std::istreambuf_iterator<char>(file), {}));
+TEST_F(CommandLine, Doc_prints_the_committed_pages) {
+  for (const std::string page : {"job", "wire"}) {
+    const Ran ran = motley("doc " + page);
+    ASSERT_EQ(ran.code, ExitCode::done) << ran.err;
+    std::ifstream file(MOTLEY_SOURCE_DIR "/docs/" + page + ".md");
+    EXPECT_EQ(ran.out, std::string(std::istreambuf_iterator<char>(file), {})) << "build/motley doc " << page << " > docs/" << page << ".md";
+  }
 }
 
 TEST_F(CommandLine, Old_commands_are_refused_with_their_new_name) {

@@ -6,6 +6,7 @@
 #include "cli/commands.h"
 #include "config/job_reference.h"
 #include "engine/training.h"
+#include "wire/wire_reference.h"
 
 namespace motley::cli {
 
@@ -14,6 +15,10 @@ void add_doc(CLI::App& app, int& exit_code) {
   command->require_subcommand(1);
   command->add_subcommand("job", "every key of a job file: type, default, limits, meaning (docs/job.md)")->callback([&exit_code] {
     fmt::print("{}", config::job_reference(engine::known_kinds()));
+    exit_code = ExitCode::done;
+  });
+  command->add_subcommand("wire", "every message: kind, senders, fields, meaning (docs/wire.md)")->callback([&exit_code] {
+    fmt::print("{}", wire::wire_reference());
     exit_code = ExitCode::done;
   });
 }

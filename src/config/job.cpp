@@ -113,8 +113,7 @@ void read_sections(Reader& root, Job& job, const KnownKinds& known) {
 
 namespace {
 
-Result<Value> load_document(const std::filesystem::path& file, std::span<const std::string> overrides) {
-  auto document = load_toml(file);
+Result<Value> apply_overrides(Result<Value> document, std::span<const std::string> overrides) {
   if (!document) return document.error();
   for (const std::string& text : overrides)
     if (const Outcome set = apply_override(*document, text); !set) return set.error();
@@ -147,7 +146,7 @@ void set(Table& table, const std::string& key, Value value) {
 }  // namespace
 
 Result<Job> read_job(const std::filesystem::path& file, std::span<const std::string> overrides, const KnownKinds& known) {
-  const auto document = load_document(file, overrides);
+  const auto document = apply_overrides(load_toml(file), overrides);
   if (!document) return document.error();
   return read_document(*document, file, known);
 }
@@ -158,9 +157,10 @@ Result<Job> parse_job(const std::string& text, const std::string& name) {
   return read_document(*document, name, {});
 }
 
-Result<std::string> resolve_job(const std::filesystem::path& file, std::span<const std::string> overrides,
-                                const std::optional<std::string>& strategy, std::optional<std::uint64_t> seed, const KnownKinds& known) {
-  auto document = load_document(file, overrides);
+namespace {
+
+Result<std::string> resolve_document(Result<Value> document, const std::filesystem::path& file, const std::optional<std::string>& strategy,
+                                     std::optional<std::uint64_t> seed, const KnownKinds& known) {
   if (!document) return document.error();
   const auto job = read_document(*document, file, known);
   if (!job) return job.error();
@@ -176,6 +176,18 @@ Result<std::string> resolve_job(const std::filesystem::path& file, std::span<con
     for (Entry& knob : std::get<Table>(entry->held).entries) set(section, knob.key, std::move(knob.value));
   }
   return write_toml(*document);
+}
+
+}  // namespace
+
+Result<std::string> resolve_job(const std::filesystem::path& file, std::span<const std::string> overrides,
+                                const std::optional<std::string>& strategy, std::optional<std::uint64_t> seed, const KnownKinds& known) {
+  return resolve_document(apply_overrides(load_toml(file), overrides), file, strategy, seed, known);
+}
+
+Result<std::string> resolve_job_text(const std::string& text, const std::string& name, std::span<const std::string> overrides,
+                                     const std::optional<std::string>& strategy, std::optional<std::uint64_t> seed) {
+  return resolve_document(apply_overrides(parse_toml(text, name), overrides), name, strategy, seed, {});
 }
 
 }  // namespace motley::config

@@ -67,6 +67,10 @@ Result<std::string> resolve_job(const std::filesystem::path& file, std::span<con
                                 const std::optional<std::string>& strategy, std::optional<std::uint64_t> seed,
                                 const KnownKinds& known = {});
 
+/// The same from a text that `name` stands for in errors.
+Result<std::string> resolve_job_text(const std::string& text, const std::string& name, std::span<const std::string> overrides,
+                                     const std::optional<std::string>& strategy, std::optional<std::uint64_t> seed);
+
 /// One entry of a strategy list: "local-sgd:steps=16" or "ssp:bound=2:lookahead=0". Knobs of the job's [strategy] apply first when the kind
 /// is the same.
 Result<policy::StrategySpec> read_strategy(const Job& job, const std::string& text);

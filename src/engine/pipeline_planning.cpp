@@ -13,7 +13,7 @@
 namespace motley::engine {
 namespace {
 
-/// One sample on a device that does one sample of the whole model a second.
+/// Seconds of one sample on a device that computes one sample of the whole model per second.
 struct Profiled {
   std::vector<pipeline::Block> blocks;
 };
@@ -44,12 +44,12 @@ Result<Profiled> read_profile(const std::filesystem::path& file) {
   if (work <= 0)
     return bad_input(fmt::format("{}: block: found blocks that take no time at all, expected some forward_s, input_s or weight_s above 0",
                                  file.string()));
-  for (pipeline::Block& block : profile.blocks)  // a node's speed is that of the whole model
+  for (pipeline::Block& block : profile.blocks)  // a node's speed refers to the whole model
     for (double* part : {&block.forward_s, &block.input_s, &block.weight_s}) *part /= work;
   return profile;
 }
 
-/// By the arithmetic of each block, or all alike: forward, gradient of inputs and gradient of weights take a third each.
+/// Shares by each block's arithmetic, or equal shares: forward, gradient of inputs and gradient of weights take a third each.
 Result<Profiled> count_profile(const config::Job& job, const Material& material, bool alike) {
   if (job.timing_only)
     return bad_input(
@@ -67,7 +67,7 @@ Result<Profiled> count_profile(const config::Job& job, const Material& material,
   return profile;
 }
 
-/// What each part of each block takes here and now, on one thread, the quickest of a few times.
+/// Measures each part of each block on this machine, on one thread; the minimum of a few repetitions.
 Result<Profiled> measure_profile(const config::Job& job, const Material& material, double samples) {
   constexpr int times = 5;
   auto profile = count_profile(job, material, false);
@@ -107,7 +107,7 @@ Result<Profiled> measure_profile(const config::Job& job, const Material& materia
   }
   double work = 0;
   for (const pipeline::Block& block : profile->blocks) work += block.work_s();
-  for (pipeline::Block& block : profile->blocks)  // a node's speed is that of the whole model
+  for (pipeline::Block& block : profile->blocks)  // a node's speed refers to the whole model
     for (double* part : {&block.forward_s, &block.input_s, &block.weight_s}) *part /= work;
   return profile;
 }
@@ -168,7 +168,7 @@ Error does_not_fit(const config::Job& job, const pipeline::Problem& problem, con
 
 namespace {
 
-/// A file of blocks must be of this model.
+/// The profile must have as many blocks as the model.
 Outcome same_blocks(const config::Job& job, const Material& material, std::size_t found) {
   if (job.timing_only) return Done{};
   const auto learner = learn::make_learner(job.model, material.data);

@@ -1,4 +1,4 @@
-// A job as the planner sees it: blocks from the model's profile or a file, devices and links from the cluster.
+// Makes the planner's problem from a job: blocks from the model's profile or a file, devices and links from the cluster.
 #pragma once
 #include <cstdint>
 #include <string>
@@ -16,23 +16,23 @@ struct PipelinePlan {
   pipeline::Cut cut;
   std::uint32_t micro_batches = 0;
   double micro_batch = 0;  // samples
-  /// What else was weighed, and what it would cost.
+  /// An alternative that was considered, and its predicted time.
   struct Rejected {
     std::string what;
     double slot_s = 0;
-    std::string why_not;  // beside its time; empty: it fits, but is slower
+    std::string why_not;  // a further reason; empty: it fits, but is slower
   };
   std::vector<Rejected> rejected;
 };
 
-/// The cluster's nodes as devices, and what lies between them.
+/// The cluster's nodes as devices, and the links between them.
 void add_devices(const cluster::Spec& cluster, pipeline::Problem& problem);
 
 /// Blocks per micro-batch of `samples`; device speeds are samples a second of the whole model, so block times are shares of one sample.
-/// Fails when the profile cannot be read or the model not made.
+/// Fails when the profile cannot be read or the model cannot be made.
 Result<pipeline::Problem> pipeline_problem(const config::Job& job, const Material& material, double samples);
 
-/// The refusal of a stage (counted from 0) that needs so many bytes.
+/// The error of a stage (counted from 0) that needs so many bytes.
 Error does_not_fit(const config::Job& job, const pipeline::Problem& problem, const pipeline::Stage& stage, std::uint32_t number,
                    double bytes);
 

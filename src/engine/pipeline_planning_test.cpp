@@ -1,4 +1,4 @@
-// From a job to a plan: blocks from a file, links from the topology, cuts by hand, and what is refused.
+// Plans from jobs: blocks from a file, links from the topology, given cuts, refusals.
 #include "engine/pipeline_planning.h"
 
 #include <gtest/gtest.h>
@@ -50,13 +50,13 @@ class Pipeline : public testing::Test {
       "[[cluster.node]]\nname = \"y\"\nsamples_per_second = 100\ngroup = \"right\"\n";
 };
 
-TEST_F(Pipeline, WhereADevicesOverheadCountsMicroBatchesAreFewer) {
+TEST_F(Pipeline, Overhead_of_devices_makes_micro_batches_fewer) {
   const auto made = plan({"cluster.node.x.overhead_s=0.01", "cluster.node.y.overhead_s=0.01"});
   ASSERT_TRUE(made.ok()) << made.error().message;
   EXPECT_EQ(made->micro_batches, 4U) << "two for each node";
 }
 
-TEST_F(Pipeline, BlocksAreSharesOfASampleAndLinksFollowTheTopology) {
+TEST_F(Pipeline, Blocks_are_shares_of_a_sample_and_links_follow_the_topology) {
   const auto made = plan();
   ASSERT_TRUE(made.ok()) << made.error().message;
   EXPECT_EQ(made->micro_batches, 8U) << "four for each node";
@@ -71,13 +71,13 @@ TEST_F(Pipeline, BlocksAreSharesOfASampleAndLinksFollowTheTopology) {
   EXPECT_GT(made->rejected[0].slot_s, cost.slot_s);
 }
 
-TEST_F(Pipeline, FewerStagesThanNodesIfTheUserSaysSo) {
+TEST_F(Pipeline, Stages_are_limited_by_the_job) {
   const auto made = plan({"pipeline.stages=1"});
   ASSERT_TRUE(made.ok()) << made.error().message;
   EXPECT_EQ(made->cut, (pipeline::Cut{{0, 4, 0}}));
 }
 
-TEST_F(Pipeline, ACutByHandIsTakenAsItIs) {
+TEST_F(Pipeline, A_given_cut_is_used_unchanged) {
   const auto made = plan({"pipeline.boundaries=[1]"});
   ASSERT_TRUE(made.ok()) << made.error().message;
   EXPECT_EQ(made->cut, (pipeline::Cut{{0, 1, 0}, {1, 4, 1}}));
@@ -86,18 +86,18 @@ TEST_F(Pipeline, ACutByHandIsTakenAsItIs) {
   EXPECT_NE(refusal({"pipeline.boundaries=[4]"}).find("boundaries below 4"), std::string::npos);
 }
 
-TEST_F(Pipeline, WhatDoesNotFitIsRefusedWithStageAndBytes) {
+TEST_F(Pipeline, A_stage_that_does_not_fit_is_refused_with_its_bytes) {
   const std::string why = refusal({"cluster.node.0.memory=10000", "cluster.node.1.memory=10000"});
   EXPECT_NE(why.find("found 10000 bytes on node \"x\", expected at least 160000 for stage 1 (blocks 0 to 1: a to b)"), std::string::npos)
       << why;
 }
 
-TEST_F(Pipeline, AModelThatIsOnlyTimedNeedsAProfile) {
+TEST_F(Pipeline, A_timing_only_model_needs_a_profile) {
   profiled = false;
   EXPECT_NE(refusal({}).find("pipeline.profile: found none, expected a file of blocks"), std::string::npos);
 }
 
-TEST_F(Pipeline, ABadProfileIsRefusedWhereItIsBad) {
+TEST_F(Pipeline, A_bad_profile_is_refused_with_its_line) {
   write("blocks.toml", "[[block]]\nname = \"a\"\nforward_s = -1\n");
   EXPECT_NE(refusal({}).find("block.forward_s: found -1"), std::string::npos);
   write("blocks.toml", block("a", 0));

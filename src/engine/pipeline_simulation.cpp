@@ -10,7 +10,7 @@
 namespace motley::engine {
 namespace {
 
-/// The mathematics of a run. The whole model is kept to evaluate.
+/// The real gradients of a run. The whole model is kept for evaluations.
 struct Model {
   std::unique_ptr<learn::Learner> whole;
   std::unique_ptr<sim::RealPipelineNumbers> numbers;

@@ -1,4 +1,4 @@
-// One job as a pipeline in virtual time: plans the cut, makes the stages, runs them, sums up.
+// Simulates one job as a pipeline: plans the cut, makes the stages, runs them, summarises the result.
 #pragma once
 #include "engine/simulation.h"
 

@@ -55,22 +55,22 @@ pipeline::Schedule schedule_of(const config::Job& job, const policy::StrategySpe
   return schedule;
 }
 
-/// What a pipeline cannot do yet is refused, not passed over.
+/// Refuses jobs with settings that pipelines do not support.
 Outcome can_be_a_pipeline(const config::Job& job, const policy::StrategySpec& strategy, const std::string& label) {
   using cluster::FaultKind;
   for (const cluster::Fault& fault : job.cluster.faults)
     if (fault.kind == FaultKind::partition)
-      return bad_input(
-          fmt::format("{}: cluster.fault: found a partition at {:g} s on node \"{}\", expected another kind with {}: who is cut off from a "
-                      "pipeline is gone (kill it, and let it join again)",
-                      job.file.string(), seconds(fault.at.time_since_epoch()), job.cluster.nodes[fault.node.value].name, label));
+      return bad_input(fmt::format(
+          "{}: cluster.fault: found a partition at {:g} s on node \"{}\", expected another kind with {}: a node that is cut off from a "
+          "pipeline is lost (use kill, and then join)",
+          job.file.string(), seconds(fault.at.time_since_epoch()), job.cluster.nodes[fault.node.value].name, label));
   if (job.max_seconds)
     return bad_input(fmt::format("{}: job.max_seconds: found {:g}, expected none with {}: a pipeline runs for job.max_epochs",
                                  job.file.string(), *job.max_seconds, label));
   const std::uint32_t micros = job.pipeline.micro_batches;
   if (micros > job.global_batch)
     return bad_input(
-        fmt::format("{}: micro_batches: found {} with {}, expected at most {} (batch.global: a micro-batch has a sample at least)",
+        fmt::format("{}: micro_batches: found {} with {}, expected at most {} (batch.global: a micro-batch has at least one sample)",
                     job.file.string(), micros, label, job.global_batch));
   if (strategy.kind == "pipedream" && strategy.knobs.micro_batches && job.global_batch % micros != 0)
     return bad_input(
@@ -80,7 +80,7 @@ Outcome can_be_a_pipeline(const config::Job& job, const policy::StrategySpec& st
   return Done{};
 }
 
-/// A cut of the same kind for other devices.
+/// Makes a cut of the same kind for other devices.
 std::function<std::optional<pipeline::Cut>(const pipeline::Problem&)> repartition_of(const config::Job& job, const PipelinePlan& plan) {
   const std::string kind = job.pipeline.cut;
   const pipeline::Cut by_hand = job.pipeline.boundaries.empty() ? pipeline::Cut{} : plan.cut;
@@ -95,7 +95,7 @@ std::function<std::optional<pipeline::Cut>(const pipeline::Problem&)> repartitio
 
 }  // namespace
 
-/// pipedream with micro-batches updates after each of them.
+/// pipedream with micro-batches makes an update after each of them.
 Batches batches_of(const config::Job& job, const Material& material, const policy::StrategySpec& strategy) {
   Batches made;
   made.samples =
@@ -167,7 +167,7 @@ Result<PipelineTraining> make_pipeline_training(const config::Job& job, const Ma
   as_asked.pipeline.micro_batches = strategy.knobs.micro_batches.value_or(job.pipeline.micro_batches);
   as_asked.pipeline.cut = strategy.knobs.cut.value_or(job.pipeline.cut);
   if (const Outcome possible = can_be_a_pipeline(as_asked, strategy, label); !possible) return possible.error();
-  // Whole mini-batches go through in one piece.
+  // A mini-batch that is one micro-batch is sent undivided.
   if (strategy.kind == "naive-mp" || (strategy.kind == "pipedream" && !strategy.knobs.micro_batches)) as_asked.pipeline.micro_batches = 1;
   auto plan = plan_pipeline(as_asked, material);
   if (!plan) return plan.error();

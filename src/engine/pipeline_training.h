@@ -1,4 +1,4 @@
-// A job turned into what both worlds need to train it as a pipeline: plan, schedules, batches, rates, stages. Neither virtual nor real.
+// PipelineTraining: plan, schedules, batches, learning rates and stages of a job, for the simulator and for real processes alike.
 #pragma once
 #include <cstdint>
 #include <functional>
@@ -20,9 +20,9 @@
 
 namespace motley::engine {
 
-/// How the mini-batches of a run are made.
+/// How the samples of a run are divided into mini-batches.
 struct Batches {
-  std::uint64_t samples = 0;  // of a mini-batch, which is one update; the last has what is left
+  std::uint64_t samples = 0;  // per mini-batch, which is one update; the last has the rest
   std::uint64_t total = 0;    // samples of the training
   std::uint64_t count = 0;
   std::uint64_t evaluate_every = 1;
@@ -43,25 +43,25 @@ struct PipelineTraining {
   double sum_of_parts = 0;                  // samples per second
   std::vector<double> planned_stash_bytes;  // by stage
 
-  /// Sees a run's trace; keeps pictures of a few mini-batches from the middle.
+  /// A sink for a run's trace, which keeps a few mini-batches from the middle in detail.
   [[nodiscard]] trace::Pipeline lens() const;
   [[nodiscard]] PipelineFigures figures(const trace::Pipeline& seen, const std::vector<double>& peak_stash_bytes) const;
-  /// But for its time and why.
+  /// Without its time and reason.
   [[nodiscard]] protocol::TrainingOutcome outcome_of(std::uint64_t mini_batches, std::uint64_t epoch_samples) const;
 };
 
-/// Fails when the model cannot be made or cut, or the job asks for what no pipeline can do. `label` stands for the strategy in errors.
+/// Fails when the model cannot be made or cut, or the job has settings that pipelines do not support. `label` names the strategy in errors.
 Result<PipelineTraining> make_pipeline_training(const config::Job& job, const Material& material, const policy::StrategySpec& strategy,
                                                 const std::string& label);
 
 Result<std::vector<std::unique_ptr<learn::StageLearner>>> make_stage_learners(const config::Job& job, const Material& material,
                                                                               const pipeline::Cut& cut);
-/// Where a stage's tensors lie in the whole model.
+/// The place of a stage's tensors in the whole model.
 [[nodiscard]] store::StagePlace place_in(const learn::ModelShape& whole, const learn::ModelShape& stage);
 /// The same for every stage of a cut.
 [[nodiscard]] std::vector<store::StagePlace> stage_places(const config::Job& job, const Material& material, const learn::ModelShape& whole,
                                                           const pipeline::Cut& cut);
-/// Of the job's text without [pipeline] and [cluster]: whoever learns the same may go on with what was learned, however it is cut.
+/// Hash of the job's text without [pipeline] and [cluster]: a run with the same hash may resume from another cut's checkpoint.
 [[nodiscard]] std::string learning_sha256(const std::string& job_text);
 [[nodiscard]] std::unique_ptr<store::StageSource> stage_source(std::unique_ptr<learn::StageLearner> learner);
 

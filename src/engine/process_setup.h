@@ -1,5 +1,7 @@
-// What a worker computes with, and how a job's text becomes that.
+// Makes from the text of a job what a worker, server or stage process needs.
 #pragma once
+#include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 
@@ -11,7 +13,7 @@
 
 namespace motley::engine {
 
-/// What the user said with --device.
+/// The value of --device.
 struct DeviceChoice {
   cluster::DeviceKind kind{};
   int number = 0;                 // cpu: threads (0: one), cuda: which
@@ -20,10 +22,19 @@ struct DeviceChoice {
 /// "cpu", "cpu:4", "cuda:0", "emulated:250".
 Result<DeviceChoice> parse_device(const std::string& text);
 
-/// Reads the job, loads its data, makes its model. `name` is that of a node of the job, or a stranger's; `chosen` goes before what the job
-/// says.
+/// Reads the job, loads its data, makes its model. `name` is that of a node of the job, or of a worker that the job does not list. `chosen`
+/// takes precedence over the job's device.
 Result<runtime::WorkerSetup> prepare_worker(const std::string& job_text, const std::string& name,
                                             const std::optional<DeviceChoice>& chosen);
+
+/// Gradients that a program computes itself, for a job with model.kind "none".
+struct ProgramSource {
+  std::unique_ptr<store::GradientSource> source;
+  std::uint64_t values = 0;   // parameters of its model
+  std::uint64_t samples = 0;  // of its training set
+};
+/// Refuses a job with a model of its own, and a program whose model or training set has another size than the chief's.
+Result<runtime::WorkerSetup> prepare_worker(const std::string& job_text, const std::string& name, ProgramSource program);
 
 /// The same for a server of a cluster with several.
 Result<runtime::ServerSetup> prepare_server(const std::string& job_text);

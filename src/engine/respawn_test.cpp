@@ -1,4 +1,4 @@
-// Patience with who dies, and what counts as progress.
+// How often processes are restarted, and which events count as progress.
 #include "runtime/respawn.h"
 
 #include <gtest/gtest.h>
@@ -14,14 +14,14 @@ namespace {
 
 using trace::Kind;
 
-TEST(Respawn, WaitsLongerEachTimeAndGivesUpAfterFiveDeaths) {
+TEST(Respawn, Pauses_grow_until_five_deaths_without_progress) {
   runtime::Respawn respawn;
   for (const double pause_s : {0.5, 1.0, 2.0, 4.0}) EXPECT_EQ(respawn.died(), from_seconds(pause_s));
   EXPECT_EQ(respawn.died(), std::nullopt);
   EXPECT_EQ(respawn.died(), std::nullopt);
 }
 
-TEST(Respawn, ProgressForgivesTheDeathsBefore) {
+TEST(Respawn, Progress_resets_the_count_of_deaths) {
   runtime::Respawn respawn;
   for (int i = 0; i < 100; ++i) {
     EXPECT_EQ(respawn.died(), runtime::Respawn::first_pause) << i;
@@ -46,7 +46,7 @@ class TellsProgress : public testing::Test {
   report::ProgressLines progress{[this](const std::string& line) { lines.push_back(line); }, names};
 };
 
-TEST_F(TellsProgress, OfWhoeverHadAPartInANewVersionOnceEach) {
+TEST_F(TellsProgress, Names_each_contributor_of_a_new_version_once) {
   joined(0, 0);
   joined(1, 1);
   EXPECT_EQ(reported(), Lines{});
@@ -55,13 +55,13 @@ TEST_F(TellsProgress, OfWhoeverHadAPartInANewVersionOnceEach) {
   EXPECT_EQ(reported(), (Lines{"progress of a", "progress to 2"}));
   update(3, {0, 1});
   EXPECT_EQ(reported(), (Lines{"progress of b", "progress to 3"}));
-  joined(2, 0);  // another life of a
+  joined(2, 0);  // another incarnation of a
   EXPECT_EQ(reported(), Lines{});
   update(4, {2});
   EXPECT_EQ(reported(), (Lines{"progress of a", "progress to 4"}));
 }
 
-TEST_F(TellsProgress, OfAStageOnlyWhenThePipelineGetsFurtherThanBefore) {
+TEST_F(TellsProgress, Names_a_stage_only_beyond_the_newest_mini_batch) {
   joined(0, 0);
   joined(1, 1);
   for (const std::uint64_t version : {1U, 2U, 3U}) update(version, {0, 1}, Kind::committed);

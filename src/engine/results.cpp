@@ -79,7 +79,7 @@ std::vector<report::Point> points(const std::vector<trace::Point>& curve) {
   return result;
 }
 
-/// Of one run, or means over several.
+/// Figures of one run, or means over several.
 template <class Figures>
 void add_pipeline(const Figures& figures, json::object& to) {
   to["steady_samples_per_second"] = figures.steady_samples_per_second;
@@ -204,10 +204,10 @@ std::string_view ended_sentence(protocol::EndReason why) {
 config::Job with_unlisted_nodes(const config::Job& job, const std::vector<std::string>& nodes) {
   config::Job seen = job;
   for (std::size_t n = seen.cluster.nodes.size(); n < nodes.size(); ++n) {
-    cluster::Node stranger;
-    stranger.name = nodes[n];
-    stranger.device = cluster::DeviceKind::cpu;
-    seen.cluster.nodes.push_back(std::move(stranger));
+    cluster::Node unlisted;
+    unlisted.name = nodes[n];
+    unlisted.device = cluster::DeviceKind::cpu;
+    seen.cluster.nodes.push_back(std::move(unlisted));
   }
   return seen;
 }

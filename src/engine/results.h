@@ -1,4 +1,4 @@
-// Figures of finished runs as users and scripts see them: text, JSON keys, comparison rows.
+// Prints finished runs for users and scripts: text, JSON, rows of a comparison.
 #pragma once
 #include <boost/json/object.hpp>
 #include <cstdint>
@@ -12,7 +12,7 @@
 
 namespace motley::engine {
 
-/// Rates, shares and spreads of one run, all derived from its summary.
+/// Rates and shares of one run, derived from its summary.
 struct Figures {
   double samples_per_second = 0;
   double wait_share = 0;
@@ -21,14 +21,14 @@ struct Figures {
 };
 [[nodiscard]] Figures figures(const RunResult& run);
 
-/// Why a run ended, in words; and whether that is a failure of the cluster.
+/// The reason as a sentence; and whether it is a failure of the cluster.
 [[nodiscard]] std::string_view ended_sentence(protocol::EndReason why);
 [[nodiscard]] bool failed(protocol::EndReason why);
 
-/// The job with those who came though it does not name them: `nodes` are the names of all, its own first.
+/// The job with the workers that joined without being listed: `nodes` are the names of all, those of the job first.
 [[nodiscard]] config::Job with_unlisted_nodes(const config::Job& job, const std::vector<std::string>& nodes);
 
-/// What a trace calls a node of the job; "node 7" where the job has none of that number, as a damaged trace may say.
+/// The name of a node in a trace; "node 7" where the job has no such node, as in a damaged trace.
 [[nodiscard]] std::string name_of_node(const config::Job& job, std::uint64_t node);
 
 /// The object that `simulate --json` prints.

@@ -44,10 +44,10 @@ report::EventNames::Name names_of() {
   };
 }
 
-/// Two lines: updates between checkpoints; the chief's state as JSON, or "-" for the beginning.
+/// Two lines: updates between checkpoints; the chief's state as JSON, or "-" for the initial state.
 fs::path incarnation_file(const fs::path& folder, std::uint32_t number) { return folder / fmt::format("inputs.{}.began", number); }
 
-/// What a run has told up to the version that it goes on from. What came after is lived again.
+/// The events of a run up to the version from which it resumes; later ones happen again.
 trace::RecordedUntil recorded_until(const fs::path& path, Version version) {
   std::ifstream file(path, std::ios::binary);
   const std::string bytes((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
@@ -75,7 +75,7 @@ fs::path new_run_folder(const std::string& name) {
 Outcome is_free_for_a_run(const fs::path& folder) {
   if (fs::exists(inputs_of_incarnation(folder, 0)))
     return bad_input(
-        fmt::format("--out {}: found a run there already, expected an empty or missing folder; go on with it by --resume, or "
+        fmt::format("--out {}: found a run there already, expected an empty or missing folder; resume it with --resume, or "
                     "choose another",
                     folder.string()));
   const auto files = runtime::checkpoint_files(folder / "checkpoints");
@@ -83,12 +83,12 @@ Outcome is_free_for_a_run(const fs::path& folder) {
   const auto is_checkpoint = [](const fs::path& file) { return file.has_extension(); };
   const auto checkpoints = std::count_if(files->begin(), files->end(), is_checkpoint);
   if (checkpoints == 0) return Done{};
-  return bad_input(
-      fmt::format("--out {}: found {} checkpoint{} of another run in {}, the newest is {}, expected none: a new run's would be mixed with "
-                  "them; nothing was changed. Go on from them with --resume, begin anew with --resume --from-scratch (they are set aside, "
-                  "not deleted), or choose another folder",
-                  folder.string(), checkpoints, checkpoints == 1 ? "" : "s", (folder / "checkpoints").string(),
-                  std::find_if(files->begin(), files->end(), is_checkpoint)->filename().string()));
+  return bad_input(fmt::format(
+      "--out {}: found {} checkpoint{} of another run in {}, the newest is {}, expected none: a new run's would be mixed with "
+      "them; nothing was changed. Resume from them with --resume, start from scratch with --resume --from-scratch (they are set aside, "
+      "not deleted), or choose another folder",
+      folder.string(), checkpoints, checkpoints == 1 ? "" : "s", (folder / "checkpoints").string(),
+      std::find_if(files->begin(), files->end(), is_checkpoint)->filename().string()));
 }
 
 Outcome write_run_job(const fs::path& folder, const std::string& job_text) {
@@ -114,7 +114,8 @@ Result<IncarnationStart> incarnation_start(const fs::path& folder, std::uint32_t
   std::string state;
   if (!(file >> began.checkpoint_every) || !std::getline(file, state) || !std::getline(file, state))
     return bad_input(
-        fmt::format("{}: found no beginning of a life, expected what `motley chief` writes beside inputs.{}.bin", path.string(), number));
+        fmt::format("{}: found no initial state of an incarnation, expected the file that `motley chief` writes beside inputs.{}.bin",
+                    path.string(), number));
   if (state == "-") return began;
   auto read = runtime::read_chief_state(state);
   if (!read) return bad_input(fmt::format("{}: {}", path.string(), read.error().message));
@@ -137,22 +138,22 @@ Result<std::unique_ptr<RunFolder>> RunFolder::open(const fs::path& folder, const
     return written.error();
   const trace::RecordedUntil lived = began.state ? recorded_until(folder / "trace.bin", began.state->version) : trace::RecordedUntil{};
   if (const Outcome written = write_trace(folder / "trace.bin", lived.events); !written) return written.error();
-  for (const char* older : {"result.json", "report.html"}) {  // of a life before this one, should this one fail to write its own
+  for (const char* older : {"result.json", "report.html"}) {  // of an earlier incarnation, in case this one fails to write its own
     std::error_code ignored;
     fs::remove(folder / older, ignored);
   }
   std::unique_ptr<RunFolder> made(new RunFolder(folder, job, total_samples, std::move(*events), incarnation, std::move(tell)));
   if (!lived.whole)
-    made->errors_.lacks("trace.bin", fmt::format("lacks updates before version {}, where this run goes on; the trace, the report and "
+    made->errors_.lacks("trace.bin", fmt::format("lacks updates before version {}, from which this run resumes; the trace, the report and "
                                                  "sums over them lack them, too",
                                                  began.state->version.value));
-  made->relive(lived.events);
+  made->replay(lived.events);
   return made;
 }
 
-/// They are in the trace's file already.
-void RunFolder::relive(const std::vector<trace::Event>& events) {
-  reliving_ = true;
+/// Passes earlier events to every sink but the trace file, which has them.
+void RunFolder::replay(const std::vector<trace::Event>& events) {
+  replaying_ = true;
   for (const trace::Event& event : events) {
     writer_.on_event(event);
     summary_.on_event(event);
@@ -162,7 +163,7 @@ void RunFolder::relive(const std::vector<trace::Event>& events) {
     chrome_.on_event(event);
   }
   writer_.flush();
-  reliving_ = false;
+  replaying_ = false;
 }
 
 void RunFolder::flush() {
@@ -180,7 +181,7 @@ RunFolder::RunFolder(fs::path path, const config::Job& job, std::uint64_t total_
       chrome_file_(path_ / "trace.json", report::AppendFile::Begin::anew, errors_),
       inputs_file_(inputs_of_incarnation(path_, incarnation), report::AppendFile::Begin::anew, errors_),
       writer_([this](std::span<const std::byte> block) {
-        if (!reliving_) trace_file_.write(block);
+        if (!replaying_) trace_file_.write(block);
       }),
       timeline_(timeline_window(job, total_samples)),
       metrics_(

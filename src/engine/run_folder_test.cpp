@@ -1,4 +1,4 @@
-// Which folders a new run takes.
+// Which folders a new run accepts.
 #include "engine/run_folder.h"
 
 #include <gtest/gtest.h>
@@ -28,23 +28,23 @@ class RunFolders : public testing::Test {
   const fs::path folder_ = fs::temp_directory_path() / ("motley-run-folders-" + std::to_string(getpid()));
 };
 
-TEST_F(RunFolders, ANewRunTakesAnEmptyFolderAndOneThatIsMissing) {
+TEST_F(RunFolders, A_new_run_accepts_an_empty_or_missing_folder) {
   EXPECT_TRUE(write_run_job(folder_, "job"));
   EXPECT_TRUE(write_run_job(folder_ / "deeper" / "still", "job"));
   EXPECT_TRUE(fs::exists(folder_ / "deeper" / "still" / "job.toml"));
-  write("checkpoints/latest");  // which names a file that is gone
+  write("checkpoints/latest");  // names a file that does not exist
   EXPECT_TRUE(write_run_job(folder_, "job"));
 }
 
-TEST_F(RunFolders, ANewRunRefusesAFolderWithARecording) {
+TEST_F(RunFolders, A_new_run_refuses_a_folder_with_a_recording) {
   write("inputs.0.bin");
   const Outcome refused = write_run_job(folder_, "job");
   ASSERT_FALSE(refused.ok());
   EXPECT_EQ(files().size(), 1U);
 }
 
-/// Without its recording as well: the recording may have been deleted, for it is large.
-TEST_F(RunFolders, ANewRunRefusesAFolderWithCheckpointsAndChangesNothing) {
+/// Also without the recording, which a user may have deleted because it is large.
+TEST_F(RunFolders, A_new_run_leaves_a_folder_with_checkpoints_unchanged) {
   write("checkpoints/000000000005.safetensors");
   write("checkpoints/000000000010.safetensors");
   write("checkpoints/latest", "000000000010.safetensors");

@@ -1,4 +1,4 @@
-// What is known of a finished run, virtual or real.
+// RunResult: outcome, summary, history and timelines of a finished run, simulated or real.
 #pragma once
 #include <cstdint>
 #include <optional>
@@ -14,17 +14,17 @@
 
 namespace motley::engine {
 
-/// What only pipelines have.
+/// Figures of pipelines.
 struct PipelineFigures {
-  double steady_samples_per_second = 0;  // where nothing fills or drains
-  double ratio_to_ideal = 0;             // of what the slowest stage or link of the cut allows
-  double utilization = 0;                // of all stages, where nothing fills or drains
-  double busiest = 0;                    // the same of the stage that is busiest
+  double steady_samples_per_second = 0;  // in the steady state
+  double ratio_to_ideal = 0;             // relative to the limit of the slowest stage or link of the cut
+  double utilization = 0;                // of all stages, in the steady state
+  double busiest = 0;                    // the same of the busiest stage
   double bubble_share = 0;
   double peak_stash_bytes = 0;     // of all stages
-  double planned_stash_bytes = 0;  // the same, as it was foretold
+  double planned_stash_bytes = 0;  // the same, as predicted
   std::uint64_t max_delay = 0;     // updates
-  std::uint64_t repartitions = 0;  // how often the model was cut anew
+  std::uint64_t repartitions = 0;  // new cuts during the run
   std::vector<trace::Pipeline::Stage> stages;
   std::vector<trace::Pipeline::Box> boxes;  // of a few mini-batches from the middle
 };

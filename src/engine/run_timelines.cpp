@@ -12,7 +12,7 @@ namespace {
 
 static_assert(report::every_state.size() == trace::StateTimelines::states_known);
 
-/// A trace may come from a file, so its numbers need not be ours.
+/// A trace may come from a damaged file, so numbers are checked.
 std::string reason(std::uint32_t number) {
   const auto why = static_cast<policy::Why>(number);
   return boost::describe::enum_to_string(why, nullptr) == nullptr ? fmt::format("reason {}", number) : std::string(policy::sentence(why));

@@ -1,4 +1,4 @@
-// States and groups of a finished run as the report draws them: nodes and reasons get their names here.
+// Converts states and groups of a finished run to the report's form, with the names of nodes and reasons.
 #pragma once
 #include "config/job.h"
 #include "engine/run_result.h"
@@ -6,10 +6,10 @@
 
 namespace motley::engine {
 
-/// Empty when the run told no states.
+/// Empty when the run recorded no states.
 [[nodiscard]] report::States states_of(const config::Job& job, const RunResult& run);
 
-/// Empty when the run told no groups.
+/// Empty when the run recorded no groups.
 [[nodiscard]] report::Groups groups_of(const config::Job& job, const RunResult& run);
 
 }  // namespace motley::engine

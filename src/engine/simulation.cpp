@@ -25,14 +25,14 @@ trace::Timeline timeline_window(const config::Job& job, std::uint64_t total_samp
 
 namespace {
 
-/// As a chief does it that has measured its servers.
+/// Places slices as a chief does that has measured the distances of its servers.
 void place_by_distance(const cluster::Spec& cluster, store::Layout& layout) {
   std::vector<double> distances_s;
   for (std::uint32_t s = 0; s < cluster.servers; ++s) distances_s.push_back(seconds(cluster::distance_between(cluster, 0, s)));
   store::place(layout, store::head_starts(distances_s, cluster::receive_bandwidth(cluster)));
 }
 
-/// Which nodes are GPUs that compute with weights of 16 bits. What local steps lead to is told in full.
+/// By node: a GPU that computes with bf16 weights. Deltas of local steps are sent as fp32.
 std::vector<bool> sent_as_bf16(const config::Job& job, bool local_steps) {
   std::vector<bool> bf16_transfer;
   for (const cluster::Node& node : job.cluster.nodes)
@@ -98,8 +98,8 @@ Result<RunResult> run_job(const config::Job& job, const Material& material, cons
 Result<RunResult> simulate(const config::Job& job, const Material& material, const SimulationOptions& options) {
   const auto failed = [&](const std::exception& failure) {
     return world_failed(
-        fmt::format("{}, seed {}: cannot go on computing the model \"{}\" with batches of {} samples in all: torch says: {}", options.label,
-                    options.seed, job.model.kind, job.global_batch, failure.what()));
+        fmt::format("{}, seed {}: cannot continue to compute the model \"{}\" with batches of {} samples in all: torch says: {}",
+                    options.label, options.seed, job.model.kind, job.global_batch, failure.what()));
   };
   try {
     if (config::is_pipeline(options.strategy)) return simulate_pipeline(job, material, options);

@@ -1,4 +1,4 @@
-// One job in virtual time: joins data, model, strategy and world, runs them, and sums up what happened. Threads may each run their own.
+// Simulates one job: joins data, model, strategy and simulator, and summarises the run. Each thread may run a simulation of its own.
 #pragma once
 #include <cstdint>
 #include <functional>
@@ -20,11 +20,11 @@ struct SimulationOptions {
   policy::StrategySpec strategy;
   std::string label;  // how the user wrote the strategy
   std::uint64_t seed = 0;
-  trace::Sink* also = nullptr;                 // hears everything too
+  trace::Sink* also = nullptr;                 // receives every event, too
   std::function<void(double share)> progress;  // of all samples; may be empty
 };
 
-/// Tells how far training is, now and then.
+/// Reports progress at each evaluation.
 class Progress : public trace::Sink {
  public:
   Progress(std::function<void(double)> tell, std::uint64_t total) : tell_(std::move(tell)), total_(static_cast<double>(total)) {}
@@ -37,11 +37,11 @@ class Progress : public trace::Sink {
   double total_;
 };
 
-/// A window of five equal-batch steps from where training has settled.
+/// A window of five steps of equal batches, after the beginning of training.
 trace::Timeline timeline_window(const config::Job& job, std::uint64_t total_samples);
 
-/// Fails when the strategy or the model cannot be made, or when torch gives up (memory, mostly); a training that went wrong is a result,
-/// see ending.why.
+/// Fails when the strategy or the model cannot be made, or when torch fails (mostly for lack of memory). A training that diverged is a
+/// result; see RunResult::outcome.
 Result<RunResult> simulate(const config::Job& job, const Material& material, const SimulationOptions& options);
 
 }  // namespace motley::engine

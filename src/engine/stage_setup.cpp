@@ -1,4 +1,4 @@
-// How a pipeline's job becomes what one of its stages computes with.
+// Makes a stage's setup from the text of a pipeline's job.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -13,7 +13,7 @@
 namespace motley::engine {
 
 Result<runtime::StageSetup> prepare_stage(const std::string& job_text, const std::string& name) {
-  auto read = config::parse_job(job_text, "the conductor's job");
+  auto read = config::parse_job(job_text, "the pipeline chief's job");
   if (!read) return read.error();
   const auto job = std::make_shared<const config::Job>(std::move(*read));
   if (!config::is_pipeline(job->strategy))
@@ -38,7 +38,7 @@ Result<runtime::StageSetup> prepare_stage(const std::string& job_text, const std
   runtime::StageSetup setup;
   setup.cluster = job->cluster;
   setup.node = NodeId{static_cast<std::uint32_t>(found - nodes.begin())};
-  setup.problem.blocks.resize((*whole)->shape().blocks);  // what they take the conductor knows
+  setup.problem.blocks.resize((*whole)->shape().blocks);  // the pipeline chief knows their times
   add_devices(job->cluster, setup.problem);
   const Batches batches = batches_of(*job, *material, job->strategy);
   setup.rates = rates_of(*job, *material, job->strategy, batches);
@@ -53,7 +53,7 @@ Result<runtime::StageSetup> prepare_stage(const std::string& job_text, const std
   setup.slices = job->pipeline.slices;
   const int threads = found->device == cluster::DeviceKind::cpu ? std::max(found->device_index, 1) : 1;
   setup.make = [job, material, threads](const pipeline::Cut& cut, std::uint32_t stage) -> Result<std::unique_ptr<store::StageSource>> {
-    learn::use_threads(threads);  // of the thread that computes
+    learn::use_threads(threads);  // called on the thread that computes
     auto learners = make_stage_learners(*job, *material, cut);
     if (!learners) return learners.error();
     return stage_source(std::move((*learners)[stage]));

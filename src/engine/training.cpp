@@ -16,7 +16,7 @@
 namespace motley::engine {
 namespace {
 
-/// How many samples one step of each node may have.
+/// The largest step of each node, in samples.
 Result<std::vector<std::uint32_t>> limits_of_memory(const config::Job& job, std::uint64_t parameter_bytes, std::uint64_t activation_bytes) {
   std::vector<std::uint32_t> limits;
   for (const cluster::Node& node : job.cluster.nodes) {
@@ -32,8 +32,8 @@ Result<std::vector<std::uint32_t>> limits_of_memory(const config::Job& job, std:
   return limits;
 }
 
-/// What a processor of these years takes to encode and decode a value, with all that belongs to it. Known beforehand, so that a run that
-/// is replayed decides the same; where devices are only described, coding takes no time.
+/// Seconds to encode and decode one value on a CPU core (docs/scale.md). A constant, not a measurement, so that a replayed run decides the
+/// same. Emulated and simulated devices encode in no time.
 constexpr double coding_s_per_value = 3e-9;
 
 double coding_s(const config::Job& job, const store::Layout& layout) {
@@ -43,7 +43,7 @@ double coding_s(const config::Job& job, const store::Layout& layout) {
   return real ? coding_s_per_value * static_cast<double>(layout.values) : 0;
 }
 
-/// What all slices take on the wire.
+/// Bytes of all slices together at each precision.
 policy::Traffic traffic_of(const config::Job& job, const store::Layout& layout) {
   const auto bytes = [&](std::uint8_t bits) {
     double sum = 0;

@@ -1,4 +1,4 @@
-// A job turned into what both worlds need to train it: layout, strategy, schedule, limits. Neither virtual nor real.
+// Training: layout, strategy, schedule and limits of a job, for the simulator and for real processes alike.
 #pragma once
 #include <cstdint>
 #include <memory>
@@ -16,11 +16,11 @@
 
 namespace motley::engine {
 
-/// What all runs of one job share; loaded once.
+/// Data shared by all runs of one job; loaded once.
 struct Material {
   std::shared_ptr<const learn::DataSet> data;  // none: timing only
   std::uint64_t epoch_samples = 0;
-  store::Shards shards;  // of the samples, when each node is to have its own classes
+  store::Shards shards;  // of the samples, when each node has its own classes
 };
 /// The names of the registered models, data sets and losses (learn/registry.h).
 [[nodiscard]] config::KnownKinds known_kinds();
@@ -33,7 +33,7 @@ struct Training {
   policy::LrSchedule schedule;
   protocol::ChiefOptions chief;
   store::Layout layout;
-  store::LayerTiming layer_timing;  // of devices that are only described; empty: they do not stream
+  store::LayerTiming layer_timing;  // of emulated and simulated devices; empty: they do not stream
   store::ReplicaOptions replica;
   std::vector<std::uint32_t> max_batch;  // by node, as its memory allows; 0: no limit
   double sum_of_parts = 0;               // samples per second

@@ -33,7 +33,7 @@ struct Permission {
 
 // The table. A kind that stands in no row of a sender is refused from it.
 constexpr std::array<Permission, 10> permissions{{
-    {Sender::unidentified, "a newcomer", set_of<JoinRequest>(), 0},
+    {Sender::unidentified, "an unidentified process", set_of<JoinRequest>(), 0},
     {Sender::worker, "a worker", set_of<Hello, Attach, Began, Contributed, Heartbeat, Leaving>(), set_of<Push>()},
     {Sender::server, "a server", set_of<Echo, ServerHello, SlicePlacement, Gathered, AlignmentResult, Probe>(), set_of<StateChunk>()},
     {Sender::servers_worker, "a worker to a server", set_of<JoinRequest, Attach, Heartbeat>(), set_of<Push>()},
@@ -184,11 +184,16 @@ Objection objection_to_values(const Message& message) {
       message);
 }
 
-Objection objection(Sender sender, Lane lane, const Message& message) {
+bool permits(Sender sender, Lane lane, std::size_t kind) {
   const Permission& row = permission_of(sender);
-  const Kinds kind = Kinds{1} << message.index();
-  if (((lane == Lane::control ? row.control : row.bulk) & kind) == 0)
-    return fmt::format("{} never sends a {} on the {} lane", row.name, name_of(message), lane == Lane::control ? "control" : "bulk");
+  return ((lane == Lane::control ? row.control : row.bulk) >> kind & 1U) != 0;
+}
+
+std::string_view name_of(Sender sender) { return permission_of(sender).name; }
+
+Objection objection(Sender sender, Lane lane, const Message& message) {
+  if (!permits(sender, lane, message.index()))
+    return fmt::format("{} never sends a {} on the {} lane", name_of(sender), name_of(message), lane == Lane::control ? "control" : "bulk");
   return objection_to_values(message);
 }
 

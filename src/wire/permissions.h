@@ -33,6 +33,11 @@ using Objection = std::optional<std::string>;
 /// The table of who may send what, then the values.
 [[nodiscard]] Objection objection(Sender sender, Lane lane, const Message& message);
 
+/// Whether the table lets `sender` send messages of this kind (their place in Message) on this lane.
+[[nodiscard]] bool permits(Sender sender, Lane lane, std::size_t kind);
+/// "a chief to a worker".
+[[nodiscard]] std::string_view name_of(Sender sender);
+
 /// The values alone: durations, numbers, texts and counts that no correct peer sends.
 [[nodiscard]] Objection objection_to_values(const Message& message);
 
