@@ -1,28 +1,53 @@
-// What a strategy has put into a checkpoint, read back number by number in the order in which it was saved. The file may hold anything: a
-// number that is missing or out of its range makes all of it bad, and 0 takes its place.
+// The state of a strategy as a checkpoint stores it: named numbers and counts. A reader accepts nothing else: a name that is missing or
+// unknown, a value of the wrong type or out of its range is an error that names it.
 #pragma once
 #include <cstdint>
 #include <limits>
-#include <span>
+#include <map>
+#include <set>
+#include <string>
+#include <string_view>
+#include <variant>
+
+#include "base/result.h"
 
 namespace motley::policy {
 
-class SavedState {
+using SavedValue = std::variant<double, std::uint64_t>;  // a number, or a count
+using SavedState = std::map<std::string, SavedValue, std::less<>>;
+
+/// Adds to a state. Each name is written once.
+class StateWriter {
  public:
-  explicit SavedState(std::span<const double> numbers) : left_(numbers) {}
-
-  /// The next number, which must lie in [least, most] and be finite.
-  [[nodiscard]] double number(double least = 0, double most = std::numeric_limits<double>::max());
-  /// The same for what was counted: a whole number.
-  [[nodiscard]] std::uint64_t count(std::uint64_t most = most_count);
-
-  /// Every number so far was there and in its range, and none is left.
-  [[nodiscard]] bool all_read() const { return good_ && left_.empty(); }
+  explicit StateWriter(SavedState& state) : state_(state) {}
+  void number(std::string_view name, double value);
+  void count(std::string_view name, std::uint64_t value);
 
  private:
-  static constexpr std::uint64_t most_count = std::uint64_t{1} << 53;  // beyond it a double does not hold every whole number
-  std::span<const double> left_;
-  bool good_ = true;
+  SavedState& state_;
+};
+
+/// Reads a state that may come from anywhere. After the first fault every value reads as 0; finish() says what was wrong.
+class StateReader {
+ public:
+  explicit StateReader(const SavedState& state) : state_(state) {}
+
+  /// The number of this name, which must lie in [least, most] and be finite.
+  [[nodiscard]] double number(std::string_view name, double least = 0, double most = std::numeric_limits<double>::max());
+  /// The count of this name, which must not exceed `most`.
+  [[nodiscard]] std::uint64_t count(std::string_view name, std::uint64_t most = most_count);
+
+  /// Fails when a value was missing or wrong, or when the state holds a name that was not read.
+  [[nodiscard]] Outcome finish() const;
+
+ private:
+  static constexpr std::uint64_t most_count = std::uint64_t{1} << 53;  // a JSON number is a double to many readers
+  [[nodiscard]] const SavedValue* find(std::string_view name);
+  void fail(std::string problem);
+
+  const SavedState& state_;
+  std::set<std::string, std::less<>> read_;
+  std::string problem_;  // the first
 };
 
 }  // namespace motley::policy

@@ -181,28 +181,29 @@ double Strategy::compensation(const Apply& update) const {
   return update.options.compensate ? strength / std::sqrt(mean_square_ + 1e-7) : 0;
 }
 
-std::vector<double> Strategy::save() const {
-  std::vector<double> state;
+SavedState Strategy::save() const {
+  SavedState saved;
+  StateWriter state(saved);
   m_.rule->save(state);
   m_.communication->save(state);
   m_.interval->save(state);
   m_.gate->save(state);
-  state.push_back(mean_square_);
-  state.push_back(static_cast<double>(updates_));
-  return state;
+  state.number("mean_square", mean_square_);
+  state.count("updates", updates_);
+  return saved;
 }
 
-bool Strategy::restore(std::span<const double> numbers) {
-  SavedState state(numbers);
+Outcome Strategy::restore(const SavedState& saved) {
+  StateReader state(saved);
   m_.rule->restore(state);
   m_.communication->restore(state);
   m_.interval->restore(state);
   m_.batching->interval(m_.interval->steps());
   m_.gate->overlap(overlap());
   m_.gate->restore(state);
-  mean_square_ = state.number();
-  updates_ = state.count();
-  return state.all_read();
+  mean_square_ = state.number("mean_square");
+  updates_ = state.count("updates");
+  return state.finish();
 }
 
 }  // namespace motley::policy

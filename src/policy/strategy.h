@@ -84,9 +84,9 @@ class Strategy {
   /// Local steps of the last update, mean over its members by their weights.
   [[nodiscard]] double mean_steps() const { return last_.steps; }
   /// What a checkpoint must keep. Members are new after it, so nothing of any one of them is in it.
-  [[nodiscard]] std::vector<double> save() const;
-  /// False when it is not what save() gives: it lacks numbers, has too many, or one that cannot be. Then nothing of it may be used.
-  [[nodiscard]] bool restore(std::span<const double> state);
+  [[nodiscard]] SavedState save() const;
+  /// Fails, and names the value, when `saved` is not what save() returns; the strategy may not be used then.
+  [[nodiscard]] Outcome restore(const SavedState& saved);
   /// How far ahead of w this worker's pull looks, in units of rate*v.
   [[nodiscard]] double rho(WorkerId worker) const;
   /// Workers of one class hold the same values: what is sent to one of them serves all.

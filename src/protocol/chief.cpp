@@ -31,9 +31,7 @@ Chief::Chief(const ChiefOptions& options, policy::Strategy strategy, const polic
 Outcome Chief::resume(const ChiefState& state) {
   check(!clock_.started(), "a chief resumes before training starts");
   if (const Outcome good = check_state(state, ledger_.total(), options_.evaluate_every); !good) return good.error();
-  if (!strategy_.restore(state.strategy))
-    return bad_input(
-        fmt::format("strategy: found {} numbers that this strategy cannot have saved, expected what it saves", state.strategy.size()));
+  if (const Outcome good = strategy_.restore(state.strategy); !good) return bad_input("strategy." + good.error().message);
   if (!ledger_.restore(state.counted))
     return bad_input(
         fmt::format("counted: found ranges that overlap, are empty or end beyond sample {}, expected disjoint ones", ledger_.total()));

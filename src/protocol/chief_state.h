@@ -2,11 +2,11 @@
 #pragma once
 #include <cstdint>
 #include <optional>
-#include <vector>
 
 #include "base/ids.h"
 #include "base/result.h"
 #include "base/time.h"
+#include "policy/saved_state.h"
 #include "protocol/ledger.h"
 
 namespace motley::protocol {
@@ -22,7 +22,7 @@ struct ChiefState {
   Version evaluated;                // the newest version for which an evaluation was requested
   WorkerId next_worker;             // worker ids continue after a restart: ids from before it stay fenced
   Duration trained{};               // training time so far
-  std::vector<double> strategy;
+  policy::SavedState strategy;
 };
 
 /// Refuses a state that a training of `total` samples cannot have been in, and says which number is wrong.

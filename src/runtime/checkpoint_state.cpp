@@ -2,10 +2,10 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <boost/json/parse.hpp>
 #include <boost/json/serialize.hpp>
 #include <cmath>
+#include <variant>
 
 namespace motley::runtime {
 
@@ -14,15 +14,15 @@ namespace json = boost::json;
 namespace {
 
 constexpr std::size_t members = 8;
-constexpr std::uint64_t format = 2;  // of what a strategy keeps: other numbers in another order are another one
+constexpr std::uint64_t format = 3;  // 2 and older stored a strategy's state as a list without names
 
 }  // namespace
 
 std::string chief_state_json(const protocol::ChiefState& state) {
   json::array counted;
   for (const auto& [first, last] : state.counted) counted.push_back(json::array{first, last});
-  json::array strategy;
-  for (const double x : state.strategy) strategy.emplace_back(x);
+  json::object strategy;
+  for (const auto& [name, value] : state.strategy) std::visit([&](auto saved) { strategy[name] = saved; }, value);
   return json::serialize(json::object{{"format", format},
                                       {"version", state.version.value},
                                       {"counted", counted},
@@ -38,8 +38,8 @@ Result<protocol::ChiefState> read_chief_state(const std::string& text) {
     const json::object held = json::parse(text).as_object();
     const auto number = [&](const char* key) { return held.at(key).to_number<std::uint64_t>(); };
     if (const json::value* made = held.if_contains("format"); made == nullptr || made->to_number<std::uint64_t>() != format)
-      return bad_input(
-          "found a state that another version of Motley has saved; expected one of this version: resume with the one it was made by");
+      return bad_input(fmt::format("format: found {}, expected {}: another version of Motley has saved it; resume with that version",
+                                   made == nullptr ? "none" : json::serialize(*made), format));
     protocol::ChiefState state;
     state.version = Version{number("version")};
     for (const json::value& range : held.at("counted").as_array()) {
@@ -51,9 +51,14 @@ Result<protocol::ChiefState> read_chief_state(const std::string& text) {
     state.evaluated = Version{number("evaluated")};
     state.next_worker = WorkerId{held.at("next_worker").to_number<std::uint32_t>()};
     state.trained = Duration{held.at("trained_ns").to_number<std::int64_t>()};
-    for (const json::value& x : held.at("strategy").as_array()) state.strategy.push_back(x.to_number<double>());
-    if (!std::all_of(state.strategy.begin(), state.strategy.end(), [](double x) { return std::isfinite(x); }))
-      return bad_input("strategy: found a number that is not finite");
+    for (const auto& [name, value] : held.at("strategy").as_object()) {
+      const bool has_fraction = value.is_double();
+      if (has_fraction && !std::isfinite(value.get_double()))
+        return bad_input(fmt::format("strategy.{}: found a number that is not finite", name));
+      policy::SavedValue saved =
+          has_fraction ? policy::SavedValue(value.get_double()) : policy::SavedValue(value.to_number<std::uint64_t>());
+      state.strategy.emplace(std::string(name), saved);
+    }
     if (held.size() != members) return bad_input(fmt::format("found {} members, expected {}", held.size(), members));
     return state;
   } catch (const std::exception& wrong) {  // boost::json's way to say so

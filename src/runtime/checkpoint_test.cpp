@@ -202,10 +202,10 @@ TEST_F(Checkpoints, NothingIsBelievedThatCannotBe) {
   refused("next_worker: found 4294967295", [](Saved& s) { s.chief.next_worker = WorkerId{0xFFFFFFFF}; });
   refused("trained_ns: found -1", [](Saved& s) { s.chief.trained = Duration{-1}; });
   refused("trained_ns: found 9223372036854775807", [](Saved& s) { s.chief.trained = Duration::max(); });
-  refused("strategy: found 13 numbers", [](Saved& s) { s.chief.strategy.push_back(1); });
-  refused("strategy: found 0 numbers", [](Saved& s) { s.chief.strategy.clear(); });
-  refused("strategy: found 12 numbers", [](Saved& s) { s.chief.strategy[1] = 0.5; });
-  refused("strategy: found 12 numbers", [](Saved& s) { s.chief.strategy.back() = -1; });
+  refused("strategy.more: found an unknown name", [](Saved& s) { s.chief.strategy.emplace("more", 1.5); });
+  refused("strategy.rule.moving_norm: found nothing of this name", [](Saved& s) { s.chief.strategy.clear(); });
+  refused("strategy.updates: found the number 0.5", [](Saved& s) { s.chief.strategy["updates"] = 0.5; });
+  refused("strategy.mean_square: found -1", [](Saved& s) { s.chief.strategy["mean_square"] = -1.0; });
 }
 
 TEST_F(Checkpoints, MembersThatAreMissingOrUnknownAreRefused) {
@@ -215,6 +215,10 @@ TEST_F(Checkpoints, MembersThatAreMissingOrUnknownAreRefused) {
   expect_found(100, 0);
   forge(good, chief.substr(0, chief.size() - 1) + R"(,"more":1})", rest);
   expect_refused("found 9 members, expected 8");
+  std::string older = chief;
+  older.replace(older.find(R"("format":3)"), 10, R"("format":2)");
+  forge(good, older, rest);
+  expect_refused("format: found 2, expected 3");
   for (const char* bad :
        {R"({"optimizer_updates":101,"rate":0.1})", R"({"optimizer_updates":50,"rate":0.2})", R"({"optimizer_updates":50,"rate":-0.1})",
         R"({"optimizer_updates":50,"rate":1e999})", R"({"rate":0.1})", R"({"optimizer_updates":50,"rate":0.1,"more":1})", "[]", ""}) {
@@ -226,7 +230,7 @@ TEST_F(Checkpoints, MembersThatAreMissingOrUnknownAreRefused) {
 TEST_F(Checkpoints, AStateThatCouldNotBeReadIsNotWritten) {
   save(100);
   Saved saved = state(200);
-  saved.chief.strategy[0] = std::nan("");
+  saved.chief.strategy["rule.moving_norm"] = std::nan("");
   EXPECT_FALSE(save_checkpoint(folder_, model_, saved, job_).ok());
   expect_found(100, 0);
 }

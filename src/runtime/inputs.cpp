@@ -43,7 +43,11 @@ void put(wire::Appender& out, const protocol::ChiefAction& action) {
             [&](const protocol::WakeAt& a) { put_all(a.when - Instant{}); }, [&](const protocol::Idled& a) { put_all(a.worker); },
             [&](const protocol::Evaluate& a) { put_all(a.version, a.samples); },
             [&](const protocol::Checkpoint& a) {
-              put_all(a.state.version, a.state.next_evaluation, a.state.evaluated, a.state.next_worker, a.state.trained, a.state.strategy);
+              put_all(a.state.version, a.state.next_evaluation, a.state.evaluated, a.state.next_worker, a.state.trained);
+              for (const auto& [name, value] : a.state.strategy) {
+                wire::write(out, name);
+                std::visit([&](auto saved) { wire::write(out, saved); }, value);
+              }
               for (const auto& [first, last] : a.state.counted) put_all(first, last);
             },
             [&](const protocol::Finished& a) { put_all(a.why); },

@@ -31,9 +31,9 @@ class CommunicationPolicy {
   virtual void updated(const Monitor& monitor, const CommunicationInputs& inputs) = 0;
   [[nodiscard]] virtual Bits bits(WorkerId worker) const = 0;
   [[nodiscard]] virtual std::uint32_t overlap() const = 0;
-  /// What a checkpoint must keep of it, appended, always as many numbers; and read back in the same order.
-  virtual void save(std::vector<double>& state) const = 0;
-  virtual void restore(SavedState& state) = 0;
+  /// What a checkpoint must keep of it, under the same names whatever its state; restore() reads them.
+  virtual void save(StateWriter& state) const = 0;
+  virtual void restore(StateReader& state) = 0;
 };
 
 /// `fixed`: always the same.
@@ -46,8 +46,8 @@ class FixedCommunication : public CommunicationPolicy {
   void updated(const Monitor&, const CommunicationInputs&) override {}
   [[nodiscard]] Bits bits(WorkerId) const override { return bits_; }
   [[nodiscard]] std::uint32_t overlap() const override { return overlap_; }
-  void save(std::vector<double>&) const override {}
-  void restore(SavedState&) override {}
+  void save(StateWriter&) const override {}
+  void restore(StateReader&) override {}
 
  private:
   Bits bits_;

@@ -55,19 +55,23 @@ bool DivergenceDetector::updated() {
   return detector;
 }
 
-void DivergenceDetector::save(std::vector<double>& state) const {
-  state.insert(state.end(),
-               {static_cast<double>(updates_), loss_, lowest_loss_, norm_, usual_norm_, static_cast<double>(updates_spiking_)});
+void DivergenceDetector::save(StateWriter& state) const {
+  state.count("divergence.updates", updates_);
+  state.number("divergence.loss", loss_);
+  state.number("divergence.lowest_loss", lowest_loss_);
+  state.number("divergence.norm", norm_);
+  state.number("divergence.usual_norm", usual_norm_);
+  state.count("divergence.updates_spiking", updates_spiking_);
 }
 
-void DivergenceDetector::restore(SavedState& state) {
-  constexpr double any = std::numeric_limits<double>::max();
-  updates_ = state.count();
-  loss_ = state.number(-any);  // workers say it, and it need not be an entropy
-  lowest_loss_ = state.number(-any);
-  norm_ = state.number();
-  usual_norm_ = state.number();
-  updates_spiking_ = static_cast<std::uint32_t>(state.count(no_accident));
+void DivergenceDetector::restore(StateReader& state) {
+  constexpr double any = std::numeric_limits<double>::max();  // a worker's loss need not be an entropy: it may be negative
+  updates_ = state.count("divergence.updates");
+  loss_ = state.number("divergence.loss", -any);
+  lowest_loss_ = state.number("divergence.lowest_loss", -any);
+  norm_ = state.number("divergence.norm");
+  usual_norm_ = state.number("divergence.usual_norm");
+  updates_spiking_ = static_cast<std::uint32_t>(state.count("divergence.updates_spiking", no_accident));
 }
 
 }  // namespace motley::policy

@@ -19,8 +19,8 @@ class DivergenceDetector {
   /// The last unrest was a loss that soared.
   [[nodiscard]] bool spiked() const { return spiked_; }
 
-  void save(std::vector<double>& state) const;
-  void restore(SavedState& state);
+  void save(StateWriter& state) const;
+  void restore(StateReader& state);
 
  private:
   double samples_ = 0, losses_ = 0, norms_ = 0;  // of the update that is coming together

@@ -151,15 +151,17 @@ void PredictiveCommunication::adopt(const Choice& choice) {
   for (std::size_t rank = 0; rank < choice.levels.size(); ++rank) states_[worker_set_.workers()[rank].value].level = choice.levels[rank];
 }
 
-void PredictiveCommunication::save(std::vector<double>& state) const {
-  state.insert(state.end(), {static_cast<double>(retry_at_), static_cast<double>(retry_delay_), failed_lr_});
+void PredictiveCommunication::save(StateWriter& state) const {
+  state.count("communication.retry_at", retry_at_);
+  state.count("communication.retry_delay", retry_delay_);
+  state.number("communication.failed_lr", failed_lr_);
   divergence_detector_.save(state);
 }
 
-void PredictiveCommunication::restore(SavedState& state) {
-  retry_at_ = state.count();
-  retry_delay_ = state.count(max_retry_delay);
-  failed_lr_ = state.number();
+void PredictiveCommunication::restore(StateReader& state) {
+  retry_at_ = state.count("communication.retry_at");
+  retry_delay_ = state.count("communication.retry_delay", max_retry_delay);
+  failed_lr_ = state.number("communication.failed_lr");
   divergence_detector_.restore(state);
 }
 

@@ -39,8 +39,8 @@ class PredictiveCommunication : public CommunicationPolicy {
   void updated(const Monitor& monitor, const CommunicationInputs& inputs) override;
   [[nodiscard]] Bits bits(WorkerId worker) const override;
   [[nodiscard]] std::uint32_t overlap() const override { return overlap_; }
-  void save(std::vector<double>& state) const override;
-  void restore(SavedState& state) override;
+  void save(StateWriter& state) const override;
+  void restore(StateReader& state) override;
 
  private:
   using Level = std::size_t;  // into levels(), the most bits first

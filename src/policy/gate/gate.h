@@ -48,9 +48,9 @@ class Gate {
   [[nodiscard]] virtual std::uint32_t streams() const { return 1; }
   /// Contributions may be compensated for what has changed since their base: servers keep what they send.
   [[nodiscard]] virtual bool compensates() const { return false; }
-  /// What a checkpoint must keep of it, appended; and taken back from the front of `state` in the same order.
-  virtual void save(std::vector<double>& /*state*/) const {}
-  virtual void restore(SavedState& /*state*/) {}
+  /// What a checkpoint must keep of it; restore() reads the same names.
+  virtual void save(StateWriter& /*state*/) const {}
+  virtual void restore(StateReader& /*state*/) {}
 };
 
 }  // namespace motley::policy

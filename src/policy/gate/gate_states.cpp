@@ -214,10 +214,10 @@ void GateStates::request_wake_up(Decisions& out) const {
   if (hold_until_ && (!out.wake || *hold_until_ < *out.wake)) out.wake = hold_until_;
 }
 
-void GateStates::save(std::vector<double>& state) const { state.push_back(static_cast<double>(stragglers_.threshold())); }
+void GateStates::save(StateWriter& state) const { state.count("gate.threshold", stragglers_.threshold()); }
 
-void GateStates::restore(SavedState& state) {
-  stragglers_.threshold(std::max<std::uint64_t>(state.count(Stragglers::most_threshold), Stragglers::least_threshold));
+void GateStates::restore(StateReader& state) {
+  stragglers_.threshold(std::max<std::uint64_t>(state.count("gate.threshold", Stragglers::most_threshold), Stragglers::least_threshold));
 }
 
 }  // namespace motley::policy

@@ -50,8 +50,8 @@ class GateStates : public Gate {
   [[nodiscard]] std::optional<std::uint32_t> cohort(WorkerId worker) const override;
   [[nodiscard]] std::uint32_t staleness(WorkerId worker) const override;
   [[nodiscard]] bool compensates() const override { return rules_.compensate; }
-  void save(std::vector<double>& state) const override;
-  void restore(SavedState& state) override;
+  void save(StateWriter& state) const override;
+  void restore(StateReader& state) override;
 
  private:
   enum class Place : std::uint8_t {

@@ -184,15 +184,16 @@ TEST(States, SamplesOfWhatIsDroppedAfterItsWorkerHasLeftCallThoseWhoRest) {
 // Keeping --------------------------------------------------------------------------------------------------------------------------------
 
 TEST(States, TheThresholdIsKeptAndOneOutOfBoundsIsRefused) {
-  for (const auto& [kept, goes_on_as] : {std::pair{5.0, 5.0}, {0.0, 2.0}, {99.0, 2.0}}) {
+  for (const auto& [kept, goes_on_as] : {std::pair<std::uint64_t, std::uint64_t>{5, 5}, {0, 2}, {99, 2}}) {
     GateStates gate(rules());
-    const std::vector<double> numbers{kept};
-    SavedState state(numbers);
-    gate.restore(state);
-    EXPECT_EQ(state.all_read(), kept < 99);
-    std::vector<double> saved;
-    gate.save(saved);
-    EXPECT_EQ(saved, std::vector<double>{goes_on_as});
+    const SavedState numbers{{"gate.threshold", kept}};
+    StateReader reader(numbers);
+    gate.restore(reader);
+    EXPECT_EQ(reader.finish().ok(), kept < 99);
+    SavedState saved;
+    StateWriter writer(saved);
+    gate.save(writer);
+    EXPECT_EQ(saved, (SavedState{{"gate.threshold", goes_on_as}}));
   }
 }
 

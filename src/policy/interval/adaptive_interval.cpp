@@ -74,23 +74,31 @@ void IntervalAdaptive::update_interval(double agreement) {
   }
 }
 
-void IntervalAdaptive::save(std::vector<double>& state) const {
-  for (const double value : {base_, hide_, agreement_, first_loss_, loss_, slow_loss_, first_rate_, rate_, cap_, sequential_ ? 1.0 : 0.0})
-    state.push_back(value);
+void IntervalAdaptive::save(StateWriter& state) const {
+  state.number("interval.base_steps", base_);
+  state.number("interval.hiding_steps", hide_);
+  state.number("interval.agreement", agreement_);
+  state.number("interval.first_loss", first_loss_);
+  state.number("interval.loss", loss_);
+  state.number("interval.slow_loss", slow_loss_);
+  state.number("interval.first_rate", first_rate_);
+  state.number("interval.rate", rate_);
+  state.number("interval.cap", cap_);
+  state.count("interval.sequential", sequential_ ? 1 : 0);
 }
 
-void IntervalAdaptive::restore(SavedState& state) {
-  constexpr double any = std::numeric_limits<double>::max();
-  base_ = state.number(1, most_steps);
-  hide_ = state.number();
-  agreement_ = state.number();
-  first_loss_ = state.number(-any);  // workers say it, and it need not be an entropy
-  loss_ = state.number(-any);
-  slow_loss_ = state.number(-any);
-  first_rate_ = state.number();
-  rate_ = state.number();
-  cap_ = state.number();
-  sequential_ = state.count(1) != 0;
+void IntervalAdaptive::restore(StateReader& state) {
+  constexpr double any = std::numeric_limits<double>::max();  // a worker's loss need not be an entropy: it may be negative
+  base_ = state.number("interval.base_steps", 1, most_steps);
+  hide_ = state.number("interval.hiding_steps");
+  agreement_ = state.number("interval.agreement");
+  first_loss_ = state.number("interval.first_loss", -any);
+  loss_ = state.number("interval.loss", -any);
+  slow_loss_ = state.number("interval.slow_loss", -any);
+  first_rate_ = state.number("interval.first_rate");
+  rate_ = state.number("interval.rate");
+  cap_ = state.number("interval.cap");
+  sequential_ = state.count("interval.sequential", 1) != 0;
 }
 
 }  // namespace motley::policy

@@ -26,8 +26,8 @@ class IntervalAdaptive : public Interval {
   void updated(const RoundStats& made) override;
   [[nodiscard]] bool wants_update_norm() const override { return !fixed_; }
   void seen(Version version, double update_norm) override;
-  void save(std::vector<double>& state) const override;
-  void restore(SavedState& state) override;
+  void save(StateWriter& state) const override;
+  void restore(StateReader& state) override;
 
  private:
   void update_interval(double agreement);

@@ -34,9 +34,9 @@ class Interval {
   [[nodiscard]] virtual bool wants_update_norm() const { return false; }
   /// A worker has seen the update that made `version`: its squared norm.
   virtual void seen(Version /*version*/, double /*moved*/) {}
-  /// What a checkpoint must keep of it, appended; and taken back from the front of `state` in the same order.
-  virtual void save(std::vector<double>&) const {}
-  virtual void restore(SavedState&) {}
+  /// What a checkpoint must keep of it; restore() reads the same names.
+  virtual void save(StateWriter&) const {}
+  virtual void restore(StateReader&) {}
 };
 
 class IntervalFixed : public Interval {

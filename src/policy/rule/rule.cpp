@@ -32,13 +32,13 @@ void RuleClipped::weigh(std::span<const Contribution> members, std::span<double>
   }
 }
 
-void RuleClipped::save(std::vector<double>& state) const {
-  state.push_back(moving_norm_);
+void RuleClipped::save(StateWriter& state) const {
+  state.number("rule.moving_norm", moving_norm_);
   inner_->save(state);
 }
 
-void RuleClipped::restore(SavedState& state) {
-  moving_norm_ = state.number();
+void RuleClipped::restore(StateReader& state) {
+  moving_norm_ = state.number("rule.moving_norm");
   inner_->restore(state);
 }
 

@@ -23,9 +23,9 @@ class Rule {
   virtual void weigh(std::span<const Contribution> members, std::span<double> weights) = 0;
   /// The part of a global batch that the members make up.
   [[nodiscard]] virtual double share(std::span<const Contribution> members) const = 0;
-  /// What a checkpoint must keep of it, appended, always as many numbers; and read back in the same order.
-  virtual void save(std::vector<double>& state) const = 0;
-  virtual void restore(SavedState& state) = 0;
+  /// What a checkpoint must keep of it, under the same names whatever its state; restore() reads them.
+  virtual void save(StateWriter& state) const = 0;
+  virtual void restore(StateReader& state) = 0;
 };
 
 /// `mean`: weight b_i/B with B the fixed global batch, whether the members come together or one by one: one learning rate serves every
@@ -36,8 +36,8 @@ class RuleMean : public Rule {
   [[nodiscard]] Payload payload() const override { return Payload::gradient; }
   void weigh(std::span<const Contribution> members, std::span<double> weights) override;
   [[nodiscard]] double share(std::span<const Contribution> members) const override;
-  void save(std::vector<double>&) const override {}
-  void restore(SavedState&) override {}
+  void save(StateWriter&) const override {}
+  void restore(StateReader&) override {}
 
  private:
   double global_batch_;
@@ -49,8 +49,8 @@ class RuleModelMean : public Rule {
   [[nodiscard]] Payload payload() const override { return Payload::delta; }
   void weigh(std::span<const Contribution> members, std::span<double> weights) override;
   [[nodiscard]] double share(std::span<const Contribution>) const override { return 1; }
-  void save(std::vector<double>&) const override {}
-  void restore(SavedState&) override {}
+  void save(StateWriter&) const override {}
+  void restore(StateReader&) override {}
 };
 
 /// Guard around any rule, for gates that allow staleness: a contribution whose norm exceeds `multiple` times its moving average (0.95) is
@@ -61,8 +61,8 @@ class RuleClipped : public Rule {
   [[nodiscard]] Payload payload() const override { return inner_->payload(); }
   void weigh(std::span<const Contribution> members, std::span<double> weights) override;
   [[nodiscard]] double share(std::span<const Contribution> members) const override { return inner_->share(members); }
-  void save(std::vector<double>& state) const override;
-  void restore(SavedState& state) override;
+  void save(StateWriter& state) const override;
+  void restore(StateReader& state) override;
 
  private:
   std::unique_ptr<Rule> inner_;
