@@ -73,7 +73,7 @@ shy|shyness | failed learning rate
 calms?|calmed|calmer|calming | converging; stable
 boxed|unboxed|boxing | time-limited
 (?<!control )variates? | control variate
-judges? | alignment test
+(?<!noise to )judges? | alignment test
 regrets?|regretted | accumulated loss
 forgiven|forgiveness|forgives? | decay
 down payments? | replan threshold

@@ -21,21 +21,21 @@ bool read_number(std::string_view text, Number& out) {
 }
 
 /// A learner whose threads inside one operation are set by whichever thread comes to own it.
-class OnItsThread final : public store::GradientSource {
+class OnItsThread final : public GradientSource {
  public:
-  OnItsThread(std::unique_ptr<LearnerSource> inner, int threads) : inner_(std::move(inner)), threads_(threads) {}
+  OnItsThread(std::unique_ptr<learn::Learner> inner, int threads) : inner_(std::move(inner)), threads_(threads) {}
   void initialize(std::uint64_t seed, std::span<float> values) override { inner_->initialize(seed, values); }
-  store::Loss gradient(std::span<const float> values, std::span<const std::uint32_t> samples, std::span<float> out, StepIo& flow) override {
+  StepResult gradient(std::span<const float> values, std::span<const std::uint32_t> samples, std::span<float> out, StepIo& flow) override {
     settle();
     return inner_->gradient(values, samples, out, flow);
   }
-  store::Loss evaluate(std::span<const float> values) override {
+  StepResult evaluate(std::span<const float> values) override {
     settle();
     return inner_->evaluate(values);
   }
-  store::LocalSgd* local_steps() override {
+  LocalSgd* local_sgd() override {
     settle();
-    return inner_->local_steps();
+    return inner_->local_sgd();
   }
 
  private:
@@ -44,7 +44,7 @@ class OnItsThread final : public store::GradientSource {
     settled_ = true;
     learn::use_threads(threads_);
   }
-  std::unique_ptr<LearnerSource> inner_;
+  std::unique_ptr<learn::Learner> inner_;
   int threads_;
   bool settled_ = false;
 };
@@ -113,7 +113,7 @@ Result<runtime::WorkerSetup> prepare_worker(const std::string& job_text, const s
     auto on_gpu = learn::make_learner(job->model, material->data, {.cuda = true, .index = node.device_index});
     if (!on_gpu) return Error{on_gpu.error()};
     bf16_transfer = (*on_gpu)->bf16_transfer();
-    training->learning = std::make_unique<LearnerSource>(std::move(*on_gpu));
+    training->learning = std::move(*on_gpu);
     transport::watch_memory({[gpu = node.device_index](std::span<std::byte> memory) { learn::pin(memory, gpu); }, learn::unpin});
   }
 
