@@ -295,8 +295,8 @@ void WorkerProcess::produced(const std::shared_ptr<Computation>& computation, Sl
 
 void WorkerProcess::computed(const std::shared_ptr<Computation>& computation, const store::StepReport& report, const StepTiming& time) {
   if (!incarnation_ || incarnation_->computing != computation) return;
-  const double residual = report.loss.coded ? report.loss.residual : incarnation_->push ? incarnation_->push->residual_ratio() : 0;
-  tell(protocol::Computed{computation->order.step, report.loss.sum, report.squared_norm, report.finite, time.compute,
+  const double residual = report.loss.encoded ? report.loss.residual : incarnation_->push ? incarnation_->push->residual_ratio() : 0;
+  tell(protocol::Computed{computation->order.step, report.loss.loss_sum, report.squared_norm, report.finite, time.compute,
                           static_cast<std::uint32_t>(report.samples), residual, report.max_batch, report.update_norm, time.stalled,
                           time.first_of_size});
   if (incarnation_ && incarnation_->computing == computation) incarnation_->computing.reset();  // else the next step is on the desk already

@@ -93,12 +93,12 @@ void Replica::run_in_pieces(GradientSource& source, const Task& task, std::span<
     Mean mean(io, out, gradient_);
     const std::span<float> into = mean.begin(report.samples, piece.samples, last);
     try {
-      const Loss loss = source.gradient(task.values, task.samples.subspan(report.samples, piece.samples), into, mean);
-      report.loss.sum += loss.sum;
+      const StepResult loss = source.gradient(task.values, task.samples.subspan(report.samples, piece.samples), into, mean);
+      report.loss.loss_sum += loss.loss_sum;
       report.loss.correct += loss.correct;
       report.loss.samples += loss.samples;
       report.loss.squared_norm = mean.whole() ? loss.squared_norm : -1;
-      report.loss.coded = loss.coded;
+      report.loss.encoded = loss.encoded;
       report.loss.residual = loss.residual;
       report.samples += piece.samples;
     } catch (const OutOfMemory&) {
@@ -127,7 +127,7 @@ StepReport Replica::contribute(GradientSource& source, const LocalRound& round, 
   report.loss = local_->run_round(source, round, incoming, out, io);
   report.samples = round.samples.size();
   report.update_norm = local_->update_norm();
-  if (report.loss.coded)
+  if (report.loss.encoded)
     io.encoded_gradient_ready(0, options_.values);
   else
     io.gradient_ready(0, options_.values);
@@ -139,12 +139,12 @@ StepReport Replica::contribute(GradientSource& source, const LocalRound& round, 
 /// What servers would refuse is not called finite; no squared norm counts statistics.
 void Replica::measure(std::span<const float> out, StepReport& report) const {
   const bool uncounted = report.loss.squared_norm < 0;  // what is no number was counted
-  check(!uncounted || !report.loss.coded, "who codes counts what it codes");
+  check(!uncounted || !report.loss.encoded, "who codes counts what it codes");
   report.squared_norm = uncounted ? squared_norm(out.first(options_.parameters)) : report.loss.squared_norm;
   const auto statistics = uncounted ? out.subspan(options_.parameters) : std::span<const float>();  // else they may lie here coded
   const bool small = std::all_of(statistics.begin(), statistics.end(),
                                  [](float x) { return static_cast<double>(x) * static_cast<double>(x) < squared_norm_limit; });
-  report.finite = report.squared_norm < squared_norm_limit && small && std::isfinite(report.loss.sum);
+  report.finite = report.squared_norm < squared_norm_limit && small && std::isfinite(report.loss.loss_sum);
 }
 
 }  // namespace motley::store

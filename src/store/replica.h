@@ -6,7 +6,7 @@
 #include <span>
 #include <vector>
 
-#include "store/gradient_source.h"
+#include "base/gradient_source.h"
 #include "store/local_model.h"
 #include "store/optimizer.h"
 
@@ -25,7 +25,7 @@ struct ReplicaOptions {
 
 /// What a contribution's worth is judged by.
 struct StepReport {
-  Loss loss;
+  StepResult loss;
   double squared_norm = 0;  // over the parameters
   bool finite = true;
   std::uint64_t samples = 0;    // that were done; fewer than all when a pace said so
