@@ -21,7 +21,7 @@ namespace motley::learn {
 class GradientDownload {
  public:
   explicit GradientDownload(DeviceModel& model);
-  /// `out` and `encoding` (null: fp32) must stay valid until scalars() returns.
+  /// `out` and `encoding` (null: fp32) must stay valid until scalars() returns. A slice holds parameters or statistics, not both.
   void begin(std::span<float> out, const GradientEncoding* encoding);
   /// Asks the out lane for a copy of the gradient of `block`, or for block blocks() of the change of the statistics, and for its norm.
   void send(std::size_t block);

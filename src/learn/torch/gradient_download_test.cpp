@@ -54,8 +54,9 @@ TEST_F(Downloading, Scalars_are_loss_hits_and_squared_norm_of_parameters) {
 }
 
 TEST_F(Downloading, Encodes_slices_across_blocks) {
-  const std::uint64_t half = gradient.size() / 2;
-  const GradientEncoding encoding{.slices = {{0, half, 8}, {half, gradient.size() - half, 16}}};
+  const std::uint64_t parameters = model.shape().parameters;
+  const std::uint64_t half = parameters / 2;
+  const GradientEncoding encoding{.slices = {{0, half, 8}, {half, parameters - half, 16}, {parameters, gradient.size() - parameters, 32}}};
   send_and_deliver(&encoding);
   EXPECT_TRUE(io.ready.empty());
   for (const auto& [first, count, bits] : encoding.slices) {

@@ -4,6 +4,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/step_io.h"
 #include "learn/test_samples.h"
 #include "learn/torch/device_model.h"
 
