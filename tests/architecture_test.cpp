@@ -102,8 +102,6 @@ const std::map<std::string, std::string, std::less<>> exempt_functions = {
 
 /// Classes and functions that are still to be divided; empty when that is done.
 const std::set<std::string, std::less<>> to_be_divided = {
-    "learn/DeviceLearner",
-    "learn/DeviceLocalSgd",
     "runtime/ChiefProcess",
     "runtime/PipelineChiefProcess",
     "runtime/ServerProcess",

@@ -46,7 +46,7 @@ double share_of_liar(const std::string& strategy, const Claims& claims) {
     world.cluster.nodes.push_back(node);
   }
   world.cluster.server_nic = {from_seconds(1e-4), 4e6, 4e6};
-  world.layout = store::cut(std::vector<store::TensorPlace>{{0, 4000, store::SliceKind::parameter}}, 1000, 1);
+  world.layout = store::cut(std::vector<store::TensorPlace>{{0, 4000, TensorKind::parameter}}, 1000, 1);
   world.chief.epoch_samples = world.chief.total_samples = samples;
   world.chief.global_batch = global_batch;
   world.chief.evaluate_every = samples;

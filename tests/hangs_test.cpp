@@ -34,7 +34,7 @@ sim::WorldOptions four_nodes(double step_limit_s, std::uint32_t servers = 1) {
   }
   world.cluster.server_nic = {from_seconds(1e-4), 1e7, 1e7};
   world.cluster.servers = world.chief.servers = servers;
-  world.layout = store::cut(std::vector<store::TensorPlace>{{0, 2000, store::SliceKind::parameter}}, 500, servers);
+  world.layout = store::cut(std::vector<store::TensorPlace>{{0, 2000, TensorKind::parameter}}, 500, servers);
   world.chief.epoch_samples = 5000;
   world.chief.total_samples = samples;
   world.chief.global_batch = global_batch;

@@ -17,14 +17,14 @@ namespace {
 constexpr std::size_t values = 12;
 constexpr std::uint64_t total = 6'000;
 
-class Constant : public store::GradientSource {
+class Constant : public GradientSource {
  public:
   void initialize(std::uint64_t, std::span<float> out) override { std::fill(out.begin(), out.end(), 0.0F); }
-  store::Loss gradient(std::span<const float>, std::span<const std::uint32_t> samples, std::span<float> out, StepIo&) override {
+  StepResult gradient(std::span<const float>, std::span<const std::uint32_t> samples, std::span<float> out, StepIo&) override {
     std::fill(out.begin(), out.end(), -1.0F);
     return {0.5 * static_cast<double>(samples.size()), 0, samples.size()};
   }
-  store::Loss evaluate(std::span<const float>) override { return {}; }
+  StepResult evaluate(std::span<const float>) override { return {}; }
 };
 
 /// Real numbers, and a note of what each order will make of them.
@@ -69,7 +69,7 @@ struct Ran {
 };
 
 Ran run(sim::WorldOptions options, const policy::Knobs& knobs) {
-  const std::vector<store::TensorPlace> tensors{{0, values, store::SliceKind::parameter}};
+  const std::vector<store::TensorPlace> tensors{{0, values, TensorKind::parameter}};
   options.layout = store::cut(tensors, 3, 2);
   options.chief.servers = 2;
   auto strategy = policy::make_strategy({"multistep", knobs, {}}, {32, 0.0, {}});

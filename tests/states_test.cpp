@@ -45,7 +45,7 @@ sim::WorldOptions hard_world(std::uint64_t seed, bool deadly) {
       world.cluster.faults.push_back({at_seconds(at), cluster::FaultKind::join, NodeId{2}, {}, 1});
     }
   }
-  const std::vector<store::TensorPlace> tensors{{0, 1000, store::SliceKind::parameter}};
+  const std::vector<store::TensorPlace> tensors{{0, 1000, TensorKind::parameter}};
   world.layout = store::cut(tensors, 600, 1);
   world.seed = seed;
   world.chief.epoch_samples = world.chief.total_samples = samples;

@@ -12,10 +12,10 @@
 #include <string_view>
 #include <vector>
 
+#include "base/gradient_source.h"
 #include "base/rng.h"
 #include "policy/strategies.h"
 #include "sim/world.h"
-#include "store/gradient_source.h"
 #include "store/layout.h"
 
 namespace motley::worlds {
@@ -92,13 +92,13 @@ inline cluster::Spec make_cluster(Dice& dice) {
 inline store::Layout make_layout(Dice& dice, std::uint64_t& parameters, std::uint32_t& servers) {
   std::vector<store::TensorPlace> tensors;
   std::uint64_t end = 0;
-  const auto add = [&](store::SliceKind kind, std::uint64_t count) {
+  const auto add = [&](TensorKind kind, std::uint64_t count) {
     tensors.push_back({end, count, kind});
     end += count;
   };
-  for (std::uint32_t t = dice.whole(1, 3); t > 0; --t) add(store::SliceKind::parameter, dice.whole(1, 500));
+  for (std::uint32_t t = dice.whole(1, 3); t > 0; --t) add(TensorKind::parameter, dice.whole(1, 500));
   parameters = end;
-  if (dice.one_in(3)) add(store::SliceKind::statistic, dice.whole(1, 20));
+  if (dice.one_in(3)) add(TensorKind::statistic, dice.whole(1, 20));
   const std::uint64_t slice_values = std::max<std::uint64_t>(1, end / dice.whole(1, 4));
   servers = std::min(servers, static_cast<std::uint32_t>(store::cut(tensors, slice_values, 1).slices.size()));
   return store::cut(tensors, slice_values, servers);
@@ -219,7 +219,7 @@ inline MadeWorld make_world(std::uint64_t seed) {
 }
 
 /// A model that is pulled towards sin(i), with a little noise that depends on the sample.
-class MadeUpGradients : public store::GradientSource {
+class MadeUpGradients : public GradientSource {
  public:
   /// One call in `broken_one_in` yields something that is not a number; 0: none does.
   MadeUpGradients(std::uint64_t parameters, std::uint64_t seed, std::uint64_t broken_one_in)
@@ -227,22 +227,22 @@ class MadeUpGradients : public store::GradientSource {
 
   void initialize(std::uint64_t, std::span<float> values) override { std::fill(values.begin(), values.end(), 0.5F); }
 
-  store::Loss gradient(std::span<const float> values, std::span<const std::uint32_t> samples, std::span<float> out, StepIo&) override {
+  StepResult gradient(std::span<const float> values, std::span<const std::uint32_t> samples, std::span<float> out, StepIo&) override {
     double noise = 0;
     for (const std::uint32_t sample : samples) noise += (sample % 7 - 3.0) / static_cast<double>(samples.size());
-    store::Loss loss{0, 0, samples.size()};
+    StepResult loss{0, 0, samples.size()};
     for (std::size_t i = 0; i < out.size(); ++i) {
       const double error = values[i] - target(i);
-      loss.sum += error * error * static_cast<double>(samples.size());
+      loss.loss_sum += error * error * static_cast<double>(samples.size());
       out[i] = static_cast<float>(i < parameters_ ? error + 0.01 * noise : -0.1 * error);
     }
     if (broken_one_in_ > 0 && luck_.below(broken_one_in_) == 0) out[luck_.below(parameters_)] = std::numeric_limits<float>::quiet_NaN();
     return loss;
   }
 
-  store::Loss evaluate(std::span<const float> values) override {
-    store::Loss loss{0, 1, 1};
-    for (std::size_t i = 0; i < values.size(); ++i) loss.sum += (values[i] - target(i)) * (values[i] - target(i));
+  StepResult evaluate(std::span<const float> values) override {
+    StepResult loss{0, 1, 1};
+    for (std::size_t i = 0; i < values.size(); ++i) loss.loss_sum += (values[i] - target(i)) * (values[i] - target(i));
     return loss;
   }
 

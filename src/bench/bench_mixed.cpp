@@ -303,7 +303,7 @@ Outcome compute_alone(const std::string& job_file, const std::string& name, std:
   if (!text) return text.error();
   auto setup = engine::prepare_worker(*text, name, std::nullopt);
   if (!setup) return setup.error();
-  store::GradientSource& source = *setup->step_executor.source;
+  GradientSource& source = *setup->step_executor.source;
   std::vector<float> values(setup->step_executor.layout.values);
   source.initialize(0, values);
   std::vector<float> gradient(values.size());
@@ -314,7 +314,7 @@ Outcome compute_alone(const std::string& job_file, const std::string& name, std:
   double next = 0;
   double done = 0;
   // A device with memory of its own takes its steps there: nothing travels.
-  store::LocalSgd* steps = source.local_steps();
+  LocalSgd* steps = source.local_sgd();
   if (steps != nullptr) {
     steps->begin(values);
     steps->begin_round();

@@ -29,7 +29,7 @@ sim::WorldOptions timing_world(std::uint32_t workers, std::uint32_t steps) {
     world.cluster.nodes.push_back(node);
   }
   world.cluster.server_nic = {from_seconds(0.0002), 125e6 * workers, 125e6 * workers};
-  const store::TensorPlace all{0, 16384, store::SliceKind::parameter};
+  const store::TensorPlace all{0, 16384, TensorKind::parameter};
   world.layout = store::cut({&all, 1}, 16384, 1);
   world.chief.epoch_samples = std::uint64_t{samples_per_step} * workers * steps;
   world.chief.total_samples = world.chief.epoch_samples;

@@ -52,7 +52,7 @@ class Bench {
   Bench(Arrays& arrays, std::size_t threads)
       : arrays_(arrays), values_(arrays.out.size()), pool_(std::make_shared<store::ThreadPool>(threads)) {
     for (const store::Floats& part : arrays.parts) four_.push_back({part, 0.25});
-    const store::TensorPlace all{0, values_, store::SliceKind::parameter};
+    const store::TensorPlace all{0, values_, TensorKind::parameter};
     const store::Layout layout = store::cut({&all, 1}, 1U << 20, 1);
     slices_ = layout.of(ServerId{0});
     four_of_16_bits_ = four_;

@@ -8,7 +8,6 @@
 #include <utility>
 
 #include "cli/commands.h"
-#include "engine/learner_source.h"
 #include "engine/results.h"
 #include "report/json_text.h"
 #include "report/table.h"
@@ -102,8 +101,8 @@ int conclude(const ChiefArguments& arguments, const Conclusion& run) {
   const config::Job& job = run.job;
   const std::string command = fmt::format("motley train {}", (run.folder.path() / "job.toml").string());
   if (!run.values.empty() && run.outcome.why != protocol::EndReason::diverged) {  // what others would take for a result
-    const Outcome written = store::write_safetensors(run.folder.path() / "model.safetensors", engine::model_tensors(run.shape).tensors,
-                                                     run.values, {{"format", "pt"}});
+    const Outcome written =
+        store::write_safetensors(run.folder.path() / "model.safetensors", store::named_tensors(run.shape), run.values, {{"format", "pt"}});
     if (!written) run.folder.errors().failed("model.safetensors", written.error().message);
   }
   const engine::RunResult result = run.folder.finish(job, run.nodes, run.outcome, run.sum_of_parts, command, run.pipeline);

@@ -71,7 +71,7 @@ struct Conclusion {
   const config::Job& job;
   engine::RunFolder& folder;
   const std::vector<std::string>& nodes;  // names by index, strangers behind those of the job
-  const learn::ModelShape& shape;
+  const ModelShape& shape;
   std::span<const float> values;  // the last whole model; empty: there is none
   const protocol::TrainingOutcome& outcome;
   double sum_of_parts = 0;

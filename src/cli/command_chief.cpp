@@ -53,7 +53,7 @@ class Serving {
   std::unique_ptr<engine::RunFolder> folder_;
   std::optional<report::Screen> screen_;
   std::optional<report::ProgressLines> progress_;
-  std::unique_ptr<engine::LearnerSource> judge_;  // evaluates; none: training_->learning does
+  std::unique_ptr<learn::Learner> judge_;  // evaluates; none: training_->learning does
   std::unique_ptr<runtime::ChiefProcess> chief_;
   boost::asio::steady_timer painter_{event_loop_};
   boost::asio::signal_set signals_{event_loop_, SIGINT, SIGTERM};
@@ -77,10 +77,10 @@ Outcome Serving::prepare() {
   machine_.emplace(training_->chief, std::move(training_->strategy), training_->schedule);
   if (!arguments_.resume) return Done{};
   std::vector<std::string> words;
-  const Outcome found = place_.find(
-      {engine::model_tensors(training_->learning->shape()), runtime::sha256_hex(job_text_), job_.optimizer.kind == OptimizerKind::adamw,
-       training_->schedule.most(), [this](const protocol::ChiefState& state) { return machine_->resume(state); }},
-      words);
+  const Outcome found =
+      place_.find({training_->learning->shape(), runtime::sha256_hex(job_text_), job_.optimizer.kind == OptimizerKind::adamw,
+                   training_->schedule.most(), [this](const protocol::ChiefState& state) { return machine_->resume(state); }},
+                  words);
   if (!found) return found.error();
   for (const std::string& word : words) log(word);
   if (place_.restored())
@@ -91,9 +91,9 @@ Outcome Serving::prepare() {
 
 namespace {
 
-runtime::EvaluationResult evaluation(const store::Loss& loss) {
+runtime::EvaluationResult evaluation(const StepResult& loss) {
   const double samples = static_cast<double>(std::max<std::uint64_t>(loss.samples, 1));
-  return {static_cast<double>(loss.correct) / samples, loss.sum / samples};
+  return {static_cast<double>(loss.correct) / samples, loss.loss_sum / samples};
 }
 
 }  // namespace
@@ -104,7 +104,7 @@ void Serving::make_judge(const engine::Material& material) {
     if (node.device != cluster::DeviceKind::cuda || node.device_index >= learn::gpus()) continue;
     auto learner = learn::make_learner(job_.model, material.data, {.cuda = true, .index = node.device_index});
     if (learner)
-      judge_ = std::make_unique<engine::LearnerSource>(std::move(*learner));
+      judge_ = std::move(*learner);
     else
       log(fmt::format("the model is judged on the CPU: {}", learner.error().message));
     break;
@@ -153,7 +153,7 @@ Outcome Serving::open_endpoint() {
   hooks.evaluate = [this](std::span<const float> values) { return evaluate(values); };
   hooks.save = [this, hash = runtime::sha256_hex(job_text_)](const runtime::Saved& saved) {
     if (const Outcome synced = folder_->sync(); !synced) return synced;
-    return runtime::save_checkpoint(place_.checkpoints(), engine::model_tensors(training_->learning->shape()), saved, hash);
+    return runtime::save_checkpoint(place_.checkpoints(), training_->learning->shape(), saved, hash);
   };
   hooks.saved = [this](const Outcome& how) { folder_->saved(how); };
   hooks.saving = [this] { folder_->flush(); };

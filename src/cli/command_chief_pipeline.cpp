@@ -10,7 +10,6 @@
 
 #include "cli/chief_run.h"
 #include "cli/commands.h"
-#include "engine/learner_source.h"
 #include "engine/pipeline_training.h"
 #include "report/progress_lines.h"
 #include "report/screen.h"
@@ -80,10 +79,9 @@ Outcome PipelineChiefRun::prepare() {
   seen_.emplace(training_->lens());
   if (!arguments_.resume) return Done{};
   std::vector<std::string> words;
-  const Outcome found =
-      place_.find({engine::model_tensors(whole_->shape()), engine::learning_sha256(job_text_), job_.optimizer.kind == OptimizerKind::adamw,
-                   0, [this](const protocol::ChiefState& state) { return fits(state); }},
-                  words);
+  const Outcome found = place_.find({whole_->shape(), engine::learning_sha256(job_text_), job_.optimizer.kind == OptimizerKind::adamw, 0,
+                                     [this](const protocol::ChiefState& state) { return fits(state); }},
+                                    words);
   if (!found) return found.error();
   for (const std::string& word : words) log(word);
   if (const auto& restored = place_.restored())
@@ -114,7 +112,7 @@ Outcome PipelineChiefRun::fits(const protocol::ChiefState& found) const {
 
 Result<runtime::EvaluationResult> PipelineChiefRun::evaluate(std::span<const float> values) {
   try {
-    const learn::StepResult result = whole_->evaluate(values);
+    const StepResult result = whole_->evaluate(values);
     const double samples = static_cast<double>(std::max<std::uint64_t>(result.samples, 1));
     return runtime::EvaluationResult{static_cast<double>(result.correct) / samples, result.loss_sum / samples};
   } catch (const std::exception& failure) {  // torch
@@ -131,7 +129,7 @@ Outcome PipelineChiefRun::save(const runtime::KeptModel& kept) {
   saved.moments.second = kept.model.second;
   saved.moments.updates = kept.model.updates;
   if (const Outcome synced = folder_->sync(); !synced) return synced;
-  return runtime::save_checkpoint(place_.checkpoints(), engine::model_tensors(whole_->shape()), saved, engine::learning_sha256(job_text_));
+  return runtime::save_checkpoint(place_.checkpoints(), whole_->shape(), saved, engine::learning_sha256(job_text_));
 }
 
 Outcome PipelineChiefRun::open_endpoint() {

@@ -6,7 +6,6 @@
 #include <numeric>
 
 #include "config/toml_reader.h"
-#include "engine/learner_source.h"
 #include "engine/pipeline_training.h"
 #include "runtime/stopwatch.h"
 
@@ -94,14 +93,13 @@ Result<Profiled> measure_profile(const config::Job& job, const Material& materia
   for (int round = 0; round < times; ++round) {
     std::vector<Activation> passed(stages->size() + 1);
     for (std::size_t b = 0; b < stages->size(); ++b)
-      quickest(profile->blocks[b].forward_s, round,
-               [&] { translate_errors([&] { (*stages)[b]->forward(0, parts[b].values, batch, passed[b], passed[b + 1]); }); });
+      quickest(profile->blocks[b].forward_s, round, [&] { (*stages)[b]->forward(0, parts[b].values, batch, passed[b], passed[b + 1]); });
     Activation gradient;
     for (std::size_t b = stages->size(); b-- > 0;) {
       Activation before;
-      quickest(profile->blocks[b].input_s, round, [&] { translate_errors([&] { (*stages)[b]->input_gradient(0, gradient, before); }); });
+      quickest(profile->blocks[b].input_s, round, [&] { (*stages)[b]->input_gradient(0, gradient, before); });
       std::vector<float> out(parts[b].values.size());
-      quickest(profile->blocks[b].weight_s, round, [&] { translate_errors([&] { (*stages)[b]->weight_gradient(0, 1, out); }); });
+      quickest(profile->blocks[b].weight_s, round, [&] { (*stages)[b]->weight_gradient(0, 1, out); });
       gradient = std::move(before);
     }
   }

@@ -29,7 +29,7 @@ Result<Model> make_model(const config::Job& job, const Material& material, std::
     std::vector<sim::PipelineNumbersOptions::Stage> stages;
     for (auto& learner : *learners) {
       auto place = place_in(whole_model->shape(), learner->shape());
-      stages.push_back({stage_source(std::move(learner)), std::move(place)});
+      stages.push_back({std::move(learner), std::move(place)});
     }
     return stages;
   };
@@ -46,7 +46,7 @@ Result<Model> make_model(const config::Job& job, const Material& material, std::
                                       .evaluate_every = training.batches.evaluate_every,
                                       .evaluate = {}};
   numbers.evaluate = [whole_model = model.whole.get()](std::span<const float> values) {
-    const learn::StepResult result = translate_errors([&] { return whole_model->evaluate(values); });
+    const StepResult result = whole_model->evaluate(values);
     const double samples = static_cast<double>(result.samples);
     return sim::PipelineNumbers::Evaluation{true, static_cast<double>(result.correct) / samples, result.loss_sum / samples};
   };

@@ -13,32 +13,10 @@
 #include "base/check.h"
 #include "config/toml_value.h"
 #include "config/toml_write.h"
-#include "engine/learner_source.h"
 #include "runtime/sha256.h"
 
 namespace motley::engine {
 namespace {
-
-class StageLearning final : public store::StageSource {
- public:
-  explicit StageLearning(std::unique_ptr<learn::StageLearner> learner) : learner_(std::move(learner)) {}
-  store::Loss forward(std::uint64_t micro, std::span<const float> values, std::span<const std::uint32_t> samples, const Activation& input,
-                      Activation& output) override {
-    return translate_errors([&] {
-      const learn::StepResult result = learner_->forward(micro, values, samples, input, output);
-      return store::Loss{result.loss_sum, result.correct, result.samples};
-    });
-  }
-  void input_gradient(std::uint64_t micro, const Activation& output_gradient, Activation& input_gradient) override {
-    translate_errors([&] { learner_->input_gradient(micro, output_gradient, input_gradient); });
-  }
-  void weight_gradient(std::uint64_t micro, double scale, std::span<float> out) override {
-    translate_errors([&] { learner_->weight_gradient(micro, scale, out); });
-  }
-
- private:
-  std::unique_ptr<learn::StageLearner> learner_;
-};
 
 pipeline::Schedule schedule_of(const config::Job& job, const policy::StrategySpec& strategy, std::uint32_t micro_batches,
                                const pipeline::Problem& problem, const pipeline::Cut& cut) {
@@ -127,20 +105,19 @@ Result<std::vector<std::unique_ptr<learn::StageLearner>>> make_stage_learners(co
   return learn::make_stages(job.model, material.data, first_blocks);
 }
 
-store::StagePlace place_in(const learn::ModelShape& whole, const learn::ModelShape& stage) {
+store::StagePlace place_in(const ModelShape& whole, const ModelShape& stage) {
   store::StagePlace place;
   place.parameters = stage.parameters;
   place.values = stage.values();
-  for (const learn::Tensor& tensor : stage.tensors) {
-    const auto from =
-        std::find_if(whole.tensors.begin(), whole.tensors.end(), [&](const learn::Tensor& t) { return t.name == tensor.name; });
+  for (const Tensor& tensor : stage.tensors) {
+    const auto from = std::find_if(whole.tensors.begin(), whole.tensors.end(), [&](const Tensor& t) { return t.name == tensor.name; });
     check(from != whole.tensors.end(), "a stage's tensors are the model's");
     place.pieces.push_back({tensor.offset, from->offset, tensor.count});
   }
   return place;
 }
 
-std::vector<store::StagePlace> stage_places(const config::Job& job, const Material& material, const learn::ModelShape& whole,
+std::vector<store::StagePlace> stage_places(const config::Job& job, const Material& material, const ModelShape& whole,
                                             const pipeline::Cut& cut) {
   const auto learners = make_stage_learners(job, material, cut);
   check(learners.ok(), "a model that can be made can be cut");
@@ -155,10 +132,6 @@ std::string learning_sha256(const std::string& job_text) {
   std::erase_if(std::get<config::Table>(document->held).entries,
                 [](const config::Entry& entry) { return entry.key == "pipeline" || entry.key == "cluster"; });
   return runtime::sha256_hex(config::write_toml(*document));
-}
-
-std::unique_ptr<store::StageSource> stage_source(std::unique_ptr<learn::StageLearner> learner) {
-  return std::make_unique<StageLearning>(std::move(learner));
 }
 
 Result<PipelineTraining> make_pipeline_training(const config::Job& job, const Material& material, const policy::StrategySpec& strategy,

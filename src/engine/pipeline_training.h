@@ -14,7 +14,6 @@
 #include "policy/lr_schedule.h"
 #include "policy/strategies.h"
 #include "store/optimizer.h"
-#include "store/stage_source.h"
 #include "store/staged_model.h"
 #include "trace/pipeline.h"
 
@@ -57,12 +56,11 @@ Result<PipelineTraining> make_pipeline_training(const config::Job& job, const Ma
 Result<std::vector<std::unique_ptr<learn::StageLearner>>> make_stage_learners(const config::Job& job, const Material& material,
                                                                               const pipeline::Cut& cut);
 /// The place of a stage's tensors in the whole model.
-[[nodiscard]] store::StagePlace place_in(const learn::ModelShape& whole, const learn::ModelShape& stage);
+[[nodiscard]] store::StagePlace place_in(const ModelShape& whole, const ModelShape& stage);
 /// The same for every stage of a cut.
-[[nodiscard]] std::vector<store::StagePlace> stage_places(const config::Job& job, const Material& material, const learn::ModelShape& whole,
+[[nodiscard]] std::vector<store::StagePlace> stage_places(const config::Job& job, const Material& material, const ModelShape& whole,
                                                           const pipeline::Cut& cut);
 /// Hash of the job's text without [pipeline] and [cluster]: a run with the same hash may resume from another cut's checkpoint.
 [[nodiscard]] std::string learning_sha256(const std::string& job_text);
-[[nodiscard]] std::unique_ptr<store::StageSource> stage_source(std::unique_ptr<learn::StageLearner> learner);
 
 }  // namespace motley::engine

@@ -29,7 +29,7 @@ Result<runtime::WorkerSetup> prepare_worker(const std::string& job_text, const s
 
 /// Gradients that a program computes itself, for a job with model.kind "none".
 struct ProgramSource {
-  std::unique_ptr<store::GradientSource> source;
+  std::unique_ptr<GradientSource> source;
   std::uint64_t values = 0;   // parameters of its model
   std::uint64_t samples = 0;  // of its training set
 };

@@ -104,9 +104,9 @@ Result<RunResult> simulate(const config::Job& job, const Material& material, con
   try {
     if (config::is_pipeline(options.strategy)) return simulate_pipeline(job, material, options);
     return run_job(job, material, options);
-  } catch (const LearnerFailed& failure) {
+  } catch (const ComputationFailed& failure) {
     return failed(failure);
-  } catch (const store::OutOfMemory& failure) {
+  } catch (const OutOfMemory& failure) {
     return failed(failure);
   }
 }

@@ -5,7 +5,6 @@
 
 #include "config/job.h"
 #include "config/pipeline_strategy.h"
-#include "engine/learner_source.h"
 #include "engine/pipeline_training.h"
 #include "engine/process_setup.h"
 #include "runtime/sha256.h"
@@ -52,11 +51,11 @@ Result<runtime::StageSetup> prepare_stage(const std::string& job_text, const std
   setup.snapshot_every = batches.evaluate_every;
   setup.slices = job->pipeline.slices;
   const int threads = found->device == cluster::DeviceKind::cpu ? std::max(found->device_index, 1) : 1;
-  setup.make = [job, material, threads](const pipeline::Cut& cut, std::uint32_t stage) -> Result<std::unique_ptr<store::StageSource>> {
+  setup.make = [job, material, threads](const pipeline::Cut& cut, std::uint32_t stage) -> Result<std::unique_ptr<StageSource>> {
     learn::use_threads(threads);  // called on the thread that computes
     auto learners = make_stage_learners(*job, *material, cut);
     if (!learners) return learners.error();
-    return stage_source(std::move((*learners)[stage]));
+    return std::unique_ptr<StageSource>(std::move((*learners)[stage]));
   };
   setup.place = [job, material, shape = (*whole)->shape()](const pipeline::Cut& cut, std::uint32_t stage) {
     return stage_places(*job, *material, shape, cut)[stage];

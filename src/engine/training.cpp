@@ -12,6 +12,7 @@
 #include "engine/pipeline_training.h"
 #include "learn/registry.h"
 #include "policy/strategies.h"
+#include "store/tensor_places.h"
 
 namespace motley::engine {
 namespace {
@@ -55,6 +56,15 @@ policy::Traffic traffic_of(const config::Job& job, const store::Layout& layout) 
     return sum;
   };
   return {bytes(32), bytes(16), bytes(8), bytes(4), bytes(2), coding_s(job, layout)};
+}
+
+/// When each slice is read and its gradient is final, by the counted work of each block.
+store::LayerTiming timing_of_layers(learn::Learner& learner, const store::Layout& layout) {
+  std::vector<double> work;
+  for (const learn::BlockProfile& block : learner.profile()) work.push_back(block.work);
+  std::vector<std::uint32_t> blocks;
+  for (const Tensor& tensor : learner.shape().tensors) blocks.push_back(tensor.block);
+  return store::layer_timing(layout, store::tensor_places(learner.shape()), blocks, work);
 }
 
 protocol::ChiefOptions chief_options(const config::Job& job, const Material& material) {
@@ -105,13 +115,13 @@ Result<Training> make_training(const config::Job& job, const Material& material,
         fmt::format("{}: strategy.kind: found \"{}\", expected a data-parallel strategy such as hps; a pipeline's nodes "
                     "join with `motley stage`",
                     job.file.string(), spec.kind));
-  std::unique_ptr<LearnerSource> learning;
-  std::vector<store::TensorPlace> tensors{{0, job.timing_values, store::SliceKind::parameter}};
+  std::unique_ptr<learn::Learner> learning;
+  std::vector<store::TensorPlace> tensors{{0, job.timing_values, TensorKind::parameter}};
   if (!job.timing_only) {
     auto learner = learn::make_learner(job.model, material.data);
     if (!learner) return learner.error();
-    learning = std::make_unique<LearnerSource>(std::move(*learner));
-    tensors = places(learning->shape());
+    learning = std::move(*learner);
+    tensors = store::tensor_places(learning->shape());
   }
   store::Layout layout =
       store::cut(tensors, std::max<std::uint64_t>(1, job.slice_bytes / sizeof(float)), job.cluster.servers, job.layout_options);
@@ -122,7 +132,7 @@ Result<Training> make_training(const config::Job& job, const Material& material,
                       "smaller [wire] slice)",
                       job.file.string(), job.cluster.servers, layout.slices.size()));
   const bool normalizes = std::any_of(layout.slices.begin(), layout.slices.end(),
-                                      [](const store::Slice& slice) { return slice.kind == store::SliceKind::statistic; });
+                                      [](const store::Slice& slice) { return slice.kind == TensorKind::statistic; });
   auto strategy =
       policy::make_strategy(spec, {job.global_batch, job.optimizer.momentum, traffic_of(job, layout), normalizes, job.schedule.warmup > 1});
   if (!strategy) return strategy.error();
@@ -141,7 +151,7 @@ Result<Training> make_training(const config::Job& job, const Material& material,
                                       strategy->tracks_updates(),
                                       strategy->control_variate()};
   store::LayerTiming layer_timing;
-  if (job.streams && learning && !replica.local_steps) layer_timing = engine::layer_timing(*learning, layout);
+  if (job.streams && learning && !replica.local_steps) layer_timing = timing_of_layers(*learning, layout);
   return Training{std::move(learning),
                   std::move(*strategy),
                   policy::LrSchedule(schedule, job.global_batch, material.epoch_samples, chief.total_samples),

@@ -6,11 +6,12 @@
 
 #include "base/result.h"
 #include "config/job.h"
-#include "engine/learner_source.h"
+#include "learn/learner.h"
 #include "policy/lr_schedule.h"
 #include "policy/strategy.h"
 #include "protocol/chief.h"
 #include "store/epochs.h"
+#include "store/layer_timing.h"
 #include "store/layout.h"
 #include "store/replica.h"
 
@@ -28,7 +29,7 @@ struct Material {
 Result<Material> load_material(const config::Job& job);
 
 struct Training {
-  std::unique_ptr<LearnerSource> learning;  // none: timing only
+  std::unique_ptr<learn::Learner> learning;  // none: timing only
   policy::Strategy strategy;
   policy::LrSchedule schedule;
   protocol::ChiefOptions chief;

@@ -21,33 +21,33 @@ bool read_number(std::string_view text, Number& out) {
   return failure == std::errc{} && stop == text.data() + text.size();
 }
 
-/// A learner whose threads inside one operation are set by whichever thread comes to own it.
-class OnItsThread final : public store::GradientSource {
+/// A learner that sets its number of threads per operation on the thread that first computes with it.
+class ThreadedLearner final : public GradientSource {
  public:
-  OnItsThread(std::unique_ptr<LearnerSource> inner, int threads) : inner_(std::move(inner)), threads_(threads) {}
+  ThreadedLearner(std::unique_ptr<learn::Learner> inner, int threads) : inner_(std::move(inner)), threads_(threads) {}
   void initialize(std::uint64_t seed, std::span<float> values) override { inner_->initialize(seed, values); }
-  store::Loss gradient(std::span<const float> values, std::span<const std::uint32_t> samples, std::span<float> out, StepIo& flow) override {
-    settle();
-    return inner_->gradient(values, samples, out, flow);
+  StepResult gradient(std::span<const float> values, std::span<const std::uint32_t> samples, std::span<float> out, StepIo& io) override {
+    set_threads();
+    return inner_->gradient(values, samples, out, io);
   }
-  store::Loss evaluate(std::span<const float> values) override {
-    settle();
+  StepResult evaluate(std::span<const float> values) override {
+    set_threads();
     return inner_->evaluate(values);
   }
-  store::LocalSgd* local_steps() override {
-    settle();
-    return inner_->local_steps();
+  LocalSgd* local_sgd() override {
+    set_threads();
+    return inner_->local_sgd();
   }
 
  private:
-  void settle() {
-    if (settled_) return;
-    settled_ = true;
+  void set_threads() {
+    if (threads_set_) return;
+    threads_set_ = true;
     learn::use_threads(threads_);
   }
-  std::unique_ptr<LearnerSource> inner_;
+  std::unique_ptr<learn::Learner> inner_;
   int threads_;
-  bool settled_ = false;
+  bool threads_set_ = false;
 };
 
 }  // namespace
@@ -170,11 +170,11 @@ Result<runtime::WorkerSetup> prepare_worker(const std::string& job_text, const s
     auto on_gpu = learn::make_learner(job->model, material->data, {.cuda = true, .index = node.device_index});
     if (!on_gpu) return Error{on_gpu.error()};
     setup.step_executor.bf16_transfer = (*on_gpu)->bf16_transfer();
-    training->learning = std::make_unique<LearnerSource>(std::move(*on_gpu));
+    training->learning = std::move(*on_gpu);
     transport::watch_memory({[gpu = node.device_index](std::span<std::byte> memory) { learn::pin(memory, gpu); }, learn::unpin});
     describe_gpu(*job, own.index, chosen.has_value(), material->epoch_samples, setup.max_batch, setup.step_executor);
   }
-  setup.step_executor.source = std::make_unique<OnItsThread>(std::move(training->learning), own.threads);
+  setup.step_executor.source = std::make_unique<ThreadedLearner>(std::move(training->learning), own.threads);
   return setup;
 }
 

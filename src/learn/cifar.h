@@ -1,4 +1,4 @@
-// The binary version of CIFAR-10 and CIFAR-100: records without a header, colour planes red, green, blue of 32x32 bytes.
+// Reads the binary version of CIFAR-10 and CIFAR-100: records without a header, colour planes red, green, blue of 32x32 bytes.
 // cifar10  record := label:u8 pixel:u8[3072]                  data_batch_1.bin .. data_batch_5.bin, test_batch.bin
 // cifar100 record := coarse:u8 fine:u8 pixel:u8[3072]         train.bin, test.bin; the fine label is used
 #pragma once

@@ -1,4 +1,4 @@
-// CIFAR's records: labels and planes land where they belong; each kind of damage is refused by name.
+// CIFAR's records: labels and colour planes are read from their places; each kind of damage is refused by name.
 #include "learn/cifar.h"
 
 #include "learn/test_files.h"
@@ -28,7 +28,7 @@ void write_cifar10(const Folder& folder) {
   folder.write("test_batch.bin", record({9}, 40));
 }
 
-TEST(Cifar, FiveBatchesAreOneTrainingSet) {
+TEST(Cifar, Five_batch_files_are_one_training_set) {
   const Folder folder;
   write_cifar10(folder);
   const auto loaded = load_cifar10(folder.path(), EvaluateOn::test);
@@ -39,7 +39,7 @@ TEST(Cifar, FiveBatchesAreOneTrainingSet) {
   EXPECT_EQ(loaded->format().channels, 3);
 }
 
-TEST(Cifar, ValidationKeepsTheLastTenthAndLeavesTheTestFileAlone) {
+TEST(Cifar, Validation_is_the_last_tenth_and_reads_no_test_file) {
   const Folder folder;
   write_cifar10(folder);
   folder.remove("test_batch.bin");
@@ -49,7 +49,7 @@ TEST(Cifar, ValidationKeepsTheLastTenthAndLeavesTheTestFileAlone) {
   EXPECT_EQ(loaded->evaluation().labels, Bytes{5});
 }
 
-TEST(Cifar, TheFineLabelOfAHundredIsUsed) {
+TEST(Cifar, Cifar100_uses_the_fine_label) {
   const Folder folder;
   folder.write("train.bin", record({7, 99}, 10));
   folder.write("test.bin", record({19, 42}, 10));
@@ -60,14 +60,14 @@ TEST(Cifar, TheFineLabelOfAHundredIsUsed) {
   EXPECT_EQ(loaded->format().classes, 100);
 }
 
-TEST(Cifar, AnAbsentFileIsNamedWithWhatToFetch) {
+TEST(Cifar, Absent_file_is_named_with_the_archive_to_fetch) {
   const Folder folder;
   expect_refused(load_cifar10(folder.path(), EvaluateOn::test),
                  {"data_batch_1.bin", "no such file", "3073", "cifar-10-binary.tar.gz", "test_batch.bin"});
   expect_refused(load_cifar100(folder.path(), EvaluateOn::test), {"train.bin", "no such file", "3074", "cifar-100-binary.tar.gz"});
 }
 
-TEST(Cifar, AFileThatIsNotWholeRecordsIsRefused) {
+TEST(Cifar, Refuses_a_file_with_a_partial_record) {
   const Folder folder;
   write_cifar10(folder);
   folder.cut("data_batch_4.bin", 3073 + 17);
@@ -76,14 +76,14 @@ TEST(Cifar, AFileThatIsNotWholeRecordsIsRefused) {
   expect_refused(load_cifar10(folder.path(), EvaluateOn::test), {"data_batch_4.bin", "0 bytes", "records of 3073 bytes"});
 }
 
-TEST(Cifar, ALabelOutOfRangeIsRefusedWithItsRecord) {
+TEST(Cifar, Refuses_a_label_out_of_range_with_its_record) {
   const Folder folder;
   write_cifar10(folder);
   folder.write("test_batch.bin", record({10}, 40));
   expect_refused(load_cifar10(folder.path(), EvaluateOn::test), {"test_batch.bin", "label 10 in record 0", "0 to 9"});
 }
 
-TEST(Cifar, TooFewPicturesCannotSpareATenth) {
+TEST(Cifar, Refuses_validation_with_too_few_pictures) {
   const Folder folder;
   folder.write("train.bin", record({7, 99}, 10));
   expect_refused(load_cifar100(folder.path(), EvaluateOn::validation), {folder.path().string(), "1 training pictures", "10 or more"});

@@ -1,4 +1,4 @@
-// The built-in data sets: their loaders, and where their files are by default.
+// The built-in data sets: their loaders and the default folders of their files.
 #include "learn/data.h"
 
 #include <fmt/format.h>
@@ -25,12 +25,12 @@ Result<std::shared_ptr<const DataSet>> share(Result<Content> loaded) {
   return std::shared_ptr<const DataSet>(std::make_shared<InMemoryDataSet>(InMemoryDataSet::Content(std::move(*loaded))));
 }
 
-/// A data set of files that have no default folder. `load_from(spec, evaluate_on)` reads them.
+/// A data set without a default folder. `load_from(spec, evaluate_on)` reads its files.
 template <class Load>
 DataSetFactory from_files(Load load_from) {
   return [load_from](const DataSpec& spec, EvaluateOn evaluate_on) -> Result<std::shared_ptr<const DataSet>> {
     if (spec.path.empty())
-      return bad_input(fmt::format("cannot load {}: found no path, expected the place of its files; set [data] path", spec.kind));
+      return bad_input(fmt::format("cannot load {}: found no path, expected the folder or file of its samples; set [data] path", spec.kind));
     return share(load_from(spec, evaluate_on));
   };
 }
@@ -61,8 +61,7 @@ Result<std::shared_ptr<const DataSet>> load(const DataSpec& spec) {
                                  spec.kind, spec.evaluate));
   const DataSetFactory* make = data_sets().find(spec.kind);
   if (make == nullptr)
-    return bad_input(
-        fmt::format("cannot load data: found kind = \"{}\", expected {}; change [data] kind", spec.kind, data_sets().list()));
+    return bad_input(fmt::format("cannot load data: found kind = \"{}\", expected {}; change [data] kind", spec.kind, data_sets().list()));
   return (*make)(spec, evaluate_on);
 }
 

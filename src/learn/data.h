@@ -1,5 +1,5 @@
-// Data sets: where the samples come from. Torch-free; pictures live in memory as bytes and text as character codes, and become
-// normalised floats (by the training set's mean and deviation of each channel) only when a batch is gathered.
+// Loads data sets by name. The interface of a data set, for a new one too, is DataSet in dataset.h; registry.h says how to register it.
+// Torch-free: pictures stay in memory as bytes, text as character codes; gathering a batch makes normalised floats of pictures.
 #pragma once
 #include <cstdint>
 #include <filesystem>
@@ -14,13 +14,13 @@ namespace motley::learn {
 
 class DataSet;  // learn/dataset.h
 
-/// The data set that is registered as spec.kind. Errors name the file, the content that was expected and the command that fetches it.
+/// The data set that is registered as spec.kind. Errors name the file, the expected content and the way to get it.
 Result<std::shared_ptr<const DataSet>> load(const DataSpec& spec);
 
-/// How many samples one epoch has. Those that `evaluate` takes for validation are not among them.
+/// Samples of one epoch. Samples held out by evaluate = "validation" are not among them.
 std::uint64_t training_samples(const DataSet& data);
 
-/// The class of each training sample; empty where a sample has no one class (text).
+/// The class of each training sample; empty for text, where a sample has several targets.
 std::vector<std::uint32_t> training_labels(const DataSet& data);
 
 }  // namespace motley::learn

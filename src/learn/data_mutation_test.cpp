@@ -1,4 +1,4 @@
-// Data files that are damaged: an error that names them, or a data set whose every sample can be read.
+// Damaged data files: either an error that names the file, or a data set of which every sample can be read.
 #include <gtest/gtest.h>
 #include <malloc.h>
 
@@ -28,7 +28,7 @@ Bytes noise(std::size_t count, Rng& rng, std::uint64_t below = 256) {
   return bytes;
 }
 
-/// Reads every sample there is.
+/// Reads every sample.
 void read_all(const DataSet& data) {
   for (const Part part : {Part::training, Part::evaluation}) {
     std::vector<std::uint32_t> samples(data.size(part));
@@ -46,13 +46,13 @@ void read_all(const DataSet& data) {
   }
 }
 
-/// Damages one of the files at a time.
+/// Damages one file at a time.
 template <class BatchingPolicy>
 void expect_answers(const Folder& folder, const char* stream, BatchingPolicy load) {
   std::vector<std::pair<std::filesystem::path, std::string>> files;
   for (const auto& entry : std::filesystem::directory_iterator(folder.path())) files.emplace_back(entry.path(), bytes_of(entry.path()));
   std::sort(files.begin(), files.end());
-  mallopt(M_MMAP_THRESHOLD, 16 << 20);  // files are read in pieces of 1 MiB, which the kernel need not give anew each time
+  mallopt(M_MMAP_THRESHOLD, 16 << 20);  // reuses the 1 MiB buffers of read_file() instead of returning them to the kernel
   ASSERT_TRUE(load().ok());
   const std::uint64_t before = peak_bytes();
   for (std::uint64_t seed = 0; seed < mutations / 2; ++seed) {  // of each of three kinds
@@ -82,7 +82,7 @@ Bytes idx(std::uint32_t magic, const std::vector<std::uint32_t>& sizes, const By
   return bytes;
 }
 
-TEST(DataMutations, OfIdxFilesPlainAndPackedEndInAnAnswer) {
+TEST(DataMutations, Damaged_idx_files_are_refused_or_readable) {
   const Folder folder;
   Rng rng(1, "idx");
   folder.write("train-images-idx3-ubyte", idx(0x803, {12, 4, 4}, noise(192, rng)));
@@ -92,7 +92,7 @@ TEST(DataMutations, OfIdxFilesPlainAndPackedEndInAnAnswer) {
   expect_answers(folder, "idx", [&] { return load_idx(folder.path(), "mend it", EvaluateOn::test); });
 }
 
-TEST(DataMutations, OfCifarFilesEndInAnAnswer) {
+TEST(DataMutations, Damaged_cifar_files_are_refused_or_readable) {
   const Folder folder;
   Rng rng(1, "cifar");
   for (const char* name : {"train.bin", "test.bin"}) {
@@ -107,14 +107,14 @@ TEST(DataMutations, OfCifarFilesEndInAnAnswer) {
   expect_answers(folder, "cifar", [&] { return load_cifar100(folder.path(), EvaluateOn::test); });
 }
 
-TEST(DataMutations, OfTextsEndInAnAnswer) {
+TEST(DataMutations, Damaged_texts_are_refused_or_readable) {
   const Folder folder;
   folder.write("a.txt", std::string("It was the best of times, it was the worst of times, it was the age of wisdom"));
   folder.write("b.txt", std::string("and it was told twice"));
   expect_answers(folder, "text", [&] { return load_text(folder.path(), 4, EvaluateOn::test); });
 }
 
-TEST(DataMutations, OfWhatMadeUpVectorsAreLikeEndInAnAnswer) {
+TEST(DataMutations, Mutated_specs_of_synthetic_data_are_refused_or_readable) {
   constexpr std::array<std::uint64_t, 9> numbers{0, 1, 2, 9, 16, 40, 65'537, std::uint64_t{1} << 32, ~std::uint64_t{0}};
   const std::uint64_t before = peak_bytes();
   for (std::uint64_t seed = 0; seed < mutations; ++seed) {

@@ -1,4 +1,4 @@
-// Data sets as the rest of the house sees them: loaded by kind, counted, refused in words that help.
+// Data sets as other modules see them: loaded by kind, counted, refused with a remedy.
 #include "learn/data.h"
 
 #include <cmath>
@@ -27,7 +27,7 @@ TEST(Synthetic, TheSameSeedGivesTheSameSamples) {
   EXPECT_NE(gathered(**first, Part::training, samples), gathered(**other, Part::training, samples));
 }
 
-TEST(Synthetic, TestSamplesAreAQuarterAsManyAndOthers) {
+TEST(Synthetic, Test_samples_are_a_quarter_as_many_and_different) {
   const auto data = load(synthetic(5));
   EXPECT_EQ(training_samples(**data), 1000U);
   EXPECT_EQ((*data)->size(Part::evaluation), 250U);
@@ -59,7 +59,7 @@ TEST(Synthetic, SizesOutOfBoundsAreRefused) {
   expect_refused(load({.kind = "synthetic", .path = {}, .samples = std::uint64_t{1} << 60}), {"samples = 1152921504606846976"});
 }
 
-TEST(Pictures, AreNormalisedByTheirTrainingSetChannelByChannel) {
+TEST(Pictures, Normalised_per_channel_by_the_training_set) {
   const auto data = small_pictures(200);
   const std::vector<float> inputs = gathered(*data, Part::training, samples_from(0, 200));
   for (const std::size_t channel : {0, 1}) {
@@ -86,7 +86,7 @@ TEST(Pictures, ASampleBeyondThePartIsOurBug) {
   EXPECT_THROW(gathered(*data, Part::training, {8}), Bug);
 }
 
-TEST(FashionMnist, IsSixtyThousandPicturesWhereDebianPutsThem) {
+TEST(FashionMnist, Has_60000_pictures_in_the_folder_of_the_Debian_package) {
   if (!std::filesystem::exists("/usr/share/datasets/fashion-mnist")) GTEST_SKIP() << "the package dataset-fashion-mnist is not installed";
   const auto data = load({});
   ASSERT_TRUE(data.ok()) << data.error().message;

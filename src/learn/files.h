@@ -1,4 +1,4 @@
-// Data files as bytes, and the one shape of complaint about them. Knows gzip, not what the bytes mean.
+// Reads data files as bytes, unpacking gzip, and words the errors about them.
 #pragma once
 #include <cstdint>
 #include <filesystem>
@@ -15,11 +15,11 @@ using Bytes = std::vector<std::uint8_t>;
 /// "cannot read FILE: found F, expected E; REMEDY"
 Error bad_file(const std::filesystem::path& file, std::string_view found, std::string_view expected, std::string_view remedy);
 
-/// The whole of `file`, unpacked when it is gzip. `expected` and `remedy` go into the complaint about a file that is
-/// absent, unreadable, cut short, damaged, or larger than 1 GiB unpacked (no data set here is; a gzip bomb would be).
+/// All of `file`, unpacked if it is gzip. `expected` and `remedy` go into the error about a file that is absent, unreadable, truncated,
+/// damaged, or larger than 1 GiB unpacked (a gzip bomb: no built-in data set is so large).
 Result<Bytes> read_file(const std::filesystem::path& file, std::string_view expected, std::string_view remedy);
 
-/// `folder/name`, or `folder/name.gz` where only that exists; when neither does, the name that read_file() should complain about.
+/// `folder/name`, or `folder/name.gz` where only that exists; `folder/name` if neither does, for read_file() to refuse.
 std::filesystem::path plain_or_packed(const std::filesystem::path& folder, std::string_view name);
 
 }  // namespace motley::learn

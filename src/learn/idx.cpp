@@ -1,4 +1,4 @@
-// Reads idx files and refuses any whose magic number, counts, size or labels are not what they should be.
+// Refuses files with a wrong magic number, count, size or label.
 #include "learn/idx.h"
 
 #include <fmt/format.h>

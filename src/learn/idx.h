@@ -1,4 +1,4 @@
-// MNIST's idx files, as MNIST and Fashion-MNIST come: four files, plain or gzip.
+// Reads the idx files of MNIST and Fashion-MNIST: four files, plain or gzip.
 // images := 0x00000803:u32 count:u32 rows:u32 columns:u32 pixel:u8[count*rows*columns]   (big-endian)
 // labels := 0x00000801:u32 count:u32 label:u8[count]
 #pragma once

@@ -1,4 +1,4 @@
-// idx files: read plain or packed; each kind of damage is refused by name.
+// idx files: read plain or gzip; each kind of damage is refused by name.
 #include "learn/idx.h"
 
 #include <functional>
@@ -38,7 +38,7 @@ void write_good_files(const Folder& folder) {
   folder.write("t10k-labels-idx1-ubyte", labels(4, 9));
 }
 
-TEST(Idx, PlainAndPackedFilesAreReadAlike) {
+TEST(Idx, Plain_and_gzip_files_read_alike) {
   const Folder folder;
   write_good_files(folder);
   const auto loaded = load_idx(folder.path(), remedy, EvaluateOn::test);
@@ -50,7 +50,7 @@ TEST(Idx, PlainAndPackedFilesAreReadAlike) {
   EXPECT_EQ(loaded->format().width, 3);
 }
 
-TEST(Idx, ValidationKeepsTheLastTenthAndLeavesTheTestFilesAlone) {
+TEST(Idx, Validation_is_the_last_tenth_and_reads_no_test_files) {
   const Folder folder;
   write_good_files(folder);
   folder.remove("t10k-images-idx3-ubyte");
@@ -73,7 +73,7 @@ void PrintTo(const Damage& damage, std::ostream* out) { *out << damage.name; }
 
 class DamagedIdx : public testing::TestWithParam<Damage> {};
 
-TEST_P(DamagedIdx, IsRefusedWithFileFindingExpectationAndRemedy) {
+TEST_P(DamagedIdx, Refused_with_file_finding_expectation_and_remedy) {
   const Folder folder;
   write_good_files(folder);
   GetParam().apply(folder);
@@ -115,7 +115,7 @@ const Damage damages[] = {
 };
 INSTANTIATE_TEST_SUITE_P(Each, DamagedIdx, testing::ValuesIn(damages), [](const auto& each) { return each.param.name; });
 
-TEST(Idx, APackedFileWithABrokenMiddleIsRefused) {
+TEST(Idx, Refuses_a_gzip_file_damaged_in_the_middle) {
   const Folder folder;
   write_good_files(folder);
   Bytes noise = images(200);

@@ -16,7 +16,7 @@ struct Row {
   float sum{};  // of exp(logit - highest)
 };
 
-/// Calls keep(class, exp(logit - highest)) on the way.
+/// Calls keep(class, exp(logit - highest)) for each class.
 template <class Keep>
 Row summarise(const float* logits, std::size_t classes, Keep keep) {
   const float* best = std::max_element(logits, logits + classes);
@@ -53,7 +53,7 @@ Score cross_entropy(std::span<const float> logits, std::span<const std::int64_t>
 
 Score cross_entropy(std::span<const float> logits, std::span<const std::int64_t> targets, std::span<float> gradient) {
   const std::size_t classes = classes_of(logits, targets);
-  check(gradient.size() == logits.size(), "each logit has room for its gradient");
+  check(gradient.size() == logits.size(), "the gradient is as large as the logits");
   const float rows = static_cast<float>(targets.size());
   Score score;
   for (std::size_t r = 0; r < targets.size(); ++r) {

@@ -1,5 +1,4 @@
-// Cross-entropy after softmax, its gradient and its hits: where every model's forward ends and its backward begins.
-// Plain loops on spans: models return logits and need not know what they are trained for.
+// Cross-entropy after softmax with its gradient and its hits, as loops over spans of logits. Torch-free.
 #pragma once
 #include <cstdint>
 #include <span>

@@ -1,4 +1,4 @@
-# The module's two halves: data sets (src/learn/*.cpp) need no torch; the learner comes from torch/ or, without torch, from no_torch/.
+# Data sets (src/learn/*.cpp) need no torch; learners are in torch/ or, for a build without torch, in no_torch/.
 target_link_libraries(motley_learn PRIVATE ZLIB::ZLIB)
 
 if(NOT MOTLEY_TORCH)
@@ -11,8 +11,8 @@ file(GLOB torch_sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/src/learn/torch/*.
 set(torch_tests ${torch_sources})
 list(FILTER torch_tests INCLUDE REGEX "_test\\.cpp$")
 list(FILTER torch_sources EXCLUDE REGEX "_test\\.cpp$")
-set(tests_with_torch ${torch_tests})  # those that use tensors themselves
-list(FILTER tests_with_torch INCLUDE REGEX "/(device_codec|registry)_test\\.cpp$")
+set(tests_with_torch ${torch_tests})  # tests that use tensors themselves
+list(FILTER tests_with_torch INCLUDE REGEX "/(device_codec|registry|parameter_upload|gradient_download|forward_pass|received_values|delta_download)_test\\.cpp$")
 list(REMOVE_ITEM torch_tests ${tests_with_torch})
 list(APPEND tests ${torch_tests})
 

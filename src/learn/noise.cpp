@@ -5,13 +5,13 @@
 #include <algorithm>
 
 #include "base/rng.h"
+#include "learn/constants.h"
 
 namespace motley::learn {
 namespace {
 
 constexpr std::uint64_t most_bytes = std::uint64_t{1} << 32;
 constexpr std::uint64_t most_classes = 256;  // a label is a byte
-constexpr std::uint64_t most_judged = 256;   // samples: noise teaches nothing, so there is nothing to be judged closely
 
 LabelledPictures noise(std::uint64_t count, std::size_t pixels, std::uint64_t classes, Rng rng) {
   LabelledPictures made;
@@ -38,7 +38,7 @@ Result<Pictures> make_noise(const DataSpec& spec) {
         fmt::format("cannot make noise: found {} samples of {} bytes, expected {} bytes at most; change [data] samples or picture",
                     spec.samples, format.pixels(), most_bytes));
   return Pictures(format, noise(spec.samples, format.pixels(), spec.classes, Rng(spec.seed, "noise")),
-                  noise(std::clamp<std::uint64_t>(spec.samples / 4, 1, most_judged), format.pixels(), spec.classes,
+                  noise(std::clamp<std::uint64_t>(spec.samples / 4, 1, noise_evaluation_samples), format.pixels(), spec.classes,
                         Rng(spec.seed, "noise to judge on")));
 }
 

@@ -1,4 +1,4 @@
-// Pictures of noise with labels that mean nothing: for measuring how fast a model is computed where nothing is to be learned.
+// Pictures of noise with random labels, for measuring the speed of a model. Nothing can be learned from them.
 #pragma once
 #include "base/result.h"
 #include "learn/data.h"
@@ -6,7 +6,8 @@
 
 namespace motley::learn {
 
-/// As many as spec.samples for training and a quarter as many to judge on, of spec.picture and spec.classes (256 at most).
+/// spec.samples pictures for training, a quarter as many (at most noise_evaluation_samples) for evaluation, of size spec.picture, with
+/// spec.classes (at most 256) classes.
 Result<Pictures> make_noise(const DataSpec& spec);
 
 }  // namespace motley::learn

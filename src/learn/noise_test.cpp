@@ -18,14 +18,14 @@ TEST(Noise, HasTheFormatAndTheLabelsAskedFor) {
   for (const std::uint32_t label : training_labels(**data)) EXPECT_LT(label, 100U);
 }
 
-TEST(Noise, IsTheSameForASeedAndAnotherForAnother) {
+TEST(Noise, Follows_from_the_seed) {
   DataSpec other = spec();
   other.seed = 1;
   EXPECT_EQ(training_labels(**load(spec())), training_labels(**load(spec())));
   EXPECT_NE(training_labels(**load(spec())), training_labels(**load(other)));
 }
 
-TEST(Noise, RefusesWhatItCannotMake) {
+TEST(Noise, Refuses_wrong_sizes) {
   DataSpec bad = spec();
   bad.classes = 300;
   EXPECT_NE(load(bad).error().message.find("found 300 classes"), std::string::npos);

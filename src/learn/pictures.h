@@ -1,4 +1,4 @@
-// Labelled pictures in memory: bytes as they came (a quarter of the memory of floats), made into normalised floats when gathered.
+// Labelled pictures in memory as bytes (a quarter of the memory of floats); gathering makes normalised floats of them.
 #pragma once
 #include <cstdint>
 #include <span>
@@ -8,7 +8,7 @@
 
 namespace motley::learn {
 
-/// Pictures one behind the other, each channel by channel, row by row; one label each.
+/// Pictures one after the other, each channel by channel, row by row; one label each.
 struct LabelledPictures {
   Bytes pixels;
   Bytes labels;
@@ -46,7 +46,7 @@ class Pictures {
   std::vector<Normalise> channels_;
 };
 
-/// Cuts the last tenth of the pictures off and returns it.
+/// Removes the last tenth of the pictures and returns it.
 LabelledPictures take_last_tenth(LabelledPictures& training, const PictureFormat& format);
 
 }  // namespace motley::learn

@@ -8,12 +8,12 @@
 namespace motley::learn {
 namespace {
 
-// CUDA's runtime, if torch has brought it into this process. Its headers are not needed for two calls.
+// CUDA's runtime, if torch has loaded it into this process. Found by name, so that builds need no CUDA headers.
 using Register = int (*)(void*, std::size_t, unsigned);
 using Unregister = int (*)(void*);
 using Choose = int (*)(int);
 using LastError = int (*)();
-constexpr unsigned for_every_context = 1;  // cudaHostRegisterPortable
+constexpr unsigned portable = 1;  // cudaHostRegisterPortable
 
 template <class Call>
 Call find(const char* name) {
@@ -21,7 +21,7 @@ Call find(const char* name) {
 }
 
 std::mutex mutex;                                // NOLINT(cert-err58-cpp): it does not throw
-std::map<const std::byte*, std::size_t> pinned;  // bytes, by where they begin
+std::map<const std::byte*, std::size_t> pinned;  // address to bytes
 
 }  // namespace
 
@@ -30,8 +30,8 @@ void pin(std::span<std::byte> memory, int gpu) {
   static const auto call = find<Register>("cudaHostRegister");
   static const auto forget_error = find<LastError>("cudaGetLastError");
   if (choose == nullptr || call == nullptr || forget_error == nullptr) return;
-  if (choose(gpu) != 0 || call(memory.data(), memory.size(), for_every_context) != 0) {
-    static_cast<void>(forget_error());  // nobody else is to stumble over it
+  if (choose(gpu) != 0 || call(memory.data(), memory.size(), portable) != 0) {
+    static_cast<void>(forget_error());  // clears CUDA's sticky error, which torch would report
     return;
   }
   const std::lock_guard lock(mutex);

@@ -1,16 +1,16 @@
-// Memory of the host that GPUs copy from and to by themselves, while the processor does something else. Any thread.
+// Pins memory of the host, so that GPUs copy from and to it by themselves while the CPU does other work. Any thread.
 #pragma once
 #include <cstddef>
 #include <span>
 
 namespace motley::learn {
 
-/// For the GPU of this number, which the calling thread uses from then on. Best effort: without a GPU, or when its driver refuses, nothing
-/// is pinned and copies take the longer way.
+/// Makes `gpu` the calling thread's GPU. Best effort: without a GPU, or when its driver refuses, nothing is pinned and copies go through
+/// staging memory.
 void pin(std::span<std::byte> memory, int gpu);
-/// Before the memory goes. What was not pinned needs no unpinning.
+/// Call before the memory is freed. No effect on memory that is not pinned.
 void unpin(std::span<std::byte> memory);
-/// All of it, within one stretch that was pinned.
+/// True if all of `memory` lies within one range that was pinned.
 [[nodiscard]] bool is_pinned(std::span<const std::byte> memory);
 
 }  // namespace motley::learn

@@ -1,4 +1,4 @@
-// For this room's tests: a folder that goes away with the test, and files of given bytes in it, plain or packed.
+// For tests: a temporary folder, and files of given bytes in it, plain or gzip.
 #pragma once
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -45,7 +45,7 @@ class Folder {
   std::filesystem::path path_;
 };
 
-/// The loaded thing was refused as the user's to mend, in words that hold each of `parts`.
+/// Expects a refusal for the user to correct, with a message that contains each of `parts`.
 template <class T>
 void expect_refused(const Result<T>& loaded, std::initializer_list<std::string_view> parts) {
   ASSERT_FALSE(loaded.ok());

@@ -1,4 +1,4 @@
-// For this room's tests: small data sets made in memory from a seed.
+// For tests: small data sets, made in memory from a seed.
 #pragma once
 #include <memory>
 #include <numeric>

@@ -40,7 +40,7 @@ Result<Bytes> joined(const std::filesystem::path& path) {
   return all;
 }
 
-/// Replaces each byte by its rank among the distinct ones, and says how many there are.
+/// Replaces each byte by its rank among the distinct ones, and returns their number.
 std::uint64_t number_characters(Bytes& text) {
   std::array<bool, 256> present{};
   for (const std::uint8_t byte : text) present[byte] = true;

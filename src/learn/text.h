@@ -1,5 +1,5 @@
 // A text in memory as character codes. Its vocabulary is its distinct bytes, in byte order; a sample is context+1 consecutive
-// characters, of which the first `context` are read and the last `context` predicted. Sample i starts at i x context.
+// characters, of which the first `context` are the input and the last `context` the targets. Sample i starts at i x context.
 #pragma once
 #include <cstdint>
 #include <filesystem>

@@ -1,4 +1,4 @@
-// Text: characters numbered, samples that overlap by one character, parts that do not overlap.
+// Text: vocabulary, samples that overlap by one character, parts that do not overlap.
 #include "learn/text.h"
 
 #include "learn/test_files.h"
@@ -40,7 +40,7 @@ TEST(Text, ValidationIsTheLastTenthOfTheTrainingPart) {
   EXPECT_EQ(text->evaluation.size(), 9U);
 }
 
-TEST(Text, ASampleIsTheContextAndWhatFollowsEachCharacter) {
+TEST(Text, Sample_is_the_context_and_each_following_character) {
   Text text{3, 9, {0, 1, 2, 3, 4, 5, 6}, {}};
   ASSERT_EQ(text.samples(text.training), 2U);
   std::vector<std::int64_t> codes(6), targets(6);
@@ -50,7 +50,7 @@ TEST(Text, ASampleIsTheContextAndWhatFollowsEachCharacter) {
   EXPECT_THROW(text.gather(text.training, std::vector<std::uint32_t>{2, 0}, codes, targets), Bug);
 }
 
-TEST(Text, AFolderIsItsTxtFilesInOrderOfName) {
+TEST(Text, Folder_is_its_txt_files_in_order_of_name) {
   const Folder folder;
   folder.write("2.txt", std::string(50, 'b'));
   folder.write("1.txt", std::string(50, 'a'));
@@ -62,7 +62,7 @@ TEST(Text, AFolderIsItsTxtFilesInOrderOfName) {
   EXPECT_EQ(text->evaluation.back(), 1);
 }
 
-TEST(Text, WhatCannotBeReadIsNamed) {
+TEST(Text, Names_what_cannot_be_read) {
   const Folder folder;
   expect_refused(load_text(folder.path() / "none.txt", 4, EvaluateOn::test), {"none.txt", "no such file", "[data] path"});
   expect_refused(load_text(folder.path(), 4, EvaluateOn::test), {folder.path().string(), "without .txt files"});

@@ -26,7 +26,7 @@ struct Vectors {
               std::span<std::int64_t> targets) const;
 };
 
-/// Training samples as spec says and a quarter as many test samples.
+/// spec.samples training samples and a quarter as many test samples.
 Result<Vectors> make_synthetic(const DataSpec& spec, EvaluateOn evaluate_on);
 
 }  // namespace motley::learn

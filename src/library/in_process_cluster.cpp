@@ -78,9 +78,9 @@ Result<transport::Address> InProcessCluster::choose_address() {
 
 Result<runtime::EvaluationResult> InProcessCluster::evaluate(std::span<const float> values) {
   try {
-    const store::Loss loss = objective_->evaluate(values);
-    const double samples = static_cast<double>(std::max<std::uint64_t>(loss.samples, 1));
-    return runtime::EvaluationResult{static_cast<double>(loss.correct) / samples, loss.sum / samples};
+    const StepResult result = objective_->evaluate(values);
+    const double samples = static_cast<double>(std::max<std::uint64_t>(result.samples, 1));
+    return runtime::EvaluationResult{static_cast<double>(result.correct) / samples, result.loss_sum / samples};
   } catch (const std::exception& failure) {
     return world_failed(failure.what());
   }

@@ -13,13 +13,13 @@ auto call(const char* name, Function function) {
   try {
     return function();
   } catch (const std::bad_alloc& failure) {
-    throw store::OutOfMemory(failure.what());
+    throw OutOfMemory(failure.what());
   } catch (const std::exception& failure) {
-    throw std::runtime_error(std::string("the objective's ") + name + " failed: " + failure.what());
+    throw ComputationFailed(std::string("the objective's ") + name + " failed: " + failure.what());
   }
 }
 
-store::Loss loss_of(const LossSum& sum) { return {.sum = sum.loss, .correct = sum.correct, .samples = sum.samples}; }
+StepResult result_of(const LossSum& sum) { return {.loss_sum = sum.loss, .correct = sum.correct, .samples = sum.samples}; }
 
 }  // namespace
 
@@ -35,17 +35,17 @@ void ObjectiveSource::initialize(std::uint64_t seed, std::span<float> values) {
   call("initialize", [&] { objective_.initialize(seed, values); });
 }
 
-store::Loss ObjectiveSource::gradient(std::span<const float> values, std::span<const std::uint32_t> samples, std::span<float> out,
-                                      StepIo& io) {
+StepResult ObjectiveSource::gradient(std::span<const float> values, std::span<const std::uint32_t> samples, std::span<float> out,
+                                     StepIo& io) {
   if (!io.wait_for(0, values.size())) return {};
-  store::Loss loss = call("gradient", [&] { return loss_of(objective_.gradient(values, samples, out)); });
-  loss.samples = samples.size();
+  StepResult result = call("gradient", [&] { return result_of(objective_.gradient(values, samples, out)); });
+  result.samples = samples.size();
   io.gradient_ready(0, out.size());
-  return loss;
+  return result;
 }
 
-store::Loss ObjectiveSource::evaluate(std::span<const float> values) {
-  return call("evaluate", [&] { return loss_of(objective_.evaluate(values)); });
+StepResult ObjectiveSource::evaluate(std::span<const float> values) {
+  return call("evaluate", [&] { return result_of(objective_.evaluate(values)); });
 }
 
 Result<engine::ProgramSource> program_source(const MakeObjective& make_objective) {

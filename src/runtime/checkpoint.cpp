@@ -27,14 +27,14 @@ constexpr const char* latest = "latest";
 constexpr const char* second_prefix = "optimizer.second.";
 
 /// The tensors of a checkpoint, one behind the other: the model's, then the optimizer's.
-std::vector<store::NamedTensor> tensors_of(const ModelTensors& model, bool second) {
-  std::vector<store::NamedTensor> tensors = model.tensors;
+std::vector<store::NamedTensor> tensors_of(const ModelShape& model, bool second) {
+  std::vector<store::NamedTensor> tensors = store::named_tensors(model);
   const auto add = [&](const char* prefix, std::uint64_t offset) {
-    for (const store::NamedTensor& tensor : model.tensors)
-      if (tensor.offset < model.parameters) tensors.push_back({prefix + tensor.name, tensor.shape, offset + tensor.offset});
+    for (const Tensor& tensor : model.tensors)
+      if (tensor.kind == TensorKind::parameter) tensors.push_back({prefix + tensor.name, tensor.shape, offset + tensor.offset});
   };
-  add("optimizer.first.", model.values);
-  if (second) add(second_prefix, model.values + model.parameters);
+  add("optimizer.first.", model.values());
+  if (second) add(second_prefix, model.values() + model.parameters);
   return tensors;
 }
 
@@ -112,7 +112,7 @@ Result<Restored> load(const fs::path& path, const CheckpointRules& rules) {
   }
   if (const Outcome finite = check_values(*file); !finite) return finite.error();
   if (const Outcome fits = rules.fits(restored.chief); !fits) return fits.error();
-  const std::uint64_t values = rules.model.values, parameters = rules.model.parameters;
+  const std::uint64_t values = rules.model.values(), parameters = rules.model.parameters;
   const auto at = [&](std::uint64_t offset) { return file->values.begin() + static_cast<std::ptrdiff_t>(offset); };
   restored.initial_state.values.assign(at(0), at(values));
   store::Moments& moments = *restored.initial_state.moments;
@@ -137,7 +137,7 @@ std::string named_latest(const fs::path& folder) {
 
 }  // namespace
 
-Outcome save_checkpoint(const fs::path& folder, const ModelTensors& model, const Saved& saved, const std::string& job_sha256) {
+Outcome save_checkpoint(const fs::path& folder, const ModelShape& model, const Saved& saved, const std::string& job_sha256) {
   std::error_code failed;
   fs::create_directories(folder, failed);
   if (failed) return world_failed(fmt::format("{}: cannot be made: {}", folder.string(), failed.message()));

@@ -17,13 +17,6 @@
 
 namespace motley::runtime {
 
-/// The tensors of a model as a checkpoint names them: the parameters first, the statistics behind them.
-struct ModelTensors {
-  std::vector<store::NamedTensor> tensors;
-  std::uint64_t parameters = 0;  // values of all parameters
-  std::uint64_t values = 0;      // of all tensors
-};
-
 struct Restored {
   InitialState initial_state;
   protocol::ChiefState chief;
@@ -32,7 +25,7 @@ struct Restored {
 
 /// What a run can go on from.
 struct CheckpointRules {
-  const ModelTensors& model;
+  const ModelShape& model;
   std::string job_sha256;
   bool second = false;   // the optimizer has second moments
   double most_rate = 0;  // of learning
@@ -47,7 +40,7 @@ struct FoundCheckpoint {
 };
 
 /// Writes folder/VERSION.safetensors and points `latest` at it, atomically. When both are on the disk, all but the two newest are removed.
-Outcome save_checkpoint(const std::filesystem::path& folder, const ModelTensors& model, const Saved& saved, const std::string& job_sha256);
+Outcome save_checkpoint(const std::filesystem::path& folder, const ModelShape& model, const Saved& saved, const std::string& job_sha256);
 
 /// Looks for the newest checkpoint that is whole, newest first. Refuses when there are some and none can be used. Changes nothing.
 Result<FoundCheckpoint> find_checkpoint(const std::filesystem::path& folder, const CheckpointRules& rules);

@@ -29,8 +29,10 @@ protocol::Chief a_chief() {
           policy::LrSchedule({.lr = 0.1}, 10, 1000, samples)};
 }
 
-ModelTensors a_model() {
-  return {.tensors = {{"weight", {4, 3}, 0}, {"bias", {3}, 12}, {"mean", {3}, 15}}, .parameters = 15, .values = 18};
+ModelShape a_model() {
+  return {.tensors = {{"weight", {4, 3}, 0, 12}, {"bias", {3}, 12, 3}, {"mean", {3}, 15, 3, TensorKind::statistic}},
+          .parameters = 15,
+          .statistics = 3};
 }
 
 class Checkpoints : public testing::Test {
@@ -47,10 +49,10 @@ class Checkpoints : public testing::Test {
     saved.chief.next_worker = WorkerId{3};
     saved.chief.trained = from_seconds(1.5);
     saved.chief.strategy = policy::make_strategy({.kind = "hps", .knobs = {}, .batches = {}}, {})->save();
-    saved.values = make_buffer(model_.values);
-    for (std::size_t i = 0; i < model_.values; ++i) saved.values->floats()[i] = static_cast<float>(version) + static_cast<float>(i);
-    saved.moments.first.assign(model_.values, 0.25F);
-    saved.moments.second.assign(model_.values, 0.5F);
+    saved.values = make_buffer(model_.values());
+    for (std::size_t i = 0; i < model_.values(); ++i) saved.values->floats()[i] = static_cast<float>(version) + static_cast<float>(i);
+    saved.moments.first.assign(model_.values(), 0.25F);
+    saved.moments.second.assign(model_.values(), 0.5F);
     saved.moments.updates = version;
     saved.moments.rate = 0.1;
     return saved;
@@ -87,10 +89,10 @@ class Checkpoints : public testing::Test {
   static void put(const fs::path& path, const std::string& bytes) { std::ofstream(path, std::ios::binary | std::ios::trunc) << bytes; }
   /// As save_checkpoint() would write it, with a checksum that fits, of whatever state.
   void forge(const Saved& saved, const std::string& chief, const std::string& rest) const {
-    std::vector<store::NamedTensor> tensors = model_.tensors;
+    std::vector<store::NamedTensor> tensors = store::named_tensors(model_);
     for (const auto& [prefix, offset] :
-         {std::pair("optimizer.first.", model_.values), std::pair("optimizer.second.", model_.values + model_.parameters)})
-      for (const store::NamedTensor& tensor : model_.tensors)
+         {std::pair("optimizer.first.", model_.values()), std::pair("optimizer.second.", model_.values() + model_.parameters)})
+      for (const Tensor& tensor : model_.tensors)
         if (tensor.offset < model_.parameters) tensors.push_back({prefix + tensor.name, tensor.shape, offset + tensor.offset});
     const std::vector<std::span<const float>> pieces{std::as_const(*saved.values).floats(),
                                                      std::span(saved.moments.first).first(model_.parameters),
@@ -102,7 +104,7 @@ class Checkpoints : public testing::Test {
   }
   void forge(const Saved& saved) const { forge(saved, chief_state_json(saved.chief), R"({"optimizer_updates":50,"rate":0.1})"); }
 
-  ModelTensors model_ = a_model();
+  ModelShape model_ = a_model();
   std::string job_ = "the job";
   fs::path folder_ = fs::path(testing::TempDir()) / ("motley-checkpoints-" + std::to_string(getpid()));
 };

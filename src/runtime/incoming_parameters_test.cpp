@@ -90,9 +90,9 @@ TEST_F(IncomingParametersTest, WhatCouldNotBeTakenIsHandedOverAgain) {
   lay(*now, 0, 1, few, before);
   int calls = 0;
   const auto no_memory = [&](const IncomingValues&) {
-    if (++calls == 2) throw store::OutOfMemory("for the change");
+    if (++calls == 2) throw OutOfMemory("for the change");
   };
-  EXPECT_THROW(now->hand_over(0, no_memory), store::OutOfMemory);
+  EXPECT_THROW(now->hand_over(0, no_memory), OutOfMemory);
   EXPECT_EQ(handed_over(*now, 0), (Came{{few, 1}})) << "the values themselves were taken";
 }
 

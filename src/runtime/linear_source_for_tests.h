@@ -12,8 +12,8 @@
 #include <vector>
 
 #include "base/check.h"
+#include "base/gradient_source.h"
 #include "codec/error_feedback.h"
-#include "store/gradient_source.h"
 #include "store/layout.h"
 
 namespace motley::runtime {
@@ -45,8 +45,8 @@ inline constexpr std::uint64_t linear_values = 13, linear_parameters = 10;
 
 /// Ten parameters in slices of 3, 3 and 4, and three statistics in one.
 inline store::Layout linear_layout(std::uint32_t servers = 1) {
-  const std::vector<store::TensorPlace> tensors{{0, linear_parameters, store::SliceKind::parameter},
-                                                {linear_parameters, linear_values - linear_parameters, store::SliceKind::statistic}};
+  const std::vector<store::TensorPlace> tensors{{0, linear_parameters, TensorKind::parameter},
+                                                {linear_parameters, linear_values - linear_parameters, TensorKind::statistic}};
   return store::cut(tensors, 4, servers);
 }
 
@@ -66,7 +66,7 @@ struct LinearTurns {
   std::function<void(std::span<const std::uint32_t> samples, StepIo& io)> turning{};  // everything is made
 };
 
-class LinearSource final : public store::GradientSource {
+class LinearSource final : public GradientSource {
  public:
   static constexpr std::uint64_t block_values = 4;
   explicit LinearSource(LinearTurns turns = {}) : turns_(std::move(turns)) {}
@@ -76,10 +76,10 @@ class LinearSource final : public store::GradientSource {
     std::copy(start.begin(), start.end(), values.begin());
   }
 
-  store::Loss gradient(std::span<const float> values, std::span<const std::uint32_t> samples, std::span<float> out, StepIo& io) override {
+  StepResult gradient(std::span<const float> values, std::span<const std::uint32_t> samples, std::span<float> out, StepIo& io) override {
     if (turns_.before) turns_.before();
     const std::uint64_t blocks = (values.size() + block_values - 1) / block_values;
-    store::Loss loss;
+    StepResult loss;
     loss.samples = samples.size();
     for (std::uint64_t b = 0; b < blocks; ++b) {
       const auto [first, last] = place(b, values.size());
@@ -87,7 +87,7 @@ class LinearSource final : public store::GradientSource {
       if (turns_.needed) turns_.needed(b, there);
       if (!there) return {};
       for (std::uint64_t i = first; i < last; ++i)
-        for (const std::uint32_t sample : samples) loss.sum += 0.5 * square(values[i] - target(sample, i));
+        for (const std::uint32_t sample : samples) loss.loss_sum += 0.5 * square(values[i] - target(sample, i));
     }
     for (std::uint64_t b = blocks; b-- > 0;) {
       const auto [first, last] = place(b, values.size());
@@ -106,7 +106,7 @@ class LinearSource final : public store::GradientSource {
     return loss;
   }
 
-  store::Loss evaluate(std::span<const float>) override { return {}; }
+  StepResult evaluate(std::span<const float>) override { return {}; }
 
  private:
   static std::pair<std::uint64_t, std::uint64_t> place(std::uint64_t block, std::uint64_t values) {
@@ -122,32 +122,32 @@ class LinearSource final : public store::GradientSource {
 
 /// The same mathematics on a device with memory of its own: it keeps the values that it was given, takes changes as they come, codes its
 /// gradients itself, and takes the values of the next step before it says that this one is done.
-class LinearDevice final : public store::GradientSource {
+class LinearDevice final : public GradientSource {
  public:
   /// `bf16_transfer`: it computes with weights of 16 bits, and makes gradients of as many.
   explicit LinearDevice(bool bf16_transfer = false) : bf16_transfer_(bf16_transfer) {}
   void initialize(std::uint64_t seed, std::span<float> values) override { source_.initialize(seed, values); }
-  store::Loss gradient(std::span<const float> values, std::span<const std::uint32_t> samples, std::span<float> out, StepIo& io) override {
+  StepResult gradient(std::span<const float> values, std::span<const std::uint32_t> samples, std::span<float> out, StepIo& io) override {
     kept_.resize(values.size());
     if (io.id() == 0 || std::exchange(begun_, 0) != io.id())
       if (!take(values, io)) return {};
     NoStreaming no_streaming;
     if (bf16_transfer_) round(kept_);
-    store::Loss loss = source_.gradient(kept_, samples, out, no_streaming);
+    StepResult loss = source_.gradient(kept_, samples, out, no_streaming);
     if (bf16_transfer_) round(out);
     if (const std::optional<NextStep> next = io.next_step()) begun_ = take(next->values, *next->io) ? next->id : 0;
     if (const GradientEncoding* coding = io.gradient_encoding(); coding != nullptr) {
       loss.squared_norm = 0;
       for (const float each : out.first(linear_parameters)) loss.squared_norm += static_cast<double>(each) * each;
       code(*coding, out);
-      loss.coded = true;
+      loss.encoded = true;
       io.encoded_gradient_ready(0, out.size());
     } else {
       io.gradient_ready(0, out.size());
     }
     return loss;
   }
-  store::Loss evaluate(std::span<const float>) override { return {}; }
+  StepResult evaluate(std::span<const float>) override { return {}; }
 
  private:
   bool take(std::span<const float> values, StepIo& io) {

@@ -66,7 +66,7 @@ class Streams : public testing::Test, private ShardOwner {
     }
   }
 
-  const std::vector<store::TensorPlace> tensors{{0, slices* slice_values, store::SliceKind::parameter}};
+  const std::vector<store::TensorPlace> tensors{{0, slices* slice_values, TensorKind::parameter}};
   store::Layout layout = store::cut(tensors, slice_values, 1);
   std::vector<float> initial = std::vector<float>(layout.values, 0.5F);
   std::vector<float> gradient = std::vector<float>(layout.values);

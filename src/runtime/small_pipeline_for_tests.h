@@ -29,13 +29,13 @@ enum class Made { output, gradient_of_inputs, gradient_of_weights };
 using Spoils = std::function<void(Made what, std::uint64_t micro, std::span<float> values)>;
 
 /// Blocks one after the other, however they are cut: the same bits.
-class Chain final : public store::StageSource {
+class Chain final : public StageSource {
  public:
   Chain(
       bool first, bool last, std::size_t count, Gate* gate = nullptr, Spoils spoils = [](Made, std::uint64_t, std::span<float>) {})
       : first_(first), last_(last), count_(count), gate_(gate), spoils_(std::move(spoils)) {}
-  store::Loss forward(std::uint64_t micro, std::span<const float> values, std::span<const std::uint32_t> batch, const Activation& input,
-                      Activation& output) override {
+  StepResult forward(std::uint64_t micro, std::span<const float> values, std::span<const std::uint32_t> batch, const Activation& input,
+                     Activation& output) override {
     if (gate_ != nullptr) gate_->pass();
     Kept& kept = kept_[micro];
     kept.values = values = values.first(count_);
@@ -52,10 +52,10 @@ class Chain final : public store::StageSource {
       spoils_(Made::output, micro, output.values);
       return {};
     }
-    store::Loss loss{0, 0, x.size()};
+    StepResult loss{0, 0, x.size()};
     for (std::size_t i = 0; i < x.size(); ++i) {
       const float off = x[i] - 0.05F * static_cast<float>(1 + batch[i] % 7);
-      loss.sum += static_cast<double>(off * off);
+      loss.loss_sum += static_cast<double>(off * off);
       kept.gradient.push_back(2 * off / static_cast<float>(x.size()));
     }
     return loss;
@@ -230,8 +230,8 @@ class PipelineProcesses : public testing::Test {
       const Spoils mine = [spoils = spoils, node](Made what, std::uint64_t micro, std::span<float> values) {
         if (node == 1 && spoils) spoils(what, micro, values);
       };
-      setup.make = [this, mine](const pipeline::Cut& cut, std::uint32_t stage) -> Result<std::unique_ptr<store::StageSource>> {
-        return std::unique_ptr<store::StageSource>(
+      setup.make = [this, mine](const pipeline::Cut& cut, std::uint32_t stage) -> Result<std::unique_ptr<StageSource>> {
+        return std::unique_ptr<StageSource>(
             std::make_unique<Chain>(stage == 0, stage + 1 == cut.size(), cut[stage].last - cut[stage].first, &gate, mine));
       };
       setup.place = [this](const pipeline::Cut& cut, std::uint32_t stage) { return place_of(cut[stage], ballast); };

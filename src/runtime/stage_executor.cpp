@@ -94,7 +94,7 @@ void StageExecutor::compute(std::uint64_t incarnation, const std::shared_ptr<Sta
   switch (work->part.part) {
     case Part::forward: {
       replica_->begin(micro, work->part.late, work->rate);
-      work->finite = std::isfinite(replica_->forward(micro, work->in, work->out).sum);
+      work->finite = std::isfinite(replica_->forward(micro, work->in, work->out).loss_sum);
       work->stash_bytes = static_cast<std::uint64_t>(static_cast<double>(replica_->kept()) * config_->kept_bytes) +
                           replica_->old_versions() * replica_->values()->size() * sizeof(float);
       break;

@@ -44,7 +44,7 @@ struct StageSetup {
   std::uint64_t snapshot_every = 1;
   std::uint32_t slices = 4;  // at least, in which an output or a gradient travels: the first is on the wire while the last is copied
   /// What this stage of a cut computes; called on the desk's thread. And where it lies in the model.
-  std::function<Result<std::unique_ptr<store::StageSource>>(const pipeline::Cut&, std::uint32_t stage)> make;
+  std::function<Result<std::unique_ptr<StageSource>>(const pipeline::Cut&, std::uint32_t stage)> make;
   std::function<store::StagePlace(const pipeline::Cut&, std::uint32_t stage)> place;
   std::optional<cluster::Device> emulated;
   transport::JobHash job{};

@@ -18,7 +18,7 @@ std::uint64_t encoded_bytes(const store::Layout& layout, ServerId server, std::u
 std::uint64_t pieces_of(const store::Layout& layout, ServerId server, bool first, bool second) {
   std::uint64_t pieces = 0;
   for (const SliceId id : layout.of(server))
-    pieces += layout[id].kind == store::SliceKind::parameter ? 1U + (first ? 1U : 0U) + (second ? 1U : 0U) : 1U;
+    pieces += layout[id].kind == TensorKind::parameter ? 1U + (first ? 1U : 0U) + (second ? 1U : 0U) : 1U;
   return pieces;
 }
 
@@ -28,7 +28,7 @@ void send_state(const store::Layout& layout, ServerId server, Version version, s
     const store::Slice& slice = layout[id];
     const auto piece = [&](std::span<const float> all) { return std::as_bytes(all.subspan(slice.offset, slice.count)); };
     send({server, version, id, wire::StateKind::values}, piece(values));
-    if (moments == nullptr || slice.kind != store::SliceKind::parameter) continue;
+    if (moments == nullptr || slice.kind != TensorKind::parameter) continue;
     send({server, version, id, wire::StateKind::first}, piece(moments->first));
     if (!moments->second.empty()) send({server, version, id, wire::StateKind::second}, piece(moments->second));
   }

@@ -51,7 +51,7 @@ struct Computation {
 };
 
 struct StepExecutorSetup {
-  std::unique_ptr<store::GradientSource> source;
+  std::unique_ptr<GradientSource> source;
   store::ReplicaOptions replica;
   store::Layout layout;
   std::uint64_t epoch_samples{};

@@ -58,7 +58,7 @@ Duration StepExecutor::try_out(std::uint64_t size) {
   std::vector<std::uint32_t> samples(std::min(size, setup_.epoch_samples));
   std::iota(samples.begin(), samples.end(), 0U);
   NoStreaming still;
-  store::LocalSgd* const steps = setup_.replica.local_steps ? setup_.source->local_steps() : nullptr;
+  LocalSgd* const steps = setup_.replica.local_steps ? setup_.source->local_sgd() : nullptr;
   const auto since = std::chrono::steady_clock::now();
   if (steps != nullptr) {
     steps->begin(values->floats());

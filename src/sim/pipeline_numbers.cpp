@@ -62,8 +62,8 @@ void RealPipelineNumbers::done(std::uint32_t stage, Part part, std::uint64_t mic
   switch (part) {
     case Part::forward: {
       Activation output;
-      const store::Loss loss = replica.forward(micro, own.inputs[micro], output);
-      diverged_ = diverged_ || !std::isfinite(loss.sum);
+      const StepResult loss = replica.forward(micro, own.inputs[micro], output);
+      diverged_ = diverged_ || !std::isfinite(loss.loss_sum);
       own.inputs.erase(micro);
       if (stage + 1 < replicas_.size()) under_way_[stage + 1].inputs[micro] = std::move(output);
       break;

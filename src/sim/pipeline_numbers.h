@@ -6,18 +6,18 @@
 #include <memory>
 #include <vector>
 
+#include "base/stage_source.h"
 #include "policy/lr_schedule.h"
 #include "sim/pipeline_world.h"
 #include "store/optimizer.h"
 #include "store/stage_replica.h"
-#include "store/stage_source.h"
 #include "store/staged_model.h"
 
 namespace motley::sim {
 
 struct PipelineNumbersOptions {
   struct Stage {
-    std::unique_ptr<store::StageSource> source;
+    std::unique_ptr<StageSource> source;
     store::StagePlace place;  // in the whole model
   };
   std::function<std::vector<Stage>(const pipeline::Cut&)> make;

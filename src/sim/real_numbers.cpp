@@ -11,7 +11,7 @@ constexpr std::uint8_t plain = 32;  // bits of a float
 
 }  // namespace
 
-RealNumbers::RealNumbers(RealNumbersOptions options, store::GradientSource& source)
+RealNumbers::RealNumbers(RealNumbersOptions options, GradientSource& source)
     : options_(std::move(options)), source_(source), epochs_(options_.epoch_samples, options_.seed, options_.shards) {
   std::vector<float> initial(options_.layout.values);
   source_.initialize(options_.seed, initial);
@@ -159,10 +159,10 @@ std::optional<Evaluation> RealNumbers::exported(ServerId server, Version version
   collected.values.resize(options_.layout.values);
   servers_[server.value].values(collected.values);
   if (++collected.servers < options_.layout.servers) return std::nullopt;
-  const store::Loss loss = source_.evaluate(collected.values);
+  const StepResult loss = source_.evaluate(collected.values);
   exports_.erase(version);
   const double samples = static_cast<double>(std::max<std::uint64_t>(loss.samples, 1));
-  return Evaluation{static_cast<double>(loss.correct) / samples, loss.sum / samples};
+  return Evaluation{static_cast<double>(loss.correct) / samples, loss.loss_sum / samples};
 }
 
 void RealNumbers::values(std::span<float> out) const {

@@ -7,9 +7,9 @@
 #include <utility>
 #include <vector>
 
+#include "base/gradient_source.h"
 #include "sim/numbers.h"
 #include "store/epochs.h"
-#include "store/gradient_source.h"
 #include "store/layout.h"
 #include "store/optimizer.h"
 #include "store/pull_shadow.h"
@@ -34,7 +34,7 @@ struct RealNumbersOptions {
 
 class RealNumbers : public Numbers {
  public:
-  RealNumbers(RealNumbersOptions options, store::GradientSource& source);
+  RealNumbers(RealNumbersOptions options, GradientSource& source);
 
   void snapshot(ServerId server, const protocol::Snapshot& wanted) override;
   StepReport compute(const wire::Order& order, std::span<const ArrivedSlice> arrived_slices) override;
@@ -70,7 +70,7 @@ class RealNumbers : public Numbers {
   void code(Held& held, const wire::Order& order, std::vector<float>& values);
 
   RealNumbersOptions options_;
-  store::GradientSource& source_;
+  GradientSource& source_;
   std::vector<store::ShardStore> servers_;
   std::map<std::pair<ServerId, std::uint32_t>, store::PullShadow> shadows_;  // by server and pull class
   std::vector<float> target_;                                                // scratch

@@ -14,23 +14,23 @@ constexpr std::uint64_t parameters = 3;
 constexpr std::uint64_t values = 4;  // and one statistic
 
 /// Gradient = parameter + number of the sample, mean over the samples; the statistic moves by 1. All exact in float.
-class ByHand : public store::GradientSource {
+class ByHand : public GradientSource {
  public:
   void initialize(std::uint64_t, std::span<float> out) override { std::fill(out.begin(), out.end(), 8.0F); }
-  store::Loss gradient(std::span<const float> at, std::span<const std::uint32_t> samples, std::span<float> out, StepIo&) override {
+  StepResult gradient(std::span<const float> at, std::span<const std::uint32_t> samples, std::span<float> out, StepIo&) override {
     seen.emplace_back(samples.begin(), samples.end());
     const float mean = std::accumulate(samples.begin(), samples.end(), 0.0F) / static_cast<float>(samples.size());
     for (std::size_t i = 0; i < parameters; ++i) out[i] = broken ? std::numeric_limits<float>::quiet_NaN() : at[i] + mean;
     out[parameters] = 1;
     return {static_cast<double>(mean), 0, samples.size()};
   }
-  store::Loss evaluate(std::span<const float> at) override { return {static_cast<double>(at[0]) * 2, 1, 2}; }
+  StepResult evaluate(std::span<const float> at) override { return {static_cast<double>(at[0]) * 2, 1, 2}; }
   std::vector<std::vector<std::uint32_t>> seen;
   bool broken = false;
 };
 
 RealNumbersOptions options(bool local_steps = false, std::uint32_t servers = 2) {
-  const std::vector<store::TensorPlace> tensors{{0, parameters, store::SliceKind::parameter}, {parameters, 1, store::SliceKind::statistic}};
+  const std::vector<store::TensorPlace> tensors{{0, parameters, TensorKind::parameter}, {parameters, 1, TensorKind::statistic}};
   RealNumbersOptions result;
   result.layout = store::cut(tensors, 2, servers);
   result.parameters = parameters;

@@ -32,7 +32,7 @@ WorldOptions cluster_of(const std::vector<double>& speeds, std::uint64_t updates
     world.cluster.nodes.push_back(node);
   }
   world.cluster.server_nic = {from_seconds(latency_s), nic_links * 4000 / slice_s, nic_links * 4000 / slice_s};
-  const store::TensorPlace all{0, 1000, store::SliceKind::parameter};
+  const store::TensorPlace all{0, 1000, TensorKind::parameter};
   world.layout = store::cut({&all, 1}, 1000, 1);
   world.chief.epoch_samples = world.chief.total_samples = world.chief.evaluate_every = updates * batch;
   world.chief.quorum = static_cast<std::uint32_t>(speeds.size());
@@ -100,7 +100,7 @@ TEST(World, ABspStepOnUnequalWorkersTakesWhatItTakesByHand) {
 /// Two slices, the second read after a sixth and made after two thirds of a step.
 WorldOptions streaming_cluster(double speed, std::uint64_t updates) {
   WorldOptions world = cluster_of({speed}, updates);
-  const std::vector<store::TensorPlace> tensors{{0, 1000, store::SliceKind::parameter}, {1000, 1000, store::SliceKind::parameter}};
+  const std::vector<store::TensorPlace> tensors{{0, 1000, TensorKind::parameter}, {1000, 1000, TensorKind::parameter}};
   world.layout = store::cut(tensors, 1000, 1);
   world.layer_timing = store::layer_timing(world.layout, tensors, std::vector<std::uint32_t>{0, 1}, std::vector<double>{1, 1});
   return world;
@@ -138,7 +138,7 @@ TEST(World, WhatForwardNeedsFirstGoesFirst) {
   for (const bool backward_order : {false, true}) {
     WorldOptions world = cluster_of({40}, updates);
     const std::vector<store::TensorPlace> tensors{
-        {0, 1000, store::SliceKind::parameter}, {1000, 1000, store::SliceKind::parameter}, {2000, 1000, store::SliceKind::parameter}};
+        {0, 1000, TensorKind::parameter}, {1000, 1000, TensorKind::parameter}, {2000, 1000, TensorKind::parameter}};
     world.layout = store::cut(tensors, 1000, 1, {.whole_tensors = false, .backward_order = backward_order});
     world.layer_timing = store::layer_timing(world.layout, tensors, std::vector<std::uint32_t>{0, 1, 2}, std::vector<double>{1, 1, 1});
     const double stalled = 2 * slice_s - (backward_order ? 1 : 2) * compute / 9;
@@ -157,7 +157,7 @@ TEST(World, SlicesPlacedByDistanceHideHowFarAwayAServerIs) {
     std::vector<store::TensorPlace> tensors;
     std::vector<std::uint32_t> blocks;
     for (std::uint32_t i = 0; i < 8; ++i) {
-      tensors.push_back({1000 * i, 1000, store::SliceKind::parameter});
+      tensors.push_back({1000 * i, 1000, TensorKind::parameter});
       blocks.push_back(i);
     }
     world.layout = store::cut(tensors, 1000, 2);

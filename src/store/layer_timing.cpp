@@ -19,7 +19,7 @@ LayerTiming layer_timing(const Layout& layout, std::span<const TensorPlace> tens
   std::size_t tensor = 0;
   for (const Slice& slice : layout.slices) {
     while (tensors[tensor].offset + tensors[tensor].count <= slice.offset) ++tensor;
-    const bool parameter = slice.kind == SliceKind::parameter;
+    const bool parameter = slice.kind == TensorKind::parameter;
     const double earlier = parameter ? before[block_of_tensor[tensor]] : 0;
     result.read.push_back(forward * earlier);
     result.gradient_ready.push_back(parameter ? 1 - (1 - forward) * earlier : 1);

@@ -9,7 +9,7 @@ namespace {
 
 // Three blocks with 1, 2 and 1 quarters of the work; the middle one has no tensor, the last two tensors and a statistic.
 const std::vector<TensorPlace> tensors{
-    {0, 10, SliceKind::parameter}, {10, 10, SliceKind::parameter}, {20, 4, SliceKind::parameter}, {24, 2, SliceKind::statistic}};
+    {0, 10, TensorKind::parameter}, {10, 10, TensorKind::parameter}, {20, 4, TensorKind::parameter}, {24, 2, TensorKind::statistic}};
 const std::vector<std::uint32_t> blocks{0, 2, 2, 2};
 const std::vector<double> work{2, 4, 2};
 

@@ -13,7 +13,7 @@ constexpr double most_head_start = 1e15;  // values: more than any model has, an
 
 void require_forward_order(std::span<const TensorPlace> tensors) {
   std::uint64_t end = 0;
-  SliceKind kind = SliceKind::parameter;
+  TensorKind kind = TensorKind::parameter;
   for (const TensorPlace& tensor : tensors) {
     check(tensor.offset == end, "tensors follow each other without gaps");
     check(tensor.kind >= kind, "parameters come before statistics");
@@ -50,7 +50,7 @@ void give_priorities(std::vector<Slice>& slices, bool backward_order) {
     if (backward_order)
       slices[id].priority = count - 1 - id;
     else
-      slices[id].priority = slices[id].kind == SliceKind::statistic ? 0 : id + 1;
+      slices[id].priority = slices[id].kind == TensorKind::statistic ? 0 : id + 1;
   }
 }
 

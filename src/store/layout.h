@@ -9,20 +9,16 @@
 
 #include "base/ids.h"
 #include "base/layout_options.h"
+#include "base/model_shape.h"
 
 namespace motley::store {
-
-enum class SliceKind : std::uint8_t {
-  parameter,  // updated by the optimizer
-  statistic   // averaged by weight
-};
 
 /// A tensor's place in the flat buffer, as far as cutting needs it. Tensors come in forward order, parameters before statistics, without
 /// gaps.
 struct TensorPlace {
   std::uint64_t offset{};
   std::uint64_t count{};
-  SliceKind kind{};
+  TensorKind kind{};
   std::uint8_t least_bits = 2;  // that its values need on the wire
 };
 
@@ -31,7 +27,7 @@ struct TensorPlace {
 struct Slice {
   std::uint64_t offset{};
   std::uint64_t count{};  // never 0
-  SliceKind kind{};
+  TensorKind kind{};
   ServerId server;
   std::uint8_t least_bits = 2;
   std::uint32_t priority = 0;  // on the wire: lower goes first

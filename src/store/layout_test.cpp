@@ -13,14 +13,14 @@ namespace {
 std::vector<TensorPlace> places(std::initializer_list<std::uint64_t> parameters, std::initializer_list<std::uint64_t> statistics = {}) {
   std::vector<TensorPlace> tensors;
   std::uint64_t offset = 0;
-  const auto add = [&](SliceKind kind) {
+  const auto add = [&](TensorKind kind) {
     return [&, kind](std::uint64_t count) {
       tensors.push_back({offset, count, kind});
       offset += count;
     };
   };
-  std::for_each(parameters.begin(), parameters.end(), add(SliceKind::parameter));
-  std::for_each(statistics.begin(), statistics.end(), add(SliceKind::statistic));
+  std::for_each(parameters.begin(), parameters.end(), add(TensorKind::parameter));
+  std::for_each(statistics.begin(), statistics.end(), add(TensorKind::statistic));
   return tensors;
 }
 
@@ -41,16 +41,16 @@ TEST(Cut, ABiasJoinsTheLastPieceOfItsWeight) { EXPECT_EQ(counts(cut(places({150,
 TEST(Cut, StatisticsNeverShareASliceWithParameters) {
   const Layout layout = cut(places({10}, {10}), 100, 1);
   EXPECT_EQ(counts(layout), (Counts{10, 10}));
-  EXPECT_EQ(layout[SliceId{0}].kind, SliceKind::parameter);
-  EXPECT_EQ(layout[SliceId{1}].kind, SliceKind::statistic);
+  EXPECT_EQ(layout[SliceId{0}].kind, TensorKind::parameter);
+  EXPECT_EQ(layout[SliceId{1}].kind, TensorKind::statistic);
 }
 
 TEST(Cut, EmptyTensorsLeaveNoSlice) { EXPECT_EQ(counts(cut(places({0, 5, 0}, {0}), 100, 2)), (Counts{5})); }
 
 TEST(Cut, TensorsOutOfOrderAreOurBug) {
-  const std::vector<TensorPlace> gap{{0, 5, SliceKind::parameter}, {6, 5, SliceKind::parameter}};
+  const std::vector<TensorPlace> gap{{0, 5, TensorKind::parameter}, {6, 5, TensorKind::parameter}};
   EXPECT_THROW(cut(gap, 10, 1), Bug);
-  const std::vector<TensorPlace> statistics_first{{0, 5, SliceKind::statistic}, {5, 5, SliceKind::parameter}};
+  const std::vector<TensorPlace> statistics_first{{0, 5, TensorKind::statistic}, {5, 5, TensorKind::parameter}};
   EXPECT_THROW(cut(statistics_first, 10, 1), Bug);
 }
 
@@ -122,7 +122,7 @@ std::vector<TensorPlace> random_places(Rng& rng) {
   std::uint64_t offset = 0;
   for (std::size_t i = 0; i < tensors.size(); ++i) {
     const std::uint64_t count = rng.below(4) == 0 ? rng.below(5000) : rng.below(80);
-    tensors[i] = {offset, count, i < parameters ? SliceKind::parameter : SliceKind::statistic};
+    tensors[i] = {offset, count, i < parameters ? TensorKind::parameter : TensorKind::statistic};
     offset += count;
   }
   return tensors;

@@ -31,10 +31,10 @@ void LocalModel::forget() {
 
 /// Nesterov's method on the worker's own copy: the gradient is taken one momentum step ahead. The momentum stays with the worker from round
 /// to round.
-Loss LocalModel::run_round(GradientSource& source, const LocalRound& round, IncomingUpdates& incoming, std::span<float> delta, StepIo& io) {
+StepResult LocalModel::run_round(GradientSource& source, const LocalRound& round, IncomingUpdates& incoming, std::span<float> delta,
+                                 StepIo& io) {
   check(round.values.size() == options_.values && delta.size() == options_.values, "a way is as long as the model");
-  if (LocalSgd* steps = source.local_steps();
-      steps != nullptr && !options_.control_variate && options_.optimizer.kind == OptimizerKind::sgd)
+  if (LocalSgd* steps = source.local_sgd(); steps != nullptr && !options_.control_variate && options_.optimizer.kind == OptimizerKind::sgd)
     return run_round_on_device(*steps, round, incoming, delta, io);
   begin(round);
   const std::size_t parameters = options_.parameters;
@@ -44,7 +44,7 @@ Loss LocalModel::run_round(GradientSource& source, const LocalRound& round, Inco
   ahead_.resize(model_.size());
   gradient_.resize(model_.size());
   NoStreaming no_streaming;
-  Loss total;
+  StepResult total;
   for (std::uint32_t step = 0; step < round.steps; ++step) {
     if (step > 0) {
       for (const IncomingUpdates::Piece& piece : incoming.since(step)) merge(piece, round.correction, start);
@@ -54,12 +54,12 @@ Loss LocalModel::run_round(GradientSource& source, const LocalRound& round, Inco
     const std::size_t last = round.samples.size() * (step + 1) / round.steps;
     std::copy(model_.begin(), model_.end(), ahead_.begin());
     optimizer_.look_ahead(weights, options_.momentum, round.rate, std::span<float>(ahead_).first(parameters));
-    const Loss loss = source.gradient(ahead_, round.samples.subspan(first, last - first), gradient_, no_streaming);
+    const StepResult loss = source.gradient(ahead_, round.samples.subspan(first, last - first), gradient_, no_streaming);
     if (!difference_.empty() && round.mean_steps > 1)  // while everyone takes local steps, also who takes a single one
       for (std::size_t i = 0; i < parameters; ++i) gradient_[i] += difference_[i];
     optimizer_.update(weights, std::span<const float>(gradient_).first(parameters), round.rate, options_.momentum);
     for (std::size_t i = parameters; i < model_.size(); ++i) model_[i] += gradient_[i];
-    total.sum += loss.sum;
+    total.loss_sum += loss.loss_sum;
     total.correct += loss.correct;
     total.samples += loss.samples;
   }
@@ -95,8 +95,8 @@ void LocalModel::each_unmerged(Do act) {
 }
 
 /// The same walk, with the numbers on a device.
-Loss LocalModel::run_round_on_device(LocalSgd& steps, const LocalRound& round, IncomingUpdates& incoming, std::span<float> delta,
-                                     StepIo& io) {
+StepResult LocalModel::run_round_on_device(LocalSgd& steps, const LocalRound& round, IncomingUpdates& incoming, std::span<float> delta,
+                                           StepIo& io) {
   begin_on_device(steps, round);
   steps.begin_round();
   for (std::uint32_t step = 0; step < round.steps; ++step) {
@@ -112,7 +112,7 @@ Loss LocalModel::run_round_on_device(LocalSgd& steps, const LocalRound& round, I
     steps.step(round.samples.subspan(first, last - first), {round.rate, options_.momentum, options_.optimizer.weight_decay});
   }
   ran_on_device_ = true;
-  const Loss loss = steps.delta(delta, io.gradient_encoding());
+  const StepResult loss = steps.delta(delta, io.gradient_encoding());
   if (follows_) update_norm_ = steps.update_norm();
   return loss;
 }

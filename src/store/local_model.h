@@ -12,9 +12,9 @@
 #include <utility>
 #include <vector>
 
+#include "base/gradient_source.h"
 #include "base/ids.h"
 #include "store/floats.h"
-#include "store/gradient_source.h"
 #include "store/optimizer.h"
 
 namespace motley::store {
@@ -67,7 +67,7 @@ class LocalModel {
 
   /// Takes the steps; the whole way, without what others did meanwhile, goes into `delta`.
   /// When `io` gives up, so does this, and nothing it leaves is worth anything.
-  Loss run_round(GradientSource& source, const LocalRound& round, IncomingUpdates& incoming, std::span<float> delta, StepIo& io);
+  StepResult run_round(GradientSource& source, const LocalRound& round, IncomingUpdates& incoming, std::span<float> delta, StepIo& io);
   /// Squared norm of the update that made the last round's version; 0: not known.
   [[nodiscard]] double update_norm() const { return update_norm_; }
   /// The last round counts for nothing (it was given up, or not finite) or was somebody else's: the next one begins at the global values,
@@ -76,7 +76,7 @@ class LocalModel {
 
  private:
   void begin(const LocalRound& round);
-  Loss run_round_on_device(LocalSgd& steps, const LocalRound& round, IncomingUpdates& incoming, std::span<float> delta, StepIo& io);
+  StepResult run_round_on_device(LocalSgd& steps, const LocalRound& round, IncomingUpdates& incoming, std::span<float> delta, StepIo& io);
   void begin_on_device(LocalSgd& steps, const LocalRound& round);
   /// What of the values was not merged in mid-walk, range by range.
   template <class Do>

@@ -18,13 +18,13 @@ constexpr std::size_t values = 5;  // and one statistic
 class Parabola : public GradientSource {
  public:
   void initialize(std::uint64_t, std::span<float> out) override { std::fill(out.begin(), out.end(), 0.0F); }
-  Loss gradient(std::span<const float> at, std::span<const std::uint32_t> samples, std::span<float> out, StepIo&) override {
+  StepResult gradient(std::span<const float> at, std::span<const std::uint32_t> samples, std::span<float> out, StepIo&) override {
     for (std::size_t i = 0; i < parameters; ++i) out[i] = at[i] - centre;
     out[parameters] = 1 + at[parameters] / 8;
     ++steps;
     return {1, 0, samples.size()};
   }
-  Loss evaluate(std::span<const float>) override { return {}; }
+  StepResult evaluate(std::span<const float>) override { return {}; }
   float centre = 1;
   int steps = 0;
 };
@@ -227,7 +227,7 @@ TEST(LocalModel, WithTheControlVariateUnlikeShardsGoTheWayOfAll) {
 /// A parabola whose device takes local steps by itself.
 class FarParabola final : public Parabola, public LocalSgd {
  public:
-  LocalSgd* local_steps() override { return this; }
+  LocalSgd* local_sgd() override { return this; }
   void begin(std::span<const float> at) override {
     model_.assign(at.begin(), at.end());
     newest_ = model_;
@@ -265,8 +265,8 @@ class FarParabola final : public Parabola, public LocalSgd {
     std::vector<float> made(values);
     for (std::size_t i = 0; i < parameters; ++i) ahead[i] -= static_cast<float>(rule.momentum * rule.rate) * momentum_[i];
     NoStreaming no_streaming;
-    const Loss one = gradient(ahead, samples, made, no_streaming);
-    loss_.sum += one.sum;
+    const StepResult one = gradient(ahead, samples, made, no_streaming);
+    loss_.loss_sum += one.loss_sum;
     loss_.samples += one.samples;
     for (std::size_t i = 0; i < parameters; ++i) {
       momentum_[i] = static_cast<float>(rule.momentum) * momentum_[i] + made[i] + static_cast<float>(rule.weight_decay) * model_[i];
@@ -274,7 +274,7 @@ class FarParabola final : public Parabola, public LocalSgd {
     }
     model_[parameters] += made[parameters];
   }
-  Loss delta(std::span<float> out, const GradientEncoding*) override {
+  StepResult delta(std::span<float> out, const GradientEncoding*) override {
     for (std::size_t i = 0; i < values; ++i) out[i] = last_delta_[i] = model_[i] - start_[i];
     return loss_;
   }
@@ -292,7 +292,7 @@ class FarParabola final : public Parabola, public LocalSgd {
   }
   std::vector<float> model_, momentum_, start_, last_delta_, newest_, watched_;
   double update_norm_ = 0;
-  Loss loss_;
+  StepResult loss_;
 };
 
 TEST(LocalModel, GoesTheSameWayWhereTheDeviceTakesTheSteps) {
@@ -317,10 +317,10 @@ TEST(LocalModel, GoesTheSameWayWhereTheDeviceTakesTheSteps) {
     if (round % 2 == 1) incoming.comes(2, 1, {next(1), next(2), next(3)});
     LocalRound task{global, Version{round}, samples, 4, 0.1, round != 3, round > 1, 0.25, 4};
     std::vector<float> one(values), other(values);
-    const Loss a = here.run_round(shared_memory, task, incoming, one, no_streaming);
-    const Loss b = there.run_round(far, task, incoming, other, no_streaming);
+    const StepResult a = here.run_round(shared_memory, task, incoming, one, no_streaming);
+    const StepResult b = there.run_round(far, task, incoming, other, no_streaming);
     EXPECT_EQ(a.samples, b.samples);
-    EXPECT_EQ(a.sum, b.sum);
+    EXPECT_EQ(a.loss_sum, b.loss_sum);
     EXPECT_DOUBLE_EQ(here.update_norm(), there.update_norm());
     for (std::size_t i = 0; i < values; ++i) EXPECT_NEAR(one[i], other[i], 1e-5) << round << " " << i;
   }

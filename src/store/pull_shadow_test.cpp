@@ -16,10 +16,10 @@ namespace {
 using Floats = std::vector<float>;
 
 // Two servers share a large tensor; some of it needs 8 bits, some travels as floats, and so do the statistics.
-const std::vector<TensorPlace> tensors{{0, 1500, SliceKind::parameter, 2},
-                                       {1500, 300, SliceKind::parameter, 8},
-                                       {1800, 20, SliceKind::parameter, 32},
-                                       {1820, 30, SliceKind::statistic, 32}};
+const std::vector<TensorPlace> tensors{{0, 1500, TensorKind::parameter, 2},
+                                       {1500, 300, TensorKind::parameter, 8},
+                                       {1800, 20, TensorKind::parameter, 32},
+                                       {1820, 30, TensorKind::statistic, 32}};
 constexpr std::size_t values = 1850;
 
 /// All servers' shadows of one class, and one of its members.

@@ -17,7 +17,7 @@ using Floats = std::vector<float>;
 
 // A large tensor, one that needs 8 bits, and one that travels as floats.
 const std::vector<TensorPlace> tensors{
-    {0, 1500, SliceKind::parameter, 2}, {1500, 300, SliceKind::parameter, 8}, {1800, 20, SliceKind::parameter, 32}};
+    {0, 1500, TensorKind::parameter, 2}, {1500, 300, TensorKind::parameter, 8}, {1800, 20, TensorKind::parameter, 32}};
 constexpr std::size_t values = 1820;
 
 Floats normals(Rng& rng) {

@@ -82,9 +82,9 @@ class Replica::Mean final : public StepIo {
   bool recorded_ = false;
 };
 
-Loss Replica::run_in_pieces(GradientSource& source, const Task& task, std::span<float> out, StepIo& io, MicroBatcher& batcher,
+StepResult Replica::run_in_pieces(GradientSource& source, const Task& task, std::span<float> out, StepIo& io, MicroBatcher& batcher,
                             StepReport& report) {
-  Loss total;
+  StepResult total;
   for (bool last = false; !last;) {
     const std::uint64_t left = task.samples.size() - report.samples;
     MicroBatcher::Piece piece = batcher.next(report.samples, left);
@@ -94,10 +94,10 @@ Loss Replica::run_in_pieces(GradientSource& source, const Task& task, std::span<
     Mean mean(io, out, gradient_);
     const std::span<float> into = mean.begin(report.samples, piece.samples, last);
     try {
-      const Loss loss = source.gradient(task.values, task.samples.subspan(report.samples, piece.samples), into, mean);
-      total.sum += loss.sum;
+      const StepResult loss = source.gradient(task.values, task.samples.subspan(report.samples, piece.samples), into, mean);
+      total.loss_sum += loss.loss_sum;
       total.squared_norm = mean.whole() ? loss.squared_norm : -1;
-      total.coded = loss.coded;
+      total.encoded = loss.encoded;
       total.residual = loss.residual;
       report.samples += static_cast<std::uint32_t>(piece.samples);
     } catch (const OutOfMemory&) {
@@ -114,7 +114,7 @@ StepReport Replica::contribute(GradientSource& source, const Task& task, std::sp
   check(task.values.size() == options_.values && out.size() == options_.values, "a contribution is as large as the model");
   check(!local_, "who takes local steps contributes rounds");
   StepReport report;
-  const Loss loss = run_in_pieces(source, task, out, io, batcher, report);
+  const StepResult loss = run_in_pieces(source, task, out, io, batcher, report);
   measure(out, loss, report);
   return report;
 }
@@ -124,11 +124,11 @@ StepReport Replica::contribute(GradientSource& source, const LocalRound& round, 
   check(local_.has_value(), "rounds are for who takes local steps");
   StepReport report;
   if (!io.wait_for(0, options_.values)) return report;
-  const Loss loss = local_->run_round(source, round, incoming, out, io);
+  const StepResult loss = local_->run_round(source, round, incoming, out, io);
   report.samples = static_cast<std::uint32_t>(round.samples.size());
   report.local_steps = round.steps;
   report.update_norm = local_->update_norm();
-  if (loss.coded)
+  if (loss.encoded)
     io.encoded_gradient_ready(0, options_.values);
   else
     io.gradient_ready(0, options_.values);
@@ -138,11 +138,11 @@ StepReport Replica::contribute(GradientSource& source, const LocalRound& round, 
 }
 
 /// What servers would refuse is not called finite; no squared norm counts statistics.
-void Replica::measure(std::span<const float> out, const Loss& loss, StepReport& report) const {
-  report.loss_sum = loss.sum;
-  report.residual = loss.coded ? loss.residual : 0;
+void Replica::measure(std::span<const float> out, const StepResult& loss, StepReport& report) const {
+  report.loss_sum = loss.loss_sum;
+  report.residual = loss.encoded ? loss.residual : 0;
   const bool uncounted = loss.squared_norm < 0;  // what is no number was counted
-  check(!uncounted || !loss.coded, "who codes counts what it codes");
+  check(!uncounted || !loss.encoded, "who codes counts what it codes");
   report.squared_norm = uncounted ? squared_norm(out.first(options_.parameters)) : loss.squared_norm;
   const auto statistics = uncounted ? out.subspan(options_.parameters) : std::span<const float>();  // else they may lie here coded
   const bool small = std::all_of(statistics.begin(), statistics.end(),

@@ -6,8 +6,8 @@
 #include <span>
 #include <vector>
 
+#include "base/gradient_source.h"
 #include "base/step_report.h"
-#include "store/gradient_source.h"
 #include "store/local_model.h"
 #include "store/optimizer.h"
 
@@ -70,8 +70,8 @@ class Replica {
 
  private:
   class Mean;
-  Loss run_in_pieces(GradientSource& source, const Task& task, std::span<float> out, StepIo& io, MicroBatcher& batcher, StepReport& report);
-  void measure(std::span<const float> out, const Loss& loss, StepReport& report) const;
+  StepResult run_in_pieces(GradientSource& source, const Task& task, std::span<float> out, StepIo& io, MicroBatcher& batcher, StepReport& report);
+  void measure(std::span<const float> out, const StepResult& loss, StepReport& report) const;
 
   ReplicaOptions options_;
   std::optional<LocalModel> local_;

@@ -24,16 +24,16 @@ class Source final : public GradientSource {
   std::vector<std::size_t> pieces;  // that were asked for
 
   void initialize(std::uint64_t, std::span<float>) override {}
-  Loss gradient(std::span<const float> at, std::span<const std::uint32_t> samples, std::span<float> out, StepIo& io) override {
+  StepResult gradient(std::span<const float> at, std::span<const std::uint32_t> samples, std::span<float> out, StepIo& io) override {
     pieces.push_back(samples.size());
     if (samples.size() > memory) throw OutOfMemory("too many");
-    Loss loss;
+    StepResult loss;
     if (!io.wait_for(0, values)) return loss;
     std::vector<double> sum(values);
     for (const std::uint32_t sample : samples) {
       Rng rng(sample, "sample");
       for (std::size_t i = 0; i < values; ++i) sum[i] += at[i] + rng.normal();
-      loss.sum += rng.uniform();
+      loss.loss_sum += rng.uniform();
       loss.correct += rng.below(2);
       ++loss.samples;
     }
@@ -43,7 +43,7 @@ class Source final : public GradientSource {
     }
     return loss;
   }
-  Loss evaluate(std::span<const float>) override { return {}; }
+  StepResult evaluate(std::span<const float>) override { return {}; }
 };
 
 /// Remembers what was final when.
@@ -118,7 +118,7 @@ struct Plain {
   }
   std::vector<std::uint32_t> samples = twenty();
   Floats out = Floats(values);
-  Loss loss;
+  StepResult loss;
 };
 
 void expect_close(const Floats& found, const Floats& expected) {
@@ -137,7 +137,7 @@ TEST(Pieces, OnePieceLeavesTheBitsOfTheGradientItself) {
   const StepReport report = step.run();
   const Plain whole;
   EXPECT_EQ(step.out, whole.out);
-  EXPECT_EQ(report.loss_sum, whole.loss.sum);
+  EXPECT_EQ(report.loss_sum, whole.loss.loss_sum);
   EXPECT_EQ(report.samples, 20U);
   EXPECT_EQ(report.max_batch, 0U);
   EXPECT_TRUE(report.finite);
@@ -155,7 +155,7 @@ TEST(Pieces, APaceThatCutsLeavesTheMeanOfTheWhole) {
   const Plain whole;
   expect_close(step.out, whole.out);
   EXPECT_EQ(report.samples, 20U);
-  EXPECT_NEAR(report.loss_sum, whole.loss.sum, 1e-12);
+  EXPECT_NEAR(report.loss_sum, whole.loss.loss_sum, 1e-12);
   EXPECT_EQ(step.source.pieces, (std::vector<std::size_t>{7, 1, 7, 5}));
   EXPECT_EQ(cuts.heard, (std::vector<std::pair<std::uint64_t, std::uint64_t>>{{0, 20}, {7, 13}, {8, 12}, {15, 5}}));
   expect_reported_once(step);
@@ -268,15 +268,15 @@ class GradientEncoding final : public GradientSource {
  public:
   double squared_norm = 1;
   void initialize(std::uint64_t, std::span<float>) override {}
-  Loss gradient(std::span<const float>, std::span<const std::uint32_t> samples, std::span<float> out, StepIo& io) override {
+  StepResult gradient(std::span<const float>, std::span<const std::uint32_t> samples, std::span<float> out, StepIo& io) override {
     io.encoded_gradient_ready(0, out.size());
-    Loss loss;
+    StepResult loss;
     loss.samples = samples.size();
     loss.squared_norm = squared_norm;
-    loss.coded = true;
+    loss.encoded = true;
     return loss;
   }
-  Loss evaluate(std::span<const float>) override { return {}; }
+  StepResult evaluate(std::span<const float>) override { return {}; }
 };
 
 TEST(Replica, AGradientThatIsNoNumberIsRefusedThoughItWasCodedAndIsNobodysBug) {

@@ -12,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "base/model_shape.h"
 #include "base/result.h"
 
 namespace motley::store {
@@ -23,6 +24,9 @@ struct NamedTensor {
   std::uint64_t offset{};
   bool operator==(const NamedTensor&) const = default;
 };
+
+/// The tensors of a model, in the order of its flat buffer.
+[[nodiscard]] std::vector<NamedTensor> named_tensors(const ModelShape& shape);
 
 using Metadata = std::map<std::string, std::string>;
 inline constexpr const char* checksum_key = "sha256";

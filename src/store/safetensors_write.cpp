@@ -47,6 +47,12 @@ std::string header_of(std::span<const NamedTensor> tensors, std::uint64_t values
 
 }  // namespace
 
+std::vector<NamedTensor> named_tensors(const ModelShape& shape) {
+  std::vector<NamedTensor> tensors;
+  for (const Tensor& tensor : shape.tensors) tensors.push_back({tensor.name, tensor.shape, tensor.offset});
+  return tensors;
+}
+
 Outcome write_safetensors(const std::filesystem::path& path, std::span<const NamedTensor> tensors,
                           std::span<const std::span<const float>> pieces, const Metadata& metadata) {
   std::uint64_t values = 0;

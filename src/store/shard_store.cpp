@@ -54,7 +54,7 @@ std::vector<ShardStore::Run> ShardStore::slices_of(const Layout& layout, ServerI
 std::size_t ShardStore::parameters_in(std::span<const Run> slices) {
   std::size_t end = 0;
   for (const Run& slice : slices)
-    if (slice.kind == SliceKind::parameter) end = slice.local + slice.count;
+    if (slice.kind == TensorKind::parameter) end = slice.local + slice.count;
   return end;
 }
 
@@ -132,7 +132,7 @@ void ShardStore::apply(const Update& wanted, std::span<const WeightedPart> parts
 }
 
 std::vector<Addend> ShardStore::addends_of(const Update& update, std::span<const WeightedPart> parts, const Run& run) const {
-  const bool optimized = update.kind != UpdateKind::delta && run.kind == SliceKind::parameter;
+  const bool optimized = update.kind != UpdateKind::delta && run.kind == TensorKind::parameter;
   std::vector<Addend> addends;
   addends.reserve(parts.size());
   for (const WeightedPart& part : parts) {
@@ -146,7 +146,7 @@ std::vector<Addend> ShardStore::addends_of(const Update& update, std::span<const
 
 void ShardStore::apply(const Update& update, std::span<const WeightedPart> parts, const Run& run, std::span<float> values,
                        Optimizer& optimizer) const {
-  const bool optimized = update.kind != UpdateKind::delta && run.kind == SliceKind::parameter;
+  const bool optimized = update.kind != UpdateKind::delta && run.kind == TensorKind::parameter;
   const std::span<float> held = values.subspan(run.local, run.count);
   const std::vector<Addend> addends = addends_of(update, parts, run);
   const Sum sum{addends.data(), addends.size(), optimized ? static_cast<float>(update.compensation) : 0.0F};
@@ -195,7 +195,7 @@ void ShardStore::speculate(std::span<const WeightedPart> parts, const Run& run, 
   const Update& update = ahead.update;
   const double rate = update.kind == UpdateKind::gradient ? update.rate : rate_;
   const std::span<float> values = std::span(ahead.values).subspan(run.local, run.count);
-  if (update.kind == UpdateKind::gradient && run.kind == SliceKind::parameter) {
+  if (update.kind == UpdateKind::gradient && run.kind == TensorKind::parameter) {
     const std::vector<Addend> addends = addends_of(update, parts, run);
     const bool non_temporal = values_.size() >= far_values;
     return ahead.optimizer.update_piece_of(optimizer_, run.local, std::span(values_).subspan(run.local, run.count), values,
@@ -203,9 +203,9 @@ void ShardStore::speculate(std::span<const WeightedPart> parts, const Run& run, 
                                            {update.rate, update.momentum, update.share, ahead.format.rho * rate, non_temporal}, out);
   }
   std::copy_n(values_.data() + run.local, run.count, values.data());
-  if (run.kind == SliceKind::parameter) ahead.optimizer.follow(optimizer_, run.local, run.count);
+  if (run.kind == TensorKind::parameter) ahead.optimizer.follow(optimizer_, run.local, run.count);
   apply(ahead.update, parts, run, ahead.values, ahead.optimizer);
-  if (run.kind == SliceKind::parameter)
+  if (run.kind == TensorKind::parameter)
     ahead.optimizer.look_ahead(values, ahead.format.rho, rate, out, run.local);
   else
     std::copy(values.begin(), values.end(), out.begin());
@@ -234,7 +234,7 @@ void ShardStore::keep(const PullId& sent, double rho) {
   if (weight_stash_.reuse(sent, version_, rho)) return;
   Floats values = weight_stash_.take_buffer(optimizer_.first().size());
   by_pieces([&](std::size_t, const Run& run) {
-    if (run.kind == SliceKind::parameter)
+    if (run.kind == TensorKind::parameter)
       optimizer_.look_ahead({values_.data() + run.local, run.count}, rho, rate_, std::span(values).subspan(run.local, run.count),
                             run.local);
   });
@@ -245,7 +245,7 @@ double ShardStore::alignment(const WeightedPart& part) const {
   check(part.flat.size() == flat_values_, "a contribution covers the whole flat buffer");
   std::vector<double> sums(pieces());
   by_pieces([&](std::size_t piece, const Run& run) {
-    if (run.kind != SliceKind::parameter) return;
+    if (run.kind != TensorKind::parameter) return;
     std::span<const float> values = part.flat.subspan(run.flat, run.count);
     std::vector<float> widened;
     if (!part.bf16_transfer.empty() && part.bf16_transfer[run.id.value]) {
@@ -267,7 +267,7 @@ void ShardStore::snapshot(const SnapshotFormat& format, std::span<float> flat_ou
 void ShardStore::snapshot(const Run& run, const SnapshotFormat& format, std::span<float> flat_out) const {
   write_out(run, format.bf16_transfer, flat_out, [&](const Run& piece, std::span<float> out) {
     const std::span<const float> values(values_.data() + piece.local, piece.count);
-    if (piece.kind == SliceKind::parameter)
+    if (piece.kind == TensorKind::parameter)
       optimizer_.look_ahead(values, format.rho, rate_, out, piece.local);
     else
       std::copy(values.begin(), values.end(), out.begin());
@@ -304,7 +304,7 @@ void ShardStore::moments(Moments& out) const {
   out.updates = optimizer_.updates();
   out.rate = rate_;
   for (const Run& run : slices_) {
-    if (run.kind != SliceKind::parameter) continue;
+    if (run.kind != TensorKind::parameter) continue;
     std::copy_n(optimizer_.first().data() + run.local, run.count, out.first.data() + run.flat);
     if (!out.second.empty()) std::copy_n(optimizer_.second().data() + run.local, run.count, out.second.data() + run.flat);
   }
@@ -315,7 +315,7 @@ void ShardStore::restore(const Moments& moments, Version version) {
   std::vector<float> first(optimizer_.first().size());
   std::vector<float> second(optimizer_.second().size());
   for (const Run& run : slices_) {
-    if (run.kind != SliceKind::parameter) continue;
+    if (run.kind != TensorKind::parameter) continue;
     std::copy_n(moments.first.data() + run.flat, run.count, first.data() + run.local);
     if (!second.empty()) std::copy_n(moments.second.data() + run.flat, run.count, second.data() + run.local);
   }

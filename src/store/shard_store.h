@@ -125,7 +125,7 @@ class ShardStore {
     std::size_t flat{};   // where it begins in the flat buffer
     std::size_t local{};  // where it begins in values_
     std::size_t count{};
-    SliceKind kind{};
+    TensorKind kind{};
     SliceId id;
     std::size_t within{};      // of its slice: where it begins
     bool may_be_bf16 = false;  // its slice may travel in 16 bits a value

@@ -19,10 +19,10 @@ using Floats = std::vector<float>;
 // A tensor of several slices, each of which several threads work on in pieces, one that needs all bits, another that does not, and
 // statistics, which do.
 constexpr std::size_t large = 300'001, slice_values = 140'000;
-const std::vector<TensorPlace> tensors{{0, large, SliceKind::parameter},
-                                       {large, 77, SliceKind::parameter, 32},
-                                       {large + 77, 500, SliceKind::parameter},
-                                       {large + 577, 21, SliceKind::statistic, 32}};
+const std::vector<TensorPlace> tensors{{0, large, TensorKind::parameter},
+                                       {large, 77, TensorKind::parameter, 32},
+                                       {large + 77, 500, TensorKind::parameter},
+                                       {large + 577, 21, TensorKind::statistic, 32}};
 constexpr std::size_t values = large + 598;
 constexpr double rho = 0.9;
 constexpr std::uint8_t half = 16;

@@ -22,7 +22,7 @@ Floats normals(Rng& rng, std::size_t n) {
 
 // Two parameter tensors, one of them longer than a block of the reduction, and a statistic.
 const std::vector<TensorPlace> tensors{
-    {0, 5001, SliceKind::parameter}, {5001, 300, SliceKind::parameter}, {5301, 77, SliceKind::statistic}};
+    {0, 5001, TensorKind::parameter}, {5001, 300, TensorKind::parameter}, {5301, 77, TensorKind::statistic}};
 constexpr std::size_t values = 5378;
 bool is_parameter(std::size_t i) { return i < 5301; }
 

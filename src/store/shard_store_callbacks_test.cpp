@@ -33,8 +33,8 @@ class OnSlicesDone : public testing::Test {
     EXPECT_EQ(std::adjacent_find(priorities.begin(), priorities.end()), priorities.end());
   }
 
-  const std::vector<TensorPlace> tensors{{0, slices* slice_values, SliceKind::parameter},
-                                         {slices * slice_values, 100, SliceKind::statistic}};
+  const std::vector<TensorPlace> tensors{{0, slices* slice_values, TensorKind::parameter},
+                                         {slices * slice_values, 100, TensorKind::statistic}};
   Layout layout = cut(tensors, slice_values, 1);
   std::vector<std::vector<float>> parts_values{2};
   std::vector<WeightedPart> parts;

@@ -18,7 +18,7 @@ Floats normals(Rng& rng, std::size_t n) {
 
 // Two parameter tensors, one of them longer than a block of the reduction, and a statistic.
 const std::vector<TensorPlace> tensors{
-    {0, 9001, SliceKind::parameter}, {9001, 500, SliceKind::parameter}, {9501, 321, SliceKind::statistic}};
+    {0, 9001, TensorKind::parameter}, {9001, 500, TensorKind::parameter}, {9501, 321, TensorKind::statistic}};
 constexpr std::size_t parameters = 9501;
 constexpr std::size_t values = 9822;
 
@@ -94,7 +94,7 @@ TEST(ShardStore, WritesOnlyItsOwnSlices) {
 }
 
 TEST(ShardStore, AServerWithoutSlicesOnlyCounts) {
-  const std::vector<TensorPlace> tiny{{0, 3, SliceKind::parameter}};
+  const std::vector<TensorPlace> tiny{{0, 3, TensorKind::parameter}};
   ShardStore idle(cut(tiny, 100, 2), ServerId{1}, {}, Floats(3, 1.0F));
   idle.apply({UpdateKind::gradient, 0.1, 0.9}, std::vector<WeightedPart>{{Floats(3, 1.0F), 1}});
   EXPECT_EQ(idle.version(), Version{1});

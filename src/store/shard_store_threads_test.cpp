@@ -17,9 +17,9 @@ Floats normals(Rng& rng, std::size_t n) {
 
 // Several pieces for a team on each of two servers. Slices of odd lengths, so that their borders lie anywhere in a piece, and the last
 // piece holds parameters and statistics.
-const std::vector<TensorPlace> tensors{{0, 5 * piece_values + 777, SliceKind::parameter},
-                                       {5 * piece_values + 777, 501, SliceKind::parameter},
-                                       {5 * piece_values + 1278, 999, SliceKind::statistic}};
+const std::vector<TensorPlace> tensors{{0, 5 * piece_values + 777, TensorKind::parameter},
+                                       {5 * piece_values + 777, 501, TensorKind::parameter},
+                                       {5 * piece_values + 1278, 999, TensorKind::statistic}};
 constexpr std::size_t parameters = 5 * piece_values + 1278;
 constexpr std::size_t values = 5 * piece_values + 2277;
 const Layout layout = cut(tensors, 20'011, 2);

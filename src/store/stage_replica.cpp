@@ -60,7 +60,7 @@ void StageReplica::begin(std::uint64_t micro, std::uint32_t late, double rate) {
   used_[micro] = predicted_;
 }
 
-Loss StageReplica::forward(std::uint64_t micro, const Activation& input, Activation& output) {
+StepResult StageReplica::forward(std::uint64_t micro, const Activation& input, Activation& output) {
   static const std::vector<std::uint32_t> none;
   return source_->forward(micro, *used_.at(micro), options_.reads_samples ? samples_of(micro) : none, input, output);
 }

@@ -13,9 +13,9 @@
 
 #include "base/activation.h"
 #include "base/batching.h"
+#include "base/stage_source.h"
 #include "store/epochs.h"
 #include "store/optimizer.h"
-#include "store/stage_source.h"
 #include "store/staged_model.h"
 
 namespace motley::store {
@@ -43,7 +43,7 @@ class StageReplica {
 
   /// A forward is about to begin: its parameters are those of now, or where momentum will have led at `rate` when it is `late`.
   void begin(std::uint64_t micro, std::uint32_t late, double rate);
-  Loss forward(std::uint64_t micro, const Activation& input, Activation& output);
+  StepResult forward(std::uint64_t micro, const Activation& input, Activation& output);
   void input_gradient(std::uint64_t micro, const Activation& output_gradient, Activation& input_gradient);
   void weight_gradient(std::uint64_t micro);
   /// All weight gradients of this mini-batch are there.

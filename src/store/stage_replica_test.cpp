@@ -12,8 +12,8 @@ namespace {
 
 /// Its gradient is what the test says; it remembers the values that each part was given.
 struct Fake final : StageSource {
-  Loss forward(std::uint64_t micro, std::span<const float> values, std::span<const std::uint32_t> samples, const Activation&,
-               Activation&) override {
+  StepResult forward(std::uint64_t micro, std::span<const float> values, std::span<const std::uint32_t> samples, const Activation&,
+                     Activation&) override {
     seen[micro] = values;
     read.insert(read.end(), samples.begin(), samples.end());
     at_forward[micro] = values[0];

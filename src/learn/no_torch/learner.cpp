@@ -1,4 +1,4 @@
-// Absence is a file: the learner of a binary built with -DMOTLEY_TORCH=OFF. It refuses, and says how to get one that does not.
+// The module in a binary built with -DMOTLEY_TORCH=OFF: every model is refused with the way to get a build that has torch.
 #include "learn/learner.h"
 
 #include "learn/registry.h"

@@ -1,4 +1,4 @@
-// Without torch the room still loads data and says plainly that it cannot learn.
+// Without torch the module loads data and refuses to make a learner.
 #include "learn/learner.h"
 
 #include <gtest/gtest.h>
@@ -6,7 +6,7 @@
 namespace motley::learn {
 namespace {
 
-TEST(NoTorch, ALearnerIsRefusedWithTheWayToGetOne) {
+TEST(NoTorch, Refuses_a_learner_with_the_way_to_get_one) {
   auto data = load({.kind = "synthetic", .path = {}});
   ASSERT_TRUE(data.ok());
   const auto learner = make_learner({}, *data);
@@ -16,7 +16,7 @@ TEST(NoTorch, ALearnerIsRefusedWithTheWayToGetOne) {
   EXPECT_NE(learner.error().message.find("MOTLEY_TORCH=ON"), std::string::npos);
 }
 
-TEST(NoTorch, TheBackendIsReportedAbsent) {
+TEST(NoTorch, Reports_the_backend_absent) {
   EXPECT_FALSE(available());
   EXPECT_NE(describe_backend().find("without torch"), std::string::npos);
   use_threads(1);

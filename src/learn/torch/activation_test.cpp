@@ -1,4 +1,4 @@
-// What a sample takes of a device's memory: the outputs of the layers and their gradients, so it grows with their widths.
+// Memory of a device that one sample needs: the outputs of the layers and their gradients, in proportion to their widths.
 #include "learn/torch/learners.h"
 #include "learn/torch/test_models.h"
 
@@ -14,12 +14,12 @@ std::uint64_t bytes_of(const ModelSpec& spec, Make make = make_learner) {
 
 ModelSpec mlp(std::vector<std::uint64_t> hidden) { return {.kind = "mlp", .hidden = std::move(hidden)}; }
 
-TEST(ActivationBytes, OfAnMlpAreItsWidthsTwice) {
+TEST(ActivationBytes, Mlp_needs_twice_its_widths) {
   EXPECT_EQ(bytes_of(mlp({12, 7})) - bytes_of(mlp({})), 2 * sizeof(float) * (12 + 7));
   EXPECT_EQ(bytes_of(mlp({1000})) - bytes_of(mlp({500})), 2 * sizeof(float) * 500);
 }
 
-/// A model by a width or a depth, such that each unit more costs the same.
+/// A model as a function of a width or a depth, of which each unit costs the same.
 struct Growing {
   std::string name;
   ModelSpec (*of_size)(std::uint64_t size);
@@ -58,7 +58,7 @@ INSTANTIATE_TEST_SUITE_P(
                 make_learner}),
     [](const auto& growing) { return growing.param.name; });
 
-TEST(ActivationBytes, OfAutogradAreNoLessThanByHand) {
+TEST(ActivationBytes, Autograd_needs_no_less_than_matrix_products) {
   EXPECT_GE(bytes_of(mlp({128, 64}), make_autograd_learner), bytes_of(mlp({128, 64})));
 }
 

@@ -1,4 +1,4 @@
-// Counts the bytes that torch allocates on this thread while it lives: torch's own door for memory profilers.
+// Counts the bytes that torch allocates on this thread during the object's lifetime, by torch's interface for memory profilers.
 #pragma once
 #include <c10/core/Allocator.h>
 #include <c10/util/ThreadLocalDebugInfo.h>
@@ -11,7 +11,7 @@ namespace motley::learn {
 class Allocations {
  public:
   Allocations() : count_(std::make_shared<Count>()), guard_(c10::DebugInfoKind::PROFILER_STATE, count_) {}
-  /// All that was allocated so far, freed or not.
+  /// Total of all allocations so far, freed or not.
   [[nodiscard]] std::uint64_t bytes() const { return count_->bytes; }
 
  private:
@@ -26,7 +26,7 @@ class Allocations {
 
   struct Count final : c10::MemoryReportingInfoBase {
     void reportMemoryUsage(void*, std::int64_t size, Total, Total, c10::Device) override {
-      if (size > 0) bytes += static_cast<std::uint64_t>(size);  // what is freed is reported as negative
+      if (size > 0) bytes += static_cast<std::uint64_t>(size);  // a negative size reports a deallocation
     }
     [[nodiscard]] bool memoryProfilingEnabled() const override { return true; }
     std::uint64_t bytes = 0;

@@ -1,4 +1,4 @@
-// What torch and its BLAS are on this machine, and how many threads they may take.
+// Versions and settings of torch and its BLAS.
 #include "learn/torch/backend.h"
 
 #include <ATen/Context.h>
@@ -15,7 +15,7 @@ namespace motley::learn {
 
 namespace {
 
-/// A function of whichever BLAS the process has loaded; null when that BLAS does not know it.
+/// A function of the BLAS that the process has loaded; null if that BLAS lacks it.
 template <class Function>
 Function* blas_function(const char* name) {
   return reinterpret_cast<Function*>(dlsym(RTLD_DEFAULT, name));
@@ -42,7 +42,7 @@ void use_precision(const std::string& precision) {
   at::Context& context = at::globalContext();
   context.setAllowTF32CuBLAS(precision != "fp32");
   context.setAllowTF32CuDNN(precision != "fp32");
-  // A search for the fastest algorithm takes seconds for each new size of a batch, and a worker's batches are of whatever size suits it.
+  // cuDNN's search for the fastest algorithm takes seconds for each new batch size, and batch sizes of workers change.
   context.setBenchmarkCuDNN(false);
 }
 
@@ -53,7 +53,7 @@ std::string describe_backend() {
 
 void use_threads(int count) {
   at::set_num_threads(count);
-  // OpenBLAS keeps its own pool, which torch does not know of.
+  // OpenBLAS has a thread pool of its own, which torch does not configure.
   if (auto* set = blas_function<void(int)>("openblas_set_num_threads")) set(count);
 }
 

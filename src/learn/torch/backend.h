@@ -1,11 +1,10 @@
-// What this process asks of torch as a whole.
+// Settings of torch that hold for the whole process.
 #pragma once
 #include <string>
 
 namespace motley::learn {
 
-/// fp32 | tf32 | bf16: whether a GPU may multiply floats in tf32 where they stay floats; in all but fp32 its library tries which
-/// algorithm is fastest.
+/// `precision`: fp32, tf32 or bf16. In all but fp32, GPUs multiply fp32 matrices in tf32.
 void use_precision(const std::string& precision);
 
 }  // namespace motley::learn

@@ -14,7 +14,7 @@ std::span<Number> span_of(const at::Tensor& tensor) {
   return {tensor.data_ptr<Number>(), static_cast<std::size_t>(tensor.numel())};
 }
 
-/// Room for the samples of one forward; grows to the largest batch seen and is then reused.
+/// Reuses its buffers: they grow to the largest batch seen.
 class Batch {
  public:
   explicit Batch(const SampleShape& shape) : shape_(shape) {}

@@ -1,5 +1,5 @@
-// A model is a list of blocks; its forward is their composition. The list is what a pipeline cuts into stages, so a block is
-// never cut: a residual unit is one block. The loss is no block (learn/loss.h).
+// A block is a layer, or a few layers that belong together such as a residual unit. A model is a list of blocks, and its forward is their
+// composition. A pipeline cuts the list into stages, never a block. The loss is no block (loss_function.h).
 #pragma once
 #include <ATen/ATen.h>
 
@@ -8,25 +8,25 @@
 #include <string>
 #include <vector>
 
-#include "learn/learner.h"
+#include "base/model_shape.h"
 
 namespace motley::learn {
 
 enum class Mode { training, evaluation };
 
-/// Initial values: gaussian; with no deviation, a constant.
+/// Distribution of initial values: gaussian; constant where the deviation is 0.
 struct Init {
   double mean{};
   double deviation{};
 };
 
-/// One tensor that a block declared. Its memory comes later, from whoever runs the model.
+/// One tensor that a block has declared. The network or device that runs the model provides its memory.
 struct Slot {
   std::string name;  // within the block: "conv1.weight"
   std::vector<std::int64_t> shape;
   TensorKind kind{};
   Init init;
-  bool exact{};  // stays in floats where weights are rounded to fewer bits: norms
+  bool exact{};  // stays in fp32 where weights are computed with in bf16: norms
   at::Tensor tensor;
 };
 
@@ -37,13 +37,13 @@ class Block {
   Block(const Block&) = delete;
   Block& operator=(const Block&) = delete;
 
-  /// In training, batch norm reads the batch and moves its statistics; otherwise it reads the statistics.
+  /// In training, batch norm normalises by the batch and updates its statistics; in evaluation it normalises by the statistics.
   virtual at::Tensor forward(const at::Tensor& x, Mode mode) = 0;
 
   [[nodiscard]] const std::string& name() const { return name_; }
   [[nodiscard]] std::deque<Slot>& slots() { return slots_; }
 
-  /// Declares a tensor, in forward order; the reference stays good as long as the block and is bound before the first forward.
+  /// Declares a tensor, in forward order. The reference is valid as long as the block; the tensor is defined before the first forward.
   const at::Tensor& parameter(std::string name, std::vector<std::int64_t> shape, Init init, bool exact = false) {
     return slots_.push_back({std::move(name), std::move(shape), TensorKind::parameter, init, exact, {}}), slots_.back().tensor;
   }

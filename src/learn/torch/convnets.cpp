@@ -45,8 +45,8 @@ class VggBlock final : public Block {
   Sizes sizes_;
 };
 
-/// VGG halves five times. Up to the next multiple of 32, so that two by two pixels or more are left where 28x28 would leave one:
-/// batch norm has no variance of a single value, as one sample of one pixel would be.
+/// The next multiple of 32. VGG halves the picture five times; of 28x28 pixels one would be left, and batch norm needs more than one value
+/// per channel.
 std::int64_t padded(std::int64_t side) { return (side + 31) / 32 * 32; }
 
 }  // namespace

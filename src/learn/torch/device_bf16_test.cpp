@@ -1,5 +1,5 @@
-// A learner that computes in bf16: gradients of its weights are numbers of 16 bits and leave as such, weights come rounded to as many, and
-// neither changes anything. Everywhere on the CPU, to the bit; where there is a GPU, on that too, as near as it is to itself.
+// A learner that computes in bf16: sending gradients of weights as bf16 and receiving weights as bf16 changes no value. On the CPU bit for
+// bit; on a GPU, where there is one, up to the difference between its own repetitions.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -13,16 +13,16 @@
 namespace motley::learn {
 namespace {
 
-constexpr std::uint64_t most = 700;  // values of a slice
-constexpr std::uint8_t half = 16, plain = 32;
+constexpr std::uint64_t slice_values = 700;  // values of a slice
+constexpr std::uint8_t bf16 = 16, fp32 = 32;
 
-/// Every tensor in slices; the weights in 16 bits.
+/// Every tensor in slices; weights as bf16.
 std::vector<GradientEncoding::Slice> slices_of(const ModelShape& shape) {
   std::vector<GradientEncoding::Slice> slices;
   for (const Tensor& tensor : shape.tensors)
-    for (std::uint64_t done = 0; done < tensor.count; done += most)
-      slices.push_back({tensor.offset + done, std::min(most, tensor.count - done),
-                        tensor.kind == TensorKind::parameter && tensor.shape.size() >= 2 ? half : plain});
+    for (std::uint64_t done = 0; done < tensor.count; done += slice_values)
+      slices.push_back({tensor.offset + done, std::min(slice_values, tensor.count - done),
+                        tensor.kind == TensorKind::parameter && tensor.shape.size() >= 2 ? bf16 : fp32});
   return slices;
 }
 
@@ -38,9 +38,9 @@ Values widened(std::span<const std::byte> bytes) {
   return values;
 }
 
-/// Wants gradients as they are made, and brings values as it is told to.
-struct InBf16 final : StepIo {
-  explicit InBf16(const ModelShape& shape) {
+/// Asks for gradients as they are computed, and delivers values as bf16 or fp32.
+struct Bf16Io final : StepIo {
+  explicit Bf16Io(const ModelShape& shape) {
     wanted.slices = slices_of(shape);
     wanted.bf16_as_is = true;
     for (const GradientEncoding::Slice& slice : wanted.slices) missing.push_back(slice.count);
@@ -54,9 +54,9 @@ struct InBf16 final : StepIo {
       const std::uint64_t from = std::max(first, begin);
       const std::uint64_t to = std::min(last, begin + count);
       if (from >= to || (missing[s] -= to - from) > 0) continue;
-      // It would be sent at this moment.
+      // The slice would be sent at this moment.
       const std::span<const float> place = std::span(out).subspan(begin, count);
-      const Values read = bits == half ? widened(std::as_bytes(place).first(2 * count)) : Values(place.begin(), place.end());
+      const Values read = bits == bf16 ? widened(std::as_bytes(place).first(2 * count)) : Values(place.begin(), place.end());
       std::copy(read.begin(), read.end(), sent.begin() + static_cast<std::ptrdiff_t>(begin));
     }
   }
@@ -64,11 +64,11 @@ struct InBf16 final : StepIo {
     if (!rounded) return false;
     for (std::size_t s = 0; s < wanted.slices.size(); ++s) {
       const auto& [begin, count, bits] = wanted.slices[s];
-      if (begin >= last || begin + count <= first || brought[begin].size() > 0) continue;
-      const bool as_bf16 = bits == half && rounded(s);
+      if (begin >= last || begin + count <= first || delivered[begin].size() > 0) continue;
+      const bool as_bf16 = bits == bf16 && rounded(s);
       const std::span<const float> place = std::span(values).subspan(begin, count);
-      brought[begin] = as_bf16 ? sent_as_bf16(place) : codec::Bytes(std::as_bytes(place).begin(), std::as_bytes(place).end());
-      each({begin, count, as_bf16 ? half : plain, brought[begin], as_bf16});
+      delivered[begin] = as_bf16 ? sent_as_bf16(place) : codec::Bytes(std::as_bytes(place).begin(), std::as_bytes(place).end());
+      each({begin, count, as_bf16 ? bf16 : fp32, delivered[begin], as_bf16});
     }
     return true;
   }
@@ -76,8 +76,8 @@ struct InBf16 final : StepIo {
   GradientEncoding wanted;
   std::vector<std::uint64_t> missing;
   Values values, out, sent;
-  std::function<bool(std::size_t)> rounded;  // slices that come so; none: the values lie where they always do
-  std::map<std::uint64_t, codec::Bytes> brought;
+  std::function<bool(std::size_t)> rounded;  // slices that are received as bf16; none: the values are in the caller's buffer
+  std::map<std::uint64_t, codec::Bytes> delivered;
 };
 
 struct Where {
@@ -101,17 +101,17 @@ class DeviceBf16 : public testing::TestWithParam<std::tuple<Example, Where>> {
       *learner = std::move(*made);
     }
   }
-  /// A step with values that come as `rounded` says, beside the same with floats.
+  /// A step with slices received as `rounded` says, compared with the same step with fp32 values.
   void expect_the_same(const Values& values, std::uint32_t first, std::function<bool(std::size_t)> rounded) {
-    InBf16 io(bf16_transfer->shape());
+    Bf16Io io(bf16_transfer->shape());
     io.values = values;
     io.rounded = std::move(rounded);
     io.out.resize(values.size());
     io.sent.resize(values.size());
-    const Values nothing(values.size(), 1e30F);  // what lies there must not be read
+    const Values nothing(values.size(), 1e30F);  // must not be read
     const Step expected = step(*floats, values, samples_from(first, 8));
     const StepResult got = bf16_transfer->gradient(io.rounded ? nothing : values, samples_from(first, 8), io.out, io);
-    EXPECT_TRUE(got.coded);
+    EXPECT_TRUE(got.encoded);
     EXPECT_EQ(got.residual, 0);
     EXPECT_EQ(std::count(io.missing.begin(), io.missing.end(), 0U), static_cast<std::ptrdiff_t>(io.missing.size()));
     double squares = 0;
@@ -132,12 +132,12 @@ INSTANTIATE_TEST_SUITE_P(Each, DeviceBf16,
                          testing::Combine(testing::ValuesIn(models), testing::Values(Where{"Cpu", false}, Where{"Gpu", true})),
                          [](const auto& each) { return std::get<0>(each.param).name + "On" + std::get<1>(each.param).name; });
 
-TEST_P(DeviceBf16, GradientsLeaveAsTheyAreMade) {
+TEST_P(DeviceBf16, Gradients_are_sent_as_computed) {
   const Values values = initial(*floats);
   for (std::uint32_t step = 0; step < 3; ++step) expect_the_same(values, 8 * step, {});
 }
 
-TEST_P(DeviceBf16, WeightsThatComeRoundedAreThoseThatItWouldHaveRounded) {
+TEST_P(DeviceBf16, Weights_received_as_bf16_equal_those_it_would_round) {
   const auto all = [](std::size_t) { return true; };
   const auto none = [](std::size_t) { return false; };
   const auto some = [](std::size_t slice) { return slice % 2 == 0; };
@@ -150,7 +150,7 @@ TEST_P(DeviceBf16, WeightsThatComeRoundedAreThoseThatItWouldHaveRounded) {
   }
 }
 
-TEST_P(DeviceBf16, AfterThemItStillDoesWithFloats) {
+TEST_P(DeviceBf16, Goes_back_to_fp32_weights_afterwards) {
   const Values values = initial(*floats);
   expect_the_same(values, 0, [](std::size_t) { return true; });
   const Values others = initial(*floats, 2);

@@ -1,14 +1,7 @@
 #include "learn/torch/device_codec.h"
 
-#include <c10/core/GradMode.h>
-
-#include <algorithm>
-#include <cmath>
-
 #include "base/bits.h"
-#include "base/check.h"
 #include "codec/format.h"
-#include "learn/torch/device_model.h"
 
 namespace motley::learn {
 
@@ -19,14 +12,8 @@ constexpr auto block = static_cast<std::int64_t>(codec::block_values);
 constexpr auto scale_bytes = static_cast<std::int64_t>(codec::scale_bytes);
 
 int levels_of(int bits) { return (1 << (bits - 1)) - 1; }
-/// Bytes of a block's codes.
+/// Bytes of the codes of one block.
 std::int64_t stride(std::int64_t values, int bits) { return (values * bits + byte_bits - 1) / byte_bits; }
-
-/// Of a slice that ends with a whole block, or has none.
-std::int64_t encoded_bytes(const GradientEncoding::Slice& slice) {
-  const auto count = static_cast<std::int64_t>(slice.count);
-  return slice.bits >= bf16_bits ? count * slice.bits / byte_bits : count / block * (scale_bytes + stride(block, slice.bits));
-}
 
 at::Tensor magnitudes(const at::Tensor& values) { return values.view(at::kInt).bitwise_and(codec::magnitude_mask); }
 
@@ -111,76 +98,15 @@ at::Tensor DeviceCodec::decode(const at::Tensor& bytes, int bits, std::int64_t c
   return values.size() == 1 ? values.front() : at::cat(values);
 }
 
-at::Tensor DeviceCodec::encode_with_feedback(const at::Tensor& values, at::Tensor residual, int bits, at::Tensor kept) const {
+at::Tensor DeviceCodec::encode_with_feedback(const at::Tensor& values, at::Tensor residual, int bits, at::Tensor squared_norms) const {
   const at::Tensor wanted = values.add(residual);
   at::Tensor bytes = encode(wanted, bits);
   const at::Tensor lost = wanted - decode(bytes, bits, values.numel());
   const at::Tensor finite = magnitudes(wanted).max().lt(codec::infinity_bits);
   residual.copy_(at::where(finite, lost, residual));
   const at::Tensor squares = at::stack({wanted.to(at::kDouble).square().sum(), lost.to(at::kDouble).square().sum()});
-  kept.add_(at::where(finite, squares, at::zeros_like(squares)));
+  squared_norms.add_(at::where(finite, squares, at::zeros_like(squares)));
   return bytes;
 }
-
-std::vector<GradientEncoding::Slice> SlicesLeft::take(std::uint64_t first, std::uint64_t last) {
-  const auto inside = [&](const GradientEncoding::Slice& slice) { return slice.first >= first && slice.first + slice.count <= last; };
-  const auto begin = std::find_if(left_.begin(), left_.end(), inside);
-  const auto end = std::find_if_not(begin, left_.end(), inside);
-  std::vector<GradientEncoding::Slice> taken(begin, end);
-  left_.erase(begin, end);
-  return taken;
-}
-
-DeviceCoder::DeviceCoder(const Lanes& lanes, std::uint64_t values, at::Device device) : lanes_(lanes), codec_(device), values_(values) {
-  kept_ = at::zeros({2}, at::TensorOptions(at::kDouble).device(device));
-}
-
-void DeviceCoder::begin(const GradientEncoding& coding) {
-  const c10::AutoGradMode graph(false);
-  const auto guard = lanes_.on(Lane::compute);
-  leaving_.clear();
-  left_.begin(coding);
-  kept_.zero_();
-  if (!residual_.defined())
-    residual_ = at::zeros({static_cast<std::int64_t>(values_)}, kept_.options().dtype(at::kFloat));
-  else if (coding.reset_residual)
-    residual_.zero_();
-  else if (coding.rescale != 1)
-    residual_.mul_(static_cast<double>(coding.rescale));
-}
-
-void DeviceCoder::code(std::uint64_t first, std::uint64_t last, const at::Tensor& flat, const at::Tensor& out) {
-  const c10::AutoGradMode graph(false);
-  const std::vector<GradientEncoding::Slice> slices = left_.take(first, last);
-  const auto end = slices.end();
-  std::vector<std::pair<std::uint64_t, at::Tensor>> coded;  // by where it goes
-  {
-    const auto guard = lanes_.on(Lane::compute);
-    for (auto from = slices.begin(); from != end;) {
-      // Slices of whole blocks are coded as one: many small pieces of work would take a device longer than one large one.
-      auto to = from + 1;
-      while (to != end && to->bits == from->bits && (to - 1)->count % codec::block_values == 0) ++to;
-      const std::uint64_t until = (to - 1)->first + (to - 1)->count;
-      const at::Tensor bytes =
-          codec_.encode_with_feedback(part(flat, from->first, until), part(residual_, from->first, until), from->bits, kept_);
-      check(bytes.numel() > 0, "a slice is not empty");
-      std::int64_t at = 0;
-      for (; from != to; ++from) {
-        const std::int64_t size = from + 1 == to ? bytes.numel() - at : encoded_bytes(*from);
-        coded.emplace_back(from->first, bytes.narrow(0, at, size));
-        at += size;
-      }
-    }
-    made_.set(lanes_, Lane::compute);
-  }
-  made_.hold(lanes_, Lane::out);
-  const auto guard = lanes_.on(Lane::out);
-  for (const auto& [place, bytes] : coded) {
-    out.narrow(0, static_cast<std::int64_t>(place * sizeof(float)), bytes.numel()).copy_(bytes, /*non_blocking=*/true);
-    leaving_.push_back(bytes);
-  }
-}
-
-double residual_ratio(const double* kept) { return kept[0] > 0 ? std::sqrt(kept[1] / kept[0]) : 0; }
 
 }  // namespace motley::learn

@@ -1,4 +1,5 @@
-// A learner on a device with memory of its own; see device_learner.cpp.
+// A learner on a device with memory of its own. Values are copied to the device block by block before their forward pass, gradients to the
+// host block by block as their backward pass ends, through pinned memory.
 #pragma once
 #include <ATen/ATen.h>
 
@@ -10,16 +11,16 @@
 
 namespace motley::learn {
 
-/// What was found out about a model on the CPU.
+/// Facts about a model, measured on the CPU.
 struct Measured {
   std::uint64_t activation_bytes = 0;  // of one sample
   std::vector<BlockProfile> profile;
 };
 
-/// Loss and hits over `samples` samples, as a step tells them.
+/// `sums`: loss and hits over all targets of `samples` samples. A sample of text counts once, however many characters it predicts.
 StepResult per_sample(const double* sums, std::uint64_t samples, const SampleShape& shape);
 
-/// `half`: weights and activations in bf16. On the CPU too, for tests. Throws what torch throws.
-std::unique_ptr<Learner> device_learner(Model model, Measured measured, std::shared_ptr<const DataSet> data, at::Device device, bool half);
+/// `bf16`: weights and activations in bf16. `device` may be the CPU, for tests. Throws what torch throws.
+std::unique_ptr<Learner> device_learner(Model model, Measured measured, std::shared_ptr<const DataSet> data, at::Device device, bool bf16);
 
 }  // namespace motley::learn

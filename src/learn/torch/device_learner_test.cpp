@@ -1,5 +1,5 @@
-// The learner for devices with memory of their own, held against the CPU's. Everywhere it runs on the CPU, where lanes and pinned memory
-// are nothing; where there is a GPU, on that too.
+// The learner for devices with memory of their own, compared with the CPU's. On the CPU, where lanes and pinned memory have no effect, and
+// on a GPU where there is one.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -45,18 +45,18 @@ class DeviceTwin : public testing::TestWithParam<std::tuple<Example, OnDevice>> 
 INSTANTIATE_TEST_SUITE_P(Each, DeviceTwin, testing::Combine(testing::ValuesIn(models), testing::ValuesIn(devices)),
                          [](const auto& each) { return std::get<0>(each.param).name + "On" + std::get<1>(each.param).name; });
 
-/// How far b lies from a, as a part of a's length.
+/// |b - a| / |a|
 double distance(const Values& a, const Values& b) {
-  double kernel_copies = 0;
+  double difference = 0;
   double length = 0;
   for (std::size_t i = 0; i < a.size(); ++i) {
-    kernel_copies += std::pow(static_cast<double>(a[i]) - b[i], 2);
+    difference += std::pow(static_cast<double>(a[i]) - b[i], 2);
     length += std::pow(static_cast<double>(a[i]), 2);
   }
-  return std::sqrt(kernel_copies / length);
+  return std::sqrt(difference / length);
 }
 
-TEST_P(DeviceTwin, HasTheSameShapeLossAndGradient) {
+TEST_P(DeviceTwin, Has_the_same_shape_loss_and_gradient) {
   EXPECT_EQ(device->shape().values(), cpu->shape().values());
   EXPECT_EQ(device->activation_bytes_per_sample(), cpu->activation_bytes_per_sample());
   EXPECT_EQ(device->profile().size(), cpu->profile().size());
@@ -74,7 +74,7 @@ TEST_P(DeviceTwin, HasTheSameShapeLossAndGradient) {
   }
 }
 
-TEST_P(DeviceTwin, JudgesTheSame) {
+TEST_P(DeviceTwin, Evaluates_the_same) {
   const Values values = initial(*cpu);
   const StepResult a = cpu->evaluate(values);
   const StepResult b = device->evaluate(values);
@@ -83,18 +83,18 @@ TEST_P(DeviceTwin, JudgesTheSame) {
   EXPECT_EQ(b.samples, a.samples);
 }
 
-/// Hears what is asked for and made, and may give up.
+/// Records the ranges that are asked for and announced; may give up.
 struct Listener final : StepIo {
   bool wait_for(std::uint64_t first, std::uint64_t last) override {
     needed.emplace_back(first, last);
-    return needed.size() <= patience;
+    return needed.size() <= ranges_before_giving_up;
   }
   void gradient_ready(std::uint64_t first, std::uint64_t last) override { done.emplace_back(first, last); }
-  std::size_t patience = 1000;
+  std::size_t ranges_before_giving_up = 1000;
   std::vector<std::pair<std::uint64_t, std::uint64_t>> needed, done;
 };
 
-TEST_P(DeviceTwin, AsksForEveryValueOnceInForwardOrderAndTellsOfEveryGradientOnceFromTheEnd) {
+TEST_P(DeviceTwin, Each_value_and_gradient_is_streamed_once_in_order) {
   const Values values = initial(*cpu);
   Values out(values.size());
   Listener listener;
@@ -112,7 +112,7 @@ TEST_P(DeviceTwin, AsksForEveryValueOnceInForwardOrderAndTellsOfEveryGradientOnc
   EXPECT_TRUE(std::is_sorted(listener.done.rbegin(), listener.done.rend()));
 }
 
-/// Everything is there but the first range, which takes a while.
+/// All values are present but the first range, which takes a while.
 struct Late final : StepIo {
   bool wait_for(std::uint64_t, std::uint64_t) override {
     if (std::exchange(asked, true)) return true;
@@ -126,22 +126,22 @@ struct Late final : StepIo {
   std::optional<Duration> recorded;
 };
 
-TEST_P(DeviceTwin, KnowsHowLongItStoodStillForValues) {
+TEST_P(DeviceTwin, Reports_how_long_it_waited_for_values) {
   const Values values = initial(*cpu);
   Values out(values.size());
-  device->gradient(values, samples_from(0, 4), out);  // what comes first takes its own time
+  device->gradient(values, samples_from(0, 4), out);  // warm-up
   Late io;
   device->gradient(values, samples_from(0, 4), out, io);
   if (!std::get<1>(GetParam()).gpu) {
-    EXPECT_FALSE(io.recorded) << "a CPU has no work left while it waits";
+    EXPECT_FALSE(io.recorded) << "on the CPU every call is synchronous";
     return;
   }
-  if (describe_backend().find("libtorch 1.") != std::string::npos) GTEST_SKIP() << "this torch does not tell when events were reached";
+  if (describe_backend().find("libtorch 1.") != std::string::npos) GTEST_SKIP() << "this torch does not record the time of events";
   ASSERT_TRUE(io.recorded);
   EXPECT_GT(*io.recorded, Late::late / 2);
 }
 
-/// Believes to know what comes next.
+/// Predicts the next samples.
 struct Speculating final : StepIo {
   explicit Speculating(std::vector<std::uint32_t> samples) : next(std::move(samples)) {}
   bool wait_for(std::uint64_t, std::uint64_t) override { return true; }
@@ -150,7 +150,7 @@ struct Speculating final : StepIo {
   std::vector<std::uint32_t> next;
 };
 
-TEST_P(DeviceTwin, WhatWasForeseenChangesNoGradientRightOrWrong) {
+TEST_P(DeviceTwin, Prefetched_samples_change_no_gradient) {
   const Values values = initial(*cpu);
   const Step expected = step(*device, values, samples_from(8, 8));
   Values out(values.size());
@@ -161,15 +161,15 @@ TEST_P(DeviceTwin, WhatWasForeseenChangesNoGradientRightOrWrong) {
   }
   Speculating io(samples_from(8, 8));
   device->gradient(values, samples_from(0, 8), out, io);
-  device->evaluate(values);  // other samples come between
+  device->evaluate(values);  // other samples in between
   EXPECT_LT(distance(expected.gradient, step(*device, values, samples_from(8, 8)).gradient), 1e-5);
 }
 
-/// One computation, and perhaps the one after it.
+/// One computation, and perhaps its next step.
 struct Numbered final : StepIo {
   explicit Numbered(std::uint64_t number_) : number(number_) {}
   [[nodiscard]] std::uint64_t id() const override { return number; }
-  bool wait_for(std::uint64_t, std::uint64_t) override { return !gone; }
+  bool wait_for(std::uint64_t, std::uint64_t) override { return !gives_up_now; }
   bool take(std::uint64_t first, std::uint64_t, const std::function<void(const IncomingValues&)>&) override {
     return taken.push_back(first), false;
   }
@@ -177,11 +177,11 @@ struct Numbered final : StepIo {
   std::optional<NextStep> next_step() override { return std::exchange(next, std::nullopt); }
   std::uint64_t number;
   std::optional<NextStep> next;
-  std::vector<std::uint64_t> taken;  // where they begin
-  bool gone = false;
+  std::vector<std::uint64_t> taken;  // first value of each range
+  bool gives_up_now = false;
 };
 
-TEST_P(DeviceTwin, WhatIsBegunAheadGoesOnWhereItWas) {
+TEST_P(DeviceTwin, A_step_begun_early_continues_where_it_stopped) {
   const Values values = initial(*cpu);
   const Values newer = initial(*cpu, 2);
   const std::vector<std::uint32_t> samples = samples_from(0, 8);
@@ -201,15 +201,15 @@ TEST_P(DeviceTwin, WhatIsBegunAheadGoesOnWhereItWas) {
   EXPECT_EQ(ahead.taken.size() + after.taken.size(), now.taken.size()) << "each block's values are taken once";
 }
 
-TEST_P(DeviceTwin, WhatWasBegunAheadAndDoesNotComeLeavesNothing) {
+TEST_P(DeviceTwin, A_step_begun_early_and_dropped_changes_nothing) {
   const Values values = initial(*cpu);
   const Values newer = initial(*cpu, 2);
   const std::vector<std::uint32_t> samples = samples_from(0, 8);
   const Step expected = step(*device, values, samples);
-  const StepResult alignment_known = device->evaluate(values);
-  for (const bool gone : {false, true}) {
+  const StepResult evaluated = device->evaluate(values);
+  for (const bool gives_up_now : {false, true}) {
     Numbered now(1), ahead(2), other(3);
-    ahead.gone = gone;
+    ahead.gives_up_now = gives_up_now;
     now.next = NextStep{2, newer, samples, &ahead};
     Values out(values.size());
     device->gradient(values, samples, out, now);
@@ -217,35 +217,35 @@ TEST_P(DeviceTwin, WhatWasBegunAheadAndDoesNotComeLeavesNothing) {
     EXPECT_LT(distance(expected.gradient, out), 1e-5) << "another came";
     now.next = NextStep{2, newer, samples, &ahead};
     device->gradient(values, samples, out, now);
-    EXPECT_NEAR(device->evaluate(values).loss_sum, alignment_known.loss_sum, 1e-5 * alignment_known.loss_sum);
+    EXPECT_NEAR(device->evaluate(values).loss_sum, evaluated.loss_sum, 1e-5 * evaluated.loss_sum);
     EXPECT_LT(distance(expected.gradient, step(*device, values, samples).gradient), 1e-5);
   }
 }
 
-TEST_P(DeviceTwin, GivenUpItIsAsGoodAsNewForTheNextStep) {
+TEST_P(DeviceTwin, A_step_given_up_does_not_change_the_next_one) {
   const Values values = initial(*cpu);
   const Step before = step(*device, values, samples_from(0, 8));
-  Listener impatient;
-  impatient.patience = 1;
+  Listener gives_up;
+  gives_up.ranges_before_giving_up = 1;
   Values out(values.size());
-  device->gradient(values, samples_from(8, 8), out, impatient);
+  device->gradient(values, samples_from(8, 8), out, gives_up);
   const Step after = step(*device, values, samples_from(0, 8));
   EXPECT_LT(distance(before.gradient, after.gradient), 1e-5);
 }
 
-TEST_P(DeviceTwin, InFewerBitsItStillGoesTheSameWay) {
+TEST_P(DeviceTwin, Bf16_gradient_is_close_to_fp32) {
   ModelSpec spec = example().spec;
   spec.precision = "bf16";
-  if (!std::get<1>(GetParam()).gpu) GTEST_SKIP() << "only GPUs compute in fewer bits";
-  const auto half = std::move(std::get<1>(GetParam()).make(spec, example().data()).value());
+  if (!std::get<1>(GetParam()).gpu) GTEST_SKIP() << "device_bf16_test.cpp covers the CPU";
+  const auto bf16 = std::move(std::get<1>(GetParam()).make(spec, example().data()).value());
   const Values values = initial(*cpu);
   const Step a = step(*cpu, values, samples_from(0, 32));
-  const Step b = step(*half, values, samples_from(0, 32));
+  const Step b = step(*bf16, values, samples_from(0, 32));
   EXPECT_NEAR(b.result.loss_sum, a.result.loss_sum, 0.05 * a.result.loss_sum);
-  EXPECT_LT(distance(a.gradient, b.gradient), 0.3);  // the small networks of tests are as deep as large ones and have little to average
+  EXPECT_LT(distance(a.gradient, b.gradient), 0.3);  // small networks average over few values
 }
 
-/// Several steps of SGD with Nesterov's momentum by hand.
+/// Steps of SGD with Nesterov momentum, computed with gradient().
 struct ByHand {
   Values model, momentum;
   double loss = 0;
@@ -270,7 +270,7 @@ Values less(const Values& a, const Values& b) {
   return difference;
 }
 
-TEST_P(DeviceTwin, WalksAsStepsByHandDo) {
+TEST_P(DeviceTwin, Local_steps_equal_steps_by_hand) {
   const LocalSgd::Rule rule{0.01, 0.9, 0.001};
   const Values values = initial(*cpu);
   ByHand hand{values, {}};
@@ -292,7 +292,7 @@ TEST_P(DeviceTwin, WalksAsStepsByHandDo) {
   }
 }
 
-TEST_P(DeviceTwin, NewerValuesAreMergedWithAPartOfTheWay) {
+TEST_P(DeviceTwin, Newer_values_merge_with_a_fraction_of_the_delta) {
   const LocalSgd::Rule rule{0.01, 0.9, 0};
   const Values values = initial(*cpu);
   const Values newer = initial(*cpu, 2);
@@ -305,7 +305,7 @@ TEST_P(DeviceTwin, NewerValuesAreMergedWithAPartOfTheWay) {
   ByHand hand{values, {}};
   hand.step(*cpu, samples_from(0, 4), rule);
   const Values delta_so_far = less(hand.model, values);
-  // In mid-round all of it is newer; the way so far still counts whole.
+  // During the round: newer values for the whole model; the delta so far counts in full.
   local_sgd.watch();
   local_sgd.merge(0, newer, kept_fraction);
   local_sgd.watch();
@@ -323,7 +323,7 @@ TEST_P(DeviceTwin, NewerValuesAreMergedWithAPartOfTheWay) {
   double update_norm = 0;
   for (std::size_t i = 0; i < parameters; ++i) update_norm += std::pow(static_cast<double>(newer[i]) - values[i], 2);
   EXPECT_NEAR(local_sgd.update_norm(), update_norm, 1e-5 * update_norm);
-  // Between rounds: what came too late to be merged, and what lacks nothing.
+  // Between rounds: values that arrived too late to be merged, then values that include the whole delta.
   local_sgd.put_stale(0, values, kept_fraction);
   for (std::size_t i = 0; i < values.size(); ++i)
     hand.model[i] = values[i] + static_cast<float>(i < parameters ? kept_fraction : 1) * whole[i];
@@ -339,7 +339,7 @@ TEST_P(DeviceTwin, NewerValuesAreMergedWithAPartOfTheWay) {
   EXPECT_LT(distance(less(hand.model, start), delta), 0.01);
 }
 
-TEST(Gpu, OneThatIsNotThereIsRefusedWithWhatIs) {
+TEST(Gpu, Refuses_an_absent_GPU_with_the_present_ones) {
   const auto learner = make_learner(models[0].spec, models[0].data(), {.cuda = true, .index = 99});
   ASSERT_FALSE(learner.ok());
   EXPECT_NE(learner.error().message.find("cuda:99"), std::string::npos);

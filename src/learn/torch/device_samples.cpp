@@ -15,19 +15,18 @@ at::Tensor DeviceSamples::to_device(const at::Tensor& inputs) const {
   return options_.channels_last ? there.contiguous(at::MemoryFormat::ChannelsLast) : there;
 }
 
-/// Copied in pieces when first asked for.
+/// Copies the part to the device at the first call, in pieces.
 const std::optional<DeviceSamples::ResidentSamples>& DeviceSamples::kept(Part part) {
   State& state = part == Part::training ? training_ : evaluation_;
   if (std::exchange(state.tried, true)) return state.kept;
   const std::uint64_t count = data_->size(part);
   const SampleShape& shape = data_->shape();
   const std::uint64_t width = shape.text ? sizeof(std::int64_t) : c10::elementSize(options_.type);
-  if (options_.device.is_cpu() || count * static_cast<std::uint64_t>(shape.inputs()) * width > options_.most_bytes) return state.kept;
-  constexpr std::uint64_t piece = 4096;
+  if (options_.device.is_cpu() || count * static_cast<std::uint64_t>(shape.inputs()) * width > options_.max_bytes) return state.kept;
   std::vector<std::uint32_t> samples;
   ResidentSamples made;
-  for (std::uint64_t first = 0; first < count; first += piece) {
-    samples.resize(std::min(piece, count - first));
+  for (std::uint64_t first = 0; first < count; first += resident_copy_samples) {
+    samples.resize(std::min(resident_copy_samples, count - first));
     std::iota(samples.begin(), samples.end(), static_cast<std::uint32_t>(first));
     batch_.gather(*data_, part, samples);
     const at::Tensor inputs = to_device(batch_.inputs);
@@ -47,7 +46,7 @@ const std::optional<DeviceSamples::ResidentSamples>& DeviceSamples::kept(Part pa
 
 DeviceSamples::Gathered DeviceSamples::gather(Part part, std::span<const std::uint32_t> samples) {
   const bool gathered = part == Part::training && is_ahead(samples);
-  std::optional<Ahead> ahead = std::exchange(ahead_, std::nullopt);  // used now, or never: the host's batch has room for one
+  std::optional<Ahead> ahead = std::exchange(ahead_, std::nullopt);  // the host's batch holds one
   return gathered ? std::move(ahead->gathered) : gather_now(part, samples);
 }
 

@@ -1,5 +1,5 @@
-// The samples of a data set on a device: all of them, if they are few enough, so that gathering a batch is the device's work; else each
-// batch is gathered on the host and copied.
+// Batches of a data set on a device. A part of the data set that is small enough stays on the device, which then gathers the batches;
+// otherwise each batch is gathered on the host and copied.
 #pragma once
 #include <ATen/ATen.h>
 
@@ -9,6 +9,7 @@
 #include <span>
 #include <vector>
 
+#include "learn/constants.h"
 #include "learn/dataset.h"
 #include "learn/torch/batch.h"
 #include "learn/torch/lanes.h"
@@ -17,12 +18,12 @@ namespace motley::learn {
 
 class DeviceSamples {
  public:
-  /// Pictures and features become `type`; pictures channels-last where `channels_last`.
+  /// Pictures and features are converted to `type`, pictures to the channels-last format where `channels_last`.
   struct Options {
     at::Device device;
     at::ScalarType type = at::kFloat;
     bool channels_last = false;
-    std::uint64_t most_bytes = std::uint64_t{4} << 30;  // of a part of the data set that is kept there
+    std::uint64_t max_bytes = resident_samples_bytes;  // of one part of the data set that is kept on the device
   };
   DeviceSamples(std::shared_ptr<const DataSet> data, const Options& options);
 
@@ -30,11 +31,11 @@ class DeviceSamples {
     at::Tensor inputs;
     at::Tensor targets;  // flat: one class for each row of the logits
   };
-  /// On the device. Steps before may still be computing: nothing of theirs is used again (torch keeps pinned memory until it is copied).
+  /// On the device. Earlier steps may still compute: their memory is not reused (torch keeps pinned memory until it is copied).
   Gathered gather(Part part, std::span<const std::uint32_t> samples);
-  /// If these are the training samples that are gathered next, they have been already. What was gathered last must have been used.
+  /// Gathers training samples before they are needed: a gather() of the same samples returns them. The last batch must have been read.
   void gather_ahead(std::span<const std::uint32_t> samples);
-  /// Gathering these training samples now would keep the host waiting for nothing.
+  /// True if gathering these training samples now does not make the host wait.
   [[nodiscard]] bool at_hand(std::span<const std::uint32_t> samples);
 
  private:

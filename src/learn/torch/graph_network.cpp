@@ -1,5 +1,5 @@
-// Blocks under torch's autograd. Their tensors are views into one flat buffer, so that new values arrive by one copy; their gradients
-// are views into the caller's, so that backward leaves them in place.
+// Blocks with torch's autograd. Their tensors are views into one flat buffer, so that one copy brings new values; their gradients are views
+// into the caller's buffer, so that backward writes them in place.
 #include <algorithm>
 
 #include "learn/torch/allocations.h"
@@ -18,12 +18,12 @@ class GraphNetwork final : public Network {
       : blocks_(model.blocks),
         parameters_(model.shape.parameters),
         values_(at::zeros({static_cast<std::int64_t>(model.shape.values())})),
-        cuts_(model.blocks.size()) {
+        tensors_(model.blocks.size()) {
     for (std::size_t t = 0; t < model.slots.size(); ++t) {
       Slot& slot = *model.slots[t];
       const Tensor& tensor = model.shape.tensors[t];
       slot.tensor = view_of(flat() + tensor.offset, slot.shape).requires_grad_(slot.kind == TensorKind::parameter);
-      if (slot.kind == TensorKind::parameter) cuts_[tensor.block].hold(slot.tensor, tensor);
+      if (slot.kind == TensorKind::parameter) tensors_[tensor.block].add(slot.tensor, tensor);
     }
   }
 
@@ -33,13 +33,13 @@ class GraphNetwork final : public Network {
     if (!take(parameters_, values.size(), io)) return {};
     at::Tensor x = inputs;
     for (std::size_t b = 0; b < blocks_.size(); ++b) {
-      Cut& cut = cuts_[b];
-      if (!take(cut.first, cut.last, io)) return {};
-      // Each block has a graph of its own, so that its gradient is done before that of the block in front of it begins.
+      BlockTensors& block_tensors = tensors_[b];
+      if (!take(block_tensors.first, block_tensors.last, io)) return {};
+      // Each block has an autograd graph of its own, so that its gradient is final before backward reaches the block in front of it.
       if (mode == Mode::training && b > 0) x = x.detach().requires_grad_(true);
-      cut.input = x;
-      cut.output = x = blocks_[b]->forward(x, mode);
-      if (mode == Mode::evaluation) cut.forget();
+      block_tensors.input = x;
+      block_tensors.output = x = blocks_[b]->forward(x, mode);
+      if (mode == Mode::evaluation) block_tensors.forget();
     }
     return x.detach().contiguous();
   }
@@ -48,26 +48,26 @@ class GraphNetwork final : public Network {
     std::fill_n(out.begin(), parameters_, 0.0F);
     at::Tensor gradient = logits_gradient;
     for (std::size_t b = blocks_.size(); b-- > 0;) {
-      Cut& cut = cuts_[b];
-      for (Bound& bound : cut.bound) bound.parameter.mutable_grad() = view_of(out.data() + bound.offset, bound.parameter.sizes());
-      if (cut.output.requires_grad()) cut.output.backward(gradient);          // adds into what is there
-      for (Bound& bound : cut.bound) bound.parameter.mutable_grad().reset();  // `out` is the caller's again
-      if (b > 0) gradient = cut.input.grad();
-      cut.forget();
-      if (cut.first < cut.last) io.gradient_ready(cut.first, cut.last);
+      BlockTensors& block_tensors = tensors_[b];
+      for (Bound& bound : block_tensors.bound) bound.parameter.mutable_grad() = view_of(out.data() + bound.offset, bound.parameter.sizes());
+      if (block_tensors.output.requires_grad()) block_tensors.output.backward(gradient);  // adds to the zeros in `out`
+      for (Bound& bound : block_tensors.bound) bound.parameter.mutable_grad().reset();    // `out` is the caller's again
+      if (b > 0) gradient = block_tensors.input.grad();
+      block_tensors.forget();
+      if (block_tensors.first < block_tensors.last) io.gradient_ready(block_tensors.first, block_tensors.last);
     }
     for (std::size_t i = parameters_; i < out.size(); ++i) out[i] = flat()[i] - before_[i];
     if (parameters_ < out.size()) io.gradient_ready(parameters_, out.size());
   }
 
-  /// Whatever a training forward allocates is some operation's output; autograd keeps no more than that, and backward makes a gradient
+  /// Every allocation of a training forward is an operation's output. Autograd keeps no more than these, and backward computes a gradient
   /// of each.
   std::uint64_t activation_bytes_per_sample(const at::Tensor& sample) override {
     const std::vector<float> zeros(static_cast<std::size_t>(values_.numel()));
     const Allocations allocations;
     NoStreaming no_streaming;
     forward(zeros, sample, Mode::training, no_streaming);
-    for (Cut& cut : cuts_) cut.forget();
+    for (BlockTensors& block_tensors : tensors_) block_tensors.forget();
     before_ = {};
     return 2 * allocations.bytes();
   }
@@ -90,9 +90,9 @@ class GraphNetwork final : public Network {
     at::Tensor parameter;
     std::uint64_t offset{};
   };
-  /// A block's own piece of the work.
-  struct Cut {
-    std::uint64_t first = 0;  // its parameters in the flat buffer; none: first == last
+  /// The tensors of one block.
+  struct BlockTensors {
+    std::uint64_t first = 0;  // range of its parameters in the flat buffer; empty if it has none
     std::uint64_t last = 0;
     std::vector<Bound> bound;
     at::Tensor input;  // of the last training forward
@@ -103,7 +103,7 @@ class GraphNetwork final : public Network {
       input.reset();
       output.reset();
     }
-    void hold(const at::Tensor& parameter, const Tensor& place) {
+    void add(const at::Tensor& parameter, const Tensor& place) {
       if (bound.empty()) first = place.offset;
       last = place.offset + place.count;
       bound.push_back({parameter, place.offset});
@@ -121,8 +121,8 @@ class GraphNetwork final : public Network {
   const Blocks& blocks_;
   std::size_t parameters_;
   at::Tensor values_;
-  std::vector<Cut> cuts_;          // by block
-  std::span<const float> before_;  // the caller's values of the last forward
+  std::vector<BlockTensors> tensors_;  // by block
+  std::span<const float> before_;      // the caller's values at the last forward
 };
 
 }  // namespace

@@ -1,6 +1,6 @@
-// The streams of one device: what computes, what comes in, what goes out. Work on one waits for work on another only where it is told to,
-// and the host only for what it is about to read; nobody ever waits for the whole device. On the CPU there are no streams: everything has
-// happened when its call returns.
+// The streams of one device: one computes, one copies from the host (in), one copies to the host (out). Work on one stream waits for
+// another only at a Mark, and the host waits only for the data that it is about to read. On the CPU there are no streams: every call is
+// synchronous.
 #pragma once
 #include <ATen/ATen.h>
 #include <c10/core/Event.h>
@@ -20,18 +20,18 @@ class Lanes {
  public:
   explicit Lanes(at::Device device) {
     if (device.is_cpu()) return;
-    const c10::impl::VirtualGuardImpl door(device.type());
-    streams_.emplace(std::array{door.getStreamFromGlobalPool(device), door.getStreamFromGlobalPool(device, /*isHighPriority=*/true),
-                                door.getStreamFromGlobalPool(device, /*isHighPriority=*/true)});
+    const c10::impl::VirtualGuardImpl streams(device.type());
+    streams_.emplace(std::array{streams.getStreamFromGlobalPool(device), streams.getStreamFromGlobalPool(device, /*isHighPriority=*/true),
+                                streams.getStreamFromGlobalPool(device, /*isHighPriority=*/true)});
   }
 
-  /// Until it is destroyed, what this thread asks of the device goes to that lane.
+  /// Until the guard is destroyed, operations of this thread go to that lane.
   [[nodiscard]] c10::OptionalStreamGuard on(Lane lane) const {
     if (!streams_) return c10::OptionalStreamGuard();
     return c10::OptionalStreamGuard(stream(lane));
   }
 
-  /// All that was asked of every lane is done.
+  /// Waits until every lane has finished all its work.
   void settle() const {
     if (!streams_) return;
     for (const c10::Stream& each : *streams_) each.synchronize();
@@ -44,7 +44,7 @@ class Lanes {
   std::optional<std::array<c10::Stream, 3>> streams_;
 };
 
-/// A point in the course of a lane. May be set again and again.
+/// A point in the work of a lane (an event of CUDA). May be set any number of times.
 class Mark {
  public:
   explicit Mark(c10::EventFlag flag = c10::EventFlag::PYTORCH_DEFAULT) : flag_(flag) {}
@@ -53,15 +53,15 @@ class Mark {
     if (!event_) event_.emplace(lanes.stream(lane).device_type(), flag_);
     event_->record(lanes.stream(lane));
   }
-  /// The lane goes no further until the mark has been reached.
+  /// The lane does none of its later work until the mark is reached.
   void hold(const Lanes& lanes, Lane lane) const {
     if (!lanes.none()) event_->block(lanes.stream(lane));
   }
-  /// The same, if it was ever set.
+  /// The same, if the mark was ever set.
   void hold_if_set(const Lanes& lanes, Lane lane) const {
     if (event_) hold(lanes, lane);
   }
-  /// So does the calling thread.
+  /// The calling thread waits until the mark is reached.
   void wait() {
     if (event_) wait_for(*event_);
   }
@@ -70,7 +70,7 @@ class Mark {
   [[nodiscard]] const std::optional<c10::Event>& event() const { return event_; }
 
  private:
-  /// Older versions of torch can only be asked.
+  /// Torch 1.13 can only be polled.
   template <class Event>
   static void wait_for(Event& event) {
     if constexpr (requires { event.synchronize(); })
@@ -82,18 +82,18 @@ class Mark {
   std::optional<c10::Event> event_;
 };
 
-/// Older versions of torch do not tell when an event was reached.
+/// Torch 1.13 does not tell when an event was reached.
 template <class Event>
-constexpr bool tells_time = requires(const Event& event) {
+constexpr bool has_elapsed_time = requires(const Event& event) {
   event.elapsedTime(event);
 };
 
-/// One whose moment the device takes down.
+/// A mark of which the device records the time.
 class TimedMark : public Mark {
  public:
-  static constexpr bool tells = tells_time<c10::Event>;
+  static constexpr bool records_time = has_elapsed_time<c10::Event>;
   TimedMark() : Mark(c10::EventFlag::BACKEND_DEFAULT) {}
-  /// How much later `later` was reached; 0: sooner. Both were set and have been reached, and it must tell.
+  /// Seconds from this mark to `later`; 0 if that was reached earlier. Both have been reached, and `records_time` is true.
   [[nodiscard]] double seconds_until(const TimedMark& later) const {
     constexpr double milliseconds = 1000;  // in a second
     return std::max(0.0, elapsed(*event(), *later.event()) / milliseconds);
@@ -102,7 +102,7 @@ class TimedMark : public Mark {
  private:
   template <class Event>
   static double elapsed(const Event& from, const Event& to) {
-    if constexpr (tells_time<Event>) return from.elapsedTime(to);
+    if constexpr (has_elapsed_time<Event>) return from.elapsedTime(to);
     return 0;
   }
 };

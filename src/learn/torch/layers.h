@@ -1,5 +1,5 @@
-// What blocks are made of: each layer declares its tensors in the block that owns it and is called like a function.
-// Weights start as He et al. 2015 have it: deviation sqrt(gain / fan-in), gain 2 before a rectifier and 1 elsewhere.
+// Layers, of which blocks are built: each declares its tensors in the block that owns it and is called like a function.
+// Initial weights after He et al. 2015: deviation sqrt(gain / fan-in), gain 2 before a rectifier and 1 elsewhere.
 #pragma once
 #include <cmath>
 #include <string>
@@ -52,7 +52,7 @@ struct BatchNorm {
         mean(in.statistic(name + "running_mean", {channels}, {})),
         variance(in.statistic(name + "running_var", {channels}, {1, 0})) {}
   at::Tensor operator()(const at::Tensor& x, Mode mode) const {
-    constexpr double momentum = 0.1, epsilon = 1e-5;  // torch's own defaults
+    constexpr double momentum = 0.1, epsilon = 1e-5;  // torch's defaults
     return at::batch_norm(x, weight, bias, mean, variance, mode == Mode::training, momentum, epsilon, /*cudnn_enabled=*/true);
   }
   const at::Tensor& weight;
@@ -75,7 +75,7 @@ struct LayerNorm {
 /// Halves height and width, rounded down.
 inline at::Tensor max_pool(const at::Tensor& x) { return at::max_pool2d(x, {2, 2}); }
 
-/// Flattens all but the batch and scores the classes (or the next layer's units, rectified).
+/// A linear layer on flattened samples, with an optional rectifier.
 class LinearBlock final : public Block {
  public:
   enum class Then { relu, nothing };

@@ -1,4 +1,4 @@
-// The way into torch: samples gathered into a tensor, forward, loss, backward; flat spans on the outside.
+// The learner on the CPU, and the factories of all learners.
 #include "learn/learner.h"
 
 #include <ATen/ATen.h>
@@ -8,10 +8,12 @@
 #include <cmath>
 #include <numeric>
 
+#include "learn/constants.h"
 #include "learn/dataset.h"
 #include "learn/torch/backend.h"
 #include "learn/torch/batch.h"
 #include "learn/torch/device_learner.h"
+#include "learn/torch/errors.h"
 #include "learn/torch/learners.h"
 #include "learn/torch/models.h"
 #include "learn/torch/network.h"
@@ -20,10 +22,10 @@ namespace motley::learn {
 
 namespace {
 
-/// Beyond 64 samples the activations of convolutions leave the cache and a sample costs twice as much; a linear layer gains 10 %.
-/// Attention's memory grows with the square of the context, so long texts go by fewer.
+/// Samples of one forward.
 std::size_t evaluation_chunk(const SampleShape& shape) {
-  return static_cast<std::size_t>(shape.text ? std::clamp<std::int64_t>(4096 / shape.context, 1, 64) : 64);
+  if (!shape.text) return evaluation_samples;
+  return static_cast<std::size_t>(std::clamp<std::int64_t>(evaluation_characters / shape.context, 1, evaluation_samples));
 }
 
 class TorchLearner final : public Learner {
@@ -53,18 +55,27 @@ class TorchLearner final : public Learner {
 
   using Learner::gradient;
   StepResult gradient(std::span<const float> values, std::span<const std::uint32_t> samples, std::span<float> out, StepIo& io) override {
+    return translate_errors([&] { return run(values, samples, out, io); });
+  }
+
+  StepResult evaluate(std::span<const float> values) override {
+    return translate_errors([&] { return run_evaluation(values); });
+  }
+
+ private:
+  StepResult run(std::span<const float> values, std::span<const std::uint32_t> samples, std::span<float> out, StepIo& io) {
     check(!samples.empty(), "a gradient is taken over a sample or more");
     check(values.size() == shape().values() && out.size() == values.size(), "values and out hold the whole model");
     batch_.gather(*data_, Part::training, samples);
     const at::Tensor logits = network_->forward(values, batch_.inputs, Mode::training, io);
-    if (!logits.defined()) return {};  // given up
+    if (!logits.defined()) return {};  // `io` gave up
     if (!logits_gradient_.defined() || logits_gradient_.sizes() != logits.sizes()) logits_gradient_ = at::empty(logits.sizes());
     const Score score = model_.loss->on_host(logits, batch_.targets, logits_gradient_);
     network_->backward(logits_gradient_, out, io);
     return per_sample(score, samples.size());
   }
 
-  StepResult evaluate(std::span<const float> values) override {
+  StepResult run_evaluation(std::span<const float> values) {
     check(values.size() == shape().values(), "values holds the whole model");
     const std::uint64_t all = data_->size(Part::evaluation);
     NoStreaming no_streaming;
@@ -83,8 +94,7 @@ class TorchLearner final : public Learner {
     return result;
   }
 
- private:
-  /// A sample of text counts once, however many characters it predicts.
+  /// See per_sample() of device_learner.h.
   [[nodiscard]] StepResult per_sample(const Score& score, std::uint64_t samples) const {
     const auto targets = static_cast<std::uint64_t>(data_->shape().targets());
     return {score.loss_sum / static_cast<double>(targets), (score.hits + targets / 2) / targets, samples};
@@ -106,7 +116,7 @@ Result<std::unique_ptr<Learner>> learner_of(const ModelSpec& spec, const std::sh
   const std::uint64_t values = model->shape.values();
   try {
     return std::unique_ptr<Learner>(make(std::move(*model)));
-  } catch (const std::exception& failure) {  // the one border to torch's exceptions when a model is made: memory, mostly
+  } catch (const std::exception& failure) {  // of torch: memory, mostly
     return world_failed(fmt::format("cannot make the model \"{}\" of {} values: torch says: {}", spec.kind, values, failure.what()));
   }
 }
@@ -121,8 +131,8 @@ Result<std::unique_ptr<Learner>> on_cpu(const ModelSpec& spec, const std::shared
 Result<std::unique_ptr<Learner>> on_device(const ModelSpec& spec, const std::shared_ptr<const DataSet>& data, at::Device device) {
   return learner_of(spec, data, [&](Model model) {
     Measured measured;
-    auto twin = on_cpu(spec, data, graph_network);  // counts what a step takes
-    if (twin) measured = {(*twin)->activation_bytes_per_sample(), (*twin)->profile()};
+    auto on_host = on_cpu(spec, data, graph_network);
+    if (on_host) measured = {(*on_host)->activation_bytes_per_sample(), (*on_host)->profile()};
     return device_learner(std::move(model), std::move(measured), data, device, spec.precision == "bf16");
   });
 }

@@ -1,4 +1,4 @@
-// The laws of a learner, held against every model.
+// Properties of a learner, tested with every model.
 #include "learn/learner.h"
 
 #include <set>
@@ -13,7 +13,7 @@ namespace {
 class LearnerLaw : public testing::TestWithParam<Example> {};
 INSTANTIATE_TEST_SUITE_P(Each, LearnerLaw, testing::ValuesIn(models), [](const auto& each) { return each.param.name; });
 
-TEST_P(LearnerLaw, TensorsFillTheFlatBufferWithoutGapsParametersFirst) {
+TEST_P(LearnerLaw, Tensors_fill_the_buffer_without_gaps_parameters_first) {
   const auto learner = GetParam().learner();
   const ModelShape& shape = learner->shape();
   std::uint64_t offset = 0;
@@ -31,7 +31,7 @@ TEST_P(LearnerLaw, TensorsFillTheFlatBufferWithoutGapsParametersFirst) {
   EXPECT_EQ(offset, shape.values());
 }
 
-TEST_P(LearnerLaw, BlocksComeInForwardOrderAndEachHasParameters) {
+TEST_P(LearnerLaw, Blocks_are_in_forward_order_and_have_parameters) {
   const auto learner = GetParam().learner();
   std::uint32_t block = 0;
   for (const Tensor& tensor : learner->shape().tensors) {
@@ -50,7 +50,7 @@ TEST_P(LearnerLaw, InitialValuesFollowFromTheSeedAlone) {
   EXPECT_NE(initial(*other, 8), values);
 }
 
-/// Within one block, each tensor's own gradient at length one; elsewhere zero.
+/// In one block, each tensor's gradient scaled to norm 1; elsewhere zero.
 Values uphill(const ModelShape& shape, std::uint32_t block, const Values& gradient) {
   Values direction(gradient.size());
   for (const Tensor& tensor : shape.tensors) {
@@ -74,7 +74,7 @@ double product(const Values& a, const Values& b) {
   return sum;
 }
 
-/// Along a line the loss must rise by the integral of its gradient. (A bare difference quotient stumbles over rectifiers' kinks.)
+/// Along a line the loss must rise by the integral of its gradient. (A difference quotient is wrong at the kinks of rectifiers.)
 TEST_P(LearnerLaw, GradientsMatchFiniteDifferences) {
   const auto learner = GetParam().learner();
   const Values values = initial(*learner);
@@ -93,25 +93,25 @@ TEST_P(LearnerLaw, GradientsMatchFiniteDifferences) {
   }
 }
 
-TEST_P(LearnerLaw, EqualArgumentsGiveEqualBitsWhateverCameBeforeAndInAnyThread) {
+TEST_P(LearnerLaw, Equal_arguments_give_equal_bits_in_any_thread) {
   const auto learner = GetParam().learner();
   const Values values = initial(*learner);
   const auto samples = samples_from(3, 13);
   const Step first = step(*learner, values, samples);
-  const StepResult alignment_known = learner->evaluate(values);
+  const StepResult evaluated = learner->evaluate(values);
   step(*learner, initial(*learner, 9), samples_from(0, 29));
 
   const Step again = step(*learner, values, samples);
   EXPECT_EQ(again.gradient, first.gradient);
   EXPECT_EQ(again.result.loss_sum, first.result.loss_sum);
-  EXPECT_EQ(learner->evaluate(values).loss_sum, alignment_known.loss_sum);
+  EXPECT_EQ(learner->evaluate(values).loss_sum, evaluated.loss_sum);
 
   Values elsewhere;
   std::thread([&] { elsewhere = step(*GetParam().learner(), values, samples).gradient; }).join();
   EXPECT_EQ(elsewhere, first.gradient);
 }
 
-TEST_P(LearnerLaw, TheGradientOfAUnionIsTheMeanOfItsPartsWeightedBySamples) {
+TEST_P(LearnerLaw, Gradient_of_a_union_is_the_weighted_mean_of_its_parts) {
   const auto learner = GetParam().learner();
   if (learner->shape().statistics > 0) GTEST_SKIP() << "batch norm sees the batch as a whole";
   const Values values = initial(*learner);
@@ -136,7 +136,7 @@ TEST_P(LearnerLaw, LearnsAFewSamples) {
   EXPECT_LT(mean_loss(step(*learner, values, samples).result), 0.6 * before);
 }
 
-TEST_P(LearnerLaw, OneSampleIsABatchToo) {
+TEST_P(LearnerLaw, One_sample_is_a_batch) {
   const auto learner = GetParam().learner();
   const Step one = step(*learner, initial(*learner), {5});
   EXPECT_EQ(one.result.samples, 1U);
@@ -157,7 +157,7 @@ TEST_P(LearnerLaw, WrongSizesAreOurBug) {
   EXPECT_THROW(learner->initialize(1, less), Bug);
 }
 
-TEST(Learner, InitialWeightsComeFromTheStreamNamedAfterTheirTensor) {
+TEST(Learner, Initial_weights_come_from_the_stream_of_their_tensor) {
   const auto learner = models[0].learner();
   Rng rng(4, "initial linear1.weight");
   EXPECT_EQ(initial(*learner, 4)[0], static_cast<float>(std::sqrt(2.0 / 128) * rng.normal()));
@@ -168,22 +168,22 @@ TEST(Learner, EvaluationCoversEverySampleOnceAcrossChunks) {
   const LabelledPictures same = random_pictures(format, 150, Rng(2, "same"));
   auto learner = make_learner(models[0].spec, std::make_shared<InMemoryDataSet>(Pictures(format, same, same)));
   const Values values = initial(**learner);
-  const StepResult alignment_known = (*learner)->evaluate(values), trained = step(**learner, values, samples_from(0, 150)).result;
-  EXPECT_EQ(alignment_known.samples, 150U);
-  EXPECT_EQ(alignment_known.correct, trained.correct);
-  EXPECT_NEAR(alignment_known.loss_sum, trained.loss_sum, 1e-3);
+  const StepResult evaluated = (*learner)->evaluate(values), trained = step(**learner, values, samples_from(0, 150)).result;
+  EXPECT_EQ(evaluated.samples, 150U);
+  EXPECT_EQ(evaluated.correct, trained.correct);
+  EXPECT_NEAR(evaluated.loss_sum, trained.loss_sum, 1e-3);
 }
 
-TEST(Learner, TextIsCountedInSequencesWhenTrainedAndInCharactersWhenJudged) {
+TEST(Learner, Text_counts_sequences_in_training_characters_in_evaluation) {
   const auto learner = models[5].learner();
   const Values values = initial(*learner);
   const StepResult trained = step(*learner, values, samples_from(0, 4)).result;
   EXPECT_EQ(trained.samples, 4U);
   EXPECT_LE(trained.correct, 4U);
   EXPECT_NEAR(mean_loss(trained), std::log(7.0), 0.3);
-  const StepResult alignment_known = learner->evaluate(values);
-  EXPECT_EQ(alignment_known.samples, 9U * 6U);
-  EXPECT_NEAR(mean_loss(alignment_known), std::log(7.0), 0.3);
+  const StepResult evaluated = learner->evaluate(values);
+  EXPECT_EQ(evaluated.samples, 9U * 6U);
+  EXPECT_NEAR(mean_loss(evaluated), std::log(7.0), 0.3);
 }
 
 class DenseTwin : public testing::TestWithParam<std::vector<std::uint64_t>> {};
@@ -204,7 +204,7 @@ TEST_P(DenseTwin, MatrixProductsByHandEqualAutograd) {
   EXPECT_NEAR((*fast)->evaluate(values).loss_sum, (*clear)->evaluate(values).loss_sum, 1e-4);
 }
 
-TEST(Backend, SaysWhatItRunsOn) {
+TEST(Backend, Describes_torch_and_blas) {
   EXPECT_TRUE(available());
   EXPECT_NE(describe_backend().find("libtorch "), std::string::npos);
 }

@@ -1,4 +1,4 @@
-// LossFunction: the number that training minimises, as a function of a model's outputs and the samples' targets, and its gradient.
+// The function that training minimises, of a model's outputs and the samples' targets, with its gradient.
 #pragma once
 #include <ATen/ATen.h>
 
@@ -13,7 +13,7 @@ namespace motley::learn {
 class LossFunction {
  public:
   virtual ~LossFunction() = default;
-  /// On the CPU. `gradient`, of the mean loss, is as large as `outputs`; undefined: it is not wanted.
+  /// On the CPU. `gradient`, of the mean loss, is as large as `outputs`; an undefined tensor: not computed.
   [[nodiscard]] virtual Score on_host(const at::Tensor& outputs, const at::Tensor& targets, const at::Tensor& gradient) const = 0;
 
   struct Tensors {
@@ -26,7 +26,7 @@ class LossFunction {
 
 /// The mean loss over the rows of `outputs` [rows, classes], from operations that torch's autograd differentiates.
 using MeanLoss = std::function<at::Tensor(const at::Tensor& outputs, const at::Tensor& targets)>;
-/// A loss of the user's: losses().add("mine", [] { return autograd_loss(mine); }).
+/// A user's loss: losses().add("mine", [] { return autograd_loss(mine); }).
 [[nodiscard]] std::shared_ptr<const LossFunction> autograd_loss(MeanLoss mean_loss);
 
 }  // namespace motley::learn

@@ -1,5 +1,11 @@
-// Model: a list of blocks, its tensors laid out as one flat buffer, and its loss. Built-in models are sized for their data.
+// A model is a list of blocks whose tensors lie in one flat buffer, and a loss. To add one: a function from ModelSpec and SampleShape to
+// Blocks (mlp.cpp is the shortest), layers from layers.h or operations of torch, and a row in models() (models.cpp) or, in a program of
+// one's own,
+//   learn::models().add("mine", [](const ModelSpec& spec, const SampleShape& data) -> Result<Blocks> { ... });
 #pragma once
+#include "base/model_shape.h"
+#include "base/model_spec.h"
+#include "base/result.h"
 #include "learn/dataset.h"
 #include "learn/torch/block.h"
 #include "learn/torch/loss_function.h"
@@ -14,16 +20,17 @@ struct Model {
   std::shared_ptr<const LossFunction> loss;
 };
 
-/// `first_block`: the index of blocks[0] in the whole model.
+/// Assigns offsets to the tensors. `first_block`: the index of blocks[0] in the whole model.
 Model lay_out(Blocks blocks, std::shared_ptr<const LossFunction> loss, std::uint32_t first_block = 0);
 
-/// The model and the loss that are registered under these names. Refuses unknown names, with the known ones, and data of another kind.
+/// The registered model `spec.kind` with the loss `spec.loss`. Refuses unknown names, naming the known ones, and data that the model cannot
+/// read.
 Result<Model> make_model(const ModelSpec& spec, const SampleShape& data);
 
-/// The initial values of a seed, through our own generator, a stream per tensor: the same with every version of torch.
+/// The initial values of a seed, from our own generator, one stream per tensor: equal for every version of torch.
 void fill_initial(const Model& model, std::uint64_t seed, std::span<float> values);
 
-// The built-in models. Their registered factories check that the sizes in `spec` are within bounds and that `data` suits the model.
+// The built-in models, sized for their data. Their factories in models() check the sizes in `spec` and the shape of the data before.
 Blocks mlp(const ModelSpec& spec, const SampleShape& data);
 Blocks cnn(const ModelSpec& spec, const SampleShape& data);
 Blocks vgg11(const ModelSpec& spec, const SampleShape& data);

@@ -1,4 +1,4 @@
-// What single models must do: sizes as published, batch norm, causality, residuals; and what does not fit is refused.
+// Properties of single models: published sizes, batch norm, causality, residuals; unsuitable data is refused.
 #include "learn/torch/test_models.h"
 
 namespace motley::learn {
@@ -12,9 +12,10 @@ std::uint64_t parameters_for_cifar10(const std::string& kind, std::uint64_t widt
 }
 
 TEST(Models, HaveThePublishedNumbersOfParameters) {
-  EXPECT_EQ(parameters_for_cifar10("resnet18", 0), 11'173'962U);  // as torchvision's, with a first convolution of 3x3
+  EXPECT_EQ(parameters_for_cifar10("resnet18", 0), 11'173'962U);  // torchvision's, with a first convolution of 3x3
   EXPECT_EQ(parameters_for_cifar10("resnet20", 16), 269'722U);    // He et al., table 6: 0.27 M; their option A
-  EXPECT_EQ(parameters_for_cifar10("vgg11", 64), 9'228'362U);  // the usual 9,231,114 of the 32x32 version less the biases before batch norm
+  EXPECT_EQ(parameters_for_cifar10("vgg11", 64),
+            9'228'362U);  // the usual 9,231,114 of the 32x32 version, minus the biases before batch norm
 }
 
 TEST(Models, AResidualUnitPassesItsInputOn) {
@@ -38,9 +39,9 @@ Values shortened(const Learner& from, const Values& values, const Learner& to) {
   return shorter;
 }
 
-/// Characters 0 and 1 predict as well before character 2 as without it, so what a longer text adds to the loss is the surprise at
-/// its last character alone, and the chances of the 7 possible ones add up to one.
-TEST(Learner, ATransformerDoesNotSeeTheFuture) {
+/// Character 2 must not change the predictions for characters 0 and 1. So a longer text adds to the loss only -log p of its last character,
+/// and the probabilities p of the 7 possible characters add up to one.
+TEST(Learner, Transformer_does_not_see_later_characters) {
   const auto learner_of = [](const Bytes& text) {
     return std::move(make_learner(models[5].spec, std::make_shared<InMemoryDataSet>(Text{text.size() - 1, 7, text, text})).value());
   };
@@ -54,7 +55,7 @@ TEST(Learner, ATransformerDoesNotSeeTheFuture) {
   EXPECT_NEAR(chances, 1, 1e-4);
 }
 
-/// A convolution of the slow and clear kind: the first channel of the stem's output at every pixel of every sample.
+/// A convolution by loops: the first channel of the stem's output at every pixel of every sample.
 std::vector<double> first_channel_of_stem(const DataSet& data, const std::vector<std::uint32_t>& samples, const float* weight) {
   std::vector<float> inputs(samples.size() * 128);
   std::vector<std::int64_t> targets(samples.size());
@@ -77,7 +78,7 @@ std::vector<double> first_channel_of_stem(const DataSet& data, const std::vector
   return outputs;
 }
 
-TEST(BatchNorm, StatisticsMoveATenthOfTheWayToTheBatch) {
+TEST(BatchNorm, Statistics_change_by_a_tenth_of_their_distance_to_the_batch) {
   const auto learner = models[3].learner();
   const auto data = models[3].data();
   const Values values = initial(*learner);
@@ -94,7 +95,7 @@ TEST(BatchNorm, StatisticsMoveATenthOfTheWayToTheBatch) {
   EXPECT_NEAR(static_cast<double>(change[tensor_named(*learner, "stem.norm.running_var").offset]), 0.1 * (variance - 1), 1e-4);
 }
 
-TEST(BatchNorm, EvaluationReadsTheStatisticsAndTrainingTheBatch) {
+TEST(BatchNorm, Evaluation_uses_statistics_and_training_the_batch) {
   const auto learner = models[3].learner();
   const Values values = initial(*learner);
   Values others = values;
@@ -103,7 +104,7 @@ TEST(BatchNorm, EvaluationReadsTheStatisticsAndTrainingTheBatch) {
   EXPECT_NE(learner->evaluate(values).loss_sum, learner->evaluate(others).loss_sum);
 }
 
-TEST(Misfit, IsRefusedWithWhatFits) {
+TEST(Misfit, Refused_with_a_model_that_fits) {
   const auto pictures = small_pictures(), text = small_text();
   auto features = load({.kind = "synthetic", .path = {}});
   expect_refused(make_learner({.kind = "transformer", .hidden = {}}, pictures), {"transformer", "2x8x8 pictures", "resnet20"});

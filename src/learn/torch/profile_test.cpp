@@ -1,4 +1,4 @@
-// What each block of a model costs, by its shapes.
+// Cost of each block of a model, counted from its shapes.
 #include "learn/torch/learners.h"
 #include "learn/torch/test_models.h"
 
@@ -22,7 +22,7 @@ TEST_P(Profile, HasEveryBlockOnceWithAllParameters) {
   EXPECT_EQ(parameters, learner->shape().parameters);
 }
 
-TEST_P(Profile, LeavesTheModelAsItWas) {
+TEST_P(Profile, Leaves_the_model_unchanged) {
   const auto learner = GetParam().learner();
   const auto fresh = GetParam().learner();
   learner->profile();
@@ -32,7 +32,7 @@ TEST_P(Profile, LeavesTheModelAsItWas) {
 
 INSTANTIATE_TEST_SUITE_P(Each, Profile, testing::ValuesIn(models), [](const auto& model) { return model.param.name; });
 
-TEST(Profile, OfAnMlpIsTheSameByHandAndByAutograd) {
+TEST(Profile, Mlp_costs_the_same_by_matrix_products_and_autograd) {
   const ModelSpec spec{.kind = "mlp", .hidden = {12, 7}};
   const auto by_hand = make_learner(spec, small_pictures()).value()->profile();
   const auto by_autograd = make_autograd_learner(spec, small_pictures()).value()->profile();
@@ -46,8 +46,8 @@ TEST(Profile, OfAnMlpIsTheSameByHandAndByAutograd) {
   EXPECT_EQ(by_hand[1].work, 12 * 7 + 7) << "products, and the rectifier";
 }
 
-// A convolution of 3x3 costs 9 products for each channel it reads and each value it puts out; padded, so a value for each pixel.
-TEST(Profile, OfAConvolutionGrowsWithPixelsAndChannels) {
+// A 3x3 convolution costs 9 products for each input channel and each output value; it is padded, so there is a value for each pixel.
+TEST(Profile, Convolution_costs_grow_with_pixels_and_channels) {
   const auto of_width = [](std::uint64_t width) {
     return make_learner({.kind = "cnn", .hidden = {}, .width = width}, small_pictures()).value()->profile();
   };

@@ -1,4 +1,4 @@
-// Registered models and losses train as the built-in ones do.
+// Models and losses that a program registers train like the built-in ones.
 #include "learn/registry.h"
 
 #include <ATen/ATen.h>

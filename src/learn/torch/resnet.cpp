@@ -1,7 +1,7 @@
 // ResNet-20 for small pictures (He et al. 2016, section 4.2): one convolution, three layers of three residual units, the mean over
-// the pixels and one linear layer. Shortcuts that change size are without parameters (their option A). Each unit is one block.
-// ResNet-18 (section 4.1) as it is used on small pictures: the same beginning and end, four layers of two units, and shortcuts that change
-// size are convolutions of one pixel with a norm (their option B).
+// the pixels and one linear layer. Shortcuts that change size have no parameters (option A of the paper). Each unit is one block.
+// ResNet-18 (section 4.1) for small pictures: the same first and last block, four layers of two units; shortcuts that change size are 1x1
+// convolutions with batch norm (option B).
 #include <fmt/format.h>
 
 #include "learn/torch/layers.h"

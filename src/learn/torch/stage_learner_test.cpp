@@ -1,4 +1,4 @@
-// A model cut into stages is the model: what comes out, and its gradient, whatever the cut.
+// A model cut into stages has the loss and the gradient of the whole model, for every cut.
 #include "learn/stage_learner.h"
 
 #include "learn/torch/learners.h"
@@ -7,13 +7,13 @@
 namespace motley::learn {
 namespace {
 
-/// All stages in one hand.
+/// All stages of a model, called in order.
 struct Cut {
   Cut(const Example& example, const std::vector<std::uint32_t>& first_blocks)
       : whole(make_autograd_learner(example.spec, example.data()).value()),
         stages(make_stages(example.spec, example.data(), first_blocks).value()) {}
 
-  /// The stage's values out of the whole model's.
+  /// The stage's values, copied from the whole model's.
   [[nodiscard]] Values piece(std::size_t s, const Values& all) const {
     Values values(stages[s]->shape().values());
     for (const Tensor& tensor : stages[s]->shape().tensors) {
@@ -54,7 +54,7 @@ struct Cut {
 
 class Stages : public testing::TestWithParam<Example> {};
 
-TEST_P(Stages, MakeTheSameGradientHoweverTheModelIsCut) {
+TEST_P(Stages, Give_the_same_gradient_for_every_cut) {
   use_threads(1);
   const std::uint32_t blocks = GetParam().learner()->shape().blocks;
   std::vector<std::uint32_t> each(blocks);
@@ -71,7 +71,7 @@ TEST_P(Stages, MakeTheSameGradientHoweverTheModelIsCut) {
   }
 }
 
-TEST_P(Stages, KeepMicroBatchesApart) {
+TEST_P(Stages, Keep_micro_batches_separate) {
   use_threads(1);
   Cut cut(GetParam(), {0});
   StageLearner& stage = *cut.stages.front();

@@ -1,4 +1,4 @@
-// For this room's tests: a small example of every model, and steps taken with it. Torch-free.
+// For tests: a small example of every model, and steps with it. Torch-free.
 #pragma once
 #include <gtest/gtest.h>
 
@@ -40,7 +40,7 @@ inline const Example models[] = {{"Mlp", {.kind = "mlp", .hidden = {12, 7}}, 0.1
                                  {"Transformer", {.kind = "transformer", .hidden = {}, .width = 8, .depth = 2, .heads = 2}, 0.5F},
                                  {"Resnet18", {.kind = "resnet18", .hidden = {}, .width = 2}, 0.05F}};
 
-/// What one call of gradient() gives.
+/// The results of one call of gradient().
 struct Step {
   StepResult result;
   Values gradient;

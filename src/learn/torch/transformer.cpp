@@ -1,5 +1,5 @@
-// A small causal transformer over characters: pre-norm, learned positions, no dropout (GPT-2's arrangement and its initial
-// deviation of 0.02, the layers that write to the residual stream scaled down by sqrt(2 x depth)).
+// A small causal transformer over characters, after GPT-2: pre-norm, learned positions, initial deviation 0.02, divided by sqrt(2 x depth)
+// in the layers that write to the residual stream; without dropout.
 #include <fmt/format.h>
 
 #include <cmath>
@@ -40,7 +40,7 @@ class TransformerBlock final : public Block {
       : Block(std::move(name)),
         norm1_(*this, "norm1.", sizes.width),
         to_qkv_(*this, "qkv.", sizes.width, 3 * sizes.width, small),
-        last_driven_(*this, "attended.", sizes.width, sizes.width, sizes.onto_stream),
+        project_(*this, "attended.", sizes.width, sizes.width, sizes.onto_stream),
         norm2_(*this, "norm2.", sizes.width),
         up_(*this, "up.", sizes.width, 4 * sizes.width, small),
         down_(*this, "down.", 4 * sizes.width, sizes.width, sizes.onto_stream),
@@ -48,14 +48,14 @@ class TransformerBlock final : public Block {
         future_(at::full({sizes.context, sizes.context}, -std::numeric_limits<float>::infinity()).triu(1)) {}
 
   at::Tensor forward(const at::Tensor& x, Mode) override {
-    future_ = future_.to(x.device(), x.scalar_type());  // where the model is; nothing to do but the first time
-    const at::Tensor y = x + last_driven_(note_driver_alive(norm1_(x)));
+    future_ = future_.to(x.device(), x.scalar_type());  // copies at the first call only
+    const at::Tensor y = x + project_(attend(norm1_(x)));
     return y + down_(at::gelu(up_(norm2_(y))));
   }
 
  private:
   /// softmax(q k' / sqrt(d) + no future) v for each head; [batch, context, width] in and out.
-  [[nodiscard]] at::Tensor note_driver_alive(const at::Tensor& x) const {
+  [[nodiscard]] at::Tensor attend(const at::Tensor& x) const {
     const std::int64_t batch = x.size(0), context = x.size(1), width = x.size(2), each = width / heads_;
     const at::Tensor qkv = to_qkv_(x).view({batch, context, 3, heads_, each}).permute({2, 0, 3, 1, 4});
     const at::Tensor scores = at::matmul(qkv[0], qkv[1].transpose(2, 3)) * (1 / std::sqrt(static_cast<double>(each))) + future_;
@@ -63,7 +63,7 @@ class TransformerBlock final : public Block {
   }
   LayerNorm norm1_;
   Linear to_qkv_;
-  Linear last_driven_;
+  Linear project_;
   LayerNorm norm2_;
   Linear up_;
   Linear down_;

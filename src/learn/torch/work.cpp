@@ -7,9 +7,9 @@
 namespace motley::learn {
 namespace {
 
-thread_local ArithmeticCounter* counting = nullptr;  // a callback is a bare function
+thread_local ArithmeticCounter* counting = nullptr;  // callbacks are plain functions
 
-/// Terms of each value that this operation puts out.
+/// Terms of each output value.
 double terms(const at::RecordFunction& operation) {
   const auto inputs = operation.inputs();
   const auto tensor = [&](std::size_t i) -> at::Tensor {
@@ -26,7 +26,7 @@ double terms(const at::RecordFunction& operation) {
   return (product || sum_of_product) && left.defined() ? static_cast<double>(left.size(-1)) : 1;
 }
 
-/// What an operation reads can only be looked at when it begins.
+/// Facts about the inputs, which torch shows only at the beginning of an operation.
 struct Read final : at::ObserverContext {
   double terms = 1;
   at::Tensor first;

@@ -1,4 +1,4 @@
-// Counts the arithmetic of torch's operations on this thread while it lives: torch's own door for profilers.
+// Counts the arithmetic of torch's operations on this thread during the object's lifetime, by torch's interface for profilers.
 //
 // Rule: an operation costs a multiply-add for each term of each value it puts out: the reduced width for matrix products and convolutions,
 //   one for all others. Counted from shapes, so it is the same on every machine.
@@ -9,7 +9,7 @@
 
 namespace motley::learn {
 
-/// One at a time on a thread.
+/// At most one at a time on a thread.
 class ArithmeticCounter {
  public:
   ArithmeticCounter();
@@ -23,7 +23,7 @@ class ArithmeticCounter {
   static void ended(const at::RecordFunction& operation, at::ObserverContext* context);
 
   at::CallbackHandle handle_;
-  int depth_ = 0;  // operations under way: what others are made of does not count again
+  int depth_ = 0;  // of nested operations: only the outermost counts
   double multiply_adds_ = 0;
 };
 

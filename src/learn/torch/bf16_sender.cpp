@@ -1,4 +1,4 @@
-#include "learn/torch/gradient_sender.h"
+#include "learn/torch/bf16_sender.h"
 
 #include "base/bits.h"
 
@@ -10,29 +10,29 @@ bool sent_as_bf16(const GradientEncoding::Slice& slice) { return slice.bits == b
 
 }  // namespace
 
-void GradientSender::begin(DeviceModel& model, const GradientEncoding* coding) {
-  coding_ = coding != nullptr && coding->bf16_as_is ? coding : nullptr;
+void Bf16Sender::begin(DeviceModel& model, const GradientEncoding* encoding) {
+  encoding_ = encoding != nullptr && encoding->bf16_as_is ? encoding : nullptr;
   std::vector<DeviceModel::Range> rounded;
-  if (coding_ != nullptr) {
-    for (const GradientEncoding::Slice& slice : coding_->slices)
+  if (encoding_ != nullptr) {
+    for (const GradientEncoding::Slice& slice : encoding_->slices)
       if (sent_as_bf16(slice)) rounded.push_back({slice.first, slice.first + slice.count});
-    left_.begin(*coding_);
+    unsent_.begin(*encoding_);
   }
   model.round_gradients(rounded);
 }
 
-void GradientSender::send(const DeviceModel& model, std::uint64_t first, std::uint64_t last, const at::Tensor& out) {
-  for (const GradientEncoding::Slice& slice : left_.take(first, last)) {
+void Bf16Sender::send(const DeviceModel& model, std::uint64_t first, std::uint64_t last, const at::Tensor& out) {
+  for (const GradientEncoding::Slice& slice : unsent_.take(first, last)) {
     const at::Tensor& flat = sent_as_bf16(slice) ? model.rounded_gradient() : model.gradient();
     const at::Tensor bytes = part(flat, slice.first, slice.first + slice.count).view(at::kByte);
     out.narrow(0, static_cast<std::int64_t>(slice.first * sizeof(float)), bytes.numel()).copy_(bytes, /*non_blocking=*/true);
   }
 }
 
-double GradientSender::squares_in_floats(std::span<const float> parameters) const {
+double Bf16Sender::squared_norm_of_fp32(std::span<const float> parameters) const {
   double sum = 0;
-  if (coding_ == nullptr) return sum;
-  for (const GradientEncoding::Slice& slice : coding_->slices) {
+  if (encoding_ == nullptr) return sum;
+  for (const GradientEncoding::Slice& slice : encoding_->slices) {
     if (sent_as_bf16(slice) || slice.first >= parameters.size()) continue;
     for (const float each : parameters.subspan(slice.first, slice.count)) sum += static_cast<double>(each) * each;
   }
