@@ -76,7 +76,7 @@ PipelineOutcome PipelineWorld::run() {
   check(!outcome_.not_enough_devices || cut_.empty(), "a pipeline comes to its end");
   outcome_.ended = now_;
   const auto why = outcome_.diverged ? protocol::EndReason::diverged : protocol::EndReason::every_sample_counted;
-  report({.kind = trace::Kind::finished, .why = static_cast<std::uint8_t>(why), .first = samples_of(outcome_.mini_batches)});
+  report(trace::Finished{.why = static_cast<std::uint8_t>(why), .samples = samples_of(outcome_.mini_batches)});
   return outcome_;
 }
 
@@ -96,7 +96,7 @@ void PipelineWorld::stages_report() {
 }
 
 void PipelineWorld::inject_fault(const cluster::Fault& fault) {
-  report({.kind = trace::Kind::fault, .first = fault.node.value, .last = static_cast<std::uint64_t>(fault.kind)});
+  report(trace::FaultInjected{.node = fault.node.value, .kind = static_cast<std::uint8_t>(fault.kind)});
   const std::uint32_t device = fault.node.value;
   if (fault.kind == cluster::FaultKind::kill || fault.kind == cluster::FaultKind::leave) {
     away_.insert(device);
@@ -129,7 +129,7 @@ void PipelineWorld::carry_out(const protocol::PipelineChiefAction& action) {
                    },
                    [&](const protocol::CommittedByAll& a) {
                      outcome_.mini_batches = a.mini_batches;
-                     report({.kind = trace::Kind::applied, .version = {a.mini_batches}, .first = stages_.size()});
+                     report(trace::Applied{.version = {a.mini_batches}, .parts = stages_.size()});
                    },
                    [&](const protocol::NotEnoughDevices&) {
                      cut_.clear();
@@ -138,7 +138,7 @@ void PipelineWorld::carry_out(const protocol::PipelineChiefAction& action) {
                    },
                    [&](const protocol::PipelineDone&) {},
                    [&](const protocol::StageExpelled& a) {
-                     report(protocol::to_trace_events(a));
+                     report(protocol::to_trace_event(a));
                      const Instant moves = devices_[a.device].hangs_until(now_);
                      if (moves < now_ + cluster::forever / 2) queue_.at(moves, DeviceMoves{a.device});
                    },
@@ -157,7 +157,7 @@ void PipelineWorld::assign_stages(const protocol::AssignStages& assignment) {
   outcome_.mini_batches = assignment.from;
   numbers_.assign_stages(cut_, schedule_, assignment.from);
   make_stages(assignment.from);
-  for (const trace::Event& event : protocol::to_trace_events(assignment)) report(event);
+  for (const trace::EventData& event : protocol::to_trace_events(assignment)) report(event);
   queue_.at(now_ + from_seconds(loading), ModelLoaded{generation_, assignment.allowed});
   queue_.at(now_ + options_.cluster.heartbeat / 2, StagesReport{generation_});
 }
@@ -211,17 +211,16 @@ void PipelineWorld::begin(std::uint32_t stage, const protocol::RunPart& part) {
   measured_[stage].since = now_;
   measured_[stage].busy = true;
   queue_.at(devices_[cut_[stage].device].spend(now_, from_seconds(time)), PartEnds{generation_, stage, part.part, part.micro});
-  report({.kind = trace::Kind::part_began,
-          .worker = {stage},
-          .step = {part.micro},
-          .version = {versions_[stage].at(part.micro).committed},
-          .first = static_cast<std::uint64_t>(part.part),
-          .last = part.late});
+  report(trace::PartBegan{.stage = {stage},
+                          .micro_batch = part.micro,
+                          .version = {versions_[stage].at(part.micro).committed},
+                          .part = static_cast<std::uint8_t>(part.part),
+                          .late = part.late});
 }
 
 void PipelineWorld::ended(const PartEnds& part) {
   numbers_.done(part.stage, part.part, part.micro);
-  report({.kind = trace::Kind::part_ended, .worker = {part.stage}, .step = {part.micro}, .first = static_cast<std::uint64_t>(part.part)});
+  report(trace::PartEnded{.stage = {part.stage}, .micro_batch = part.micro, .part = static_cast<std::uint8_t>(part.part)});
   Measured& measured = measured_[part.stage];
   measured.busy_s += seconds(now_ - measured.since);
   measured.busy = false;
@@ -248,7 +247,7 @@ void PipelineWorld::commit(std::uint32_t stage, std::uint64_t mini) {
   const std::uint64_t done = mini + 1;
   numbers_.committed(stage, mini);
   outcome_.diverged = outcome_.diverged || numbers_.diverged();
-  report({.kind = trace::Kind::committed, .worker = {stage}, .version = {done}});
+  report(trace::Committed{.stage = {stage}, .version = {done}});
   weigh(stage);
   const std::uint32_t generation = generation_;
   tell(protocol::StageCommitted{generation_, stage, done, measured_[stage].busy_s, measured_[stage].micros});
@@ -267,11 +266,7 @@ void PipelineWorld::submit_state(std::uint32_t stage) {
     if (other < done) return;
   const auto evaluation = numbers_.kept(done);
   if (evaluation.made)
-    report({.kind = trace::Kind::evaluated,
-            .version = {done},
-            .first = samples_of(done),
-            .value = evaluation.accuracy,
-            .second = evaluation.loss});
+    report(trace::Evaluated{.version = {done}, .samples = samples_of(done), .accuracy = evaluation.accuracy, .loss = evaluation.loss});
   outcome_.diverged = outcome_.diverged || (evaluation.made && !std::isfinite(evaluation.loss));
   tell(protocol::ModelSnapshotComplete{done});
 }
@@ -291,9 +286,6 @@ void PipelineWorld::through(std::size_t channel) {
   if (passed.next) queue_.at(*passed.next, SliceThrough{generation_, channel});
 }
 
-void PipelineWorld::report(trace::Event event) {
-  event.at = now_;
-  trace_.on_event(event);
-}
+void PipelineWorld::report(const trace::EventData& event) { trace_.on_event({now_, event}); }
 
 }  // namespace motley::sim

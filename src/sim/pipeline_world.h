@@ -148,7 +148,7 @@ class PipelineWorld {
   void ship(std::size_t channel, std::uint64_t micro, double bytes);
   void through(std::size_t channel);
   void weigh(std::uint32_t stage);
-  void report(trace::Event event);
+  void report(const trace::EventData& event);
   /// Of the first so many mini-batches.
   [[nodiscard]] std::uint64_t samples_of(std::uint64_t minis) const { return std::min(minis * options_.samples, options_.total_samples); }
 

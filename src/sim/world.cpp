@@ -148,7 +148,7 @@ void World::inject_fault(std::uint32_t index) {
     node.missed.emplace_back(FaultInjected{index});
     return;
   }
-  tell({.kind = trace::Kind::fault, .first = n, .last = static_cast<std::uint64_t>(fault.kind)});
+  tell(trace::FaultInjected{.node = n, .kind = static_cast<std::uint8_t>(fault.kind)});
   switch (fault.kind) {
     case cluster::FaultKind::kill: stop_node(n); break;
     case cluster::FaultKind::pause:
@@ -223,16 +223,15 @@ void World::tell_worker(std::uint32_t node, const protocol::WorkerEvent& event) 
 }
 
 void World::carry_out(const protocol::ChiefAction& action) {
-  using trace::Kind;
-  if (const auto event = protocol::to_trace_events(action)) tell(*event);
+  if (const auto event = protocol::to_trace_event(action)) tell(*event);
   std::visit(match{[&](const protocol::Send& a) { send_from_chief(a); },
                    [&](const protocol::Joined& a) {
-                     tell({.kind = Kind::joined, .worker = a.worker, .first = connections_[connection_of_worker_[a.worker.value]].node});
+                     tell(trace::Joined{.worker = a.worker, .node = connections_[connection_of_worker_[a.worker.value]].node});
                    },
                    [&](const protocol::Left& a) { numbers_.forget(a.worker); },
                    [&](const protocol::Completed& a) { numbers_.completed(a.worker, a.step); }, [&](const protocol::Counted&) {},
                    [&](const protocol::Returned& a) {
-                     for (const trace::Event& event : protocol::to_trace_events(a)) tell(event);
+                     for (const trace::EventData& event : protocol::to_trace_events(a)) tell(event);
                    },
                    [&](const protocol::Released&) {
                      if (!started_ && options_.chief.max_time) queue_.at(now_ + *options_.chief.max_time, TimeIsUp{});
@@ -252,7 +251,7 @@ void World::carry_out(const protocol::ChiefAction& action) {
                      ended_ = true;
                      outcome_.why = a.why;
                      outcome_.ended = now_;
-                     tell({.kind = Kind::finished, .why = static_cast<std::uint8_t>(a.why), .first = chief_.ledger().counted()});
+                     tell(trace::Finished{.why = static_cast<std::uint8_t>(a.why), .samples = chief_.ledger().counted()});
                    }},
              action);
 }
@@ -292,7 +291,7 @@ void World::send_from_chief(const protocol::Send& send) {
   if (send.to.role == protocol::Role::server) {
     if (send.to.id == 0) {
       if (const auto* update = std::get_if<wire::Apply>(&send.message))
-        tell({.kind = trace::Kind::applied, .version = update->version, .first = update->parts.size(), .value = update->rate});
+        tell(trace::Applied{.version = update->version, .parts = update->parts.size(), .rate = update->rate});
       return tell_shard(0, send.message);
     }
     return post({protocol::the_chief, send.to, 0, send.message}, chief_port, server_port(send.to.id));
@@ -304,7 +303,7 @@ void World::send_from_chief(const protocol::Send& send) {
     connections_[connection].member = welcome->worker;
   }
   if (const auto* order = std::get_if<wire::Order>(&send.message))
-    for (const trace::Event& event : protocol::to_trace_events(*order)) tell(event);
+    for (const trace::EventData& event : protocol::to_trace_events(*order)) tell(event);
   post({protocol::the_chief, send.to, connection, send.message}, chief_port, node_port(connections_[connection].node));
 }
 
@@ -359,11 +358,7 @@ std::uint64_t World::bytes_of(SliceId slice, std::uint8_t bits) {
 void World::evaluated(Version version, const Evaluation& evaluation) {
   const auto asked = evaluations_.find(version);
   check(asked != evaluations_.end(), "what is exported was asked for");
-  tell({.kind = trace::Kind::evaluated,
-        .version = version,
-        .first = asked->second,
-        .value = evaluation.accuracy,
-        .second = evaluation.loss});
+  tell(trace::Evaluated{.version = version, .samples = asked->second, .accuracy = evaluation.accuracy, .loss = evaluation.loss});
   evaluations_.erase(asked);
   if (!std::isfinite(evaluation.loss)) model_not_finite();
 }
@@ -371,12 +366,9 @@ void World::evaluated(Version version, const Evaluation& evaluation) {
 void World::model_not_finite() {
   if (!ended_) return tell_chief(protocol::ModelNotFinite{});
   if (std::exchange(outcome_.why, protocol::EndReason::diverged) == protocol::EndReason::diverged) return;
-  tell({.kind = trace::Kind::finished, .why = static_cast<std::uint8_t>(outcome_.why), .first = chief_.ledger().counted()});
+  tell(trace::Finished{.why = static_cast<std::uint8_t>(outcome_.why), .samples = chief_.ledger().counted()});
 }
 
-void World::tell(trace::Event event) {
-  event.at = now_;
-  trace_.on_event(event);
-}
+void World::tell(const trace::EventData& event) { trace_.on_event({now_, event}); }
 
 }  // namespace motley::sim

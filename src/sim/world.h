@@ -150,7 +150,7 @@ class World {
   void post(ControlMessage control_message, Port from, Port to);
   void evaluated(Version version, const Evaluation& evaluation);
   void model_not_finite();
-  void tell(trace::Event event);
+  void tell(const trace::EventData& event);
 
   WorldOptions options_;
   Numbers& numbers_;

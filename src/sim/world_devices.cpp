@@ -36,7 +36,7 @@ void World::begin_compute(std::uint32_t n, const wire::Order& order) {
   } else {
     queue_.at(outcome.end, ComputeEnds{n, node.serial});
   }
-  tell({.kind = trace::Kind::compute_began, .worker = order.worker, .step = order.step});
+  tell(trace::ComputeBegan{.worker = order.worker, .step = order.step});
 }
 
 /// As far as the slices that are here let it.
@@ -58,11 +58,7 @@ void World::end_compute(std::uint32_t n) {
   const Contributed result = numbers_.compute(done.order, done.arrived_slices);
   const auto samples = static_cast<std::uint32_t>(done.order.lease.size());
   const Duration stalled = done.streaming ? done.streaming->stalled() : Duration{};
-  tell({.kind = trace::Kind::compute_ended,
-        .worker = done.order.worker,
-        .step = done.order.step,
-        .first = samples,
-        .value = seconds(stalled)});
+  tell(trace::ComputeEnded{.worker = done.order.worker, .step = done.order.step, .samples = samples, .stalled = stalled});
   tell_worker(n, protocol::Computed{done.order.step, result.loss_sum, result.squared_norm, result.finite, now_ - done.began - stalled,
                                     samples, result.residual, 0, result.update_norm, stalled, done.first_of_size});
 }
