@@ -1,5 +1,5 @@
-// Simulated pipelines whose devices hang while their processes live: whoever hangs is expelled for that, whoever only waits for it is not,
-// and the others go on. Read from the trace alone.
+// Simulated pipelines whose devices hang while their processes live: the hanging stage is expelled, stages that wait for it are not, and
+// training goes on. Read from the trace alone.
 #include <gtest/gtest.h>
 
 #include <algorithm>

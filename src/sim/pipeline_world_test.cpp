@@ -121,7 +121,7 @@ void expect_promises(const PipelineWorldOptions& world, const Ran& ran, const st
   for (const auto& [key, of] : parts) EXPECT_EQ(of.size(), 3U) << name;
 }
 
-TEST(PipelineWorld, EverySchedulesPromisesHoldOnUnlikeDevicesWithJitterAndSlowSpells) {
+TEST(PipelineWorld, SchedulesKeepTheirLimitsOnUnlikeDevices) {
   Rng rng(1, "pipelines");
   for (int i = 0; i < 40; ++i) {
     const auto devices = 1 + static_cast<std::uint32_t>(rng.below(6));
@@ -251,7 +251,7 @@ TEST(PipelineWorld, WhenAStageDiesTheOthersGoOnFromTheLastWholeModel) {
     }
 }
 
-TEST(PipelineWorld, WhoeverComesBackIsTakenInAtAVersionBoundary) {
+TEST(PipelineWorld, AReturningDeviceIsUsedFromAVersionBoundary) {
   PipelineWorldOptions world = of_many_blocks("adapipe", 300);
   const double whole = seconds(run(world).outcome.ended);
   world.cluster.faults.push_back({at_seconds(0.2 * whole), cluster::FaultKind::kill, NodeId{2}, {}, 1});
@@ -262,7 +262,7 @@ TEST(PipelineWorld, WhoeverComesBackIsTakenInAtAVersionBoundary) {
   EXPECT_LT(seconds(ran.outcome.ended), 1.15 * whole) << "four devices again";
 }
 
-TEST(PipelineWorld, WhoCannotHoldTheModelWaitsForWhoeverComes) {
+TEST(PipelineWorld, WaitsForADeviceWhenTheModelDoesNotFit) {
   PipelineWorldOptions world = of_many_blocks("1f1b", 30);
   for (pipeline::Device& device : world.problem.devices) device.memory_bytes = 5e4;
   for (pipeline::Block& block : world.problem.blocks)

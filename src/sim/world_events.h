@@ -1,4 +1,4 @@
-// What the clock of a simulated cluster can bring: the closed set of events in the queue of sim/world.h.
+// Events in the queue of a simulated cluster (sim/world.h): a closed set.
 #pragma once
 #include <cstdint>
 #include <variant>

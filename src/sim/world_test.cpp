@@ -75,7 +75,7 @@ cluster::Fault fault(FaultKind kind, double at_s, double lasting_s = 0, std::uin
   return {at_seconds(at_s), kind, NodeId{node}, from_seconds(lasting_s), 1};
 }
 
-// By hand: 32 samples each. A step of the slowest (the fourth): 32/250 + 0.002 of computing, its push alone on the way, and a pull that
+// By hand: 32 samples each. A step of the slowest (the fourth): 32/250 + 0.002 of computing, its push alone on the link, and a pull that
 // leaves the NIC after the three others' (a quarter of a slice's time each).
 TEST(World, ABspStepOnUnequalWorkersTakesWhatItTakesByHand) {
   constexpr std::uint64_t updates = 50;
@@ -128,7 +128,7 @@ TEST(World, ADeviceThatStreamsStandsStillForWhatItReads) {
   EXPECT_NEAR(seconds(ran.of<trace::ComputeEnded>().at(3).stalled), stalled, 1e-8);
 }
 
-// Three slices, each read a ninth of the step after the one before. First in, first out, what is sent first is under way before the others
+// Three slices, each read a ninth of the step after the one before. First in, first out, what is sent first is in flight before the others
 // are there to be chosen from; of those the last layer goes first, so that the second slice comes last.
 TEST(World, WhatForwardNeedsFirstGoesFirst) {
   constexpr std::uint64_t updates = 10;
@@ -205,7 +205,7 @@ TEST(World, MemoryLimitsWhatANodeIsOrdered) {
     EXPECT_EQ(ordered.samples, ordered.worker.value == 0 ? 100U : 28U);
 }
 
-TEST(World, ToWhomComputesWithSixteenBitsNoMoreTravel) {
+TEST(World, NodesWithBf16TransferSendAtMostBf16) {
   WorldOptions options = cluster_of({1, 1}, 4);
   const TrainingOutcome full = run(options).outcome;
   options.bf16_transfer = {true, true};
@@ -219,7 +219,7 @@ TEST(World, ToWhomComputesWithSixteenBitsNoMoreTravel) {
   EXPECT_EQ(4 * mixed.bytes_pulled, 3 * full.bytes_pulled);
 }
 
-TEST(World, BitsAreChosenByTheBytesThatTravel) {
+TEST(World, BitsAreChosenByTheBytesOnTheLink) {
   WorldOptions options = cluster_of({1, 1}, 100);
   const double floats_s = 0.6 * (batch / (2 * 250.0) + 0.002);  // one way: more than hides under computing
   for (cluster::Node& node : options.cluster.nodes) node.link.up_bytes_per_second = node.link.down_bytes_per_second = 4000 / floats_s;
@@ -265,7 +265,7 @@ TEST(World, AKilledWorkersLeaseIsDoneByTheOthers) {
 
 TEST(World, AnAnswerToAFormerLifeReachesNobody) {
   WorldOptions options = cluster_of({1, 1}, 4);
-  options.cluster.nodes[0].link.latency = from_seconds(0.02);  // its Hello is still under way when it dies and comes back
+  options.cluster.nodes[0].link.latency = from_seconds(0.02);  // its Hello is still in flight when it dies and comes back
   options.cluster.faults = {fault(FaultKind::kill, 0.005), fault(FaultKind::join, 0.006)};
   const Ran ran = run(options);
   EXPECT_EQ(ran.outcome.why, protocol::EndReason::every_sample_counted);

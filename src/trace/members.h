@@ -1,4 +1,4 @@
-// What a sink keeps of each worker or stage that has joined. Ids of a damaged trace file are arbitrary, so no id is used as an index: only
+// Entries of a sink for each worker or stage that has joined. Ids of a damaged trace file are arbitrary, so no id is used as an index: only
 // members that have joined have an entry, and the number of entries is bounded.
 #pragma once
 #include <cstddef>
@@ -13,7 +13,7 @@ class Members {
  public:
   static constexpr std::size_t max_entries = 65'536;  // memberships of one run: one a second for 18 hours
 
-  /// The entry of a joining worker, made when it is missing. Null when there is no room.
+  /// The entry of a joining worker, made when it is missing. Null when the bound is reached.
   T* announce(WorkerId worker) { return entries_.size() < max_entries || entries_.contains(worker) ? &entries_[worker] : nullptr; }
   /// Null for a worker that never joined.
   [[nodiscard]] T* find(WorkerId worker) {
@@ -34,7 +34,7 @@ class Members {
   std::map<WorkerId, T> entries_;
 };
 
-/// What a sink keeps of a worker's steps in progress. A worker has a few; beyond the bound the oldest are forgotten.
+/// Entries for a worker's steps in progress. A worker has a few; beyond the bound the oldest are dropped.
 template <class T>
 class StepsInProgress {
  public:
