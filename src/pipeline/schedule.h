@@ -16,6 +16,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/stage_schedule.h"
 #include "pipeline/problem.h"
 
 namespace motley::pipeline {
@@ -23,17 +24,9 @@ namespace motley::pipeline {
 /// The parts of a stage's work on one micro-batch: forward, gradient of the inputs, gradient of the weights.
 enum class Part : std::uint8_t { forward, input, weight };
 
-struct Schedule {
+struct Schedule : StageSchedule {
   std::string name;
-  std::uint32_t micro_batches = 1;           // of one mini-batch, which is one update
-  std::vector<std::uint32_t> max_in_flight;  // by stage: micro-batches whose forward has begun and whose input gradient is not done
-  std::uint32_t ahead = 0;                   // forward of mini-batch n needs that at most so many before it are not committed here
-  bool forwards_first = false;               // no backward before the last forward of its mini-batch
-  bool defers_weight_gradients = false;      // weight gradients wait until no other part is ready, at most 2 of them
-  bool predicts = false;                     // forwards that run ahead use parameters predicted by momentum
-  bool clips = false;                        // each stage clips its gradient at 1.5 times its moving norm
-  std::uint32_t replan_every = 0;            // mini-batches between two calls of pipeline/replan.h; 0: never
-  bool softens = false;                      // the rate is less where updates come late, in the first quarter
+  std::uint32_t replan_every = 0;  // mini-batches between two calls of pipeline/replan.h; 0: never
 };
 
 struct ScheduleOptions {

@@ -238,14 +238,7 @@ void PipelineChiefProcess::assign_stages(const protocol::AssignStages& assignmen
   wire::AssignStage assign;
   assign.generation = generation_;
   for (const pipeline::Stage& stage : cut_) assign.sections.push_back({stage.first, stage.last, stage.device});
-  assign.micro_batches = assignment.schedule.micro_batches;
-  assign.max_in_flight = assignment.schedule.max_in_flight;
-  assign.ahead = assignment.schedule.ahead;
-  assign.forwards_first = assignment.schedule.forwards_first;
-  assign.defers_weight_gradients = assignment.schedule.defers_weight_gradients;
-  assign.predicts = assignment.schedule.predicts;
-  assign.clips = assignment.schedule.clips;
-  assign.softens = assignment.schedule.softens;
+  assign.schedule = assignment.schedule;
   assign.from = assignment.from;
   assign.allowed = assignment.allowed;
   assign.moments = !options_.model.first.empty();
