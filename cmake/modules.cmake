@@ -9,7 +9,7 @@ motley_module(cluster   USES base)
 motley_module(policy    USES base cluster)
 motley_module(pipeline  USES base cluster)
 motley_module(wire      USES base cluster Boost::headers)
-motley_module(trace     USES base OpenSSL::Crypto)
+motley_module(trace     USES base Boost::headers OpenSSL::Crypto)
 motley_module(protocol  UNITY USES base cluster policy pipeline wire trace)
 # numbers
 motley_module(codec     USES base)

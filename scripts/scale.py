@@ -254,9 +254,10 @@ bandwidth = "{card / 1e6:.6g}MB/s"
 
 def steady(trace):
     """Samples/s from a third to nine tenths of what a trace counts: neither the beginning nor the end."""
-    record = struct.Struct("<qBBIIQQQQdd")  # src/trace/sinks.h
+    record = struct.Struct("<qBIQQQ19x")  # src/trace/record.h, the fields of Counted
     with open(trace, "rb") as file:
-        counted = [(entry[0] / 1e9, entry[7]) for entry in record.iter_unpack(file.read()) if entry[1] == 9]
+        assert file.read(16) == b"motley trace v2\n", f"{trace} is of another version"
+        counted = [(entry[0] / 1e9, entry[5]) for entry in record.iter_unpack(file.read()) if entry[1] == 9]
     total = sum(samples for _, samples in counted)
     done, within, begin, end = 0, 0, None, None
     for at, samples in counted:

@@ -108,10 +108,6 @@ const std::set<std::string, std::less<>> to_be_divided = {
     "runtime/ShardHost",
     "runtime/StageProcess",
     "runtime/WorkerProcess",
-    "sim/PipelineWorld",
-    "sim/World",
-    "trace/activity.cpp Activity::on_event",
-    "report/chrome_trace.cpp ChromeTrace::on_event",
     "cli/command_chief_pipeline.cpp PipelineChiefRun::open_endpoint",
 };
 

@@ -16,13 +16,13 @@
 #include <utility>
 #include <vector>
 
-#include "protocol/chief.h"  // Ended: the numbers in the `why` of a finished event
+#include "base/match.h"
+#include "protocol/chief.h"  // EndReason: the numbers in trace::Finished::why
 #include "trace/event.h"
 
 namespace motley::checkers {
 
 using trace::Event;
-using trace::Kind;
 
 struct Complaint {
   Instant at{};
@@ -48,15 +48,26 @@ class Checker : public trace::Sink {
   /// The first few say what is wrong; the rest follow from them.
   void complain(const Event& e, std::string found, std::string expected) {
     constexpr std::size_t most = 8;
-    if (complaints_.size() < most) complaints_.push_back({e.at, e.worker, e.step, std::move(found), std::move(expected)});
+    if (complaints_.size() < most)
+      complaints_.push_back({e.at, worker_of(e.data).value_or(WorkerId{}), step_of(e), std::move(found), std::move(expected)});
   }
 
  private:
+  static Step step_of(const Event& e) {
+    return std::visit(
+        [](const auto& data) {
+          if constexpr (requires { data.step; })
+            return data.step;
+          else
+            return Step{};
+        },
+        e.data);
+  }
   std::vector<Complaint> complaints_;
 };
 
-[[nodiscard]] inline bool ended_complete(const Event& e) {
-  return e.kind == Kind::finished && e.why == static_cast<std::uint8_t>(protocol::EndReason::every_sample_counted);
+[[nodiscard]] inline bool ended_complete(const trace::Finished& e) {
+  return e.why == static_cast<std::uint8_t>(protocol::EndReason::every_sample_counted);
 }
 
 // -----------------------------------------------------------------------------------------------------------------------------------
@@ -81,38 +92,37 @@ class TimeOnlyGrows : public Checker {
 class VersionsOnlyGrow : public Checker {
  public:
   [[nodiscard]] std::string_view name() const override { return "VersionsOnlyGrow"; }
-  void on_event(const Event& e) override {
-    switch (e.kind) {
-      case Kind::applied:
-        if (e.version != version_.next())
-          complain(e, fmt::format("update {}", e.version.value), fmt::format("update {}", version_.value + 1));
-        version_ = e.version;
-        break;
-      case Kind::released:
-        if (e.version != version_)
-          complain(e, fmt::format("released on version {}", e.version.value), fmt::format("the newest, {}", version_.value));
-        break;
-      case Kind::contributed: {
-        if (e.version > version_)
-          complain(e, fmt::format("computed on version {}", e.version.value), fmt::format("at most {}, the newest", version_.value));
-        Version& newest = newest_base_[e.worker];
-        if (e.version < newest)
-          complain(e, fmt::format("computed on version {}", e.version.value), fmt::format("{} or later, as before", newest.value));
-        newest = std::max(newest, e.version);
-        weight_stash_[{e.worker, e.step}] = e.version;
-        break;
-      }
-      case Kind::counted: {
-        if (e.version != version_.next())
-          complain(e, fmt::format("counted in update {}", e.version.value), fmt::format("in update {}", version_.value + 1));
-        const auto base = weight_stash_.find({e.worker, e.step});
-        if (base != weight_stash_.end() && e.last != version_.ahead_of(base->second))
-          complain(e, fmt::format("staleness {}", e.last),
-                   fmt::format("{}, from version {} to {}", version_.ahead_of(base->second), base->second.value, version_.value));
-        break;
-      }
-      default: break;
-    }
+  void on_event(const Event& event) override {
+    std::visit(
+        match{[&](const trace::Applied& e) {
+                if (e.version != version_.next())
+                  complain(event, fmt::format("update {}", e.version.value), fmt::format("update {}", version_.value + 1));
+                version_ = e.version;
+              },
+              [&](const trace::Released& e) {
+                if (e.version != version_)
+                  complain(event, fmt::format("released on version {}", e.version.value), fmt::format("the newest, {}", version_.value));
+              },
+              [&](const trace::Contributed& e) {
+                if (e.base > version_)
+                  complain(event, fmt::format("computed on version {}", e.base.value),
+                           fmt::format("at most {}, the newest", version_.value));
+                Version& newest = newest_base_[e.worker];
+                if (e.base < newest)
+                  complain(event, fmt::format("computed on version {}", e.base.value), fmt::format("{} or later, as before", newest.value));
+                newest = std::max(newest, e.base);
+                weight_stash_[{e.worker, e.step}] = e.base;
+              },
+              [&](const trace::Counted& e) {
+                if (e.version != version_.next())
+                  complain(event, fmt::format("counted in update {}", e.version.value), fmt::format("in update {}", version_.value + 1));
+                const auto base = weight_stash_.find({e.worker, e.step});
+                if (base != weight_stash_.end() && e.staleness != version_.ahead_of(base->second))
+                  complain(event, fmt::format("staleness {}", e.staleness),
+                           fmt::format("{}, from version {} to {}", version_.ahead_of(base->second), base->second.value, version_.value));
+              },
+              [](const auto&) {}},
+        event.data);
   }
 
  private:
@@ -135,19 +145,16 @@ class StalenessBound : public Checker {
   };
   explicit StalenessBound(Allowed allowed) : allowed_(allowed) {}
   [[nodiscard]] std::string_view name() const override { return "StalenessBound"; }
-  void on_event(const Event& e) override {
-    switch (e.kind) {
-      case Kind::joined: runners_[e.worker].clock = slowest().value_or(0); break;
-      case Kind::left: runners_.erase(e.worker); break;
-      case Kind::idled: runners_[e.worker].resting = true; break;
-      case Kind::contributed:
-        ++runners_[e.worker].clock;
-        weight_stash_[{e.worker, e.step}] = e.version;
-        break;
-      case Kind::ordered: ordered(e); break;
-      case Kind::counted: counted(e); break;
-      default: break;
-    }
+  void on_event(const Event& event) override {
+    std::visit(
+        match{[&](const trace::Joined& e) { runners_[e.worker].clock = slowest().value_or(0); },
+              [&](const trace::Left& e) { runners_.erase(e.worker); }, [&](const trace::Idled& e) { runners_[e.worker].resting = true; },
+              [&](const trace::Contributed& e) {
+                ++runners_[e.worker].clock;
+                weight_stash_[{e.worker, e.step}] = e.base;
+              },
+              [&](const trace::Ordered& e) { ordered(event, e); }, [&](const trace::Counted& e) { counted(event, e); }, [](const auto&) {}},
+        event.data);
   }
 
  private:
@@ -161,7 +168,7 @@ class StalenessBound : public Checker {
       if (!runner.resting) least = std::min(least.value_or(runner.clock), runner.clock);
     return least;
   }
-  void ordered(const Event& e) {
+  void ordered(const Event& event, const trace::Ordered& e) {
     Runner& runner = runners_[e.worker];
     if (runner.resting) {
       runner.clock = slowest().value_or(runner.clock);
@@ -169,15 +176,15 @@ class StalenessBound : public Checker {
     }
     const std::uint64_t gap = runner.clock - slowest().value_or(runner.clock);
     if (allowed_.ahead && gap > *allowed_.ahead)
-      complain(e, fmt::format("ordered a step while {} contributions ahead of the slowest", gap),
+      complain(event, fmt::format("ordered a step while {} contributions ahead of the slowest", gap),
                fmt::format("at most {} ahead", *allowed_.ahead));
   }
-  void counted(const Event& e) {
+  void counted(const Event& event, const trace::Counted& e) {
     const auto base = weight_stash_.find({e.worker, e.step});
     if (base == weight_stash_.end()) return;  // NothingFromTheDead and EverySampleOnce complain of it
     const std::uint64_t missed = e.version.value - 1 - base->second.value;
     if (allowed_.staleness && missed > *allowed_.staleness)
-      complain(e, fmt::format("a contribution that missed {} versions", missed), fmt::format("at most {}", *allowed_.staleness));
+      complain(event, fmt::format("a contribution that missed {} versions", missed), fmt::format("at most {}", *allowed_.staleness));
     weight_stash_.erase(base);
   }
 
@@ -192,26 +199,25 @@ class StalenessBound : public Checker {
 class RoundsDoNotOverlap : public Checker {
  public:
   [[nodiscard]] std::string_view name() const override { return "RoundsDoNotOverlap"; }
-  void on_event(const Event& e) override {
-    switch (e.kind) {
-      case Kind::ordered:
-        if (waiting_ > 0)
-          complain(e, fmt::format("a step ordered while {} contributions wait for the end of their round", waiting_), "a barrier");
-        for (const auto& [worker, version] : working_)
-          if (version != e.version)
-            complain(e, fmt::format("a step ordered while worker {} works on version {}", worker.value, version.value), "a barrier");
-        working_[e.worker] = e.version;
-        break;
-      case Kind::contributed:
-        working_.erase(e.worker);
-        ++waiting_;
-        break;
-      case Kind::dropped:
-      case Kind::cancelled:
-      case Kind::left: working_.erase(e.worker); break;
-      case Kind::counted: --waiting_; break;
-      default: break;
-    }
+  void on_event(const Event& event) override {
+    std::visit(
+        match{[&](const trace::Ordered& e) {
+                if (waiting_ > 0)
+                  complain(event, fmt::format("a step ordered while {} contributions wait for the end of their round", waiting_),
+                           "a barrier");
+                for (const auto& [worker, version] : working_)
+                  if (version != e.version)
+                    complain(event, fmt::format("a step ordered while worker {} works on version {}", worker.value, version.value),
+                             "a barrier");
+                working_[e.worker] = e.version;
+              },
+              [&](const trace::Contributed& e) {
+                working_.erase(e.worker);
+                ++waiting_;
+              },
+              [&](const trace::Dropped& e) { working_.erase(e.worker); }, [&](const trace::Cancelled& e) { working_.erase(e.worker); },
+              [&](const trace::Left& e) { working_.erase(e.worker); }, [&](const trace::Counted&) { --waiting_; }, [](const auto&) {}},
+        event.data);
   }
 
  private:
@@ -226,19 +232,14 @@ class EverySampleOnce : public Checker {
  public:
   EverySampleOnce(std::uint64_t epoch_samples, std::uint64_t total) : epoch_samples_(epoch_samples), positions_(total, State::free) {}
   [[nodiscard]] std::string_view name() const override { return "EverySampleOnce"; }
-  void on_event(const Event& e) override {
-    switch (e.kind) {
-      case Kind::leased: leased(e); break;
-      case Kind::contributed: contributed(e); break;
-      case Kind::returned: returned(e); break;
-      case Kind::dropped:
-      case Kind::cancelled: dropped(e, false); break;
-      case Kind::discarded: dropped(e, true); break;
-      case Kind::left: left(e); break;
-      case Kind::counted: counted(e); break;
-      case Kind::finished: finished(e); break;
-      default: break;
-    }
+  void on_event(const Event& event) override {
+    std::visit(
+        match{[&](const trace::Leased& e) { leased(event, e); }, [&](const trace::Contributed& e) { contributed(event, e); },
+              [&](const trace::Returned& e) { returned(event, e); }, [&](const trace::Dropped& e) { dropped(event, e, false); },
+              [&](const trace::Cancelled& e) { dropped(event, e, false); }, [&](const trace::Discarded& e) { dropped(event, e, true); },
+              [&](const trace::Left& e) { left(e); }, [&](const trace::Counted& e) { counted(event, e); },
+              [&](const trace::Finished& e) { finished(event, e); }, [](const auto&) {}},
+        event.data);
   }
 
  private:
@@ -248,14 +249,15 @@ class EverySampleOnce : public Checker {
     bool whole = false;                                           // contributed: outlives its worker
   };
 
-  void leased(const Event& e) {
+  void leased(const Event& event, const trace::Leased& e) {
     const std::uint64_t first = e.epoch * epoch_samples_ + e.first;
     const std::uint64_t last = e.epoch * epoch_samples_ + e.last;
     if (e.first >= e.last || e.last > epoch_samples_ || last > positions_.size())
-      return complain(e, fmt::format("positions {} to {} of epoch {} leased", e.first, e.last, e.epoch), "a range within the training");
+      return complain(event, fmt::format("positions {} to {} of epoch {} leased", e.first, e.last, e.epoch), "a range within the training");
     for (std::uint64_t p = first; p < last; ++p)
       if (positions_[p] != State::free) {
-        complain(e, fmt::format("position {} leased while {}", p, positions_[p] == State::leased ? "leased already" : "counted already"),
+        complain(event,
+                 fmt::format("position {} leased while {}", p, positions_[p] == State::leased ? "leased already" : "counted already"),
                  "a free one");
         break;
       }
@@ -263,17 +265,18 @@ class EverySampleOnce : public Checker {
               State::leased);
     held_[{e.worker, e.step}].ranges.emplace_back(first, last);
   }
-  void contributed(const Event& e) {
+  void contributed(const Event& event, const trace::Contributed& e) {
     const auto held = held_.find({e.worker, e.step});
-    if (held == held_.end()) return complain(e, "a contribution without a lease", "one that was leased and has not ended");
+    if (held == held_.end()) return complain(event, "a contribution without a lease", "one that was leased and has not ended");
     held->second.whole = true;
   }
   /// The end of a lease, for which there was no time; the rest of it counts.
-  void returned(const Event& e) {
+  void returned(const Event& event, const trace::Returned& e) {
     const auto held = held_.find({e.worker, e.step});
     const std::uint64_t first = e.epoch * epoch_samples_ + e.first;
     const std::uint64_t last = e.epoch * epoch_samples_ + e.last;
-    if (held == held_.end() || !held->second.whole) return complain(e, "positions returned without a contribution", "one that has come");
+    if (held == held_.end() || !held->second.whole)
+      return complain(event, "positions returned without a contribution", "one that has come");
     for (auto& range : held->second.ranges) {
       if (first < range.first || range.second != last || first >= last) continue;
       std::fill(positions_.begin() + static_cast<std::ptrdiff_t>(first), positions_.begin() + static_cast<std::ptrdiff_t>(last),
@@ -281,34 +284,36 @@ class EverySampleOnce : public Checker {
       range.second = first;
       return;
     }
-    complain(e, fmt::format("positions {} to {} of epoch {} returned", e.first, e.last, e.epoch), "the end of a range that it was leased");
+    complain(event, fmt::format("positions {} to {} of epoch {} returned", e.first, e.last, e.epoch),
+             "the end of a range that it was leased");
   }
-  void dropped(const Event& e, bool whole) {
+  template <class Step>
+  void dropped(const Event& event, const Step& e, bool whole) {
     const auto held = held_.find({e.worker, e.step});
-    if (held == held_.end()) return complain(e, "a drop without a lease", "one that was leased and has not ended");
+    if (held == held_.end()) return complain(event, "a drop without a lease", "one that was leased and has not ended");
     if (held->second.whole != whole)
-      complain(e, fmt::format("{} of what has {}come", name_of(e.kind), whole ? "not " : ""),
+      complain(event, fmt::format("{} of what has {}come", name_of(event.data), whole ? "not " : ""),
                whole ? "a contribution" : "a step under way");
     end(held, State::free);
   }
-  void left(const Event& e) {
+  void left(const trace::Left& e) {
     for (auto held = held_.lower_bound({e.worker, Step{}}); held != held_.end() && held->first.first == e.worker;)
       held = held->second.whole ? std::next(held) : end(held, State::free);
   }
-  void counted(const Event& e) {
+  void counted(const Event& event, const trace::Counted& e) {
     const auto held = held_.find({e.worker, e.step});
     if (held == held_.end() || !held->second.whole)
-      return complain(e, "counted without a whole contribution", "leased, contributed, then counted once");
+      return complain(event, "counted without a whole contribution", "leased, contributed, then counted once");
     std::uint64_t size = 0;
     for (const auto& [first, last] : held->second.ranges) size += last - first;
-    if (size != e.first) complain(e, fmt::format("{} samples counted", e.first), fmt::format("the {} that were leased", size));
+    if (size != e.samples) complain(event, fmt::format("{} samples counted", e.samples), fmt::format("the {} that were leased", size));
     end(held, State::counted);
   }
-  void finished(const Event& e) {
+  void finished(const Event& event, const trace::Finished& e) {
     const auto counted = static_cast<std::uint64_t>(std::count(positions_.begin(), positions_.end(), State::counted));
-    if (e.first != counted) complain(e, fmt::format("{} samples told as counted", e.first), fmt::format("{}", counted));
+    if (e.samples != counted) complain(event, fmt::format("{} samples told as counted", e.samples), fmt::format("{}", counted));
     if (ended_complete(e) && counted != positions_.size())
-      complain(e, fmt::format("the end after {} samples", counted), fmt::format("all {} counted", positions_.size()));
+      complain(event, fmt::format("the end after {} samples", counted), fmt::format("all {} counted", positions_.size()));
   }
   using Leases = std::map<std::pair<WorkerId, Step>, Held>;
   Leases::iterator end(Leases::iterator held, State state) {
@@ -334,30 +339,28 @@ class Liveness : public Checker {
   };
   explicit Liveness(Patience patience) : patience_(patience) {}
   [[nodiscard]] std::string_view name() const override { return "Liveness"; }
-  void on_event(const Event& e) override {
-    if (finished_) return after_the_end(e);
-    if (!members_.empty() && busy_ == 0 && e.at - quiet_since_ > patience_.quiet)
-      complain(e, fmt::format("{:.3f} s without anybody receiving, computing or sending", seconds(e.at - quiet_since_)),
+  void on_event(const Event& event) override {
+    if (finished_) return after_the_end(event);
+    if (!members_.empty() && busy_ == 0 && event.at - quiet_since_ > patience_.quiet)
+      complain(event, fmt::format("{:.3f} s without anybody receiving, computing or sending", seconds(event.at - quiet_since_)),
                fmt::format("at most {:.3f} s", seconds(patience_.quiet)));
-    switch (e.kind) {
-      case Kind::joined:
-        if (members_.empty()) quiet_since_ = e.at;
-        members_[e.worker] = {};
-        break;
-      case Kind::left:
-        turn(e, std::nullopt);
-        members_.erase(e.worker);
-        if (members_.empty()) empty_since_ = e.at;
-        break;
-      case Kind::released: turn(e, "receiving"); break;
-      case Kind::compute_began: turn(e, "computing"); break;
-      case Kind::compute_ended: turn(e, "sending"); break;
-      case Kind::contributed:
-      case Kind::cancelled:
-      case Kind::dropped: turn(e, std::nullopt); break;
-      case Kind::finished: finished(e); break;
-      default: break;
-    }
+    std::visit(match{[&](const trace::Joined& e) {
+                       if (members_.empty()) quiet_since_ = event.at;
+                       members_[e.worker] = {};
+                     },
+                     [&](const trace::Left& e) {
+                       turn(event, e.worker, std::nullopt);
+                       members_.erase(e.worker);
+                       if (members_.empty()) empty_since_ = event.at;
+                     },
+                     [&](const trace::Released& e) { turn(event, e.worker, "receiving"); },
+                     [&](const trace::ComputeBegan& e) { turn(event, e.worker, "computing"); },
+                     [&](const trace::ComputeEnded& e) { turn(event, e.worker, "sending"); },
+                     [&](const trace::Contributed& e) { turn(event, e.worker, std::nullopt); },
+                     [&](const trace::Cancelled& e) { turn(event, e.worker, std::nullopt); },
+                     [&](const trace::Dropped& e) { turn(event, e.worker, std::nullopt); },
+                     [&](const trace::Finished& e) { finished(event, e); }, [](const auto&) {}},
+               event.data);
   }
   void closed() override {
     if (!finished_) complain({}, "a trace that stops", "one that finishes");
@@ -368,34 +371,34 @@ class Liveness : public Checker {
     std::optional<std::string_view> doing;
     Instant since{};
   };
-  void turn(const Event& e, std::optional<std::string_view> next) {
-    const auto found = members_.find(e.worker);
+  void turn(const Event& event, WorkerId worker, std::optional<std::string_view> next) {
+    const auto found = members_.find(worker);
     if (found == members_.end()) return;  // a fenced worker that does not know it yet
     Member& member = found->second;
-    if (member.doing == "computing" && e.kind != Kind::compute_ended && e.kind != Kind::left && e.kind != Kind::cancelled)
-      return;  // what travels meanwhile is hidden
+    if (member.doing == "computing" && !event.is<trace::ComputeEnded>() && !event.is<trace::Left>() && !event.is<trace::Cancelled>())
+      return;  // hides concurrent transfers
     if (member.doing) {
       --busy_;
-      if (e.at - member.since > patience_.stage)
-        complain(e, fmt::format("{:.3f} s of {}", seconds(e.at - member.since), *member.doing),
+      if (event.at - member.since > patience_.stage)
+        complain(event, fmt::format("{:.3f} s of {}", seconds(event.at - member.since), *member.doing),
                  fmt::format("at most {:.3f} s", seconds(patience_.stage)));
     }
     if (next) ++busy_;
-    if (busy_ == 0) quiet_since_ = e.at;
-    member = {next, e.at};
+    if (busy_ == 0) quiet_since_ = event.at;
+    member = {next, event.at};
   }
-  void finished(const Event& e) {
+  void finished(const Event& event, const trace::Finished& e) {
     finished_ = true;
     if (ended_complete(e)) return;
     const bool nobody_left = e.why == static_cast<std::uint8_t>(protocol::EndReason::nobody_left);
-    if (nobody_left && members_.empty() && e.at - empty_since_ >= patience_.empty) return;
-    complain(e, fmt::format("the end, reason {}, with {} members", e.why, members_.size()),
+    if (nobody_left && members_.empty() && event.at - empty_since_ >= patience_.empty) return;
+    complain(event, fmt::format("the end, reason {}, with {} members", e.why, members_.size()),
              "every sample counted, or nobody there for long");
   }
-  void after_the_end(const Event& e) {
-    const bool under_way =
-        e.kind == Kind::compute_began || e.kind == Kind::compute_ended || e.kind == Kind::evaluated || e.kind == Kind::fault;
-    if (!under_way) complain(e, fmt::format("{} after the end", name_of(e.kind)), "nothing new");
+  void after_the_end(const Event& event) {
+    const bool in_progress = event.is<trace::ComputeBegan>() || event.is<trace::ComputeEnded>() || event.is<trace::Evaluated>() ||
+                             event.is<trace::FaultInjected>();
+    if (!in_progress) complain(event, fmt::format("{} after the end", name_of(event.data)), "nothing new");
   }
 
   Patience patience_;
@@ -420,19 +423,20 @@ class WeightsSum : public Checker {
   };
   explicit WeightsSum(Law law) : law_(law) {}
   [[nodiscard]] std::string_view name() const override { return "WeightsSum"; }
-  void on_event(const Event& e) override {
-    if (e.kind == Kind::counted) {
-      if (!(e.value > 0)) complain(e, fmt::format("weight {}", e.value), "a positive one");
+  void on_event(const Event& event) override {
+    if (const auto* contribution = event.as<trace::Counted>()) {
+      if (!(contribution->weight > 0)) complain(event, fmt::format("weight {}", contribution->weight), "a positive one");
       ++parts_;
-      update_.add(e);
-      training_.add(e);
-    } else if (e.kind == Kind::applied) {
-      if (parts_ != e.first) complain(e, fmt::format("an update of {} parts", e.first), fmt::format("the {} that were counted", parts_));
-      compare(e, update_, "the update's weights");
+      update_.add(*contribution);
+      training_.add(*contribution);
+    } else if (const auto* update = event.as<trace::Applied>()) {
+      if (parts_ != update->parts)
+        complain(event, fmt::format("an update of {} parts", update->parts), fmt::format("the {} that were counted", parts_));
+      compare(event, update_, "the update's weights");
       update_ = {};
       parts_ = 0;
-    } else if (e.kind == Kind::finished && law_.of == Of::gradients) {
-      compare(e, training_, "the training's weights");
+    } else if (event.is<trace::Finished>() && law_.of == Of::gradients) {
+      compare(event, training_, "the training's weights");
     }
   }
 
@@ -440,16 +444,16 @@ class WeightsSum : public Checker {
   struct Sum {
     double weight = 0;
     double samples = 0;
-    void add(const Event& e) {
-      weight += e.value;
-      samples += static_cast<double>(e.first);
+    void add(const trace::Counted& e) {
+      weight += e.weight;
+      samples += static_cast<double>(e.samples);
     }
   };
-  void compare(const Event& e, const Sum& sum, std::string_view what) {
+  void compare(const Event& event, const Sum& sum, std::string_view what) {
     const double lawful = law_.of == Of::gradients ? sum.samples / law_.global_batch : 1.0;
     const double tolerance = 1e-9 * std::max(1.0, lawful);
     if (sum.weight > lawful + tolerance || (!law_.clipped && sum.weight < lawful - tolerance))
-      complain(e, fmt::format("{} sum to {}", what, sum.weight), fmt::format("{}{}", law_.clipped ? "at most " : "", lawful));
+      complain(event, fmt::format("{} sum to {}", what, sum.weight), fmt::format("{}{}", law_.clipped ? "at most " : "", lawful));
   }
 
   Law law_;
@@ -464,37 +468,36 @@ class WeightsSum : public Checker {
 class NothingFromTheDead : public Checker {
  public:
   [[nodiscard]] std::string_view name() const override { return "NothingFromTheDead"; }
-  void on_event(const Event& e) override {
-    switch (e.kind) {
-      case Kind::joined:
-        if (!seen_.insert(e.worker).second) complain(e, "an id that joins again", "a new id");
-        live_.insert(e.worker);
-        break;
-      case Kind::left:
-        if (live_.erase(e.worker) == 0) complain(e, "somebody leaving who is not there", "a member");
-        break;
-      case Kind::ordered:
-      case Kind::leased:
-      case Kind::released:
-      case Kind::held:
-      case Kind::idled:
-      case Kind::cancelled:
-      case Kind::dropped: require_live(e); break;
-      case Kind::contributed:
-        require_live(e);
-        whole_.insert({e.worker, e.step});
-        break;
-      case Kind::counted:
-        if (!whole_.contains({e.worker, e.step}))
-          complain(e, "counted, though never contributed whole", "a contribution made while its worker was a member");
-        break;
-      default: break;
-    }
+  void on_event(const Event& event) override {
+    std::visit(
+        match{[&](const trace::Joined& e) {
+                if (!seen_.insert(e.worker).second) complain(event, "an id that joins again", "a new id");
+                live_.insert(e.worker);
+              },
+              [&](const trace::Left& e) {
+                if (live_.erase(e.worker) == 0) complain(event, "somebody leaving who is not there", "a member");
+              },
+              [&](const trace::Ordered& e) { require_live(event, e.worker); },
+              [&](const trace::Leased& e) { require_live(event, e.worker); },
+              [&](const trace::Released& e) { require_live(event, e.worker); },
+              [&](const trace::Held& e) { require_live(event, e.worker); }, [&](const trace::Idled& e) { require_live(event, e.worker); },
+              [&](const trace::Cancelled& e) { require_live(event, e.worker); },
+              [&](const trace::Dropped& e) { require_live(event, e.worker); },
+              [&](const trace::Contributed& e) {
+                require_live(event, e.worker);
+                whole_.insert({e.worker, e.step});
+              },
+              [&](const trace::Counted& e) {
+                if (!whole_.contains({e.worker, e.step}))
+                  complain(event, "counted, though never contributed whole", "a contribution made while its worker was a member");
+              },
+              [](const auto&) {}},
+        event.data);
   }
 
  private:
-  void require_live(const Event& e) {
-    if (!live_.contains(e.worker)) complain(e, fmt::format("{} of somebody who is no member", name_of(e.kind)), "a member");
+  void require_live(const Event& event, WorkerId worker) {
+    if (!live_.contains(worker)) complain(event, fmt::format("{} of somebody who is no member", name_of(event.data)), "a member");
   }
   std::set<WorkerId> live_;
   std::set<WorkerId> seen_;
@@ -509,15 +512,16 @@ class WithinMemory : public Checker {
   /// By node, 0 for no limit; empty: nobody has one.
   explicit WithinMemory(std::vector<std::uint32_t> max_batch) : max_batch_(std::move(max_batch)) {}
   [[nodiscard]] std::string_view name() const override { return "WithinMemory"; }
-  void on_event(const Event& e) override {
-    if (e.kind == Kind::joined) nodes_[e.worker] = e.first;
-    if (e.kind != Kind::ordered || max_batch_.empty()) return;
-    const std::uint64_t node = nodes_[e.worker];
-    if (node >= max_batch_.size()) return complain(e, fmt::format("node {}", node), fmt::format("one of {}", max_batch_.size()));
-    if (e.last == 0) return complain(e, "an order of no local steps", "one at least");
+  void on_event(const Event& event) override {
+    if (const auto* joined = event.as<trace::Joined>()) nodes_[joined->worker] = joined->node;
+    const auto* order = event.as<trace::Ordered>();
+    if (order == nullptr || max_batch_.empty()) return;
+    const std::uint64_t node = nodes_[order->worker];
+    if (node >= max_batch_.size()) return complain(event, fmt::format("node {}", node), fmt::format("one of {}", max_batch_.size()));
+    if (order->local_steps == 0) return complain(event, "an order of no local steps", "one at least");
     const std::uint64_t most = max_batch_[node];
-    const std::uint64_t longest = e.first / e.last + (e.first % e.last > 0 ? 1 : 0);
-    if (most > 0 && longest > most) complain(e, fmt::format("a step of {} samples", longest), fmt::format("at most {}", most));
+    const std::uint64_t longest = order->samples / order->local_steps + (order->samples % order->local_steps > 0 ? 1 : 0);
+    if (most > 0 && longest > most) complain(event, fmt::format("a step of {} samples", longest), fmt::format("at most {}", most));
   }
 
  private:

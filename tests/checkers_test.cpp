@@ -13,36 +13,34 @@ using protocol::EndReason;
 // A trace in a few words each; time passes by one second a line unless said otherwise.
 class Story {
  public:
-  Story& joined(std::uint32_t w) { return tell({.kind = Kind::joined, .worker = {w}}); }
-  Story& left(std::uint32_t w) { return tell({.kind = Kind::left, .worker = {w}}); }
-  Story& idled(std::uint32_t w) { return tell({.kind = Kind::idled, .worker = {w}}); }
-  Story& dropped(std::uint32_t w, std::uint64_t step) { return tell({.kind = Kind::dropped, .worker = {w}, .step = {step}}); }
+  Story& joined(std::uint32_t w) { return tell(trace::Joined{.worker = {w}}); }
+  Story& left(std::uint32_t w) { return tell(trace::Left{.worker = {w}}); }
+  Story& idled(std::uint32_t w) { return tell(trace::Idled{.worker = {w}}); }
+  Story& dropped(std::uint32_t w, std::uint64_t step) { return tell(trace::Dropped{.worker = {w}, .step = {step}}); }
   Story& ordered(std::uint32_t w, std::uint64_t step, std::uint64_t version = 0) {
-    return tell({.kind = Kind::ordered, .worker = {w}, .step = {step}, .version = {version}, .first = 2});
+    return tell(trace::Ordered{.worker = {w}, .step = {step}, .version = {version}, .samples = 2});
   }
   Story& ordered_samples(std::uint32_t w, std::uint64_t samples, std::uint64_t local_steps) {
-    return tell({.kind = Kind::ordered, .worker = {w}, .first = samples, .last = local_steps});
+    return tell(trace::Ordered{.worker = {w}, .samples = samples, .local_steps = local_steps});
   }
   Story& released(std::uint32_t w, std::uint64_t step, std::uint64_t version) {
-    return tell({.kind = Kind::released, .worker = {w}, .step = {step}, .version = {version}});
+    return tell(trace::Released{.worker = {w}, .step = {step}, .version = {version}});
   }
   Story& leased(std::uint32_t w, std::uint64_t step, std::uint64_t first, std::uint64_t last, std::uint32_t epoch = 0) {
-    return tell({.kind = Kind::leased, .epoch = epoch, .worker = {w}, .step = {step}, .first = first, .last = last});
+    return tell(trace::Leased{.worker = {w}, .step = {step}, .epoch = epoch, .first = first, .last = last});
   }
-  Story& began(std::uint32_t w, std::uint64_t step) { return tell({.kind = Kind::compute_began, .worker = {w}, .step = {step}}); }
+  Story& began(std::uint32_t w, std::uint64_t step) { return tell(trace::ComputeBegan{.worker = {w}, .step = {step}}); }
   Story& contributed(std::uint32_t w, std::uint64_t step, std::uint64_t base) {
-    return tell({.kind = Kind::contributed, .worker = {w}, .step = {step}, .version = {base}, .first = 2});
+    return tell(trace::Contributed{.worker = {w}, .step = {step}, .base = {base}, .samples = 2});
   }
   Story& counted(std::uint32_t w, std::uint64_t step, std::uint64_t version, std::uint64_t staleness = 0, double weight = 0.5,
                  std::uint64_t samples = 2) {
     return tell(
-        {.kind = Kind::counted, .worker = {w}, .step = {step}, .version = {version}, .first = samples, .last = staleness, .value = weight});
+        trace::Counted{.worker = {w}, .step = {step}, .version = {version}, .samples = samples, .staleness = staleness, .weight = weight});
   }
-  Story& applied(std::uint64_t version, std::uint64_t parts = 1) {
-    return tell({.kind = Kind::applied, .version = {version}, .first = parts});
-  }
+  Story& applied(std::uint64_t version, std::uint64_t parts = 1) { return tell(trace::Applied{.version = {version}, .parts = parts}); }
   Story& finished(EndReason why, std::uint64_t counted) {
-    return tell({.kind = Kind::finished, .why = static_cast<std::uint8_t>(why), .first = counted});
+    return tell(trace::Finished{.why = static_cast<std::uint8_t>(why), .samples = counted});
   }
   Story& wait(double s) { return now_ += from_seconds(s), *this; }
 
@@ -63,10 +61,9 @@ class Story {
   }
 
  private:
-  Story& tell(Event event) {
+  Story& tell(const trace::EventData& data) {
     now_ += from_seconds(1);
-    event.at = now_;
-    events_.push_back(event);
+    events_.push_back({now_, data});
     return *this;
   }
   Instant now_{};

@@ -23,8 +23,8 @@ using Claims = std::function<void(StepReport&)>;
 class Counts : public trace::Sink {
  public:
   void on_event(const trace::Event& e) override {
-    if (e.kind == trace::Kind::joined) node_[e.worker] = e.first;
-    if (e.kind == trace::Kind::counted) counted_[node_.at(e.worker)] += e.first;
+    if (const auto* joined = e.as<trace::Joined>()) node_[joined->worker] = joined->node;
+    if (const auto* counted = e.as<trace::Counted>()) counted_[node_.at(counted->worker)] += counted->samples;
   }
   [[nodiscard]] double share(std::uint64_t node) { return static_cast<double>(counted_[node]) / samples; }
 

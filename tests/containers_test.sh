@@ -157,11 +157,13 @@ holds() { awk "BEGIN { exit !($1) }"; }
 # ledger: reads trace.bin (tests/real_trace.h draws its records) and says what is wrong with it, if anything is. What a worker was leased,
 # less what it gave back, is what was counted for it; and every position of every epoch is counted once.
 ledger() {
-  od -An -v -tu1 -w66 "$run/trace.bin" | awk -v epoch_samples=$epoch_samples -v epochs=$epochs '
+  od -An -v -tu1 -j16 -w56 "$run/trace.bin" | awk -v epoch_samples=$epoch_samples -v epochs=$epochs '
     function field(at, bytes,   i, value) { for (i = bytes; i > 0; i--) value = value * 256 + $(at + i); return value }
     function told(position) { printf "position %d of epoch %d", position % epoch_samples, int(position / epoch_samples) }
     {
-      kind = field(8, 1); first = field(34, 8); last = field(42, 8); step = field(14, 4) " " field(18, 8); start = field(10, 4) * epoch_samples
+      kind = field(8, 1); step = field(9, 4) " " field(13, 8)
+      if (kind == 3 || kind == 16) { start = field(21, 4) * epoch_samples; first = field(25, 8); last = field(33, 8) }
+      if (kind == 9) first = field(29, 8)                                                                                # samples
       if (kind == 3) for (p = first; p < last; p++) holder[start + p] = step                                             # leased
       if (kind == 3) leased[step] = leased[step] " " start + first " " start + last
       if (kind == 16) for (p = first; p < last; p++) if (holder[start + p] == step) delete holder[start + p]             # returned

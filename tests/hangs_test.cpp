@@ -9,12 +9,12 @@
 #include "checkers.h"
 #include "policy/strategies.h"
 #include "sim/world.h"
+#include "trace/events_for_tests.h"
 #include "trace/sinks.h"
 
 namespace motley {
 namespace {
 
-using checkers::Kind;
 using protocol::LeaveReason;
 
 constexpr std::uint32_t global_batch = 64;
@@ -52,20 +52,19 @@ cluster::Fault hang(double at_s, std::uint32_t node, Duration lasting = cluster:
 struct Watched {
   sim::TrainingOutcome outcome;
   std::vector<trace::Event> events;
-  [[nodiscard]] std::vector<trace::Event> of(Kind kind) const {
-    std::vector<trace::Event> found;
-    std::copy_if(events.begin(), events.end(), std::back_inserter(found), [&](const trace::Event& e) { return e.kind == kind; });
-    return found;
+  template <class T>
+  [[nodiscard]] std::vector<trace::Timed<T>> of() const {
+    return trace::all_of<T>(events);
   }
   [[nodiscard]] std::uint64_t node_of(WorkerId worker) const {
-    for (const trace::Event& e : of(Kind::joined))
-      if (e.worker == worker) return e.first;
+    for (const trace::Joined& e : of<trace::Joined>())
+      if (e.worker == worker) return e.node;
     return ~std::uint64_t{0};
   }
   /// Whoever left was this node, for this reason.
   void expect_only_left(std::uint32_t node, std::size_t times) const {
-    EXPECT_EQ(of(Kind::left).size(), times);
-    for (const trace::Event& e : of(Kind::left)) {
+    EXPECT_EQ(of<trace::Left>().size(), times);
+    for (const trace::Left& e : of<trace::Left>()) {
       EXPECT_EQ(node_of(e.worker), node);
       EXPECT_EQ(e.why, static_cast<std::uint8_t>(LeaveReason::step_too_long));
     }
@@ -113,9 +112,9 @@ TEST_P(Hangs, WhoeverHangsIsExpelledAndTrainingEnds) {
       world.cluster.faults = {hang(at_s, node)};
       const Watched watched = run(world, GetParam());
       watched.expect_only_left(node, 1);
-      EXPECT_EQ(watched.of(Kind::joined).size(), 4U) << "its process does not ask for more while its device hangs";
+      EXPECT_EQ(watched.of<trace::Joined>().size(), 4U) << "its process does not ask for more while its device hangs";
       const double known = at_s > 0.5 ? 2 : 20;  // ten times the limit before its first step is done
-      EXPECT_LT(seconds(watched.of(Kind::left)[0].at), at_s + known + 8) << "and soon, whatever is cancelled and ordered meanwhile";
+      EXPECT_LT(seconds(watched.of<trace::Left>()[0].at), at_s + known + 8) << "and soon, whatever is cancelled and ordered meanwhile";
     }
 }
 
@@ -125,9 +124,9 @@ TEST_P(Hangs, WhoMovesAgainComesBackAsSomebodyNew) {
   world.cluster.heartbeat = from_seconds(0.1);
   const Watched watched = run(world, GetParam());
   watched.expect_only_left(1, 1);
-  const auto joined = watched.of(Kind::joined);
+  const auto joined = watched.of<trace::Joined>();
   ASSERT_EQ(joined.size(), 5U);
-  EXPECT_EQ(joined[4].first, 1U);
+  EXPECT_EQ(joined[4].node, 1U);
   EXPECT_GE(joined[4].at, at_seconds(4)) << "not before its device moves";
 }
 

@@ -1,8 +1,8 @@
-// A second reader of trace.bin and a checker of the ledger that stand outside: they share no code with src/trace and src/protocol and know
-// nothing of strategies. Every position of every epoch must have been counted exactly once, whoever died.
+// An independent reader of trace.bin and checkers of its ledger: they share no code with src/trace and src/protocol and know no strategy.
+// Every position of every epoch must be counted exactly once, whichever processes died.
 //
-//   record := at:i64 kind:u8 why:u8 epoch:u32 worker:u32 step:u64 version:u64 first:u64 last:u64 value:f64 second:f64   (66 bytes,
-//   little-endian)
+//   file   := "motley trace v2\n" record*                     little-endian
+//   record := at:i64 kind:u8 fields 0*                        56 bytes; the fields of each kind: see visit_fields()
 #pragma once
 #include <algorithm>
 #include <cstdint>
@@ -54,9 +54,11 @@ struct Record {
   std::int64_t at_ns = 0;
   Told kind{};
   std::uint8_t why = 0;
-  std::uint32_t epoch = 0, worker = 0;
-  std::uint64_t step = 0, version = 0, first = 0, last = 0;
-  double value = 0, second = 0;
+  std::uint32_t worker = 0;  // or stage
+  std::uint32_t node = 0, epoch = 0;
+  std::uint64_t step = 0;  // or micro-batch
+  std::uint64_t version = 0, first = 0, last = 0, samples = 0, parts = 0;
+  std::uint8_t part = 0;
 };
 
 struct Trace {
@@ -64,21 +66,47 @@ struct Trace {
   std::vector<std::string> faults;  // of the file: nothing, when it is whole
 };
 
-inline constexpr std::size_t trace_record_bytes = 66;
+inline constexpr std::string_view trace_header = "motley trace v2\n";
+inline constexpr std::size_t trace_record_bytes = 56;
+
+/// Passes the leading fields of the kinds that the checkers below know, in the order of the file, to `each`.
+template <class Each>
+void visit_fields(Record& r, Each&& each) {
+  const auto fields = [&](auto&... field) { (each(field), ...); };
+  switch (r.kind) {
+    case Told::joined: return fields(r.worker, r.node, r.version);
+    case Told::left: return fields(r.worker, r.why, r.node);
+    case Told::ordered: return fields(r.worker, r.step, r.version, r.samples);
+    case Told::leased:
+    case Told::returned: return fields(r.worker, r.step, r.epoch, r.first, r.last);
+    case Told::applied: return fields(r.version, r.parts);
+    case Told::counted: return fields(r.worker, r.step, r.version, r.samples);
+    case Told::cancelled:
+    case Told::discarded: return fields(r.worker, r.step, r.why);
+    case Told::finished: return fields(r.why, r.samples);
+    case Told::part_began: return fields(r.worker, r.step, r.version, r.part);
+    case Told::part_ended: return fields(r.worker, r.step, r.part);
+    case Told::committed: return fields(r.worker, r.version);
+    case Told::repartition: return fields(r.worker, r.why, r.version, r.first, r.last, r.node);
+    default: return;
+  }
+}
 
 inline Trace read_trace(std::string_view bytes) {
   Trace trace;
+  if (!bytes.starts_with(trace_header)) return {{}, {"the file does not begin with \"motley trace v2\""}};
+  bytes.remove_prefix(trace_header.size());
   if (bytes.size() % trace_record_bytes != 0)
     trace.faults.push_back(std::to_string(bytes.size()) + " bytes are no whole records of " + std::to_string(trace_record_bytes));
   for (; bytes.size() >= trace_record_bytes; bytes.remove_prefix(trace_record_bytes)) {
-    const char* at = bytes.data();
-    const auto take = [&](auto& field) {
+    Record r;
+    std::memcpy(&r.at_ns, bytes.data(), sizeof r.at_ns);
+    std::memcpy(&r.kind, bytes.data() + sizeof r.at_ns, sizeof r.kind);
+    const char* at = bytes.data() + sizeof r.at_ns + sizeof r.kind;
+    visit_fields(r, [&](auto& field) {
       std::memcpy(&field, at, sizeof field);
       at += sizeof field;
-    };
-    Record r;
-    take(r.at_ns), take(r.kind), take(r.why), take(r.epoch), take(r.worker), take(r.step), take(r.version), take(r.first), take(r.last);
-    take(r.value), take(r.second);
+    });
     if (r.kind > Told::repartition) trace.faults.push_back("record " + std::to_string(trace.records.size()) + " is of no known kind");
     trace.records.push_back(r);
   }
@@ -162,11 +190,11 @@ class LedgerChecker {
       }
       std::uint64_t samples = 0;
       for (const Range& range : lease->second) samples += range.last - range.first;
-      if (samples != part.first) faults_.push_back(who + ": counted for another number of samples than it had leased");
+      if (samples != part.samples) faults_.push_back(who + ": counted for another number of samples than it had leased");
       ranges.insert(ranges.end(), lease->second.begin(), lease->second.end());
       lease->second.clear();
     }
-    if (parts_.size() != r.first) faults_.push_back("version " + std::to_string(r.version) + ": other parts than were counted");
+    if (parts_.size() != r.parts) faults_.push_back("version " + std::to_string(r.version) + ": other parts than were counted");
     parts_.clear();
   }
 
@@ -222,8 +250,8 @@ inline std::vector<std::string> pipeline_faults(const Trace& trace, std::uint64_
     if (r.kind == Told::part_began) {
       if (stage.busy) complain(r, "two parts at once");
       stage.busy = true;
-      if (stage.parts[r.step]++ != r.first) complain(r, "a part out of order");
-      if (r.first == 0) {
+      if (stage.parts[r.step]++ != r.part) complain(r, "a part out of order");
+      if (r.part == 0) {
         stage.versions[r.step] = r.version;
         if (r.version != stage.committed) complain(r, "not the newest parameters");
         if (r.step / micro_batches > stage.committed + ahead) complain(r, "too far ahead");

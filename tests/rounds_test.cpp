@@ -89,9 +89,9 @@ Ran run(sim::WorldOptions options, const policy::Knobs& knobs) {
   (void)world.run();
   Ran ran{0, 0, 0, numbers.merged, numbers.most_steps};
   for (const trace::Event& event : recorder.events())
-    if (event.kind == trace::Kind::counted) {
-      ran.expected += event.value * numbers.deltas.at({event.worker, event.step});
-      ran.counted += event.first;
+    if (const auto* counted = event.as<trace::Counted>()) {
+      ran.expected += counted->weight * numbers.deltas.at({counted->worker, counted->step});
+      ran.counted += counted->samples;
     }
   std::vector<float> model(values);
   numbers.values(model);

@@ -32,7 +32,6 @@ namespace motley::small_worlds {
 using checkers::Checker;
 using protocol::Peer;
 using protocol::Role;
-using trace::Kind;
 
 struct SmallJob {
   std::string strategy = "bsp";
@@ -460,41 +459,38 @@ class SmallWorld {
 
   void carry_out(const protocol::ChiefAction& action) {
     std::visit(match{[&](const protocol::Send& a) { send_from_chief(a); },
-                     [&](const protocol::Joined& a) { tell({.kind = Kind::joined, .worker = a.worker}); },
+                     [&](const protocol::Joined& a) { tell(trace::Joined{.worker = a.worker}); },
                      [&](const protocol::Left& a) {
-                       tell({.kind = Kind::left, .why = static_cast<std::uint8_t>(a.why), .worker = a.worker});
+                       tell(trace::Left{.worker = a.worker, .why = static_cast<std::uint8_t>(a.why)});
                        members_.erase(a.worker);
                        processes_[process_of_.at(a.worker)].member.reset();
                        std::erase_if(parts_, [&](const auto& entry) { return entry.first.first == a.worker; });
                      },
                      [&](const protocol::Completed& a) {
-                       tell({.kind = Kind::contributed, .worker = a.worker, .step = a.step, .version = a.base, .first = a.samples});
+                       tell(trace::Contributed{.worker = a.worker, .step = a.step, .base = a.base, .samples = a.samples});
                      },
                      [&](const protocol::Returned& a) {
-                       for (const trace::Event& event : protocol::to_trace_events(a)) tell(event);
+                       for (const trace::EventData& event : protocol::to_trace_events(a)) tell(event);
                      },
                      [&](const protocol::Counted& a) {
-                       tell({.kind = Kind::counted,
-                             .worker = a.worker,
-                             .step = a.step,
-                             .version = a.version,
-                             .first = a.samples,
-                             .last = a.staleness,
-                             .value = a.weight});
+                       tell(trace::Counted{.worker = a.worker,
+                                           .step = a.step,
+                                           .version = a.version,
+                                           .samples = a.samples,
+                                           .staleness = a.staleness,
+                                           .weight = a.weight});
                      },
-                     [&](const protocol::Released& a) {
-                       tell({.kind = Kind::released, .worker = a.worker, .step = a.step, .version = a.version});
-                     },
-                     [&](const protocol::Held& a) { tell({.kind = Kind::held, .worker = a.worker}); },
-                     [&](const protocol::Dropped& a) { tell({.kind = Kind::dropped, .worker = a.worker, .step = a.step}); },
-                     [&](const protocol::Idled& a) { tell({.kind = Kind::idled, .worker = a.worker}); },
-                     [&](const protocol::Cancelled& a) { tell({.kind = Kind::cancelled, .worker = a.worker, .step = a.step}); },
-                     [&](const protocol::Discarded& a) { tell({.kind = Kind::discarded, .worker = a.worker, .step = a.step}); },
-                     [&](const protocol::Noted& a) { tell(*protocol::to_trace_events(a)); }, [&](const protocol::WakeAt&) {},
+                     [&](const protocol::Released& a) { tell(trace::Released{.worker = a.worker, .step = a.step, .version = a.version}); },
+                     [&](const protocol::Held& a) { tell(trace::Held{.worker = a.worker}); },
+                     [&](const protocol::Dropped& a) { tell(trace::Dropped{.worker = a.worker, .step = a.step}); },
+                     [&](const protocol::Idled& a) { tell(trace::Idled{.worker = a.worker}); },
+                     [&](const protocol::Cancelled& a) { tell(trace::Cancelled{.worker = a.worker, .step = a.step}); },
+                     [&](const protocol::Discarded& a) { tell(trace::Discarded{.worker = a.worker, .step = a.step}); },
+                     [&](const protocol::Noted& a) { tell(*protocol::to_trace_event(a)); }, [&](const protocol::WakeAt&) {},
                      [&](const protocol::Evaluate&) {}, [&](const protocol::Checkpoint&) {}, [&](const protocol::ServerStuck&) {},
                      [&](const protocol::Finished& a) {
                        ended_ = a.why;
-                       tell({.kind = Kind::finished, .why = static_cast<std::uint8_t>(a.why), .first = chief_.ledger().counted()});
+                       tell(trace::Finished{.why = static_cast<std::uint8_t>(a.why), .samples = chief_.ledger().counted()});
                      }},
                action);
   }
@@ -502,7 +498,7 @@ class SmallWorld {
   void send_from_chief(const protocol::Send& out) {
     if (out.to.role == Role::server) {
       if (const auto* update = std::get_if<wire::Apply>(&out.message); update != nullptr && out.to.id == 0)
-        tell({.kind = Kind::applied, .version = update->version, .first = update->parts.size()});
+        tell(trace::Applied{.version = update->version, .parts = update->parts.size()});
       return send(protocol::the_chief, out.to, protocol::the_chief, out.message);
     }
     const std::uint32_t p = out.to.role == Role::pending ? out.to.id : process_of_.at(WorkerId{out.to.id});
@@ -512,21 +508,15 @@ class SmallWorld {
       members_.insert(welcome->worker);
     }
     if (const auto* order = std::get_if<wire::Order>(&out.message)) {
-      tell({.kind = Kind::ordered, .worker = order->worker, .step = order->step, .version = order->version, .first = order->lease.size()});
+      tell(trace::Ordered{.worker = order->worker, .step = order->step, .version = order->version, .samples = order->lease.size()});
       for (const Range& range : order->lease.ranges)
-        tell({.kind = Kind::leased,
-              .epoch = range.epoch,
-              .worker = order->worker,
-              .step = order->step,
-              .first = range.first,
-              .last = range.last});
+        tell(trace::Leased{.worker = order->worker, .step = order->step, .epoch = range.epoch, .first = range.first, .last = range.last});
     }
     send(protocol::the_chief, {Role::worker, p}, protocol::the_chief, out.message);
   }
 
-  void tell(trace::Event event) {
-    event.at = now_;
-    for (const auto& checker : watchers_) checker->on_event(event);
+  void tell(const trace::EventData& data) {
+    for (const auto& checker : watchers_) checker->on_event({now_, data});
   }
 
   SmallJob job_;

@@ -26,26 +26,21 @@ class StatesFollowFromVersions : public Checker {
   explicit StatesFollowFromVersions(const Law& law) : law_(law) {}
   [[nodiscard]] std::string_view name() const override { return "StatesFollowFromVersions"; }
 
-  void on_event(const Event& e) override {
-    switch (e.kind) {
-      case Kind::ordered: held_[e.worker] = e.version; break;
-      case Kind::dropped: held_.erase(e.worker); break;
-      case Kind::left:
-        held_.erase(e.worker);
-        stragglers_.erase(e.worker);
-        break;
-      case Kind::contributed:
-        held_.erase(e.worker);
-        weight_stash_[{e.worker, e.step}] = {e.version, stragglers_.contains(e.worker)};
-        break;
-      case Kind::cancelled: cancelled(e); break;
-      case Kind::discarded: discarded(e); break;
-      case Kind::straggles: straggles(e); break;
-      case Kind::counted: counted(e); break;
-      case Kind::applied: newest_ = e.version; break;
-      case Kind::state: state(e); break;
-      default: break;
-    }
+  void on_event(const Event& event) override {
+    std::visit(match{[&](const trace::Ordered& e) { held_[e.worker] = e.version; }, [&](const trace::Dropped& e) { held_.erase(e.worker); },
+                     [&](const trace::Left& e) {
+                       held_.erase(e.worker);
+                       stragglers_.erase(e.worker);
+                     },
+                     [&](const trace::Contributed& e) {
+                       held_.erase(e.worker);
+                       weight_stash_[{e.worker, e.step}] = {e.base, stragglers_.contains(e.worker)};
+                     },
+                     [&](const trace::Cancelled& e) { cancelled(event, e); }, [&](const trace::Discarded& e) { discarded(event, e); },
+                     [&](const trace::Straggles& e) { straggles(event, e); }, [&](const trace::Counted& e) { counted(event, e); },
+                     [&](const trace::Applied& e) { newest_ = e.version; }, [&](const trace::StateEntered& e) { state(event, e); },
+                     [](const auto&) {}},
+               event.data);
   }
 
   /// How often each state was entered, and each rule used.
@@ -66,57 +61,57 @@ class StatesFollowFromVersions : public Checker {
     for (const auto& [worker, version] : held_) widest = std::max(widest, newest_.ahead_of(version));
     return widest;
   }
-  void state(const Event& e) {
-    const auto threshold = static_cast<std::uint64_t>(e.value);
+  void state(const Event& event, const trace::StateEntered& e) {
+    const std::uint64_t threshold = e.threshold;
     std::uint64_t wanted = 0;
     if (!stragglers_.empty() || gap() > threshold) wanted = 1;
     if (gap() > law_.over_stale_gap) wanted = 2;
-    if (e.first != wanted || e.last != gap() || static_cast<std::uint64_t>(e.second) != stragglers_.size())
-      complain(e, fmt::format("state {} with gap {} and {} stragglers", e.first, e.last, e.second),
+    if (e.state != wanted || e.gap != gap() || e.stragglers != stragglers_.size())
+      complain(event, fmt::format("state {} with gap {} and {} stragglers", e.state, e.gap, e.stragglers),
                fmt::format("state {} with gap {} and {} stragglers", wanted, gap(), stragglers_.size()));
     if (threshold < law_.least_threshold || threshold > law_.most_threshold || (threshold_ > 0 && threshold + 1 < threshold_) ||
         (threshold_ > 0 && threshold > threshold_ + 1))
-      complain(e, fmt::format("threshold {} after {}", threshold, threshold_), "one that moves by one, within its bounds");
+      complain(event, fmt::format("threshold {} after {}", threshold, threshold_), "one that moves by one, within its bounds");
     threshold_ = threshold;
-    if (e.first < entered_.size() && (state_ != e.first || entered_[e.first] == 0)) ++entered_[e.first];
-    state_ = e.first;
+    if (e.state < entered_.size() && (state_ != e.state || entered_[e.state] == 0)) ++entered_[e.state];
+    state_ = e.state;
   }
-  void straggles(const Event& e) {
-    const bool fresh = e.first == 1 ? stragglers_.insert(e.worker).second : stragglers_.erase(e.worker) == 1;
-    if (!fresh) complain(e, "what was known", "a change");
-    if (e.first == 0) ++recovered_;
-    if (e.first == 1 && !held_.contains(e.worker)) complain(e, "somebody who computes nothing straggles", "one who computes");
+  void straggles(const Event& event, const trace::Straggles& e) {
+    const bool fresh = e.now ? stragglers_.insert(e.worker).second : stragglers_.erase(e.worker) == 1;
+    if (!fresh) complain(event, "what was known", "a change");
+    if (!e.now) ++recovered_;
+    if (e.now && !held_.contains(e.worker)) complain(event, "somebody who computes nothing straggles", "one who computes");
   }
-  void cancelled(const Event& e) {
+  void cancelled(const Event& event, const trace::Cancelled& e) {
     ++cancelled_;
     const auto held = held_.find(e.worker);
-    if (held == held_.end()) return complain(e, "a cancelled step of somebody who computes nothing", "one under way");
+    if (held == held_.end()) return complain(event, "a cancelled step of somebody who computes nothing", "one under way");
     if (newest_.ahead_of(held->second) <= law_.over_stale_gap)
-      complain(e, fmt::format("cancelled {} versions behind", newest_.ahead_of(held->second)), "an over-stale one");
+      complain(event, fmt::format("cancelled {} versions behind", newest_.ahead_of(held->second)), "an over-stale one");
     held_.erase(held);
   }
-  void discarded(const Event& e) {
+  void discarded(const Event& event, const trace::Discarded& e) {
     ++discarded_;
     const auto base = weight_stash_.extract({e.worker, e.step});
-    if (base.empty()) return complain(e, "discarded without a contribution", "a contribution");
+    if (base.empty()) return complain(event, "discarded without a contribution", "a contribution");
     if (newest_.ahead_of(base.mapped().version) <= law_.over_stale_gap)
-      complain(e, fmt::format("discarded {} versions behind", newest_.ahead_of(base.mapped().version)), "an over-stale one");
+      complain(event, fmt::format("discarded {} versions behind", newest_.ahead_of(base.mapped().version)), "an over-stale one");
   }
   /// What is late counts as much less as its lateness says.
-  void counted(const Event& e) {
+  void counted(const Event& event, const trace::Counted& e) {
     const auto base = weight_stash_.extract({e.worker, e.step});
     if (base.empty() || !base.mapped().late) return;
-    const auto late = static_cast<double>(e.last);
-    double most = static_cast<double>(e.first) / law_.global_batch;
-    if (e.last > law_.over_stale_gap) {
+    const auto late = static_cast<double>(e.staleness);
+    double most = static_cast<double>(e.samples) / law_.global_batch;
+    if (e.staleness > law_.over_stale_gap) {
       most /= 1 + late;
       ++accepted_;
-    } else if (e.last > 1) {
+    } else if (e.staleness > 1) {
       most /= 1 + 0.25 * (late - 1);
       ++softened_;
     }
-    if (e.value > most * (1 + 1e-9))
-      complain(e, fmt::format("weight {}, {} versions late", e.value, e.last), fmt::format("at most {}", most));
+    if (e.weight > most * (1 + 1e-9))
+      complain(event, fmt::format("weight {}, {} versions late", e.weight, e.staleness), fmt::format("at most {}", most));
   }
 
   Law law_;

@@ -19,6 +19,7 @@
 #include "policy/strategies.h"
 #include "sim/real_numbers.h"
 #include "sim/world.h"
+#include "trace/fields.h"
 #include "trace/sinks.h"
 #include "world_maker.h"
 
@@ -27,7 +28,6 @@ namespace {
 
 using checkers::Checker;
 using checkers::Complaint;
-using checkers::Kind;
 using checkers::Liveness;
 using checkers::StalenessBound;
 using checkers::WeightsSum;
@@ -129,10 +129,10 @@ Ran run(const MadeWorld& made, std::vector<trace::Sink*> sinks) {
 class Tally : public trace::Sink {
  public:
   void on_event(const trace::Event& event) override {
-    if (event.kind == Kind::fault) ++faults_[static_cast<cluster::FaultKind>(event.last)];
-    if (event.kind == Kind::left) ++gone_[static_cast<LeaveReason>(event.why)];
-    if (event.kind == Kind::finished) ++ended_[static_cast<EndReason>(event.why)];
-    if (event.kind == Kind::dropped) ++dropped_;
+    if (const auto* fault = event.as<trace::FaultInjected>()) ++faults_[static_cast<cluster::FaultKind>(fault->kind)];
+    if (const auto* left = event.as<trace::Left>()) ++gone_[static_cast<LeaveReason>(left->why)];
+    if (const auto* finished = event.as<trace::Finished>()) ++ended_[static_cast<EndReason>(finished->why)];
+    if (event.is<trace::Dropped>()) ++dropped_;
   }
   void ran(const MadeWorld& made) { ++strategies_[made.strategy.kind]; }
   /// Which strategies, faults, ways of leaving or lawful ends have never been seen.
@@ -156,13 +156,27 @@ class Tally : public trace::Sink {
   std::uint64_t dropped_ = 0;
 };
 
-/// Prints what it is told.
+/// Prints every event.
 class Aloud : public trace::Sink {
  public:
   void on_event(const trace::Event& e) override {
-    std::cout << fmt::format("{:12.6f} {:13} w{} step {} version {} why {} epoch {} first {} last {} value {:.6g} second {:.6g}\n",
-                             seconds(e.at), name_of(e.kind), e.worker.value, e.step.value, e.version.value, e.why, e.epoch, e.first, e.last,
-                             e.value, e.second);
+    std::cout << fmt::format("{:12.6f} {:13}", seconds(e.at), name_of(e.data));
+    std::visit([](const auto& data) { print_fields(data); }, e.data);
+    std::cout << "\n";
+  }
+
+ private:
+  template <class T>
+  static void print_fields(const T& data) {
+    boost::mp11::mp_for_each<trace::Fields<T>>([&](auto field) {
+      const auto& value = data.*field.pointer;
+      if constexpr (requires { value.value; })
+        std::cout << fmt::format(" {} {}", field.name, value.value);
+      else if constexpr (requires { seconds(value); })
+        std::cout << fmt::format(" {} {:.6g} s", field.name, seconds(value));
+      else
+        std::cout << fmt::format(" {} {:.6g}", field.name, static_cast<double>(value));
+    });
   }
 };
 
@@ -170,9 +184,8 @@ class Aloud : public trace::Sink {
 class ComputedInVain : public trace::Sink {
  public:
   void on_event(const trace::Event& e) override {
-    const std::pair step{e.worker, e.step};
-    if (e.kind == trace::Kind::cancelled) cancelled_.insert(step);
-    if (e.kind == trace::Kind::compute_ended) computed_.insert(step);
+    if (const auto* cancelled = e.as<trace::Cancelled>()) cancelled_.insert({cancelled->worker, cancelled->step});
+    if (const auto* computed = e.as<trace::ComputeEnded>()) computed_.insert({computed->worker, computed->step});
   }
   [[nodiscard]] std::size_t count() const {
     return static_cast<std::size_t>(

@@ -29,7 +29,7 @@
 #include "runtime/launcher.h"
 #include "runtime/stopwatch.h"
 #include "runtime/temporary_folder.h"
-#include "trace/sinks.h"
+#include "trace/reading.h"
 
 namespace motley::bench {
 namespace {
@@ -177,14 +177,16 @@ Result<std::vector<double>> measure_alone(const MixedOptions& options, const fs:
 /// Samples a second that were counted in the second half of a run's time, when everybody has warmed up and knows everybody's speed.
 double steady_speed(const fs::path& trace) {
   std::ifstream file(trace, std::ios::binary);
-  std::array<std::byte, trace::record_bytes> record{};
+  const std::string bytes((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
+  const auto events = trace::read_events(std::as_bytes(std::span(bytes)));
+  if (!events) return 0;
   std::vector<std::pair<double, double>> counted;  // time, samples so far
   double samples = 0;
-  while (file.read(reinterpret_cast<char*>(record.data()), record.size())) {
-    const auto event = trace::read_record(record);
-    if (!event || event->kind != trace::Kind::counted) continue;
-    samples += static_cast<double>(event->first);
-    counted.emplace_back(seconds(event->at), samples);
+  for (const trace::Event& event : *events) {
+    const auto* contribution = event.as<trace::Counted>();
+    if (contribution == nullptr) continue;
+    samples += static_cast<double>(contribution->samples);
+    counted.emplace_back(seconds(event.at), samples);
   }
   constexpr std::size_t fewest = 3;  // in a window that says anything
   if (counted.empty()) return 0;

@@ -159,7 +159,7 @@ Outcome Serving::open_endpoint() {
   hooks.saving = [this] { folder_->flush(); };
   hooks.log = [this](const std::string& sentence) { log(sentence); };
   hooks.on_event = [this](const trace::Event& event) {
-    if (!started_ && event.kind == trace::Kind::released) {
+    if (!started_ && event.is<trace::Released>()) {
       started_ = true;
       arguments_.tell_launcher("started");
     }

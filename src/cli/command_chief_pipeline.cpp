@@ -175,7 +175,7 @@ Outcome PipelineChiefRun::open_endpoint() {
   hooks.saved = [this](const Outcome& how) { folder_->saved(how); };
   hooks.log = [this](const std::string& sentence) { log(sentence); };
   hooks.on_event = [this](const trace::Event& event) {
-    if (!started_ && event.kind == trace::Kind::part_began) {
+    if (!started_ && event.is<trace::PartBegan>()) {
       started_ = true;
       arguments_.tell_launcher("started");
     }

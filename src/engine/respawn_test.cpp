@@ -12,8 +12,6 @@
 namespace motley::engine {
 namespace {
 
-using trace::Kind;
-
 TEST(Respawn, Pauses_grow_until_five_deaths_without_progress) {
   runtime::Respawn respawn;
   for (const double pause_s : {0.5, 1.0, 2.0, 4.0}) EXPECT_EQ(respawn.died(), from_seconds(pause_s));
@@ -31,10 +29,15 @@ TEST(Respawn, Progress_resets_the_count_of_deaths) {
 
 class TellsProgress : public testing::Test {
  protected:
-  void joined(std::uint32_t worker, std::uint64_t node) { progress.on_event({.kind = Kind::joined, .worker = {worker}, .first = node}); }
-  void update(std::uint64_t version, const std::vector<std::uint32_t>& workers, Kind kind = Kind::counted) {
-    for (const std::uint32_t worker : workers) progress.on_event({.kind = kind, .worker = {worker}, .version = {version}});
-    progress.on_event({.kind = Kind::applied, .version = {version}});
+  void joined(std::uint32_t worker, std::uint32_t node) { tell(trace::Joined{.worker = {worker}, .node = node}); }
+  void tell(const trace::EventData& data) { progress.on_event({{}, data}); }
+  void update(std::uint64_t version, const std::vector<std::uint32_t>& workers) {
+    for (const std::uint32_t worker : workers) tell(trace::Counted{.worker = {worker}, .version = {version}});
+    tell(trace::Applied{.version = {version}});
+  }
+  void pipeline_update(std::uint64_t version, const std::vector<std::uint32_t>& stages) {
+    for (const std::uint32_t stage : stages) tell(trace::Committed{.stage = {stage}, .version = {version}});
+    tell(trace::Applied{.version = {version}});
   }
   std::vector<std::string> reported() {
     progress.tick();
@@ -64,13 +67,13 @@ TEST_F(TellsProgress, Names_each_contributor_of_a_new_version_once) {
 TEST_F(TellsProgress, Names_a_stage_only_beyond_the_newest_mini_batch) {
   joined(0, 0);
   joined(1, 1);
-  for (const std::uint64_t version : {1U, 2U, 3U}) update(version, {0, 1}, Kind::committed);
+  for (const std::uint64_t version : {1U, 2U, 3U}) pipeline_update(version, {0, 1});
   EXPECT_EQ(reported(), (Lines{"progress of a", "progress of b", "progress to 3"}));
-  progress.on_event({.kind = Kind::repartition, .epoch = 1, .worker = {0}, .version = {1}});  // from mini-batch 1 again, on b alone
-  update(2, {0}, Kind::committed);
-  update(3, {0}, Kind::committed);
+  tell(trace::Repartitioned{.stage = {0}, .version = {1}, .node = 1});  // from mini-batch 1 again, on b alone
+  pipeline_update(2, {0});
+  pipeline_update(3, {0});
   EXPECT_EQ(reported(), Lines{}) << "this was there before";
-  update(4, {0}, Kind::committed);
+  pipeline_update(4, {0});
   EXPECT_EQ(reported(), (Lines{"progress of b", "progress to 4"}));
 }
 

@@ -48,18 +48,23 @@ report::EventNames::Name names_of() {
 fs::path incarnation_file(const fs::path& folder, std::uint32_t number) { return folder / fmt::format("inputs.{}.began", number); }
 
 /// The events of a run up to the version from which it resumes; later ones happen again.
-trace::RecordedUntil recorded_until(const fs::path& path, Version version) {
+Result<trace::RecordedUntil> recorded_until(const fs::path& path, Version version) {
   std::ifstream file(path, std::ios::binary);
   const std::string bytes((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
-  const std::vector<trace::Event> events = trace::read_events(std::as_bytes(std::span(bytes)));
-  return trace::events_until(events, version, static_cast<std::uint8_t>(protocol::LeaveReason::connection_lost));
+  const auto events = trace::read_events(std::as_bytes(std::span(bytes)));
+  if (!events)
+    return bad_input(
+        fmt::format("{} cannot be continued: {}; resume with the version of motley that wrote it, or move the file away "
+                    "(the run's report then lacks what it holds)",
+                    path.string(), events.error().message));
+  return trace::events_until(*events, version, static_cast<std::uint8_t>(protocol::LeaveReason::connection_lost));
 }
 
 Outcome write_trace(const fs::path& path, const std::vector<trace::Event>& events) {
-  std::string bytes(events.size() * trace::record_bytes, '\0');
-  const auto out = std::as_writable_bytes(std::span(bytes));
-  for (std::size_t i = 0; i < events.size(); ++i)
-    trace::write_record(events[i], out.subspan(i * trace::record_bytes).first<trace::record_bytes>());
+  std::string bytes;
+  trace::Writer writer([&](std::span<const std::byte> block) { bytes.append(reinterpret_cast<const char*>(block.data()), block.size()); });
+  for (const trace::Event& event : events) writer.on_event(event);
+  writer.flush();
   return store::write_atomically(path, bytes);
 }
 
@@ -136,18 +141,20 @@ Result<std::unique_ptr<RunFolder>> RunFolder::open(const fs::path& folder, const
       fmt::format("{}\n{}\n", began.checkpoint_every, began.state ? runtime::chief_state_json(*began.state) : "-");
   if (const Outcome written = store::write_atomically(incarnation_file(folder, incarnation), initial_state); !written)
     return written.error();
-  const trace::RecordedUntil lived = began.state ? recorded_until(folder / "trace.bin", began.state->version) : trace::RecordedUntil{};
-  if (const Outcome written = write_trace(folder / "trace.bin", lived.events); !written) return written.error();
+  const Result<trace::RecordedUntil> recorded =
+      began.state ? recorded_until(folder / "trace.bin", began.state->version) : trace::RecordedUntil{};
+  if (!recorded) return recorded.error();
+  if (const Outcome written = write_trace(folder / "trace.bin", recorded->events); !written) return written.error();
   for (const char* older : {"result.json", "report.html"}) {  // of an earlier incarnation, in case this one fails to write its own
     std::error_code ignored;
     fs::remove(folder / older, ignored);
   }
   std::unique_ptr<RunFolder> made(new RunFolder(folder, job, total_samples, std::move(*events), incarnation, std::move(tell)));
-  if (!lived.whole)
+  if (!recorded->whole)
     made->errors_.lacks("trace.bin", fmt::format("lacks updates before version {}, from which this run resumes; the trace, the report and "
                                                  "sums over them lack them, too",
                                                  began.state->version.value));
-  made->replay(lived.events);
+  made->replay(recorded->events);
   return made;
 }
 

@@ -2,7 +2,7 @@
 //
 //   job.toml             the resolved job                        model.safetensors   the final model
 //   metrics.jsonl        evaluations, members, speeds            result.json         what --json prints
-//   trace.bin            every event (trace/sinks.h)             report.html         the same for people
+//   trace.bin            every event (trace/record.h)            report.html         the same for people
 //   trace.json           for ui.perfetto.dev                     checkpoints/        checkpoint.h
 //   events.out.tfevents  for TensorBoard                         inputs.N.bin        inputs of incarnation N of the chief, for `motley
 //   replay`

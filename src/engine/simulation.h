@@ -24,12 +24,13 @@ struct SimulationOptions {
   std::function<void(double share)> progress;  // of all samples; may be empty
 };
 
-/// Reports progress at each evaluation.
+/// Calls `tell` with the share of samples counted, at every evaluation.
 class Progress : public trace::Sink {
  public:
   Progress(std::function<void(double)> tell, std::uint64_t total) : tell_(std::move(tell)), total_(static_cast<double>(total)) {}
   void on_event(const trace::Event& event) override {
-    if (event.kind == trace::Kind::evaluated && tell_) tell_(static_cast<double>(event.first) / total_);
+    const auto* evaluation = event.as<trace::Evaluated>();
+    if (evaluation != nullptr && tell_) tell_(static_cast<double>(evaluation->samples) / total_);
   }
 
  private:

@@ -173,10 +173,10 @@ Cut refine(const Problem& problem, Pass& pass, std::span<const std::uint32_t> or
   return cut;
 }
 
-/// A cut that fits, whatever it takes.
+/// A cut that fits the memory, however slow.
 std::optional<Cut> any_for_order(Pass& pass, std::span<const std::uint32_t> order) { return pass.under(never, order); }
 
-/// Small, seedless, the same everywhere: the heuristic's dice.
+/// A small generator with a fixed seed, for the random moves of the heuristic.
 class Dice {
  public:
   std::size_t below(std::size_t n) {
@@ -281,7 +281,8 @@ std::optional<Cut> climb(const Problem& problem, Pass& pass, std::vector<std::ui
   Dice dice;
   for (int move = 0; move < moves; ++move) {
     std::vector<std::uint32_t> moved = neighbour(order, unused, dice);
-    for (int more = move % 3; more > 0; --more) moved = neighbour(moved, others(problem, moved), dice);  // what no single move reaches
+    for (int more = move % 3; more > 0; --more)
+      moved = neighbour(moved, others(problem, moved), dice);  // single moves do not reach every order
     if (back == Return::never && moved != together(problem, moved)) continue;
     auto cut = pass.under(time * clearly, moved);
     if (!cut) continue;
@@ -310,7 +311,7 @@ std::optional<Cut> heuristic(const Problem& problem, Return back) {
 
 namespace {
 
-/// The same with only so much of each uplink for who crosses it.
+/// The same problem with a share of each uplink for every link that crosses it.
 Problem as_if_crossed(Problem problem, double times) {
   for (std::uint32_t d = 0; d < problem.devices.size(); ++d)
     for (std::uint32_t e = 0; e < problem.devices.size(); ++e)
@@ -335,7 +336,7 @@ Found find(const Problem& problem) {
   // Named in the refusal: the uniform cut's stage that misses its memory by the most.
   found.why.nearest = uniform(problem);
   const Cost cost = cost_of(problem, found.why.nearest);
-  if (cost.full.empty()) {  // the heuristic has missed it
+  if (cost.full.empty()) {  // the heuristic has not found it
     found.cut = found.why.nearest;
     return found;
   }

@@ -105,7 +105,7 @@ Problem large_problem(Rng& rng, std::uint32_t devices) {
   return problem;
 }
 
-TEST(Heuristic, IsNearWhatCannotBeBeatenOnManyDevices) {
+TEST(Heuristic, IsCloseToTheLowerBoundOnManyDevices) {
   Rng rng(3, "plans");
   for (const std::uint32_t devices : {16U, 32U, 64U}) {
     const Problem problem = large_problem(rng, devices);
@@ -162,7 +162,7 @@ Problem two_hosts(std::uint32_t blocks, std::uint32_t devices, double crossing_s
   return problem;
 }
 
-TEST(Cost, WhoeverCrossesAnUplinkWaitsForAllThatDo) {
+TEST(Cost, LinksOverOneUplinkShareIt) {
   const Problem problem = two_hosts(4, 4, 2);
   const Cost by_turns = cost_of(problem, uniform(problem));
   // 0 -> 1 and 2 -> 3 leave the first host, and so do the gradients from 2 back to 1: three at once.

@@ -23,7 +23,7 @@ double link_s(const Problem& problem, std::uint32_t last, std::uint32_t from, st
 
 namespace {
 
-/// Whoever crosses an uplink waits for all that cross it the same way: outputs go forth, as many bytes of gradients come back.
+/// Links over one uplink share it in each direction: outputs one way, as many bytes of gradients the other.
 void share_uplinks(const Problem& problem, const Cut& cut, std::vector<double>& link_s) {
   struct Bytes {
     double up = 0;

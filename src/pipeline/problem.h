@@ -1,5 +1,5 @@
-// A network to be cut across devices, as data: what each block takes, what each device and link can do, and what a cut of it costs. Used by
-// planner, schedules and simulator alike. Times are seconds of one micro-batch.
+// The partitioning problem as data: cost of each block, speed of each device and link, and the cost of a cut. Used by planner, schedules
+// and simulator. Times are seconds of one micro-batch.
 #pragma once
 #include <algorithm>
 #include <cstdint>
@@ -14,7 +14,7 @@ namespace motley::pipeline {
 struct Block {
   std::string name;
   double forward_s = 0;
-  double input_s = 0;   // backward, the gradient of what it read
+  double input_s = 0;   // backward, the gradient of its inputs
   double weight_s = 0;  // backward, the gradient of its parameters
   double output_bytes = 0;
   double kept_bytes = 0;  // from its forward until its backward
@@ -27,16 +27,16 @@ struct Device {
   double speed = 1;                        // block times are divided by it
   double memory_bytes = 0;                 // 0: no limit
   double overhead_s = 0;                   // of each micro-batch beside its blocks, a third for each part
-  std::optional<std::size_t> uplink = {};  // what lies between it and devices of another one, or of none
+  std::optional<std::size_t> uplink = {};  // index; to devices of other uplinks or of none
 };
 
-/// What all devices of one place (a host, a rack) share on their way to others.
+/// The connection that all devices of one place (a host, a rack) share to devices elsewhere.
 struct Uplink {
   double up_bytes_per_second = 0;
   double down_bytes_per_second = 0;
 };
 
-/// What lies between two devices, one way; the other way, and those to others, are apart from it but for uplinks.
+/// The link between two devices in one direction; links share nothing but uplinks.
 struct DeviceLink {
   double bytes_per_second = 0;
   double latency_s = 0;
@@ -64,24 +64,24 @@ struct Stage {
 };
 using Cut = std::vector<Stage>;  // every block once, in order; every device at most once
 
-/// What a stage keeps: values, gradient, momentum and one version more of its parameters, and what `held` micro-batches leave.
+/// Memory of a stage: values, gradient, momentum and one more version of its parameters, and the activations of `held` micro-batches.
 [[nodiscard]] double stage_bytes(double parameter_bytes, double kept_bytes, std::uint32_t held);
 
-/// What one micro-batch takes on a stage, all three parts.
+/// Time of one micro-batch on a stage, all three parts.
 [[nodiscard]] inline double stage_s(const Device& device, double work_s) { return device.overhead_s + work_s / device.speed; }
 
-/// What a cut costs.
+/// The cost of a cut.
 struct Cost {
   std::vector<double> stage_s;      // of one micro-batch, all three parts
-  std::vector<double> link_s;       // from each stage but the last to the next, the longer way; with what others send over its uplinks
+  std::vector<double> link_s;       // from each stage but the last to the next, the slower direction; with all other links over its uplinks
   std::vector<double> bytes;        // of memory, by stage
-  double slot_s = 0;                // the slowest of all those: one micro-batch comes out in this time at best
+  double slot_s = 0;                // the slowest of all those: at best one micro-batch is done in this time
   double alone_s = 0;               // the same if no uplink were shared
   std::vector<std::uint32_t> full;  // stages that do not fit their device's memory
 };
 [[nodiscard]] Cost cost_of(const Problem& problem, const Cut& cut);
 
-/// What each part of one micro-batch takes on a stage: forward, gradient of inputs, gradient of weights.
+/// Time of each part of one micro-batch on a stage: forward, input gradient, weight gradient.
 [[nodiscard]] std::vector<double> parts_s(const Problem& problem, const Stage& stage);
 
 /// True when `cut` holds every block exactly once, in order, no device twice, no stage empty.
@@ -99,7 +99,7 @@ class Sums {
   std::vector<double> work_, parameters_, kept_;
 };
 
-/// Seconds that block `last - 1`'s output travels from device to device, or its gradient back, whichever takes longer.
+/// Transfer time of block `last - 1`'s output from device to device, or of its gradient back, whichever is longer.
 [[nodiscard]] double link_s(const Problem& problem, std::uint32_t last, std::uint32_t from, std::uint32_t to);
 
 }  // namespace motley::pipeline

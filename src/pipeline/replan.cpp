@@ -7,14 +7,11 @@
 #include <utility>
 
 #include "base/check.h"
+#include "pipeline/constants.h"
 #include "pipeline/partition.h"
 
 namespace motley::pipeline {
 namespace {
-
-constexpr double uneven = 1.15;
-constexpr double worth_it = 1.02;
-constexpr double far_from_best = 1.1;
 
 std::vector<std::uint32_t> device_of_block(const Problem& problem, const Cut& cut) {
   std::vector<std::uint32_t> devices(problem.blocks.size());
@@ -29,7 +26,7 @@ std::optional<Replanned> replan(const Problem& problem, const Cut& cut, std::spa
   if (!std::all_of(stage_s.begin(), stage_s.end(), [](double s) { return std::isfinite(s) && s >= 0; })) return std::nullopt;
   const double slowest = *std::max_element(stage_s.begin(), stage_s.end());
   const double mean = std::accumulate(stage_s.begin(), stage_s.end(), 0.0) / static_cast<double>(stage_s.size());
-  if (mean <= 0 || slowest <= uneven * mean) return std::nullopt;
+  if (mean <= 0 || slowest <= replan_unevenness * mean) return std::nullopt;
 
   Replanned made{{}, problem, 0, 0};
   const Sums sums(problem.blocks);
@@ -44,11 +41,11 @@ std::optional<Replanned> replan(const Problem& problem, const Cut& cut, std::spa
   const auto same_order = best_for_order(made.problem, order);
   const auto any_order = find(made.problem).cut;
   if (same_order) made.cut = *same_order;
-  if (any_order && (made.cut.empty() || cost_of(made.problem, made.cut).slot_s > far_from_best * cost_of(made.problem, *any_order).slot_s))
+  if (any_order && (made.cut.empty() || cost_of(made.problem, made.cut).slot_s > reorder_ratio * cost_of(made.problem, *any_order).slot_s))
     made.cut = *any_order;
   if (made.cut.empty()) return std::nullopt;
   made.after_s = cost_of(made.problem, made.cut).slot_s;
-  if (made.before_s <= worth_it * made.after_s) return std::nullopt;
+  if (made.before_s <= replan_gain * made.after_s) return std::nullopt;
   return made;
 }
 
@@ -59,8 +56,8 @@ double move_s(const Problem& problem, const Cut& from, const Cut& to) {
   for (std::size_t b = 0; b < before.size(); ++b)
     if (before[b] != after[b]) bytes[{before[b], after[b]}] += 2 * problem.blocks[b].parameter_bytes;
   double longest = 0;
-  for (const auto& [way, sum] : bytes) {
-    const DeviceLink& link = problem.links[way.first][way.second];
+  for (const auto& [link_ends, sum] : bytes) {
+    const DeviceLink& link = problem.links[link_ends.first][link_ends.second];
     longest = std::max(longest, sum / link.bytes_per_second + link.latency_s);
   }
   return longest;

@@ -1,9 +1,9 @@
-// Whether a running pipeline should be cut anew, from what its stages took lately.
+// Decides from recent times of the stages whether a running pipeline should be partitioned anew.
 //
-// Rule: where the slowest stage takes more than 1.15 times the mean, devices are taken to be as fast as they were measured, and the best
-// cut
-//   for the same order of devices is looked for; if even that is more than 1.1 times what the best order would allow, the best order. It is
-//   worth its trouble when a micro-batch comes out more than 2 % sooner.
+// Rule (constants.h): when the slowest stage takes more than 1.15 times the mean, take the measured speeds and find the best cut for the
+// same
+//   order of devices; if its slot is more than 1.1 times that of the best order, take the best order. Move when the slot shrinks by more
+//   than 2 %.
 #pragma once
 #include <optional>
 #include <span>
@@ -19,11 +19,10 @@ struct Replanned {
   double after_s = 0;
 };
 
-/// `stage_s`: what one micro-batch took on each stage, all three parts. None: stay; so it is where one of them is no time.
+/// `stage_s`: time of one micro-batch on each stage, all three parts. None: keep the cut; also when a value is not a time.
 [[nodiscard]] std::optional<Replanned> replan(const Problem& problem, const Cut& cut, std::span<const double> stage_s);
 
-/// Seconds until every moved block has reached its new device: parameters and momentum, each way by itself. What stays where it is costs
-/// nothing.
+/// Seconds until every moved block has arrived on its new device: parameters and momentum, each link by itself.
 [[nodiscard]] double move_s(const Problem& problem, const Cut& from, const Cut& to);
 
 }  // namespace motley::pipeline

@@ -5,14 +5,14 @@
 #include <cmath>
 
 #include "base/check.h"
+#include "pipeline/constants.h"
 
 namespace motley::pipeline {
 namespace {
 
 constexpr std::array<std::string_view, 6> names{"naive-mp", "gpipe", "1f1b", "pipedream", "2bw", "adapipe"};
-constexpr double uncertain = 0.1;  // jitter
 
-/// From where a micro-batch's forward begins on stage s until its gradient is back there and used, when nothing is in its way.
+/// Time from the begin of a micro-batch's forward on stage s until its gradient is back and used there, without contention.
 double round_trip_s(const Problem& problem, const Cut& cut, const Cost& cost, std::size_t s) {
   double time = 0;
   for (std::size_t k = s; k < cut.size(); ++k) {
@@ -34,8 +34,8 @@ std::vector<double> stash_of(const Schedule& schedule, const Problem& problem, c
     const std::uint32_t in_flight = (schedule.ahead + 1) * schedule.micro_batches;
     const std::uint32_t waiting = schedule.defers_weight_gradients ? 2 : 0;  // for the gradient of their weights
     const std::uint32_t kept = std::min(schedule.max_in_flight[s] + waiting, in_flight);
-    // Of a mini-batch the first forwards run ahead, the rest do not. Where so many are kept that those of the next that run ahead meet
-    // those of this, two predictions are in use.
+    // The first forwards of a mini-batch run ahead, the rest do not. With so many kept that forwards of two mini-batches run ahead at
+    // once, two predictions are in use.
     const bool meet = schedule.predicts && 2 * kept > schedule.micro_batches + 1;
     const std::uint32_t versions = meet ? 2 : std::min(schedule.ahead, kept - 1);
     bytes.push_back(kept * sums.kept_bytes(cut[s].first, cut[s].last) + versions * sums.parameter_bytes(cut[s].first, cut[s].last));
@@ -54,12 +54,10 @@ std::span<const std::string_view> schedule_names() { return names; }
 
 double softening(const Schedule& schedule, std::uint32_t stage, std::uint64_t mini, std::uint64_t mini_batches) {
   if (!schedule.softens) return 1;
-  constexpr double most = 0.5;
-  constexpr double quarter = 0.25;
   const double micros = schedule.micro_batches;
   const double late = std::min(micros, schedule.max_in_flight[stage] - 1.0) / micros;
-  const double passed = static_cast<double>(mini) / (quarter * static_cast<double>(mini_batches));
-  return std::pow(1 + late, -most * (1 - std::min(passed, 1.0)));
+  const double passed = static_cast<double>(mini) / (softening_share * static_cast<double>(mini_batches));
+  return std::pow(1 + late, -softening_exponent * (1 - std::min(passed, 1.0)));
 }
 
 Schedule make_schedule(const ScheduleOptions& options, const Problem& problem, const Cut& cut) {
@@ -76,12 +74,12 @@ Schedule make_schedule(const ScheduleOptions& options, const Problem& problem, c
   if (options.name != "adapipe") return made;
 
   made.ahead = 1;
-  made.replan_every = 50;
+  made.replan_every = replan_interval;
   made.defers_weight_gradients = made.predicts = made.clips = made.softens = true;
   const Cost cost = cost_of(problem, cut);
-  const double spare = options.jitter > uncertain ? 1.5 : 0.5;
+  const double extra = options.jitter > high_jitter ? spare_with_jitter : spare;
   for (std::uint32_t s = 0; s < stages; ++s) {
-    const double wanted = std::ceil(round_trip_s(problem, cut, cost, s) / cost.slot_s + spare);
+    const double wanted = std::ceil(round_trip_s(problem, cut, cost, s) / cost.slot_s + extra);
     const std::uint32_t most = made.micro_batches + 1;
     made.max_in_flight[s] = static_cast<std::uint32_t>(std::clamp<double>(wanted, std::min(stages - s, most), most));
   }

@@ -1,13 +1,14 @@
-// Schedules of a pipeline as data: how many micro-batches a stage may hold, how far forward may run ahead of the updates, what goes first.
-// One stage machine (protocol/stage.h) runs them all.
+// Schedules of a pipeline as data: how many micro-batches a stage may hold, how far forward may run ahead of the updates, which part goes
+// first. One stage machine (protocol/stage.h) runs them all.
 //
 //   naive-mp   one mini-batch, whole, goes through all stages and back before the next begins
-//   gpipe      M micro-batches, all forwards before the first backward, an update after the last, nobody ahead of it
+//   gpipe      M micro-batches, all forwards before the first backward, an update after the last, no forward ahead of it
 //   1f1b       the same updates; backward as soon as it can be, so that stage s of P holds at most P - s
 //   pipedream  every mini-batch (or micro-batch, as unit) is an update of its own; stage s runs up to P - 1 - s updates ahead
-//   2bw        1f1b that runs one mini-batch ahead of the updates, so that two versions of the parameters are in use and nothing drains
-//   adapipe    M micro-batches, at most one mini-batch ahead of the updates (so a delay of at most 1), backward first, the gradient of the
-//              weights when there is nothing better to do, and as many micro-batches held as a round trip takes
+//   2bw        1f1b that runs one mini-batch ahead of the updates, so that two versions of the parameters are in use and the pipeline never
+//   drains adapipe    M micro-batches, at most one mini-batch ahead of the updates (so a delay of at most 1), backward first, the gradient
+//   of the
+//              weights when no other part is ready, and as many micro-batches held as a round trip takes
 #pragma once
 #include <cstdint>
 #include <span>
@@ -15,24 +16,17 @@
 #include <string_view>
 #include <vector>
 
+#include "base/stage_schedule.h"
 #include "pipeline/problem.h"
 
 namespace motley::pipeline {
 
-/// What a stage does with one micro-batch: its forward, the gradient of its inputs, the gradient of its weights.
+/// The parts of a stage's work on one micro-batch: forward, gradient of the inputs, gradient of the weights.
 enum class Part : std::uint8_t { forward, input, weight };
 
-struct Schedule {
+struct Schedule : StageSchedule {
   std::string name;
-  std::uint32_t micro_batches = 1;           // of one mini-batch, which is one update
-  std::vector<std::uint32_t> max_in_flight;  // by stage: micro-batches whose forward has begun and whose input gradient is not done
-  std::uint32_t ahead = 0;                   // forward of mini-batch n needs that at most so many before it are not committed here
-  bool forwards_first = false;               // no backward before the last forward of its mini-batch
-  bool defers_weight_gradients = false;      // the gradient of the weights waits until there is nothing better to do, 2 of them at most
-  bool predicts = false;                     // forward that runs ahead uses where momentum will have led
-  bool clips = false;                        // each stage clips its gradient at 1.5 times its moving norm
-  std::uint32_t replan_every = 0;            // mini-batches between two looks at whether to cut anew (pipeline/replan.h); 0: never
-  bool softens = false;                      // the rate is less where updates come late, in the first quarter
+  std::uint32_t replan_every = 0;  // mini-batches between two calls of pipeline/replan.h; 0: never
 };
 
 struct ScheduleOptions {
@@ -43,14 +37,14 @@ struct ScheduleOptions {
 
 [[nodiscard]] std::span<const std::string_view> schedule_names();
 
-/// Bytes that each stage keeps at most beside its parameters: what the micro-batches leave that it may hold or that wait for the gradient
-/// of their weights, and each version of its parameters beside the newest that forwards may have used.
+/// Most bytes that each stage keeps beside its parameters: activations of the micro-batches that it may hold or whose weight gradients
+/// wait, and each version of its parameters beside the newest that forwards may have used.
 [[nodiscard]] std::vector<double> stash_of(const Schedule& schedule, const Problem& problem, const Cut& cut);
 
-/// All that it takes: the same, and four times its parameters.
+/// All memory of each stage: the same, and four times its parameters.
 [[nodiscard]] std::vector<double> memory_of(const Schedule& schedule, const Problem& problem, const Cut& cut);
 
-/// What a stage's rate is multiplied with at this update of `mini_batches`: 1/(1 + d)^p where the schedule softens. d is the share of its
+/// The factor of a stage's learning rate at this update of `mini_batches`: 1/(1 + d)^p where the schedule softens. d is the share of its
 /// micro-batches that come late, min(M, held - 1)/M; p goes from .5 to 0 in the first quarter of training.
 [[nodiscard]] double softening(const Schedule& schedule, std::uint32_t stage, std::uint64_t mini, std::uint64_t mini_batches);
 

@@ -122,8 +122,8 @@ void tell_until(Recorded& recorded, double until_s, std::uint32_t hangs = 2) {
 
 std::vector<std::uint32_t> announced(const AssignStages& assigned) {
   std::vector<std::uint32_t> stages;
-  for (const trace::Event& event : to_trace_events(assigned))
-    if (event.kind == trace::Kind::joined) stages.push_back(event.worker.value);
+  for (const trace::EventData& event : to_trace_events(assigned))
+    if (const auto* joined = std::get_if<trace::Joined>(&event)) stages.push_back(joined->worker.value);
   return stages;
 }
 using Stages = std::vector<std::uint32_t>;

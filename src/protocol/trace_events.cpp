@@ -7,130 +7,101 @@
 namespace motley::protocol {
 namespace {
 
+using MaybeEvent = std::optional<trace::EventData>;
+
 template <class Reason>
 std::uint8_t number(Reason why) {
   return static_cast<std::uint8_t>(why);
 }
 
-trace::Event to_trace_events(const policy::Note& note) {
-  using trace::Kind;
-  return std::visit(
-      match{[](const policy::StateNow& n) {
-              return trace::Event{.kind = Kind::state,
-                                  .first = number(n.state),
-                                  .last = n.gap,
-                                  .value = static_cast<double>(n.threshold),
-                                  .second = static_cast<double>(n.stragglers)};
-            },
-            [](const policy::Straggles& n) {
-              return trace::Event{
-                  .kind = Kind::straggles, .why = number(n.why), .worker = n.worker, .first = n.now ? 1U : 0U, .value = n.times};
-            },
-            [](const policy::InGroup& n) {
-              return trace::Event{.kind = Kind::grouped, .worker = n.worker, .first = n.group, .last = n.groups};
-            }},
-      note);
+trace::EventData event_of(const policy::Note& note) {
+  return std::visit(match{[](const policy::StateNow& n) -> trace::EventData {
+                            return trace::StateEntered{
+                                .state = number(n.state), .gap = n.gap, .threshold = n.threshold, .stragglers = n.stragglers};
+                          },
+                          [](const policy::Straggles& n) -> trace::EventData {
+                            return trace::Straggles{.worker = n.worker, .why = number(n.why), .now = n.now, .medians = n.times};
+                          },
+                          [](const policy::InGroup& n) -> trace::EventData {
+                            return trace::Grouped{.worker = n.worker, .group = n.group, .groups = n.groups};
+                          }},
+                    note);
+}
+
+MaybeEvent event_of(const Completed& a) {
+  return trace::Contributed{.worker = a.worker, .step = a.step, .base = a.base, .samples = a.samples, .loss = a.loss, .pull = a.pull};
+}
+
+MaybeEvent event_of(const Counted& a) {
+  return trace::Counted{
+      .worker = a.worker, .step = a.step, .version = a.version, .samples = a.samples, .staleness = a.staleness, .weight = a.weight};
+}
+
+MaybeEvent event_of(const Released& a) {
+  return trace::Released{
+      .worker = a.worker, .step = a.step, .version = a.version, .why = number(a.why), .push_bits = a.bits.push, .pull_bits = a.bits.pull};
+}
+
+/// One event of kind T for each range of the lease.
+template <class T>
+void add_ranges(WorkerId worker, Step step, const Lease& lease, std::vector<trace::EventData>& out) {
+  for (const Range& range : lease.ranges)
+    out.push_back(T{.worker = worker, .step = step, .epoch = range.epoch, .first = range.first, .last = range.last});
 }
 
 }  // namespace
 
-std::optional<trace::Event> to_trace_events(const ChiefAction& action) {
-  using trace::Event;
-  using trace::Kind;
-  using MaybeEvent = std::optional<Event>;
+std::optional<trace::EventData> to_trace_event(const ChiefAction& action) {
   return std::visit(
-      match{[](const Send&) -> MaybeEvent { return std::nullopt; }, [](const Joined&) -> MaybeEvent { return std::nullopt; },
-            [](const Left& a) -> MaybeEvent { return Event{.kind = Kind::left, .why = number(a.why), .worker = a.worker}; },
-            [](const Completed& a) -> MaybeEvent {
-              return Event{.kind = Kind::contributed,
-                           .worker = a.worker,
-                           .step = a.step,
-                           .version = a.base,
-                           .first = a.samples,
-                           .value = a.loss,
-                           .second = seconds(a.pull)};
-            },
-            [](const Returned&) -> MaybeEvent { return std::nullopt; },
-            [](const Counted& a) -> MaybeEvent {
-              return Event{.kind = Kind::counted,
-                           .worker = a.worker,
-                           .step = a.step,
-                           .version = a.version,
-                           .first = a.samples,
-                           .last = a.staleness,
-                           .value = a.weight};
-            },
-            [](const Released& a) -> MaybeEvent {
-              return Event{.kind = Kind::released,
-                           .why = number(a.why),
-                           .worker = a.worker,
-                           .step = a.step,
-                           .version = a.version,
-                           .value = static_cast<double>(a.bits.push),
-                           .second = static_cast<double>(a.bits.pull)};
-            },
-            [](const Held& a) -> MaybeEvent { return Event{.kind = Kind::held, .why = number(a.why), .worker = a.worker, .first = a.gap}; },
-            [](const Dropped& a) -> MaybeEvent {
-              return Event{.kind = Kind::dropped, .why = number(a.why), .worker = a.worker, .step = a.step};
-            },
-            [](const Idled& a) -> MaybeEvent { return Event{.kind = Kind::idled, .worker = a.worker}; },
-            [](const Cancelled& a) -> MaybeEvent {
-              return Event{.kind = Kind::cancelled, .why = number(a.why), .worker = a.worker, .step = a.step};
-            },
-            [](const Discarded& a) -> MaybeEvent {
-              return Event{.kind = Kind::discarded, .why = number(a.why), .worker = a.worker, .step = a.step};
-            },
-            [](const Noted& a) -> MaybeEvent { return to_trace_events(a.note); }, [](const WakeAt&) -> MaybeEvent { return std::nullopt; },
-            [](const Evaluate&) -> MaybeEvent { return std::nullopt; }, [](const Checkpoint&) -> MaybeEvent { return std::nullopt; },
-            [](const Finished&) -> MaybeEvent { return std::nullopt; }, [](const ServerStuck&) -> MaybeEvent { return std::nullopt; }},
+      match{[](const Left& a) -> MaybeEvent { return trace::Left{.worker = a.worker, .why = number(a.why)}; },
+            [](const Completed& a) { return event_of(a); }, [](const Counted& a) { return event_of(a); },
+            [](const Released& a) { return event_of(a); },
+            [](const Held& a) -> MaybeEvent { return trace::Held{.worker = a.worker, .why = number(a.why), .gap = a.gap}; },
+            [](const Dropped& a) -> MaybeEvent { return trace::Dropped{.worker = a.worker, .step = a.step, .why = number(a.why)}; },
+            [](const Idled& a) -> MaybeEvent { return trace::Idled{.worker = a.worker}; },
+            [](const Cancelled& a) -> MaybeEvent { return trace::Cancelled{.worker = a.worker, .step = a.step, .why = number(a.why)}; },
+            [](const Discarded& a) -> MaybeEvent { return trace::Discarded{.worker = a.worker, .step = a.step, .why = number(a.why)}; },
+            [](const Noted& a) -> MaybeEvent { return event_of(a.note); }, [](const Send&) -> MaybeEvent { return std::nullopt; },
+            [](const Joined&) -> MaybeEvent { return std::nullopt; }, [](const Returned&) -> MaybeEvent { return std::nullopt; },
+            [](const WakeAt&) -> MaybeEvent { return std::nullopt; }, [](const Evaluate&) -> MaybeEvent { return std::nullopt; },
+            [](const Checkpoint&) -> MaybeEvent { return std::nullopt; }, [](const Finished&) -> MaybeEvent { return std::nullopt; },
+            [](const ServerStuck&) -> MaybeEvent { return std::nullopt; }},
       action);
 }
 
-namespace {
-
-/// One event of `kind` for each range of the lease.
-void tell_ranges(trace::Kind kind, WorkerId worker, Step step, const Lease& lease, std::vector<trace::Event>& out) {
-  for (const Range& range : lease.ranges)
-    out.push_back({.kind = kind, .epoch = range.epoch, .worker = worker, .step = step, .first = range.first, .last = range.last});
-}
-
-}  // namespace
-
-std::vector<trace::Event> to_trace_events(const Returned& returned) {
-  std::vector<trace::Event> events;
-  tell_ranges(trace::Kind::returned, returned.worker, returned.step, returned.lease, events);
+std::vector<trace::EventData> to_trace_events(const Returned& returned) {
+  std::vector<trace::EventData> events;
+  add_ranges<trace::Returned>(returned.worker, returned.step, returned.lease, events);
   return events;
 }
 
-std::vector<trace::Event> to_trace_events(const wire::Order& order) {
-  std::vector<trace::Event> events{{.kind = trace::Kind::ordered,
-                                    .worker = order.worker,
-                                    .step = order.step,
-                                    .version = order.version,
-                                    .first = order.lease.size(),
-                                    .last = order.local_steps}};
-  tell_ranges(trace::Kind::leased, order.worker, order.step, order.lease, events);
+std::vector<trace::EventData> to_trace_events(const wire::Order& order) {
+  std::vector<trace::EventData> events{trace::Ordered{.worker = order.worker,
+                                                      .step = order.step,
+                                                      .version = order.version,
+                                                      .samples = order.lease.size(),
+                                                      .local_steps = order.local_steps}};
+  add_ranges<trace::Leased>(order.worker, order.step, order.lease, events);
   return events;
 }
 
-trace::Event to_trace_events(const StageExpelled& expelled) {
-  return {.kind = trace::Kind::left, .why = number(LeaveReason::step_too_long), .worker = {expelled.stage}, .first = expelled.device};
+trace::EventData to_trace_event(const StageExpelled& expelled) {
+  return trace::Left{.worker = {expelled.stage}, .why = number(LeaveReason::step_too_long), .node = expelled.device};
 }
 
-std::vector<trace::Event> to_trace_events(const AssignStages& assignment) {
-  std::vector<trace::Event> events;
+std::vector<trace::EventData> to_trace_events(const AssignStages& assignment) {
+  std::vector<trace::EventData> events;
   for (std::uint32_t s = 0; s < assignment.cut.size(); ++s) {
     const pipeline::Stage& stage = assignment.cut[s];
     if (std::find(assignment.joined.begin(), assignment.joined.end(), s) != assignment.joined.end())
-      events.push_back({.kind = trace::Kind::joined, .worker = {s}, .version = {assignment.from}, .first = stage.device});
+      events.push_back(trace::Joined{.worker = {s}, .node = stage.device, .version = {assignment.from}});
     if (assignment.why != AssignReason::begins)
-      events.push_back({.kind = trace::Kind::repartition,
-                        .why = static_cast<std::uint8_t>(assignment.why),
-                        .epoch = stage.device,
-                        .worker = {s},
-                        .version = {assignment.from},
-                        .first = stage.first,
-                        .last = stage.last});
+      events.push_back(trace::Repartitioned{.stage = {s},
+                                            .why = number(assignment.why),
+                                            .version = {assignment.from},
+                                            .first_block = stage.first,
+                                            .last_block = stage.last,
+                                            .node = stage.device});
   }
   return events;
 }

@@ -1,4 +1,4 @@
-// What a chief's and a conductor's answers mean to a trace: the same sentences in both worlds.
+// Trace events for the actions of the chief and of the pipeline chief; the simulator and the processes record the same ones.
 #pragma once
 #include <optional>
 #include <vector>
@@ -9,17 +9,16 @@
 
 namespace motley::protocol {
 
-/// Without its time. None for what only the driver can tell: Send, Joined (it knows the node), Evaluate, Checkpoint, Finished; or what
-/// takes several: Returned.
-[[nodiscard]] std::optional<trace::Event> to_trace_events(const ChiefAction& action);
+/// None for actions that the driver records itself: Send, Joined (the driver knows the node), Evaluate, Checkpoint, Finished; and for
+/// Returned, which takes several events.
+[[nodiscard]] std::optional<trace::EventData> to_trace_event(const ChiefAction& action);
 
-/// The ranges that are back in the pool.
-[[nodiscard]] std::vector<trace::Event> to_trace_events(const Returned& returned);
-/// An order and the ranges of its lease.
-[[nodiscard]] std::vector<trace::Event> to_trace_events(const wire::Order& order);
-/// A stage is gone.
-[[nodiscard]] trace::Event to_trace_events(const StageExpelled& expelled);
-/// Each stage that no layout had before, or that was expelled, joins; after the first layout each is told what it has from now on.
-[[nodiscard]] std::vector<trace::Event> to_trace_events(const AssignStages& assignment);
+/// The ranges that are free again.
+[[nodiscard]] std::vector<trace::EventData> to_trace_events(const Returned& returned);
+/// The order, then the ranges of its lease.
+[[nodiscard]] std::vector<trace::EventData> to_trace_events(const wire::Order& order);
+[[nodiscard]] trace::EventData to_trace_event(const StageExpelled& expelled);
+/// Joined for each stage that no earlier layout had or that was expelled; Repartitioned for every stage after the first layout.
+[[nodiscard]] std::vector<trace::EventData> to_trace_events(const AssignStages& assignment);
 
 }  // namespace motley::protocol

@@ -34,7 +34,7 @@ AppendFile::AppendFile(std::filesystem::path path, Begin begin, WriteErrors& err
   if (file_ < 0) fail();
 }
 
-/// Tells nobody any more: whoever wants to hear of it flushes before.
+/// Does not report failures: callers that need them call flush() first.
 AppendFile::~AppendFile() {
   if (good_) (void)write_out();
   if (file_ >= 0) close(file_);

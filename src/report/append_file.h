@@ -1,5 +1,5 @@
-// What a run writes while it goes on: files that grow, and what could not be written of them. A failed write stops no training; it is told
-// once and ends in the exit code.
+// Files that a run appends to, and the record of failed writes. A failed write stops no training; it is reported once and shows in the exit
+// code.
 #pragma once
 #include <cstddef>
 #include <filesystem>
@@ -14,15 +14,15 @@
 
 namespace motley::report {
 
-/// What of a run's folder is not as it should be, by the name of the file.
+/// Incomplete files of a run's folder, by name.
 class WriteErrors {
  public:
   explicit WriteErrors(std::function<void(const std::string&)> tell) : tell_(std::move(tell)) {}
-  /// Told when it is the first of this file.
+  /// Reported when it is the first failure of this file.
   void failed(const std::string& file, const std::string& reason);
   /// It was incomplete before this run went on.
   void lacks(const std::string& file, const std::string& what);
-  /// What was missing is there after all.
+  /// A later write has replaced the missing content.
   void mended(const std::string& file) { reasons_.erase(file); }
   [[nodiscard]] bool none() const { return reasons_.empty(); }
   /// "trace.bin, metrics.jsonl".
@@ -33,7 +33,7 @@ class WriteErrors {
   std::map<std::string, std::string> reasons_;
 };
 
-/// A file that grows. Writes are gathered; after one that fails nothing more is written, and the file ends with the last whole one before.
+/// An appended file. Writes are buffered; after a failed one no more is written, and the file ends with the last complete write.
 /// One thread; but sync() may be called from another.
 class AppendFile {
  public:
@@ -46,9 +46,9 @@ class AppendFile {
 
   void write(std::span<const std::byte> bytes);
   void write(std::string_view text) { write(std::as_bytes(std::span(text))); }
-  /// What was written is the kernel's: it outlives this process.
+  /// Passes written data to the kernel, so that it outlives this process.
   void flush();
-  /// What was flushed is on the disk: it outlives the machine's power.
+  /// Flushed data is on the disk, so that it outlives a power failure.
   Outcome sync() const;
 
  private:

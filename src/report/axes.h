@@ -24,7 +24,7 @@ std::string plain_label(const Ticks& ticks, double value);
 /// Shares as percentages: 0.865 -> "86.5 %", with two decimals less than the shares need.
 std::string percent_label(const Ticks& ticks, double share);
 
-/// What stands in a plot that has nothing to show.
+/// The text in a plot without data.
 void nothing_to_show(Canvas& canvas, Box plot, std::string_view why);
 
 }  // namespace motley::report

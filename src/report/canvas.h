@@ -71,8 +71,8 @@ class Canvas {
 /// A whole drawing. `id` is unique on the page and made of letters, digits and '-'.
 struct Drawing {
   std::string id{};
-  std::string title{};        // what it is, for those who do not see it
-  std::string description{};  // what it shows
+  std::string title{};        // name of the drawing, for screen readers
+  std::string description{};  // content of the drawing, for screen readers
   double width{};
   double height{};
   std::string attributes{};  // further ones of the svg element, as they are

@@ -12,12 +12,10 @@
 namespace motley::report {
 namespace {
 
-using trace::Kind;
-
-constexpr std::uint64_t cluster = 1;  // the one process; viewers give 0 a meaning of their own
+constexpr std::uint64_t cluster = 1;  // id of the only process; viewers treat 0 specially
 std::uint64_t row_of(WorkerId worker) { return std::uint64_t{worker.value} + 1; }
 
-/// Nanoseconds as microseconds, exactly: a double would lose the last digits after three months.
+/// Nanoseconds as microseconds, exactly: a double loses the last digits after three months.
 std::string micros(Duration d) {
   const std::int64_t ns = d.count();
   const std::uint64_t size = ns < 0 ? std::uint64_t{0} - static_cast<std::uint64_t>(ns) : static_cast<std::uint64_t>(ns);
@@ -44,136 +42,148 @@ void ChromeTrace::finish() {
   text_("\n]\n");
 }
 
-void ChromeTrace::on_event(const trace::Event& e) {
-  check(!finished_, "nothing is told to a trace that is finished");
-  latest_ = std::max(latest_, e.at);
-  Row* const row = rows_.find(e.worker);  // none: it has left, or the event is nobody's
-  switch (e.kind) {
-    case Kind::joined: joined(e); break;
-    case Kind::left: left(e); break;
-    case Kind::ordered:
-      if (row != nullptr) ordered(*row, e);
-      break;
-    case Kind::released:
-      if (row != nullptr) released(*row, e);
-      break;
-    case Kind::compute_began:
-      if (row != nullptr) compute_began(*row, e);
-      break;
-    case Kind::compute_ended:
-      if (row != nullptr) compute_ended(*row, e);
-      break;
-    case Kind::contributed:
-      if (row != nullptr && row->phase != Phase::compute) turn(e.worker, *row, Phase::wait, e.at);
-      break;
-    case Kind::dropped:
-      if (row != nullptr) dropped(*row, e);
-      break;
-    case Kind::held:
-      if (row != nullptr && row->phase == Phase::wait) row->why = called(names_.decided, e.why);
-      break;
-    case Kind::idled:
-      if (row != nullptr && row->phase == Phase::wait) row->why = trace::name_of(e.kind);
-      break;
-    case Kind::applied:
-      mark("update", "update", e.at, JsonObject{}.count("version", e.version.value).count("parts", e.first).number("rate", e.value));
-      break;
-    case Kind::counted: curve("staleness", e.at, static_cast<double>(e.last)); break;
-    case Kind::evaluated:
-      mark("evaluation", "evaluation", e.at,
-           JsonObject{}.count("version", e.version.value).count("samples", e.first).number("accuracy", e.value).number("loss", e.second));
-      curve("accuracy", e.at, e.value);
-      curve("loss", e.at, e.second);
-      break;
-    case Kind::fault: {
-      const std::string fault = called(names_.fault, e.last);
-      const std::string node = called(names_.node, e.first);
-      mark(fault + " " + node, "fault", e.at, JsonObject{}.text("fault", fault).text("node", node));
-      break;
-    }
-    case Kind::finished: finished(e); break;
-    case Kind::cancelled:
-      if (row != nullptr) turn(e.worker, *row, Phase::wait, e.at);
-      break;
-    case Kind::state: curve("gap", e.at, static_cast<double>(e.last)); break;
-    case Kind::straggles:
-      if (row != nullptr) mark(e.worker, e.first == 1 ? "straggles" : "straggles no more", e.at, JsonObject{}.number("medians", e.value));
-      break;
-    case Kind::grouped:
-      if (row != nullptr)
-        mark(e.worker, fmt::format("group {}", e.first), e.at, JsonObject{}.count("group", e.first).count("groups", e.last));
-      break;
-    case Kind::part_began:
-      if (row != nullptr) turn(e.worker, *row, Phase::compute, e.at);
-      break;
-    case Kind::part_ended:
-      if (row != nullptr) turn(e.worker, *row, Phase::wait, e.at);
-      break;
-    case Kind::repartition:
-      if (row != nullptr) mark(e.worker, fmt::format("blocks {} to {}", e.first, e.last - 1), e.at, JsonObject{}.count("node", e.epoch));
-      break;
-    case Kind::leased:
-    case Kind::discarded:
-    case Kind::committed:
-    case Kind::returned: break;
-  }
+void ChromeTrace::on_event(const trace::Event& event) {
+  check(!finished_, "no event follows the end of a trace");
+  latest_ = std::max(latest_, event.at);
+  std::visit([&](const auto& data) { on(event.at, data); }, event.data);
 }
 
-void ChromeTrace::joined(const trace::Event& e) {
-  const std::string node = called(names_.node, e.first);
-  Row* const row = rows_.announce(e.worker);
+void ChromeTrace::on(Instant at, const trace::Joined& joined) {
+  const std::string node = called(names_.node, joined.node);
+  Row* const row = rows_.announce(joined.worker);
   if (row == nullptr) return;
   *row = {};
-  row->since = e.at;
-  name_row("thread_name", e.worker, JsonObject{}.text("name", fmt::format("{} (worker {})", node, e.worker.value)));
-  name_row("thread_sort_index", e.worker, JsonObject{}.count("sort_index", row_of(e.worker)));
-  mark(e.worker, "joined", e.at, JsonObject{}.text("node", node));
+  row->since = at;
+  name_row("thread_name", joined.worker, JsonObject{}.text("name", fmt::format("{} (worker {})", node, joined.worker.value)));
+  name_row("thread_sort_index", joined.worker, JsonObject{}.count("sort_index", row_of(joined.worker)));
+  mark(joined.worker, "joined", at, JsonObject{}.text("node", node));
 }
 
-void ChromeTrace::left(const trace::Event& e) {
-  const Row* const row = rows_.find(e.worker);
+void ChromeTrace::on(Instant at, const trace::Left& left) {
+  const Row* const row = rows_.find(left.worker);
   if (row == nullptr) return;
-  end_stretch(e.worker, *row, e.at);
-  rows_.erase(e.worker);
-  mark(e.worker, "left", e.at, JsonObject{}.text("reason", called(names_.left, e.why)));
+  end_stretch(left.worker, *row, at);
+  rows_.erase(left.worker);
+  mark(left.worker, "left", at, JsonObject{}.text("reason", called(names_.left, left.why)));
 }
 
-void ChromeTrace::finished(const trace::Event& e) {
-  for (const auto& [worker, row] : rows_) end_stretch(worker, row, e.at);
+void ChromeTrace::on(Instant, const trace::Ordered& order) {
+  Row* const row = rows_.find(order.worker);
+  if (row == nullptr) return;
+  row->ordered_step = order.step;
+  row->ordered_samples = order.samples;
+  if (row->phase == Phase::receive && row->step == order.step) row->samples = order.samples;
+}
+
+/// While the worker computes, parameters are received in the background.
+void ChromeTrace::on(Instant at, const trace::Released& released) {
+  Row* const row = rows_.find(released.worker);
+  if (row == nullptr || row->phase == Phase::compute) return;
+  change_phase(released.worker, *row, Phase::receive, at);
+  row->step = released.step;
+  row->samples = row->ordered_step == released.step ? row->ordered_samples : 0;
+  row->why = called(names_.decided, released.why);
+}
+
+void ChromeTrace::on(Instant at, const trace::ComputeBegan& step) {
+  Row* const row = rows_.find(step.worker);
+  if (row == nullptr) return;
+  change_phase(step.worker, *row, Phase::compute, at);
+  row->step = step.step;
+}
+
+void ChromeTrace::on(Instant at, const trace::ComputeEnded& step) {
+  Row* const row = rows_.find(step.worker);
+  if (row == nullptr) return;
+  row->samples = step.samples;
+  change_phase(step.worker, *row, Phase::send, at);
+}
+
+void ChromeTrace::on(Instant at, const trace::Contributed& contribution) {
+  Row* const row = rows_.find(contribution.worker);
+  if (row != nullptr && row->phase != Phase::compute) change_phase(contribution.worker, *row, Phase::wait, at);
+}
+
+void ChromeTrace::on(Instant at, const trace::Applied& update) {
+  mark("update", "update", at,
+       JsonObject{}.count("version", update.version.value).count("parts", update.parts).number("rate", update.rate));
+}
+
+void ChromeTrace::on(Instant at, const trace::Counted& contribution) {
+  curve("staleness", at, static_cast<double>(contribution.staleness));
+}
+
+void ChromeTrace::on(Instant, const trace::Held& held) {
+  Row* const row = rows_.find(held.worker);
+  if (row != nullptr && row->phase == Phase::wait) row->why = called(names_.decided, held.why);
+}
+
+void ChromeTrace::on(Instant at, const trace::Dropped& step) {
+  Row* const row = rows_.find(step.worker);
+  if (row == nullptr) return;
+  if (row->phase != Phase::compute) change_phase(step.worker, *row, Phase::wait, at);
+  mark(step.worker, "dropped", at, JsonObject{}.count("step", step.step.value).text("reason", called(names_.decided, step.why)));
+}
+
+void ChromeTrace::on(Instant, const trace::Idled& idled) {
+  Row* const row = rows_.find(idled.worker);
+  if (row != nullptr && row->phase == Phase::wait) row->why = trace::name_of(idled);
+}
+
+void ChromeTrace::on(Instant at, const trace::Evaluated& evaluation) {
+  mark("evaluation", "evaluation", at,
+       JsonObject{}
+           .count("version", evaluation.version.value)
+           .count("samples", evaluation.samples)
+           .number("accuracy", evaluation.accuracy)
+           .number("loss", evaluation.loss));
+  curve("accuracy", at, evaluation.accuracy);
+  curve("loss", at, evaluation.loss);
+}
+
+void ChromeTrace::on(Instant at, const trace::FaultInjected& fault) {
+  const std::string kind = called(names_.fault, fault.kind);
+  const std::string node = called(names_.node, fault.node);
+  mark(kind + " " + node, "fault", at, JsonObject{}.text("fault", kind).text("node", node));
+}
+
+void ChromeTrace::on(Instant at, const trace::Finished& finished) {
+  for (const auto& [worker, row] : rows_) end_stretch(worker, row, at);
   rows_.clear();
-  mark("finished", "run", e.at, JsonObject{}.count("samples", e.first).text("reason", called(names_.finished, e.why)));
+  mark("finished", "run", at, JsonObject{}.count("samples", finished.samples).text("reason", called(names_.finished, finished.why)));
 }
 
-void ChromeTrace::ordered(Row& row, const trace::Event& e) {
-  row.ordered_step = e.step;
-  row.ordered_samples = e.first;
-  if (row.phase == Phase::receive && row.step == e.step) row.samples = e.first;
+void ChromeTrace::on(Instant at, const trace::Cancelled& step) {
+  if (Row* const row = rows_.find(step.worker)) change_phase(step.worker, *row, Phase::wait, at);
 }
 
-void ChromeTrace::released(Row& row, const trace::Event& e) {
-  if (row.phase == Phase::compute) return;  // parameters travel meanwhile: hidden
-  turn(e.worker, row, Phase::receive, e.at);
-  row.step = e.step;
-  row.samples = row.ordered_step == e.step ? row.ordered_samples : 0;
-  row.why = called(names_.decided, e.why);
+void ChromeTrace::on(Instant at, const trace::StateEntered& state) { curve("gap", at, static_cast<double>(state.gap)); }
+
+void ChromeTrace::on(Instant at, const trace::Straggles& change) {
+  if (rows_.find(change.worker) == nullptr) return;
+  mark(change.worker, change.now ? "straggles" : "straggles no more", at, JsonObject{}.number("medians", change.medians));
 }
 
-void ChromeTrace::compute_began(Row& row, const trace::Event& e) {
-  turn(e.worker, row, Phase::compute, e.at);
-  row.step = e.step;
+void ChromeTrace::on(Instant at, const trace::Grouped& change) {
+  if (rows_.find(change.worker) == nullptr) return;
+  mark(change.worker, fmt::format("group {}", change.group), at, JsonObject{}.count("group", change.group).count("groups", change.groups));
 }
 
-void ChromeTrace::compute_ended(Row& row, const trace::Event& e) {
-  row.samples = e.first;
-  turn(e.worker, row, Phase::send, e.at);
+void ChromeTrace::on(Instant at, const trace::PartBegan& part) {
+  if (Row* const row = rows_.find(part.stage)) change_phase(part.stage, *row, Phase::compute, at);
 }
 
-void ChromeTrace::dropped(Row& row, const trace::Event& e) {
-  if (row.phase != Phase::compute) turn(e.worker, row, Phase::wait, e.at);
-  mark(e.worker, "dropped", e.at, JsonObject{}.count("step", e.step.value).text("reason", called(names_.decided, e.why)));
+void ChromeTrace::on(Instant at, const trace::PartEnded& part) {
+  if (Row* const row = rows_.find(part.stage)) change_phase(part.stage, *row, Phase::wait, at);
 }
 
-void ChromeTrace::turn(WorkerId worker, Row& row, Phase next, Instant now) {
+void ChromeTrace::on(Instant at, const trace::Repartitioned& layout) {
+  if (rows_.find(layout.stage) == nullptr) return;
+  mark(layout.stage, fmt::format("blocks {} to {}", layout.first_block, layout.last_block - 1), at,
+       JsonObject{}.count("node", layout.node));
+}
+
+void ChromeTrace::change_phase(WorkerId worker, Row& row, Phase next, Instant now) {
   end_stretch(worker, row, now);
   row.phase = next;
   row.since = now;
@@ -181,19 +191,19 @@ void ChromeTrace::turn(WorkerId worker, Row& row, Phase next, Instant now) {
 }
 
 void ChromeTrace::end_stretch(WorkerId worker, const Row& row, Instant now) {
-  static constexpr std::array<std::string_view, 4> doings{"wait", "receive", "compute", "send"};
-  if (now <= row.since) return;  // nothing to see
+  static constexpr std::array<std::string_view, 4> phases{"wait", "receive", "compute", "send"};
+  if (now <= row.since) return;
   JsonObject arguments;
   arguments.count("step", row.step.value).count("samples", row.samples);
   if (!row.why.empty()) arguments.text("why", row.why);
-  write(event_of("X", doings.at(static_cast<std::size_t>(row.phase)), "worker")
+  write(event_of("X", phases.at(static_cast<std::size_t>(row.phase)), "worker")
             .count("tid", row_of(worker))
             .json("ts", micros(row.since.time_since_epoch()))
             .json("dur", micros(now - row.since))
             .json("args", arguments.str()));
 }
 
-/// Across the whole process.
+/// Across all rows.
 void ChromeTrace::mark(std::string_view name, std::string_view category, Instant at, const JsonObject& arguments) {
   write(
       event_of("i", name, category).count("tid", 0).text("s", "p").json("ts", micros(at.time_since_epoch())).json("args", arguments.str()));
@@ -208,7 +218,7 @@ void ChromeTrace::mark(WorkerId worker, std::string_view name, Instant at, const
             .json("args", arguments.str()));
 }
 
-/// Curves have no way to say null: where there is no number there is no point.
+/// Curves cannot express null: a value that is not finite gives no point.
 void ChromeTrace::curve(std::string_view name, Instant at, double value) {
   if (!std::isfinite(value)) return;
   write(event_of("C", name, "curve")
@@ -221,7 +231,7 @@ void ChromeTrace::name_row(std::string_view what, WorkerId worker, const JsonObj
   write(event_of("M", what, "__metadata").count("tid", row_of(worker)).json("args", arguments.str()));
 }
 
-/// The comma goes before: so the text is whole after every event.
+/// The comma comes first, so that the text can be closed after every event.
 void ChromeTrace::write(const JsonObject& event) { text_(",\n" + event.str()); }
 
 }  // namespace motley::report

@@ -1,4 +1,4 @@
-// trace.json read back by somebody else's JSON reader: rows, stretches, marks and curves; a run cut off anywhere; events out of order.
+// trace.json read back by Boost's JSON reader: rows, stretches, marks and curves; a file cut off anywhere; events out of order.
 #include "report/chrome_trace.h"
 
 #include <gtest/gtest.h>
@@ -14,7 +14,6 @@ namespace motley::report {
 namespace {
 
 using trace::Event;
-using trace::Kind;
 using Tree = boost::property_tree::ptree;
 
 std::vector<Tree> parsed(const std::string& text) {
@@ -42,11 +41,7 @@ struct Written {
   ChromeTrace trace;
   explicit Written(EventNames named = names()) : trace([this](std::string_view piece) { pieces.emplace_back(piece); }, std::move(named)) {}
 
-  void tell(double at_s, Kind kind, Event event = {}) {
-    event.at = at_seconds(at_s);
-    event.kind = kind;
-    trace.on_event(event);
-  }
+  void tell(double at_s, const trace::EventData& data) { trace.on_event({at_seconds(at_s), data}); }
   [[nodiscard]] std::string text() const {
     std::string all;
     for (const std::string& piece : pieces) all += piece;
@@ -80,21 +75,21 @@ std::vector<std::string> stretches(const Written& run) {
 
 /// One worker: waits 1 s, receives 1, computes 2, sends 0.5, is held 1.5, receives again.
 void one_round(Written& run) {
-  run.tell(1, Kind::joined, {.worker = {2}, .first = 1});
-  run.tell(2, Kind::ordered, {.worker = {2}, .step = {1}, .first = 32});
-  run.tell(2, Kind::released, {.why = 0, .worker = {2}, .step = {1}});
-  run.tell(3, Kind::compute_began, {.worker = {2}, .step = {1}});
-  run.tell(5, Kind::compute_ended, {.worker = {2}, .step = {1}, .first = 32});
-  run.tell(5.5, Kind::contributed, {.worker = {2}, .step = {1}, .first = 32});
-  run.tell(5.5, Kind::held, {.why = 8, .worker = {2}});
-  run.tell(7, Kind::released, {.why = 1, .worker = {2}, .step = {2}});
-  run.tell(7, Kind::ordered, {.worker = {2}, .step = {2}, .first = 48});
+  run.tell(1, trace::Joined{.worker = {2}, .node = 1});
+  run.tell(2, trace::Ordered{.worker = {2}, .step = {1}, .samples = 32});
+  run.tell(2, trace::Released{.worker = {2}, .step = {1}, .why = 0});
+  run.tell(3, trace::ComputeBegan{.worker = {2}, .step = {1}});
+  run.tell(5, trace::ComputeEnded{.worker = {2}, .step = {1}, .samples = 32});
+  run.tell(5.5, trace::Contributed{.worker = {2}, .step = {1}, .samples = 32});
+  run.tell(5.5, trace::Held{.worker = {2}, .why = 8});
+  run.tell(7, trace::Released{.worker = {2}, .step = {2}, .why = 1});
+  run.tell(7, trace::Ordered{.worker = {2}, .step = {2}, .samples = 48});
 }
 
-TEST(ChromeTrace, AWorkersTimeIsStretchesOfWhatItDoesWithStepAndSamples) {
+TEST(ChromeTrace, StretchesHavePhaseStepSamplesAndReason) {
   Written run;
   one_round(run);
-  run.tell(7.25, Kind::compute_began, {.worker = {2}, .step = {2}});
+  run.tell(7.25, trace::ComputeBegan{.worker = {2}, .step = {2}});
   EXPECT_EQ(stretches(run), (std::vector<std::string>{
                                 "wait 3 1000000.000 1000000.000 0 0",
                                 "receive 3 2000000.000 1000000.000 1 32 first_order",
@@ -107,7 +102,7 @@ TEST(ChromeTrace, AWorkersTimeIsStretchesOfWhatItDoesWithStepAndSamples) {
 
 TEST(ChromeTrace, TimesAreExactToTheNanosecond) {
   Written run;
-  Event event{.at = Instant{Duration{9'007'199'254'740'993'001}}, .kind = Kind::applied};
+  Event event{Instant{Duration{9'007'199'254'740'993'001}}, trace::Applied{}};
   run.trace.on_event(event);
   EXPECT_NE(run.text().find("\"ts\":9007199254740993.001,"), std::string::npos) << run.text();
   event.at = Instant{Duration{-1'500}};
@@ -117,10 +112,10 @@ TEST(ChromeTrace, TimesAreExactToTheNanosecond) {
 
 TEST(ChromeTrace, OneProcessHasOneNamedRowPerWorker) {
   Written run;
-  run.tell(0, Kind::joined, {.worker = {0}, .first = 0});
-  run.tell(0, Kind::joined, {.worker = {1}, .first = 1});
-  run.tell(3, Kind::left, {.why = 1, .worker = {0}});
-  run.tell(5, Kind::joined, {.worker = {2}, .first = 0});  // the same node again
+  run.tell(0, trace::Joined{.worker = {0}, .node = 0});
+  run.tell(0, trace::Joined{.worker = {1}, .node = 1});
+  run.tell(3, trace::Left{.worker = {0}, .why = 1});
+  run.tell(5, trace::Joined{.worker = {2}, .node = 0});  // the same node again
   ASSERT_EQ(run.of("M", "process_name").size(), 1U);
   EXPECT_EQ(field(run.of("M", "process_name")[0], "args.name"), "cluster");
   const auto rows = run.of("M", "thread_name");
@@ -131,11 +126,11 @@ TEST(ChromeTrace, OneProcessHasOneNamedRowPerWorker) {
   EXPECT_EQ(run.of("M", "thread_sort_index").size(), 3U);
 }
 
-TEST(ChromeTrace, JoinsAndLeavesAreMarksOnTheRowAndALeaveEndsWhatItDid) {
+TEST(ChromeTrace, JoinsAndLeavesAreMarksOnTheRow) {
   Written run;
   one_round(run);
-  run.tell(8, Kind::left, {.why = 1, .worker = {2}});
-  run.tell(9, Kind::compute_began, {.worker = {2}, .step = {2}});  // too late: it is gone
+  run.tell(8, trace::Left{.worker = {2}, .why = 1});
+  run.tell(9, trace::ComputeBegan{.worker = {2}, .step = {2}});  // it has left already
   run.trace.finish();
   ASSERT_EQ(run.of("i", "joined").size(), 1U);
   EXPECT_EQ(field(run.of("i", "joined")[0], "args.node"), "node-b");
@@ -146,12 +141,12 @@ TEST(ChromeTrace, JoinsAndLeavesAreMarksOnTheRowAndALeaveEndsWhatItDid) {
   EXPECT_EQ(stretches(run).back(), "receive 3 7000000.000 1000000.000 2 48 barrier_complete");
 }
 
-TEST(ChromeTrace, UpdatesEvaluationsFaultsAndTheEndAreMarksAcrossTheProcess) {
+TEST(ChromeTrace, UpdatesEvaluationsFaultsAndTheEndAreGlobalMarks) {
   Written run;
-  run.tell(1, Kind::applied, {.version = {5}, .first = 4, .value = 0.05});
-  run.tell(2, Kind::evaluated, {.version = {5}, .first = 600, .value = 0.75, .second = 0.5});
-  run.tell(3, Kind::fault, {.first = 1, .last = 0});
-  run.tell(4, Kind::finished, {.why = 0, .first = 600});
+  run.tell(1, trace::Applied{.version = {5}, .parts = 4, .rate = 0.05});
+  run.tell(2, trace::Evaluated{.version = {5}, .samples = 600, .accuracy = 0.75, .loss = 0.5});
+  run.tell(3, trace::FaultInjected{.node = 1, .kind = 0});
+  run.tell(4, trace::Finished{.why = 0, .samples = 600});
   const Tree update = run.of("i", "update").at(0);
   EXPECT_EQ(field(update, "args.version") + " " + field(update, "args.parts") + " " + field(update, "args.rate"), "5 4 0.05");
   const Tree evaluation = run.of("i", "evaluation").at(0);
@@ -165,17 +160,17 @@ TEST(ChromeTrace, UpdatesEvaluationsFaultsAndTheEndAreMarksAcrossTheProcess) {
 
 TEST(ChromeTrace, AccuracyLossAndStalenessAreCurves) {
   Written run;
-  run.tell(1, Kind::counted, {.worker = {0}, .last = 3});
-  run.tell(2, Kind::evaluated, {.value = 0.75, .second = 0.5});
+  run.tell(1, trace::Counted{.worker = {0}, .staleness = 3});
+  run.tell(2, trace::Evaluated{.accuracy = 0.75, .loss = 0.5});
   EXPECT_EQ(field(run.of("C", "staleness").at(0), "args.staleness"), "3");
   EXPECT_EQ(field(run.of("C", "accuracy").at(0), "args.accuracy"), "0.75");
   EXPECT_EQ(field(run.of("C", "loss").at(0), "args.loss"), "0.5");
   EXPECT_EQ(field(run.of("C", "loss").at(0), "ts"), "2000000.000");
 }
 
-TEST(ChromeTrace, ACurveHasNoPointWhereThereIsNoNumber) {
+TEST(ChromeTrace, ACurveHasNoPointForNaN) {
   Written run;
-  run.tell(2, Kind::evaluated, {.value = 0.75, .second = std::numeric_limits<double>::quiet_NaN()});
+  run.tell(2, trace::Evaluated{.accuracy = 0.75, .loss = std::numeric_limits<double>::quiet_NaN()});
   EXPECT_EQ(run.of("C", "accuracy").size(), 1U);
   EXPECT_TRUE(run.of("C", "loss").empty());
   EXPECT_EQ(field(run.of("i", "evaluation").at(0), "args.loss"), "null");
@@ -183,20 +178,20 @@ TEST(ChromeTrace, ACurveHasNoPointWhereThereIsNoNumber) {
 
 TEST(ChromeTrace, ADroppedContributionIsAMarkAndTheWorkerWaits) {
   Written run;
-  run.tell(0, Kind::joined, {.worker = {0}});
-  run.tell(0, Kind::compute_began, {.worker = {0}, .step = {1}});
-  run.tell(2, Kind::compute_ended, {.worker = {0}, .step = {1}, .first = 8});
-  run.tell(3, Kind::dropped, {.why = 8, .worker = {0}, .step = {1}});
-  run.tell(3, Kind::idled, {.worker = {0}});
-  run.tell(5, Kind::finished);
+  run.tell(0, trace::Joined{.worker = {0}});
+  run.tell(0, trace::ComputeBegan{.worker = {0}, .step = {1}});
+  run.tell(2, trace::ComputeEnded{.worker = {0}, .step = {1}, .samples = 8});
+  run.tell(3, trace::Dropped{.worker = {0}, .step = {1}, .why = 8});
+  run.tell(3, trace::Idled{.worker = {0}});
+  run.tell(5, trace::Finished{});
   EXPECT_EQ(field(run.of("i", "dropped").at(0), "args.reason"), "others_computing");
-  EXPECT_EQ(stretches(run).back(), "wait 1 3000000.000 2000000.000 1 8 rested");
+  EXPECT_EQ(stretches(run).back(), "wait 1 3000000.000 2000000.000 1 8 idled");
 }
 
-TEST(ChromeTrace, IsADocumentWhereverItIsCutOff) {
+TEST(ChromeTrace, IsADocumentAfterEveryPiece) {
   Written run;
   one_round(run);
-  run.tell(8, Kind::evaluated, {.value = 0.5});
+  run.tell(8, trace::Evaluated{.accuracy = 0.5});
   run.trace.finish();
   std::string so_far;
   for (std::size_t i = 0; i + 1 < run.pieces.size(); ++i) {
@@ -207,35 +202,35 @@ TEST(ChromeTrace, IsADocumentWhereverItIsCutOff) {
   EXPECT_NO_THROW(parsed(run.text())) << "with its own end";
 }
 
-TEST(ChromeTrace, WithoutEventsItIsADocumentToo) {
+TEST(ChromeTrace, IsADocumentWithoutEvents) {
   Written run;
   run.trace.finish();
   EXPECT_EQ(parsed(run.text()).size(), 1U);
 }
 
-TEST(ChromeTrace, FinishEndsWhatIsStillGoingOnAtTheLatestTime) {
+TEST(ChromeTrace, FinishEndsStretchesAtTheLatestTime) {
   Written run;
-  run.tell(0, Kind::joined, {.worker = {0}});
-  run.tell(1, Kind::compute_began, {.worker = {0}, .step = {1}});
-  run.tell(4, Kind::applied);
-  run.tell(3, Kind::counted);  // late
+  run.tell(0, trace::Joined{.worker = {0}});
+  run.tell(1, trace::ComputeBegan{.worker = {0}, .step = {1}});
+  run.tell(4, trace::Applied{});
+  run.tell(3, trace::Counted{});  // late
   run.trace.finish();
   EXPECT_EQ(stretches(run).back(), "compute 1 1000000.000 3000000.000 1 0");
-  EXPECT_THROW(run.tell(5, Kind::applied), Bug);
+  EXPECT_THROW(run.tell(5, trace::Applied{}), Bug);
   EXPECT_THROW(run.trace.finish(), Bug);
 }
 
-TEST(ChromeTrace, WorkersHeardOfOutOfOrderHaveTheirOwnTimes) {
+TEST(ChromeTrace, WorkersOutOfOrderHaveTheirOwnTimes) {
   Written run;
-  run.tell(0, Kind::joined, {.worker = {0}, .first = 0});
-  run.tell(0, Kind::joined, {.worker = {1}, .first = 1});
-  run.tell(0, Kind::released, {.worker = {0}, .step = {1}});
-  run.tell(0, Kind::released, {.worker = {1}, .step = {1}});
+  run.tell(0, trace::Joined{.worker = {0}, .node = 0});
+  run.tell(0, trace::Joined{.worker = {1}, .node = 1});
+  run.tell(0, trace::Released{.worker = {0}, .step = {1}});
+  run.tell(0, trace::Released{.worker = {1}, .step = {1}});
   // worker 1's times arrive first, though worker 0 began before
-  run.tell(2, Kind::compute_began, {.worker = {1}, .step = {1}});
-  run.tell(6, Kind::compute_ended, {.worker = {1}, .step = {1}, .first = 4});
-  run.tell(1, Kind::compute_began, {.worker = {0}, .step = {1}});
-  run.tell(5, Kind::compute_ended, {.worker = {0}, .step = {1}, .first = 8});
+  run.tell(2, trace::ComputeBegan{.worker = {1}, .step = {1}});
+  run.tell(6, trace::ComputeEnded{.worker = {1}, .step = {1}, .samples = 4});
+  run.tell(1, trace::ComputeBegan{.worker = {0}, .step = {1}});
+  run.tell(5, trace::ComputeEnded{.worker = {0}, .step = {1}, .samples = 8});
   EXPECT_EQ(stretches(run), (std::vector<std::string>{
                                 "receive 2 0.000 2000000.000 1 0 first_order",
                                 "compute 2 2000000.000 4000000.000 1 4",
@@ -244,11 +239,11 @@ TEST(ChromeTrace, WorkersHeardOfOutOfOrderHaveTheirOwnTimes) {
                             }));
 }
 
-TEST(ChromeTrace, NothingLastsLessThanNoTime) {
+TEST(ChromeTrace, NoStretchHasANegativeLength) {
   Written run;
-  run.tell(5, Kind::joined, {.worker = {0}});
-  run.tell(5, Kind::released, {.worker = {0}, .step = {1}});
-  run.tell(4, Kind::finished);  // the chief's clock was behind
+  run.tell(5, trace::Joined{.worker = {0}});
+  run.tell(5, trace::Released{.worker = {0}, .step = {1}});
+  run.tell(4, trace::Finished{});  // the chief's clock was behind
   EXPECT_TRUE(run.of("X").empty());
 }
 
@@ -256,7 +251,7 @@ TEST(ChromeTrace, HostileNamesStayInsideTheirQuotes) {
   EventNames hostile = names();
   hostile.node = [](std::uint64_t) { return std::string("\"}]\\\n\xff"); };
   Written run(hostile);
-  run.tell(0, Kind::joined, {.worker = {0}});
+  run.tell(0, trace::Joined{.worker = {0}});
   run.trace.finish();
   EXPECT_EQ(field(run.of("i", "joined").at(0), "args.node"), "\"}]\\ ?");
 }

@@ -84,8 +84,7 @@ std::vector<Column> general_columns(const Comparison& comparison) {
        }},
       {"comm",
        "Share of the workers' time spent on communication that no computation hides; beside it, where any is hidden, the share of all "
-       "travel "
-       "that is.",
+       "transfers that is.",
        [](const Row& row) {
          return Cell{show_percent(row.exposed_comm_share),
                      row.overlap_ratio >= least_worth_telling ? show_percent(row.overlap_ratio, 0) : ""};

@@ -1,4 +1,4 @@
-// The columns of a comparison's table, once, for the three who write it: terminal, Markdown and page.
+// The columns of a comparison's table, shared by its three writers: terminal, Markdown and page.
 #pragma once
 #include <functional>
 #include <string>

@@ -1,4 +1,4 @@
-// What a report shows: several strategies on one job, as plain data. Filled at the door, drawn by table, chart and page.
+// The content of a report as plain data: several strategies on one job. Filled by engine, drawn by table, charts and page.
 #pragma once
 #include <cstdint>
 #include <optional>
@@ -9,7 +9,7 @@
 
 namespace motley::report {
 
-/// What a worker is doing, as seen from itself.
+/// The phase of a worker.
 enum class Phase { compute, send, wait, receive };
 
 struct Span {
@@ -18,7 +18,7 @@ struct Span {
   Phase phase{};
 };
 
-/// One worker's time, span after span.
+/// The phases of one worker over time.
 struct Lane {
   std::string worker;
   std::vector<Span> spans;
@@ -32,7 +32,7 @@ struct Point {
   double loss{};
 };
 
-/// What one worker was given over time, and how that travelled.
+/// Samples and bits of one worker's steps over time.
 struct WorkerHistory {
   struct Share {
     double time_s{};
@@ -51,9 +51,9 @@ struct Finish {
   double spread_s{};
 };
 
-/// What only pipelines have, means over the seeds.
+/// Figures of a pipeline, means over the seeds.
 struct PipelineRow {
-  double steady_samples_per_second{};  // where nothing fills or drains
+  double steady_samples_per_second{};  // in the middle half of the run
   double ratio_to_ideal{};             // of what the slowest stage or link allows
   double utilization{};
   double bubble_share{};

@@ -1,5 +1,4 @@
-// Who worked in step with whom: over time a row per worker in the colour of its group, and below it the rate at which each group's updates
-// moved the model.
+// Groups of workers over time: a row per worker in the colour of its group, and below it the learning rate of each group's updates.
 #pragma once
 #include <cstddef>
 #include <string>
@@ -8,7 +7,7 @@
 
 namespace motley::report {
 
-/// The row's strategy told groups.
+/// The row's strategy has groups.
 bool has_groups(const Row& row);
 
 /// An svg element that needs chart_style() around it. `index` is the row's place in the comparison.

@@ -1,4 +1,4 @@
-// What a comparison says, in words: one sentence for the result, and the remarks an honest reader would ask for.
+// A comparison in words: one sentence for the result, and remarks that qualify it.
 #pragma once
 #include <string>
 #include <vector>

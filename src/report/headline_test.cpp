@@ -1,4 +1,4 @@
-// Who is called the winner, and what is said beside it.
+// The winner of a comparison and the remarks.
 #include "report/headline.h"
 
 #include <gtest/gtest.h>

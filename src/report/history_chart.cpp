@@ -115,7 +115,7 @@ void draw_names(Canvas& canvas, const Row& row, double y) {
 std::array<std::string, 2> summary(const Row& row) {
   const double share = row.samples > 0 ? row.returned_samples / row.samples : 0;
   return {fmt::format("{} of the samples went to others", show_percent(share, 1)),
-          fmt::format("{} of the time exposed to the wire, {} of the travel hidden under computing",
+          fmt::format("{} of the time in exposed communication, {} of transfers hidden under computing",
                       show_percent(row.exposed_comm_share, 1), show_percent(std::max(row.overlap_ratio, 0.0), 1))};
 }
 
@@ -150,7 +150,7 @@ std::string history_chart(const Row& row, std::size_t index) {
   const auto [to_others, exposed] = summary(row);
   canvas.text({first.x, end + 12}, to_others, "small");
   canvas.text({first.x, end + 28}, exposed, "small");
-  const Drawing drawing{.id = fmt::format("course-{}", index),
+  const Drawing drawing{.id = fmt::format("history-{}", index),
                         .title = fmt::format("{}: batches, bits and finishes over time", row.strategy),
                         .description = fmt::format("{}; {}.", to_others, exposed),
                         .width = chart_width,

@@ -1,5 +1,4 @@
-// How one strategy planned: over time the samples that each worker did per step, the bits that it travelled with, and how far apart the
-// workers of an update finished.
+// Decisions of one strategy over time: samples per step and bits of each worker, and how far apart the workers of an update finished.
 #pragma once
 #include <string>
 
@@ -7,7 +6,7 @@
 
 namespace motley::report {
 
-/// Something in it was decided anew: batches or bits that changed, samples that went to others.
+/// Whether batch sizes or bits changed, or samples were returned.
 bool has_history(const Row& row);
 
 /// An svg element that needs chart_style() around it. `index` is the row's place in the comparison.

@@ -1,4 +1,4 @@
-// What is printed or written as JSON for others to read.
+// JSON values as text, for printing and files.
 #pragma once
 #include <boost/json/value.hpp>
 #include <string>

@@ -1,4 +1,4 @@
-// A small judge of markup for the tests of this room: HTML as we write it, and SVG. It knows tags, not meanings.
+// A small checker of HTML and SVG for the tests of this module. It knows tags, not their meaning.
 #pragma once
 #include <cctype>
 #include <set>
@@ -9,9 +9,9 @@
 namespace motley::report {
 
 /// Reads the markup once, front to back; the first complaint stays.
-class MarkupJudge {
+class MarkupChecker {
  public:
-  explicit MarkupJudge(std::string_view text) : text_(text) {
+  explicit MarkupChecker(std::string_view text) : text_(text) {
     while (complaint_.empty() && at_ < text_.size()) text_[at_] == '<' ? tag() : content();
     if (complaint_.empty() && !open_.empty()) complain("never closed: " + open_.back());
   }
@@ -97,7 +97,7 @@ class MarkupJudge {
 };
 
 /// Empty when every tag is closed in order, attributes are quoted, ids are unique and nothing is left unescaped.
-inline std::string complaint_about(const std::string& markup) { return MarkupJudge(markup).complaint(); }
+inline std::string complaint_about(const std::string& markup) { return MarkupChecker(markup).complaint(); }
 
 inline std::size_t occurrences(std::string_view text, std::string_view part) {
   std::size_t n = 0;

@@ -1,4 +1,4 @@
-// metrics.jsonl read back by somebody else's JSON reader: what each line says, when the line about the workers comes, hostile names.
+// metrics.jsonl read back by Boost's JSON reader: the content of each line, when the line about the workers is written, hostile names.
 #include "report/metrics.h"
 
 #include <gtest/gtest.h>
@@ -8,11 +8,11 @@
 #include <sstream>
 #include <vector>
 
+#include "report/json_object.h"
+
 namespace motley::report {
 namespace {
 
-using trace::Event;
-using trace::Kind;
 using Tree = boost::property_tree::ptree;
 
 Tree parsed(const std::string& text) {
@@ -37,11 +37,7 @@ struct Written {
   explicit Written(double workers_every_s = 10, EventNames named = names())
       : metrics([this](std::string_view line) { lines.emplace_back(line); }, std::move(named), from_seconds(workers_every_s)) {}
 
-  void tell(double at_s, Kind kind, Event event = {}) {
-    event.at = at_seconds(at_s);
-    event.kind = kind;
-    metrics.on_event(event);
-  }
+  void tell(double at_s, const trace::EventData& data) { metrics.on_event({at_seconds(at_s), data}); }
   [[nodiscard]] std::vector<Tree> of(const std::string& kind) const {
     std::vector<Tree> found;
     for (const std::string& line : lines) {
@@ -63,8 +59,8 @@ std::vector<Tree> workers_of(const Tree& line) {
 
 TEST(Metrics, AnEvaluationIsALineWithTheSpeedSinceTheLast) {
   Written run;
-  run.tell(2, Kind::evaluated, {.version = {7}, .first = 1000, .value = 0.5, .second = 1.25});
-  run.tell(6, Kind::evaluated, {.version = {9}, .first = 5000, .value = 0.75, .second = 0.5});
+  run.tell(2, trace::Evaluated{.version = {7}, .samples = 1000, .accuracy = 0.5, .loss = 1.25});
+  run.tell(6, trace::Evaluated{.version = {9}, .samples = 5000, .accuracy = 0.75, .loss = 0.5});
   const auto lines = run.of("evaluated");
   ASSERT_EQ(lines.size(), 2U);
   EXPECT_EQ(number(lines[0], "samples_per_second"), 500) << "the first counts from the start";
@@ -76,9 +72,9 @@ TEST(Metrics, AnEvaluationIsALineWithTheSpeedSinceTheLast) {
   EXPECT_EQ(number(lines[1], "samples_per_second"), 1000);
 }
 
-TEST(Metrics, WhatIsNoNumberIsNull) {
+TEST(Metrics, ValuesThatAreNotFiniteAreNull) {
   Written run;
-  run.tell(0, Kind::evaluated, {.value = std::numeric_limits<double>::quiet_NaN(), .second = std::numeric_limits<double>::infinity()});
+  run.tell(0, trace::Evaluated{.accuracy = std::numeric_limits<double>::quiet_NaN(), .loss = std::numeric_limits<double>::infinity()});
   const auto lines = run.of("evaluated");
   ASSERT_EQ(lines.size(), 1U);
   EXPECT_EQ(field(lines[0], "accuracy"), "null");
@@ -86,11 +82,11 @@ TEST(Metrics, WhatIsNoNumberIsNull) {
   EXPECT_EQ(field(lines[0], "samples_per_second"), "null") << "no time has passed";
 }
 
-TEST(Metrics, JoiningAndLeavingNameTheNodeAndTheReason) {
+TEST(Metrics, JoinedAndLeftHaveNodeAndReason) {
   Written run;
-  run.tell(1, Kind::joined, {.worker = {3}, .first = 1});
-  run.tell(4, Kind::left, {.why = 2, .worker = {3}});
-  run.tell(5, Kind::left, {.why = 2, .worker = {8}});  // never joined
+  run.tell(1, trace::Joined{.worker = {3}, .node = 1});
+  run.tell(4, trace::Left{.worker = {3}, .why = 2});
+  run.tell(5, trace::Left{.worker = {8}, .why = 2});  // never joined
   const auto joined = run.of("joined");
   const auto left = run.of("left");
   ASSERT_EQ(joined.size(), 1U);
@@ -103,24 +99,24 @@ TEST(Metrics, JoiningAndLeavingNameTheNodeAndTheReason) {
   EXPECT_EQ(field(left[0], "reason"), "silent_too_long");
 }
 
-TEST(Metrics, WithoutNamesTheNumbersStand) {
+TEST(Metrics, UsesNumbersWithoutNames) {
   Written run(10, {});
-  run.tell(1, Kind::joined, {.worker = {0}, .first = 12});
-  run.tell(2, Kind::left, {.why = 3, .worker = {0}});
+  run.tell(1, trace::Joined{.worker = {0}, .node = 12});
+  run.tell(2, trace::Left{.worker = {0}, .why = 3});
   EXPECT_EQ(field(run.of("left")[0], "node"), "12");
   EXPECT_EQ(field(run.of("left")[0], "reason"), "3");
 }
 
-TEST(Metrics, TheWorkersAreToldOfAtEachMultipleOfTheInterval) {
+TEST(Metrics, WritesAboutWorkersAtMultiplesOfTheInterval) {
   Written run(10);
-  run.tell(0, Kind::joined, {.worker = {0}, .first = 0});
-  run.tell(5, Kind::joined, {.worker = {1}, .first = 1});
-  run.tell(6, Kind::counted, {.worker = {0}, .first = 100, .last = 2});
-  run.tell(7, Kind::counted, {.worker = {0}, .first = 100, .last = 5});
-  run.tell(8, Kind::counted, {.worker = {1}, .first = 50, .last = 0});
-  run.tell(9.999, Kind::applied);
+  run.tell(0, trace::Joined{.worker = {0}, .node = 0});
+  run.tell(5, trace::Joined{.worker = {1}, .node = 1});
+  run.tell(6, trace::Counted{.worker = {0}, .samples = 100, .staleness = 2});
+  run.tell(7, trace::Counted{.worker = {0}, .samples = 100, .staleness = 5});
+  run.tell(8, trace::Counted{.worker = {1}, .samples = 50, .staleness = 0});
+  run.tell(9.999, trace::Applied{});
   EXPECT_TRUE(run.of("workers").empty()) << "not yet due";
-  run.tell(10, Kind::counted, {.worker = {0}, .first = 30, .last = 1});
+  run.tell(10, trace::Counted{.worker = {0}, .samples = 30, .staleness = 1});
   ASSERT_EQ(run.of("workers").size(), 1U);
   EXPECT_EQ(number(run.of("workers")[0], "time_s"), 10);
   auto workers = workers_of(run.of("workers")[0]);
@@ -132,67 +128,72 @@ TEST(Metrics, TheWorkersAreToldOfAtEachMultipleOfTheInterval) {
   EXPECT_EQ(number(workers[0], "staleness_mean"), 3.5);
   EXPECT_EQ(number(workers[1], "samples_per_second"), 10) << "50 samples since it joined, 5 s ago";
 
-  run.tell(20, Kind::applied);
+  run.tell(20, trace::Applied{});
   workers = workers_of(run.of("workers")[1]);
   EXPECT_EQ(number(workers[0], "samples"), 230) << "since it joined";
   EXPECT_EQ(number(workers[0], "samples_per_second"), 3) << "since the last line";
   EXPECT_EQ(number(workers[0], "staleness_mean"), 1) << "since the last line";
-  EXPECT_EQ(field(workers[1], "staleness_mean"), "null") << "nothing of it was counted";
+  EXPECT_EQ(field(workers[1], "staleness_mean"), "null") << "no contribution of it was counted";
 }
 
-TEST(Metrics, ALongSilenceYieldsOneLine) {
+TEST(Metrics, ATimeWithoutEventsYieldsOneLine) {
   Written run(1);
-  run.tell(0, Kind::joined, {.worker = {0}});
-  run.tell(0.5, Kind::counted, {.worker = {0}, .first = 100});
-  run.tell(50.25, Kind::applied);
-  run.tell(50.5, Kind::applied);
+  run.tell(0, trace::Joined{.worker = {0}});
+  run.tell(0.5, trace::Counted{.worker = {0}, .samples = 100});
+  run.tell(50.25, trace::Applied{});
+  run.tell(50.5, trace::Applied{});
   ASSERT_EQ(run.of("workers").size(), 1U);
   EXPECT_EQ(number(run.of("workers")[0], "time_s"), 50);
   EXPECT_EQ(number(workers_of(run.of("workers")[0])[0], "samples_per_second"), 2);
 }
 
-TEST(Metrics, AnEventSomewhatLateMovesNothingBack) {
+TEST(Metrics, ALateEventDoesNotMoveTimeBack) {
   Written run(10);
-  run.tell(0, Kind::joined, {.worker = {0}});
-  run.tell(20.1, Kind::applied);
-  run.tell(19.9, Kind::compute_began, {.worker = {0}});  // learnt of when its contribution came
-  run.tell(20.2, Kind::applied);
+  run.tell(0, trace::Joined{.worker = {0}});
+  run.tell(20.1, trace::Applied{});
+  run.tell(19.9, trace::ComputeBegan{.worker = {0}});  // reported with its contribution
+  run.tell(20.2, trace::Applied{});
   EXPECT_EQ(run.of("workers").size(), 1U);
 }
 
-TEST(Metrics, AWorkersStateIsWhatItDoesNow) {
-  const std::vector<std::pair<Kind, std::string>> states{
-      {Kind::leased, "waiting"},        {Kind::released, "receiving"},  {Kind::ordered, "receiving"}, {Kind::compute_began, "computing"},
-      {Kind::compute_ended, "sending"}, {Kind::contributed, "waiting"}, {Kind::held, "held"},         {Kind::idled, "resting"},
-      {Kind::dropped, "waiting"}};
+TEST(Metrics, HasTheStateOfEachWorker) {
+  const std::vector<std::pair<trace::EventData, std::string>> states{{trace::Leased{}, "waiting"},
+                                                                     {trace::Released{}, "receiving"},
+                                                                     {trace::Ordered{}, "receiving"},
+                                                                     {trace::ComputeBegan{}, "computing"},
+                                                                     {trace::ComputeEnded{}, "sending"},
+                                                                     {trace::Contributed{}, "waiting"},
+                                                                     {trace::Held{}, "held"},
+                                                                     {trace::Idled{}, "resting"},
+                                                                     {trace::Dropped{}, "waiting"}};
   Written run(1);
-  run.tell(0, Kind::joined, {.worker = {0}});
+  run.tell(0, trace::Joined{.worker = {0}});
   double now = 0;
-  for (const auto& [kind, state] : states) {
-    run.tell(now + 0.5, kind, {.worker = {0}});
-    run.tell(now += 1, Kind::applied);
-    EXPECT_EQ(field(workers_of(run.of("workers").back())[0], "state"), state) << trace::name_of(kind);
+  for (const auto& [event, state] : states) {
+    run.tell(now + 0.5, event);
+    run.tell(now += 1, trace::Applied{});
+    EXPECT_EQ(field(workers_of(run.of("workers").back())[0], "state"), state) << trace::name_of(event);
   }
 }
 
-TEST(Metrics, WhoHasLeftIsNotListedAndWhatIsCountedLaterIsNobodys) {
+TEST(Metrics, DoesNotListWorkersThatLeft) {
   Written run(1);
-  run.tell(0, Kind::joined, {.worker = {0}});
-  run.tell(0, Kind::joined, {.worker = {1}});
-  run.tell(0.5, Kind::left, {.worker = {0}});
-  run.tell(0.6, Kind::counted, {.worker = {0}, .first = 10});
-  run.tell(1, Kind::applied);
+  run.tell(0, trace::Joined{.worker = {0}});
+  run.tell(0, trace::Joined{.worker = {1}});
+  run.tell(0.5, trace::Left{.worker = {0}});
+  run.tell(0.6, trace::Counted{.worker = {0}, .samples = 10});
+  run.tell(1, trace::Applied{});
   const auto workers = workers_of(run.of("workers")[0]);
   ASSERT_EQ(workers.size(), 1U);
   EXPECT_EQ(field(workers[0], "worker"), "1");
   EXPECT_EQ(number(workers[0], "samples"), 0);
 }
 
-TEST(Metrics, TheEndTellsOfTheWorkersOnceMoreAndOfTheReason) {
+TEST(Metrics, TheEndHasWorkersAndReason) {
   Written run(10);
-  run.tell(0, Kind::joined, {.worker = {0}});
-  run.tell(12, Kind::counted, {.worker = {0}, .first = 100});
-  run.tell(14, Kind::finished, {.why = 1, .first = 100});
+  run.tell(0, trace::Joined{.worker = {0}});
+  run.tell(12, trace::Counted{.worker = {0}, .samples = 100});
+  run.tell(14, trace::Finished{.why = 1, .samples = 100});
   ASSERT_EQ(run.of("workers").size(), 2U);
   EXPECT_EQ(number(workers_of(run.of("workers")[1])[0], "samples_per_second"), 25);
   ASSERT_EQ(run.of("finished").size(), 1U);
@@ -201,11 +202,11 @@ TEST(Metrics, TheEndTellsOfTheWorkersOnceMoreAndOfTheReason) {
   EXPECT_EQ(run.lines.back().find("{\"kind\":\"finished\""), 0U) << "last";
 }
 
-TEST(Metrics, TimeThatRunsBackwardsGivesNoSpeed) {
+TEST(Metrics, ATimeThatDecreasesGivesNoSpeed) {
   Written run(10);
-  run.tell(10.5, Kind::joined, {.worker = {0}});
-  run.tell(10.5, Kind::counted, {.worker = {0}, .first = 5});
-  run.tell(10.25, Kind::finished);  // by a clock that is behind
+  run.tell(10.5, trace::Joined{.worker = {0}});
+  run.tell(10.5, trace::Counted{.worker = {0}, .samples = 5});
+  run.tell(10.25, trace::Finished{});  // by a clock that is behind
   EXPECT_EQ(field(workers_of(run.of("workers").back())[0], "samples_per_second"), "null");
 }
 

@@ -49,7 +49,7 @@ std::string tiles(const Comparison& comparison) {
   return "<dl class=\"tiles\">\n" + out + "</dl>\n";
 }
 
-/// What is told: one run, or several side by side.
+/// The subject of the page: one run, or several.
 std::string subject(const Comparison& comparison) {
   return comparison.rows.size() == 1 ? comparison.rows[0].strategy : "comparison of strategies";
 }
@@ -126,17 +126,16 @@ std::string timeline_section(const Comparison& comparison) {
                  fmt::format("{}<div class=\"pair\">\n{}</div>\n", phase_legend(), charts));
 }
 
-/// Only of strategies that decide anything on the way.
+/// Only for strategies that decide during training.
 std::string history_section(const Comparison& comparison) {
   std::string charts;
   for (std::size_t i = 0; i < comparison.rows.size(); ++i)
     if (has_history(comparison.rows[i])) charts += history_chart(comparison.rows[i], i);
   if (charts.empty()) return {};
-  return section(
-      "course", "What was decided on the way",
-      "The first seed, over its whole training: what each worker did per step, how its values travelled, and how nearly together "
-      "the workers of an update finished.",
-      fmt::format("<div class=\"pair\">\n{}</div>\n", charts));
+  return section("history", "Decisions during training",
+                 "The first seed, over its whole training: samples of each worker per step, bits of its values, and how nearly together "
+                 "the workers of an update finished.",
+                 fmt::format("<div class=\"pair\">\n{}</div>\n", charts));
 }
 
 std::string staleness_section(const Comparison& comparison) {
@@ -150,7 +149,7 @@ std::string staleness_section(const Comparison& comparison) {
       fmt::format("<div class=\"triple\">\n{}</div>\n", charts));
 }
 
-/// Only of strategies that tell how far apart the workers are.
+/// Only for strategies with states.
 std::string states_section(const Comparison& comparison) {
   std::string state_timelines;
   std::string delays;
@@ -160,9 +159,9 @@ std::string states_section(const Comparison& comparison) {
     delays += state_staleness_chart(comparison.rows[i], i);
   }
   if (state_timelines.empty()) return {};
-  return section("states", "Who straggled, and what became of it",
-                 "The first seed, over its whole training. Above: how far apart the workers were. A row per worker: where it straggled and "
-                 "went its own way; rest the pointer on it for the reason.",
+  return section("states", "Stragglers",
+                 "The first seed, over its whole training. Above: how far apart the workers were. A row per worker: where it straggled; "
+                 "rest the pointer on it for the reason.",
                  fmt::format("{}<div class=\"pair\">\n{}</div>\n", states_legend(), state_timelines)) +
          section("state-staleness", "Staleness by state",
                  "How many versions late contributions were applied, by the state at that moment. Heights are scaled to each state's "

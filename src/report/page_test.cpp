@@ -61,7 +61,7 @@ TEST(Page, NeedsNothingFromOutside) {
   const std::string html = page(sample(14, 3));
   for (const char* outside : {"http://", "https://", "src=", "href=", "@import", "@font-face", "<link", "<img", "<iframe", "fetch("})
     EXPECT_FALSE(has(html, outside)) << outside;
-  // What url() names is on the page itself.
+  // A target of url() is on the page itself.
   EXPECT_EQ(occurrences(html, "url("), occurrences(html, "url(#"));
 }
 

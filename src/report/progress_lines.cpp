@@ -5,17 +5,20 @@
 namespace motley::report {
 
 void ProgressLines::on_event(const trace::Event& event) {
-  using trace::Kind;
-  if (event.kind == Kind::joined || event.kind == Kind::repartition) {
-    if (Member* const joining = members_.announce(event.worker))
-      *joining = {event.kind == Kind::joined ? event.first : std::uint64_t{event.epoch}, false};
-  } else if (event.kind == Kind::left) {
-    members_.erase(event.worker);
-  } else if (event.kind == Kind::counted || event.kind == Kind::committed) {
-    if (members_.find(event.worker) != nullptr) parts_.insert(event.worker);
-  } else if (event.kind == Kind::applied) {
-    applied(event.version);
-  }
+  if (const auto* joining = event.as<trace::Joined>()) joined(joining->worker, joining->node);
+  if (const auto* layout = event.as<trace::Repartitioned>()) joined(layout->stage, layout->node);
+  if (const auto* left = event.as<trace::Left>()) members_.erase(left->worker);
+  if (const auto* contribution = event.as<trace::Counted>()) contributed(contribution->worker);
+  if (const auto* update = event.as<trace::Committed>()) contributed(update->stage);
+  if (const auto* update = event.as<trace::Applied>()) applied(update->version);
+}
+
+void ProgressLines::joined(WorkerId worker, std::uint32_t node) {
+  if (Member* const joining = members_.announce(worker)) *joining = {node, false};
+}
+
+void ProgressLines::contributed(WorkerId worker) {
+  if (members_.find(worker) != nullptr) parts_.insert(worker);
 }
 
 void ProgressLines::applied(Version version) {

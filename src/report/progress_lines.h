@@ -1,8 +1,8 @@
-// What `motley train` must know of a run to tell a process that now and then dies from one that cannot work: how far training has come, and
-// whose work is in it. Lines for the launcher, few however long the run:
+// Lines of a chief from which the launcher tells a process that dies now and then from one that cannot work. Few, whatever the length of
+// the run:
 //
-//   progress of NODE      it has had a part in a version that there had not been yet, for the first time since it joined
-//   progress to VERSION   the newest, a few times a second
+//   progress of NODE      its work is in a new version, for the first time since it joined
+//   progress to VERSION   the newest version, a few times a second
 #pragma once
 #include <functional>
 #include <set>
@@ -21,20 +21,22 @@ class ProgressLines : public trace::Sink {
       : line_(std::move(line)), names_(node_names) {}
 
   void on_event(const trace::Event& event) override;
-  /// Due a few times a second.
+  /// To be called a few times a second.
   void tick();
 
  private:
   struct Member {
-    std::uint64_t node = 0;
+    std::uint32_t node = 0;
     bool reported = false;
   };
+  void joined(WorkerId worker, std::uint32_t node);
+  void contributed(WorkerId worker);
   void applied(Version version);
 
   std::function<void(const std::string&)> line_;
   const std::vector<std::string>& names_;
   trace::Members<Member> members_;
-  std::set<WorkerId> parts_;  // members that the next update has work of
+  std::set<WorkerId> parts_;  // members that contributed to the next update
   Version newest_{};
   Version recorded_{};
 };

@@ -1,4 +1,4 @@
-// Who came first: the order of a comparison's rows by time to target, and how far the seeds of one row lie apart.
+// Ranking: the order of a comparison's rows by time to target, and how far the seeds of one row lie apart.
 // A time that is absent, negative or not finite counts as not reached.
 #pragma once
 #include <cstddef>

@@ -11,7 +11,7 @@
 
 namespace motley::report {
 
-/// What a made-up strategy is like.
+/// Parameters of a made-up strategy.
 struct Character {
   std::string name;
   double pace;     // seconds of its slowest curve time constant

@@ -5,17 +5,19 @@
 #include <algorithm>
 #include <cstdio>
 
+#include "base/match.h"
+
 namespace motley::report {
 namespace {
 
 constexpr std::size_t bar_width = 30;
-constexpr std::size_t most_workers = 16;  // lines of a terminal are few
+constexpr std::size_t most_workers = 16;  // a terminal has few lines
 
 }  // namespace
 
-void Screen::turn(Member* member, const std::string& state, Instant now) {
+void Screen::change_state(Member* member, const std::string& state, Instant now) {
   if (member == nullptr) return;
-  if (member->state == "computing" && state != "sending") return;  // what travels meanwhile is hidden
+  if (member->state == "computing" && state != "sending") return;  // hides concurrent transfers
   if (member->state == "waiting" && state != "waiting") member->waited_s += seconds(now - member->waiting_since);
   if (member->state != "waiting" && state == "waiting") member->waiting_since = now;
   member->state = state;
@@ -29,63 +31,56 @@ void Screen::joined(WorkerId worker, std::uint64_t node, Instant now) {
 }
 
 void Screen::on_event(const trace::Event& event) {
-  using trace::Kind;
+  using namespace trace;
   now_ = std::max(now_, event.at);
-  Member* const member = members_.find(event.worker);
-  switch (event.kind) {
-    case Kind::joined: joined(event.worker, event.first, event.at); break;
-    case Kind::left: members_.erase(event.worker); break;
-    case Kind::ordered:
-      if (member != nullptr) member->batch = event.first;
-      break;
-    case Kind::released:
-      if (member != nullptr) {
-        member->push_bits = event.value;
-        member->pull_bits = event.second;
-      }
-      turn(member, "receiving", event.at);
-      break;
-    case Kind::compute_began: turn(member, "computing", event.at); break;
-    case Kind::compute_ended: turn(member, "sending", event.at); break;
-    case Kind::cancelled:
-    case Kind::contributed: turn(member, "waiting", event.at); break;
-    case Kind::idled: turn(member, "resting", event.at); break;
-    case Kind::counted:
-      counted_ += event.first;
-      if (member != nullptr) member->samples += event.first;
-      break;
-    case Kind::evaluated:
-      accuracy_ = event.value;
-      loss_ = event.second;
-      counted_ = std::max(counted_, event.first);
-      evaluated_ = true;
-      if (!options_.terminal) fmt::print(stderr, "{}\n", lines().front());
-      break;
-    case Kind::applied:
-      if (options_.update_samples > 0) counted_ = samples_of(event.version);
-      break;
-    case Kind::repartition:
-      if (event.worker.value == 0) members_.clear();  // another layout
-      joined(event.worker, event.epoch, event.at);
-      counted_ = samples_of(event.version);
-      break;
-    case Kind::part_began: turn(member, "computing", event.at); break;
-    case Kind::part_ended:
-      turn(member, "sending", event.at);
-      turn(member, "waiting", event.at);
-      break;
-    case Kind::leased:
-    case Kind::returned:
-    case Kind::held:
-    case Kind::dropped:
-    case Kind::discarded:
-    case Kind::state:
-    case Kind::straggles:
-    case Kind::grouped:
-    case Kind::committed:
-    case Kind::fault:
-    case Kind::finished: break;
-  }
+  const auto state = [&](WorkerId worker, const char* next) { change_state(members_.find(worker), next, event.at); };
+  std::visit(
+      match{[&](const Joined& e) { joined(e.worker, e.node, event.at); }, [&](const Left& e) { members_.erase(e.worker); },
+            [&](const Ordered& e) {
+              if (Member* const member = members_.find(e.worker)) member->batch = e.samples;
+            },
+            [&](const Released& e) { released(e, event.at); }, [&](const ComputeBegan& e) { state(e.worker, "computing"); },
+            [&](const ComputeEnded& e) { state(e.worker, "sending"); }, [&](const Cancelled& e) { state(e.worker, "waiting"); },
+            [&](const Contributed& e) { state(e.worker, "waiting"); }, [&](const Idled& e) { state(e.worker, "resting"); },
+            [&](const Counted& e) { counted(e); }, [&](const Evaluated& e) { evaluated(e); },
+            [&](const Applied& e) {
+              if (options_.update_samples > 0) counted_ = samples_of(e.version);
+            },
+            [&](const Repartitioned& e) { repartitioned(e, event.at); }, [&](const PartBegan& e) { state(e.stage, "computing"); },
+            [&](const PartEnded& e) {
+              state(e.stage, "sending");
+              state(e.stage, "waiting");
+            },
+            Ignored<Leased, Returned, Held, Dropped, Discarded, StateEntered, Straggles, Grouped, Committed, FaultInjected, Finished>{}},
+      event.data);
+}
+
+void Screen::released(const trace::Released& released, Instant at) {
+  Member* const member = members_.find(released.worker);
+  if (member == nullptr) return;
+  member->push_bits = released.push_bits;
+  member->pull_bits = released.pull_bits;
+  change_state(member, "receiving", at);
+}
+
+void Screen::counted(const trace::Counted& contribution) {
+  counted_ += contribution.samples;
+  if (Member* const member = members_.find(contribution.worker)) member->samples += contribution.samples;
+}
+
+void Screen::evaluated(const trace::Evaluated& evaluation) {
+  accuracy_ = evaluation.accuracy;
+  loss_ = evaluation.loss;
+  counted_ = std::max(counted_, evaluation.samples);
+  evaluated_ = true;
+  if (!options_.terminal) fmt::print(stderr, "{}\n", lines().front());
+}
+
+/// Stage 0 is recorded first: the members of the old layout are gone.
+void Screen::repartitioned(const trace::Repartitioned& layout, Instant at) {
+  if (layout.stage.value == 0) members_.clear();
+  joined(layout.stage, layout.node, at);
+  counted_ = samples_of(layout.version);
 }
 
 std::vector<std::string> Screen::lines() const {

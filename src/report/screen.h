@@ -1,5 +1,5 @@
-// What a user sees of a run in progress: on a terminal a bar and a line per worker that repaint themselves, in a log a plain line now and
-// then. Reads the trace alone.
+// The progress of a run on stderr: on a terminal a bar and a line per worker, repainted a few times a second; in a log one plain line per
+// evaluation.
 #pragma once
 #include <algorithm>
 #include <cstdint>
@@ -16,7 +16,7 @@ struct ScreenOptions {
   std::uint64_t total_samples = 0;
   double sum_of_parts = 0;  // samples per second; 0: unknown
   bool terminal = false;
-  std::uint64_t update_samples = 0;  // of a pipeline: each update counts so many; 0: it is none
+  std::uint64_t update_samples = 0;  // of each update of a pipeline; 0: this run is no pipeline
 };
 
 class Screen : public trace::Sink {
@@ -24,11 +24,11 @@ class Screen : public trace::Sink {
   explicit Screen(ScreenOptions options, const std::vector<std::string>& node_names) : options_(std::move(options)), names_(node_names) {}
 
   void on_event(const trace::Event& event) override;
-  /// Due a few times a second; paints on a terminal.
+  /// To be called a few times a second; repaints a terminal.
   void tick();
-  /// A line of its own, above what repaints itself.
+  /// Prints a line above the part that is repainted.
   void say(const std::string& sentence);
-  /// Leaves the last state on the screen and paints no more.
+  /// Paints the last state and leaves it on the terminal.
   void finish();
 
  private:
@@ -36,16 +36,20 @@ class Screen : public trace::Sink {
     std::string node;
     std::string state = "waiting";
     std::uint64_t batch = 0;
-    double push_bits = 32;
-    double pull_bits = 32;
+    unsigned push_bits = 32;
+    unsigned pull_bits = 32;
     std::uint64_t samples = 0;
     Instant since{};
     double waited_s = 0;
     Instant waiting_since{};
   };
-  static void turn(Member* member, const std::string& state, Instant now);
+  static void change_state(Member* member, const std::string& state, Instant now);
   void joined(WorkerId worker, std::uint64_t node, Instant now);
-  /// That a pipeline has trained with after so many updates.
+  void released(const trace::Released& released, Instant at);
+  void counted(const trace::Counted& contribution);
+  void evaluated(const trace::Evaluated& evaluation);
+  void repartitioned(const trace::Repartitioned& layout, Instant at);
+  /// Samples of a pipeline's first `updates` updates.
   [[nodiscard]] std::uint64_t samples_of(Version updates) const {
     return std::min(options_.total_samples, updates.value * options_.update_samples);
   }

@@ -1,4 +1,4 @@
-// What a report shows of runs that told states or groups, as plain data; empty for all others. Part of comparison.h.
+// States and groups of runs as plain data for reports; empty for strategies without them. Part of comparison.h.
 #pragma once
 #include <array>
 #include <cstddef>
@@ -12,7 +12,7 @@ namespace motley::report {
 enum class State : std::uint8_t { in_step, lagging, over_stale };
 inline constexpr std::array every_state{State::in_step, State::lagging, State::over_stale};
 
-/// Of a strategy that treats stragglers on their own (`adaptive`).
+/// Of a strategy with straggler states (`adaptive`).
 struct States {
   struct Stretch {
     double begin_s{};
@@ -35,7 +35,7 @@ struct States {
     std::vector<Mark> marks;
     double straggled_s{};
   };
-  std::vector<Stretch> whole;  // of all together; empty: no states were told
+  std::vector<Stretch> whole;  // the strategy's state; empty: it has none
   std::vector<Worker> workers;
   double cancelled{};  // steps
   double discarded{};  // contributions
@@ -44,7 +44,7 @@ struct States {
   std::array<std::vector<std::uint64_t>, every_state.size()> staleness;  // [k] = contributions applied k versions late
 };
 
-/// Of a strategy that lets equals work in step (`grouped`).
+/// Of a strategy with groups of similar workers (`grouped`).
 struct Groups {
   struct Stretch {
     double begin_s{};
@@ -59,7 +59,7 @@ struct Groups {
     double time_s{};
     double rate{};  // times the weights of the update's members
   };
-  std::vector<Worker> workers;           // empty: no groups were told
+  std::vector<Worker> workers;           // empty: the strategy has no groups
   std::vector<std::vector<Rate>> rates;  // by group
 };
 

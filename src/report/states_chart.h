@@ -1,5 +1,5 @@
-// Who straggled when, and what became of it: a ribbon for the state of the whole, below it a row per worker with the stretches in which it
-// straggled and marks where a step of it was cancelled or a contribution discarded. Tips say why.
+// Stragglers over time: a row for the strategy's state, below it a row per worker with the stretches in which it straggled and marks where
+// a step was cancelled or a contribution discarded. Tooltips have the reason.
 #pragma once
 #include <cstddef>
 #include <string>
@@ -9,12 +9,12 @@
 
 namespace motley::report {
 
-/// The row's strategy told states.
+/// The row's strategy has states.
 bool has_states(const Row& row);
 
 /// "in step", "lagging", "over-stale".
 std::string_view state_name(State state);
-/// Class of what belongs to this state.
+/// The CSS class of this state.
 std::string_view state_class(State state);
 
 /// An svg element that needs chart_style() around it. `index` is the row's place in the comparison. Not of a row without states.

@@ -15,7 +15,7 @@
 namespace motley::report {
 namespace {
 
-// How protobuf tells what follows a field's number.
+// Protobuf wire types.
 enum WireType : std::uint8_t { varint_type = 0, fixed64_type = 1, bytes_type = 2, fixed32_type = 5 };
 
 void put_varint(std::string& out, std::uint64_t value) {
@@ -87,7 +87,7 @@ void EventFile::scalar(std::string_view tag, std::uint64_t step, double wall_tim
 }
 
 void EventFile::record(std::string_view data) {
-  check(out_.is_open(), "nothing is added to an event file that is closed");
+  check(out_.is_open(), "an event file that takes records is open");
   std::string bytes;
   put_fixed(bytes, data.size(), 8);
   put_fixed(bytes, masked_crc(bytes), 4);
@@ -103,15 +103,17 @@ Outcome EventFile::close() {
   return world_failed(fmt::format("{}: not all events could be written; is the disk full?", path_.string()));
 }
 
-void TensorBoard::on_event(const trace::Event& e) {
-  if (e.kind != trace::Kind::evaluated) return;
-  const double wall_s = began_wall_s_ + seconds(e.at);
-  file_.scalar("accuracy", e.first, wall_s, e.value);
-  file_.scalar("loss", e.first, wall_s, e.second);
-  if (e.at > last_ && e.first >= last_samples_)
-    file_.scalar("throughput", e.first, wall_s, static_cast<double>(e.first - last_samples_) / seconds(e.at - last_));
-  last_ = e.at;
-  last_samples_ = e.first;
+void TensorBoard::on_event(const trace::Event& event) {
+  const auto* evaluation = event.as<trace::Evaluated>();
+  if (evaluation == nullptr) return;
+  const double wall_s = began_wall_s_ + seconds(event.at);
+  const std::uint64_t samples = evaluation->samples;
+  file_.scalar("accuracy", samples, wall_s, evaluation->accuracy);
+  file_.scalar("loss", samples, wall_s, evaluation->loss);
+  if (event.at > last_ && samples >= last_samples_)
+    file_.scalar("throughput", samples, wall_s, static_cast<double>(samples - last_samples_) / seconds(event.at - last_));
+  last_ = event.at;
+  last_samples_ = samples;
 }
 
 }  // namespace motley::report

@@ -1,9 +1,10 @@
-// An event file for TensorBoard: scalars over steps. Encoded by hand: four fields of one message do not pay for protobuf.
+// An event file for TensorBoard: scalars over steps. Encoded by hand: four fields of one message do not justify protobuf.
 //
-//   file   := record*                                                                             numbers little-endian
-//   record := length:u64 mask(crc32c(length)):u32 | data: length bytes | mask(crc32c(data)):u32     TFRecord; mask(c) = rotr(c, 15) +
-//   0xa282ead8 data   := Event{1: wall_time:double, 2: step:int64, 3: file_version:string | 5: Summary{1: Value{1: tag:string, 2:
-//   simple_value:float}}}
+//   file    := record*                                                                            numbers little-endian
+//   record  := length:u64 mask(crc32c(length)):u32 data mask(crc32c(data)):u32                    TFRecord
+//   mask(c) := rotr(c, 15) + 0xa282ead8
+//   data    := Event{1: wall_time:double, 2: step:int64, 3: file_version:string | 5: Summary{1: value}}
+//   value   := Value{1: tag:string, 2: simple_value:float}
 #pragma once
 #include <cstdint>
 #include <filesystem>
@@ -15,16 +16,17 @@
 
 namespace motley::report {
 
-/// One file, flushed after every scalar so that TensorBoard can follow. A failed write is remembered and told by close().
+/// One file, flushed after every scalar so that TensorBoard can follow. close() reports a failed write.
 class EventFile {
  public:
-  /// folder/events.out.tfevents.SECONDS.HOST; the folder is made when it is missing. A file that is already there is added to, which the
-  /// format allows. Characters of `host` other than letters, digits, '.', '_' and '-' become '_'. Gives up where it may not write.
+  /// folder/events.out.tfevents.SECONDS.HOST; the folder is made when it is missing. An existing file is appended to, which the
+  /// format allows. Characters of `host` other than letters, digits, '.', '_' and '-' become '_'. Next::give_up where the folder is not
+  /// writable.
   static Result<EventFile> open(const std::filesystem::path& folder, double wall_time_s, std::string_view host);
 
   /// Stored as a float. `step` is below 2^63.
   void scalar(std::string_view tag, std::uint64_t step, double wall_time_s, double value);
-  /// Whether everything was written. Nothing may be added after it.
+  /// Fails when a write has failed. No scalar may follow.
   Outcome close();
   [[nodiscard]] const std::filesystem::path& path() const { return path_; }
 
@@ -39,7 +41,7 @@ class EventFile {
 /// Evaluations as scalars by samples: "accuracy", "loss", and "throughput" in samples per second since the last evaluation.
 class TensorBoard : public trace::Sink {
  public:
-  /// `file` outlives this. `began_wall_s`: when the run's time 0 was, in seconds since 1970.
+  /// `file` outlives this. `began_wall_s`: the run's time 0, in seconds since 1970.
   TensorBoard(EventFile& file, double began_wall_s) : file_(file), began_wall_s_(began_wall_s) {}
   void on_event(const trace::Event& event) override;
 

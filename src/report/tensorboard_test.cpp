@@ -214,14 +214,14 @@ TEST_F(TensorBoardFile, NothingIsAddedAfterItsEnd) {
 }
 
 trace::Event evaluated(double at_s, std::uint64_t samples, double accuracy, double loss) {
-  return {.at = at_seconds(at_s), .kind = trace::Kind::evaluated, .first = samples, .value = accuracy, .second = loss};
+  return {at_seconds(at_s), trace::Evaluated{.samples = samples, .accuracy = accuracy, .loss = loss}};
 }
 
 TEST_F(TensorBoardFile, EvaluationsBecomeAccuracyLossAndThroughputBySamples) {
   EventFile file = opened();
   TensorBoard board(file, 1000);
   board.on_event(evaluated(0, 0, 0.125, 2.5));
-  board.on_event({.at = at_seconds(1), .kind = trace::Kind::applied, .first = 4});
+  board.on_event({at_seconds(1), trace::Applied{.parts = 4}});
   board.on_event(evaluated(4, 2000, 0.5, 1.5));
   board.on_event(evaluated(6, 5000, 0.75, 0.5));
   ASSERT_TRUE(file.close().ok());

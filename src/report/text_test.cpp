@@ -52,7 +52,7 @@ TEST(Text, WrapsAfterColonsAndCommasWherePossible) {
   EXPECT_EQ(wrap("", 3), (Lines{""}));
 }
 
-TEST(MarkupJudge, CatchesPlantedMistakes) {
+TEST(MarkupChecker, CatchesPlantedMistakes) {
   EXPECT_EQ(complaint_about("<p a=\"1\">x &amp; y<br></p>"), "");
   for (const char* wrong : {"<p>", "</p>", "<p><b></p></b>", "<p a=1></p>", "<p a=\"<\"></p>", "a < b", "a & b",
                             "<p id=\"x\"/><p id=\"x\"/>", "<p a=\"\" a=\"\"/>"})

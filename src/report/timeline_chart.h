@@ -1,4 +1,4 @@
-// What each worker of one strategy does, over a window of a few steps: compute, send, wait, receive. Time runs from the window's beginning.
+// The phases of each worker of one strategy over a window of a few steps: compute, send, wait, receive. Time 0 is the window's beginning.
 // At most 32 workers are drawn; the chart says how many more there are.
 #pragma once
 #include <cstddef>

@@ -203,11 +203,11 @@ void ChiefProcess::carry_out(const protocol::ChiefAction& action) {
   if (const auto* joined = std::get_if<protocol::Joined>(&action)) {
     const auto link = by_worker_.find(joined->worker);
     const auto node = link == by_worker_.end() ? std::nullopt : link->second->node;
-    record_trace({.kind = trace::Kind::joined, .worker = joined->worker, .first = node_index(joined->node, node)});
+    record_trace(trace::Joined{.worker = joined->worker, .node = node_index(joined->node, node)});
     hooks_.log(fmt::format("{} joined as worker {}", joined->node, joined->worker.value));
     nodes_of_workers_[joined->worker] = joined->node;
   }
-  if (const auto event = protocol::to_trace_events(action)) record_trace(*event);
+  if (const auto event = protocol::to_trace_event(action)) record_trace(*event);
   std::visit(
       match{[&](const protocol::Send& a) { send(a); }, [&](const protocol::Joined&) {},
             [&](const protocol::Left& a) {
@@ -220,7 +220,7 @@ void ChiefProcess::carry_out(const protocol::ChiefAction& action) {
             [&](const protocol::Cancelled& a) { remote_traffic_.over(a.worker, a.step); },
             [&](const protocol::WakeAt& a) { alarm_.at(a.when); }, [&](const protocol::Discarded&) {}, [&](const protocol::Noted&) {},
             [&](const protocol::Returned& a) {
-              for (const trace::Event& recorded : protocol::to_trace_events(a)) record_trace(recorded);
+              for (const trace::EventData& event : protocol::to_trace_events(a)) record_trace(event);
             },
             [&](const protocol::Counted&) {}, [&](const protocol::Released&) {}, [&](const protocol::Held&) {},
             [&](const protocol::Dropped&) {}, [&](const protocol::Idled&) {},
@@ -245,7 +245,7 @@ void ChiefProcess::carry_out(const protocol::ChiefAction& action) {
 void ChiefProcess::send(const protocol::Send& send) {
   if (send.to.role == protocol::Role::server) {
     if (const auto* update = std::get_if<wire::Apply>(&send.message); update != nullptr && send.to.id == 0) {
-      record_trace({.kind = trace::Kind::applied, .version = update->version, .first = update->parts.size(), .value = update->rate});
+      record_trace(trace::Applied{.version = update->version, .parts = update->parts.size(), .rate = update->rate});
       final_values_.reset();  // no longer the last: the end asks for its own
     }
     if (send.to.id == 0) return shard_->receive(send.message);
@@ -268,16 +268,16 @@ void ChiefProcess::send(const protocol::Send& send) {
   if (const auto* order = std::get_if<wire::Order>(&send.message)) {
     link->workers.at(order->worker).ordered = order->step.next();
     remote_traffic_.ordered(*order);
-    for (const trace::Event& event : protocol::to_trace_events(*order)) record_trace(event);
+    for (const trace::EventData& event : protocol::to_trace_events(*order)) record_trace(event);
   }
   link->connection->send(send.message);
 }
 
 // The trace ------------------------------------------------------------------------------------------------------------------------------
 
-void ChiefProcess::record_trace(trace::Event event) {
-  if (event.at == Instant{}) event.at = clock_.now();
-  event.at = Instant{options_.trained_before + (started_ ? std::max(event.at - *started_, Duration{0}) : Duration{0})};
+void ChiefProcess::record_trace(const trace::EventData& data, std::optional<Instant> at) {
+  const Duration trained = started_ ? std::max(at.value_or(clock_.now()) - *started_, Duration{0}) : Duration{0};
+  const trace::Event event{Instant{options_.trained_before + trained}, data};
   if (outcome_ && !outcome_recorded_) return after_outcome_.push_back(event);
   hooks_.on_event(event);
 }
@@ -285,8 +285,7 @@ void ChiefProcess::record_trace(trace::Event event) {
 /// Once, and only when the last model was judged: how a training ended may depend on that.
 void ChiefProcess::record_outcome() {
   if (std::exchange(outcome_recorded_, true)) return;
-  hooks_.on_event(
-      {.at = outcome_->ended, .kind = trace::Kind::finished, .why = static_cast<std::uint8_t>(outcome_->why), .first = outcome_->samples});
+  hooks_.on_event({outcome_->ended, trace::Finished{.why = static_cast<std::uint8_t>(outcome_->why), .samples = outcome_->samples}});
   for (const trace::Event& event : std::exchange(after_outcome_, {})) hooks_.on_event(event);
 }
 
@@ -325,12 +324,8 @@ void ChiefProcess::evaluate(const ModelRequest& wanted) {
           if (!*alive) return;
           --evaluating_;
           if (!*evaluated) return end(evaluated->error());
-          record_trace({.at = at,
-                        .kind = trace::Kind::evaluated,
-                        .version = version,
-                        .first = samples,
-                        .value = (*evaluated)->accuracy,
-                        .second = (*evaluated)->loss});
+          record_trace(
+              trace::Evaluated{.version = version, .samples = samples, .accuracy = (*evaluated)->accuracy, .loss = (*evaluated)->loss}, at);
           if (!finite || !std::isfinite((*evaluated)->loss)) model_not_finite(version, finite ? "its loss" : "a value of it");
           finish_when_done();
         });

@@ -167,7 +167,8 @@ class ChiefProcess final : private transport::AcceptCallbacks, private transport
   void save(ModelRequest& wanted);
   void place_slices();
   void send_initial_state(Link& link, ServerId server);
-  void record_trace(trace::Event event);
+  /// `at`: now, unless given.
+  void record_trace(const trace::EventData& data, std::optional<Instant> at = {});
   void record_outcome();
   [[nodiscard]] std::uint32_t node_index(const std::string& name, std::optional<NodeId> node);
   [[nodiscard]] static std::optional<ServerId> server_called(std::string_view name);

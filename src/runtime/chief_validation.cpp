@@ -152,16 +152,13 @@ void ChiefProcess::on_worker_message(Link& link, WorkerId worker, wire::Message 
   Member& member = link.workers.at(worker);
   if (const auto* began = std::get_if<wire::Began>(&message)) {
     member.began = began->step.next();
-    record_trace({.kind = trace::Kind::compute_began, .worker = worker, .step = began->step});
+    record_trace(trace::ComputeBegan{.worker = worker, .step = began->step});
   }
   if (auto* reported = std::get_if<wire::Contributed>(&message)) {
     *reported = tamed(*reported);
     member.contributed = reported->step.next();
-    record_trace({.kind = trace::Kind::compute_ended,
-                  .worker = worker,
-                  .step = reported->step,
-                  .first = reported->report.samples,
-                  .value = seconds(reported->report.stalled)});
+    record_trace(trace::ComputeEnded{
+        .worker = worker, .step = reported->step, .samples = reported->report.samples, .stalled = reported->report.stalled});
   }
   tell(protocol::Received{protocol::peer(worker), std::move(message)});
 }

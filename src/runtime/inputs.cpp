@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include "base/match.h"
-#include "protocol/trace_events.h"
 #include "wire/encode.h"
 #include "wire/frame.h"
 
@@ -19,6 +18,13 @@ void put_frame(wire::Appender& out, const wire::Message& message) { wire::append
 void put(wire::Appender& out, const protocol::ChiefAction& action) {
   out.put(action.index(), 1);
   const auto put_all = [&](const auto&... values) { (wire::write(out, values), ...); };
+  const auto put_note = [&](const policy::Note& note) {
+    put_all(static_cast<std::uint8_t>(note.index()));
+    std::visit(match{[&](const policy::StateNow& n) { put_all(static_cast<std::uint8_t>(n.state), n.gap, n.threshold, n.stragglers); },
+                     [&](const policy::Straggles& n) { put_all(n.worker, n.now, static_cast<std::uint8_t>(n.why), n.times); },
+                     [&](const policy::InGroup& n) { put_all(n.worker, n.group, n.groups); }},
+               note);
+  };
   std::visit(
       match{[&](const protocol::Send& a) {
               put_all(static_cast<std::uint8_t>(a.to.role), a.to.id);
@@ -35,13 +41,8 @@ void put(wire::Appender& out, const protocol::ChiefAction& action) {
             [&](const protocol::Dropped& a) { put_all(a.worker, a.step, static_cast<std::uint8_t>(a.why)); },
             [&](const protocol::Cancelled& a) { put_all(a.worker, a.step, static_cast<std::uint8_t>(a.why)); },
             [&](const protocol::Discarded& a) { put_all(a.worker, a.step, static_cast<std::uint8_t>(a.why)); },
-            [&](const protocol::Noted& a) {
-              const auto recorded = *protocol::to_trace_events(a);
-              put_all(static_cast<std::uint8_t>(recorded.kind), recorded.why, recorded.worker, recorded.first, recorded.last,
-                      recorded.value, recorded.second);
-            },
-            [&](const protocol::WakeAt& a) { put_all(a.when - Instant{}); }, [&](const protocol::Idled& a) { put_all(a.worker); },
-            [&](const protocol::Evaluate& a) { put_all(a.version, a.samples); },
+            [&](const protocol::Noted& a) { put_note(a.note); }, [&](const protocol::WakeAt& a) { put_all(a.when - Instant{}); },
+            [&](const protocol::Idled& a) { put_all(a.worker); }, [&](const protocol::Evaluate& a) { put_all(a.version, a.samples); },
             [&](const protocol::Checkpoint& a) {
               put_all(a.state.version, a.state.next_evaluation, a.state.evaluated, a.state.next_worker, a.state.trained);
               for (const auto& [name, value] : a.state.strategy) {

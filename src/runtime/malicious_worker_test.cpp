@@ -64,11 +64,11 @@ TEST_P(MaliciousWorkerTest, IsSentAwayByNameAndTheOthersFinish) {
   EXPECT_EQ(liar->borrowed, lie.supports_borrowing && transport::has_segments());
   for (const float value : chief->values()) EXPECT_LT(std::abs(value), 1e3F);
   expect_every_sample_once();
-  const auto gone = chief->story.all(trace::Kind::left);
-  const auto expelled = std::find_if(gone.begin(), gone.end(), [](const trace::Event& e) { return e.why == sent_not_finite; });
+  const auto gone = chief->story.all<trace::Left>();
+  const auto expelled = std::find_if(gone.begin(), gone.end(), [](const trace::Left& e) { return e.why == sent_not_finite; });
   ASSERT_NE(expelled, gone.end());
   EXPECT_EQ(expelled->worker, liar->id);
-  EXPECT_EQ(std::count_if(gone.begin(), gone.end(), [](const trace::Event& e) { return e.why >= 3; }), 1) << "nobody else";
+  EXPECT_EQ(std::count_if(gone.begin(), gone.end(), [](const trace::Left& e) { return e.why >= 3; }), 1) << "nobody else";
   const std::string who = fmt::format("worker {} on node {}", liar->id->value, node_name(1));
   const auto names_it = [&](const std::string& line) { return line.find("sent " + who) != std::string::npos; };
   EXPECT_EQ(std::count_if(chief->log.begin(), chief->log.end(), names_it), 1) << fmt::format("{}", fmt::join(chief->log, "\n"));
@@ -128,7 +128,7 @@ TEST_F(Processes, ALossThatIsNotFiniteEndsTheTrainingAsDiverged) {
     ASSERT_TRUE(all_are_over());
     ASSERT_TRUE(chief->over->ok()) << chief->over->error().message;
     EXPECT_EQ((*chief->over)->why, protocol::EndReason::diverged);
-    const auto finished = chief->story.all(trace::Kind::finished);
+    const auto finished = chief->story.all<trace::Finished>();
     ASSERT_EQ(finished.size(), 1U) << "one ending is told";
     EXPECT_EQ(finished.back().why, static_cast<std::uint8_t>(protocol::EndReason::diverged));
     const auto says_so = [](const std::string& line) { return line.find("training diverged") == 0; };
@@ -150,7 +150,7 @@ TEST_F(Processes, AModelThatIsNotFiniteIsNeverSaved) {
     EXPECT_TRUE(codec::all_finite(std::as_const(*saved.values).floats()));
     EXPECT_TRUE(codec::all_finite(saved.moments.first));
   }
-  EXPECT_EQ(chief->story.count(trace::Kind::left), 0U) << "nobody is to blame";
+  EXPECT_EQ(chief->story.count<trace::Left>(), 0U) << "nobody is to blame";
 }
 
 }  // namespace

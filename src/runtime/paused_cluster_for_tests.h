@@ -18,7 +18,7 @@ class PausedCluster : public Processes {
     if (job.servers > 1) start_server();
     for (std::uint32_t n = 0; n < job.quorum; ++n) start_worker(n, &gate);
     chief->when_told = [this](const trace::Event& event) {
-      if (event.kind == trace::Kind::applied && event.version.value == 5) gate.close();
+      if (const auto* update = event.as<trace::Applied>(); update != nullptr && update->version.value == 5) gate.close();
     };
     ASSERT_TRUE(reaches(5));
     transport::run_ready(io);

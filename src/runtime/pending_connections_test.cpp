@@ -166,7 +166,7 @@ TEST_F(PendingConnections, AHelloThatIsRepeatedIsRecordedOnceAndAnsweredLast) {
   peer.hang_up();
   ASSERT_TRUE(all_are_over());
   expect_every_sample_once();
-  EXPECT_EQ(chief->story.count(trace::Kind::joined), 3U);
+  EXPECT_EQ(chief->story.count<trace::Joined>(), 3U);
 }
 
 TEST_F(PendingConnections, WhoHasLeftDoesNotComeBackOnThatConnection) {
@@ -176,14 +176,14 @@ TEST_F(PendingConnections, WhoHasLeftDoesNotComeBackOnThatConnection) {
       [](WorkerId) { return wire::Hello{.node = node_name(3), .attempt = 2, .node_index = 3}; }};
   for (const auto& repeated : repetitions) {
     WrongPeer peer(io, options);
-    const std::size_t joined = chief->story.count(trace::Kind::joined);
+    const std::size_t joined = chief->story.count<trace::Joined>();
     const WorkerId id = join(peer);
     peer.say(wire::Leaving{id});
     for (int i = 0; i < 100; ++i) peer.say(repeated(id));
     ASSERT_TRUE(is_closed(peer)) << wire::name_of(repeated(id));
-    EXPECT_EQ(chief->story.count(trace::Kind::joined), joined + 1);
+    EXPECT_EQ(chief->story.count<trace::Joined>(), joined + 1);
   }
-  EXPECT_EQ(chief->story.count(trace::Kind::left), repetitions.size());
+  EXPECT_EQ(chief->story.count<trace::Left>(), repetitions.size());
   expect_that_training_finishes();
 }
 

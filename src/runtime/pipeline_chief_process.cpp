@@ -200,7 +200,7 @@ void PipelineChiefProcess::carry_out(const protocol::PipelineChiefAction& action
                    [&](const protocol::CommittedByAll& a) {
                      done_ = a.mini_batches;
                      done_at_ = Instant{trained()};
-                     record_trace({.at = done_at_, .kind = trace::Kind::applied, .version = {a.mini_batches}, .first = cut_.size()});
+                     record_trace(done_at_, trace::Applied{.version = {a.mini_batches}, .parts = cut_.size()});
                    },
                    [&](const protocol::NotEnoughDevices&) {
                      cut_.clear();
@@ -238,14 +238,7 @@ void PipelineChiefProcess::assign_stages(const protocol::AssignStages& assignmen
   wire::AssignStage assign;
   assign.generation = generation_;
   for (const pipeline::Stage& stage : cut_) assign.sections.push_back({stage.first, stage.last, stage.device});
-  assign.micro_batches = assignment.schedule.micro_batches;
-  assign.max_in_flight = assignment.schedule.max_in_flight;
-  assign.ahead = assignment.schedule.ahead;
-  assign.forwards_first = assignment.schedule.forwards_first;
-  assign.defers_weight_gradients = assignment.schedule.defers_weight_gradients;
-  assign.predicts = assignment.schedule.predicts;
-  assign.clips = assignment.schedule.clips;
-  assign.softens = assignment.schedule.softens;
+  assign.schedule = assignment.schedule;
   assign.from = assignment.from;
   assign.allowed = assignment.allowed;
   assign.moments = !options_.model.first.empty();
@@ -262,10 +255,7 @@ void PipelineChiefProcess::assign_stages(const protocol::AssignStages& assignmen
     assign.next_key = keys_[s];
     link->connection->send(assign);
   }
-  for (trace::Event& event : protocol::to_trace_events(assignment)) {
-    event.at = Instant{now};
-    record_trace(event);
-  }
+  for (const trace::EventData& event : protocol::to_trace_events(assignment)) record_trace(Instant{now}, event);
 }
 
 /// It has heard its AssignStage: what comes now is not taken for something else's.
@@ -306,17 +296,12 @@ void PipelineChiefProcess::committed(const wire::Committed& reported) {
   for (const wire::PartRecord& did : parts) {
     busy_s += seconds(did.ended - did.began);
     micros += did.part == 2 ? 1 : 0;
-    record_trace({.at = Instant{did.began},
-                  .kind = trace::Kind::part_began,
-                  .worker = {reported.stage},
-                  .step = {did.micro},
-                  .version = {did.version},
-                  .first = did.part,
-                  .last = did.late});
-    record_trace(
-        {.at = Instant{did.ended}, .kind = trace::Kind::part_ended, .worker = {reported.stage}, .step = {did.micro}, .first = did.part});
+    const WorkerId stage{reported.stage};
+    record_trace(Instant{did.began},
+                 trace::PartBegan{.stage = stage, .micro_batch = did.micro, .version = {did.version}, .part = did.part, .late = did.late});
+    record_trace(Instant{did.ended}, trace::PartEnded{.stage = stage, .micro_batch = did.micro, .part = did.part});
   }
-  record_trace({.at = last, .kind = trace::Kind::committed, .worker = {reported.stage}, .version = {reported.mini_batches}});
+  record_trace(last, trace::Committed{.stage = {reported.stage}, .version = {reported.mini_batches}});
   peak_stash_bytes_[reported.stage] = std::max(peak_stash_bytes_[reported.stage], static_cast<double>(reported.stash_bytes));
   if (!reported.finite && !outcome_)
     return diverged(fmt::format("stage {} on node {} was given or has computed values that are not finite, by mini-batch {}",
@@ -327,7 +312,7 @@ void PipelineChiefProcess::committed(const wire::Committed& reported) {
 
 // The trace ------------------------------------------------------------------------------------------------------------------------------
 
-void PipelineChiefProcess::record_trace(trace::Event event) { recorded_later_.emplace(event.at, event); }
+void PipelineChiefProcess::record_trace(Instant at, const trace::EventData& data) { recorded_later_.emplace(at, trace::Event{at, data}); }
 
 void PipelineChiefProcess::flush_until(Instant when) {
   while (!recorded_later_.empty() && recorded_later_.begin()->first <= when) {
@@ -369,8 +354,7 @@ void PipelineChiefProcess::finish_when_done() {
   outcome.updates = pipeline_chief_.kept();  // what was done since is in no model that is left
   outcome.samples = samples_of(outcome.updates);
   if (again_ > 0) hooks_.log(fmt::format("{} mini-batches were done again after losses", again_));
-  hooks_.on_event(
-      {.at = outcome.ended, .kind = trace::Kind::finished, .why = static_cast<std::uint8_t>(*outcome_), .first = outcome.samples});
+  hooks_.on_event({outcome.ended, trace::Finished{.why = static_cast<std::uint8_t>(*outcome_), .samples = outcome.samples}});
   for (auto& [connection, link] : links_) link.connection->send(wire::Stop{});
   ended_ = true;
   ticker_.cancel();

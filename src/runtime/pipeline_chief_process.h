@@ -143,7 +143,7 @@ class PipelineChiefProcess final : private transport::AcceptCallbacks, private t
   [[nodiscard]] Duration trained() const;
   /// Of the first so many mini-batches.
   [[nodiscard]] std::uint64_t samples_of(std::uint64_t minis) const { return std::min(minis * options_.samples, options_.total_samples); }
-  void record_trace(trace::Event event);
+  void record_trace(Instant at, const trace::EventData& data);
   void flush_until(Instant when);
 
   boost::asio::io_context& event_loop_;

@@ -60,12 +60,10 @@ void PipelineChiefProcess::evaluate(std::uint64_t mini_batches) {
           if (!*alive) return;
           --evaluating_;
           if (!*evaluated) return end(evaluated->error());
-          hooks_.on_event({.at = at,
-                           .kind = trace::Kind::evaluated,
-                           .version = {mini_batches},
-                           .first = samples_of(mini_batches),
-                           .value = (*evaluated)->accuracy,
-                           .second = (*evaluated)->loss});
+          hooks_.on_event({at, trace::Evaluated{.version = {mini_batches},
+                                                .samples = samples_of(mini_batches),
+                                                .accuracy = (*evaluated)->accuracy,
+                                                .loss = (*evaluated)->loss}});
           if (!std::isfinite((*evaluated)->loss))
             return diverged(fmt::format("the loss of the model after mini-batch {} is not finite", mini_batches));
           finish_when_done();

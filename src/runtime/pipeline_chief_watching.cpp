@@ -36,9 +36,7 @@ void PipelineChiefProcess::status(std::uint32_t device, const wire::StageStatus&
 }
 
 void PipelineChiefProcess::expelled(const protocol::StageExpelled& who) {
-  trace::Event event = protocol::to_trace_events(who);
-  event.at = Instant{trained()};
-  record_trace(event);
+  record_trace(Instant{trained()}, protocol::to_trace_event(who));
   Link* link = link_of_device(who.device);
   const std::string longest = who.longest > Duration{0}
                                   ? fmt::format("the longest before took {:.3g} s", seconds(who.longest))

@@ -14,11 +14,11 @@ TEST_F(PipelineProcesses, EndWithTheBitsOfTheHand) {
   ASSERT_TRUE(is_over());
   expect_good_end();
   EXPECT_EQ(values(), train_by_hand(micros));
-  EXPECT_EQ(story.count(trace::Kind::evaluated), 4U);
-  EXPECT_EQ(story.count(trace::Kind::part_began), 3 * 3 * micros * mini_batches);
-  EXPECT_EQ(story.count(trace::Kind::committed), 3 * mini_batches);
+  EXPECT_EQ(story.count<trace::Evaluated>(), 4U);
+  EXPECT_EQ(story.count<trace::PartBegan>(), 3 * 3 * micros * mini_batches);
+  EXPECT_EQ(story.count<trace::Committed>(), 3 * mini_batches);
   EXPECT_TRUE(std::is_sorted(story.events.begin(), story.events.end(), [](const trace::Event& a, const trace::Event& b) {
-    return a.kind != trace::Kind::evaluated && b.kind != trace::Kind::evaluated && a.at < b.at;
+    return !a.is<trace::Evaluated>() && !b.is<trace::Evaluated>() && a.at < b.at;
   })) << "told in order of time";
 }
 
@@ -82,7 +82,7 @@ TEST_F(PipelineProcesses, AStageThatIsLostIsDoneWithoutAndTakenInAgain) {
   start_all();
   ASSERT_TRUE(run_until(io, [this] { return story.version() >= 12 || over; }));
   stages.erase(1);  // as dead as a process
-  ASSERT_TRUE(run_until(io, [this] { return story.count(trace::Kind::repartition) >= 2 || over; }));
+  ASSERT_TRUE(run_until(io, [this] { return story.count<trace::Repartitioned>() >= 2 || over; }));
   EXPECT_TRUE(std::any_of(log.begin(), log.end(), [](const std::string& line) { return line.find("a stage was lost: 2 stages") == 0; }));
   start_stage(1);
   ASSERT_TRUE(is_over());
@@ -109,9 +109,9 @@ TEST_F(PipelineProcesses, AStageWhoseDeviceHangsIsExpelledByName) {
     expect_good_end();
     EXPECT_EQ(values(), train_by_hand(micros));
     EXPECT_GE(reported(node_name(1), "is expelled: it is heard, but stage 2 of 3"), 1);
-    const auto left = story.all(trace::Kind::left);
-    EXPECT_TRUE(std::any_of(left.begin(), left.end(), [](const trace::Event& e) {
-      return e.first == 1 && e.why == static_cast<std::uint8_t>(protocol::LeaveReason::step_too_long);
+    const auto left = story.all<trace::Left>();
+    EXPECT_TRUE(std::any_of(left.begin(), left.end(), [](const trace::Left& e) {
+      return e.node == 1 && e.why == static_cast<std::uint8_t>(protocol::LeaveReason::step_too_long);
     }));
     if (lasting == cluster::forever) {
       EXPECT_EQ(reported(node_name(1), "is here"), 1) << "it does not come while its device hangs";
@@ -157,9 +157,10 @@ TEST_F(PipelineProcesses, AnyStageMayBeLostWhenOthersThanTheFirstOnesTakeOver) {
     EXPECT_EQ(values(), train_by_hand(micros));
     std::set<WorkerId> announced;
     for (const trace::Event& e : story.events) {
-      if (e.kind == trace::Kind::joined) announced.insert(e.worker);
-      const bool does = e.kind == trace::Kind::part_began || e.kind == trace::Kind::committed;
-      ASSERT_TRUE(!does || announced.contains(e.worker)) << e.worker.value;
+      if (const auto* joined = e.as<trace::Joined>()) announced.insert(joined->worker);
+      const auto stage = trace::worker_of(e.data);
+      const bool works = e.is<trace::PartBegan>() || e.is<trace::Committed>();
+      ASSERT_TRUE(!works || announced.contains(*stage)) << stage->value;
     }
     EXPECT_EQ(announced.size(), 2U);
     stages.clear();

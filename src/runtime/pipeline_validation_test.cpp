@@ -33,7 +33,7 @@ class PipelineValidation : public PipelineProcesses {
   }
 
   void expect_the_same_end() {
-    EXPECT_EQ(story.count(trace::Kind::repartition), 0U) << "nobody was laid out anew";
+    EXPECT_EQ(story.count<trace::Repartitioned>(), 0U) << "nobody was laid out anew";
     gate.open();
     ASSERT_TRUE(is_over());
     expect_good_end();
@@ -75,7 +75,7 @@ TEST_F(PipelineValidation, ANodeThatComesBackIsTakenWhenItsFormerSelfIsSilent) {
   ASSERT_TRUE(run_until(io, [this] { return story.version() >= 7 || over; }));
   // Its machine has vanished: no word and no end of its connection. Here: somebody who said he was node 1 and says no more.
   stages.erase(1);
-  ASSERT_TRUE(run_until(io, [this] { return story.count(trace::Kind::repartition) >= 1 || over; }));
+  ASSERT_TRUE(run_until(io, [this] { return story.count<trace::Repartitioned>() >= 1 || over; }));
   WrongPeer silent(io, options);
   silent.connect(address);
   silent.say(wire::JoinRequest{node_name(1)});
@@ -145,10 +145,10 @@ TEST_F(OnlyStage, IsSentAwayWhenItTellsOfWhatIsNotAllowed) {
 TEST_F(OnlyStage, IsNotBelievedWhatLiesInTheFuture) {
   stage.say(wire::Committed{1, 0, 1, true, 0, {{0, 0, 0, 0, from_seconds(1e9), from_seconds(2e9)}}});
   stage.say(wire::Committed{1, 0, 2, true, 0, {{0, micros, 0, 0, from_seconds(0), from_seconds(2e9)}}});
-  ASSERT_TRUE(run_until(io, [this] { return story.count(trace::Kind::part_ended) >= 2; })) << "it is not held back";
+  ASSERT_TRUE(run_until(io, [this] { return story.count<trace::PartEnded>() >= 2; })) << "it is not held back";
   stage.hang_up();
   expect_that_the_real_one_ends_it();
-  for (const trace::Event& event : story.events) EXPECT_LE(event.at, (*over)->ended) << trace::name_of(event.kind);
+  for (const trace::Event& event : story.events) EXPECT_LE(event.at, (*over)->ended) << trace::name_of(event.data);
 }
 
 TEST_F(PipelineValidation, NobodyCouplesWithoutTheKeyOfTheTwo) {
@@ -184,7 +184,7 @@ TEST_F(PipelineValidation, WhoCouplesEarlyWithoutTheKeyTakesNobodysPlace) {
   gate.open();
   ASSERT_TRUE(is_over());
   expect_good_end();
-  EXPECT_EQ(story.count(trace::Kind::repartition), 2U) << "two stages, laid out once";
+  EXPECT_EQ(story.count<trace::Repartitioned>(), 2U) << "two stages, laid out once";
   EXPECT_EQ(values(), train_by_hand(micros));
 }
 

@@ -20,7 +20,7 @@ TEST_F(Processes, AWrongTokenIsRefused) {
   EXPECT_EQ(stranger.over->error().next, Next::tell_user) << stranger.over->error().message;
   ASSERT_TRUE(all_are_over());
   EXPECT_FALSE(chief->log.empty());
-  EXPECT_EQ(chief->story.count(trace::Kind::joined), job.quorum);
+  EXPECT_EQ(chief->story.count<trace::Joined>(), job.quorum);
   EXPECT_EQ(chief->values(), train_by_hand(job));
 }
 
@@ -88,7 +88,7 @@ TEST_P(Impostor, IsSentAwayAndDisturbsNobody) {
   ASSERT_TRUE(all_are_over());
   expect_every_sample_once();
   expect_all_good();
-  EXPECT_EQ(chief->story.count(trace::Kind::left), 0U);
+  EXPECT_EQ(chief->story.count<trace::Left>(), 0U);
   EXPECT_EQ(chief->values(), train_by_hand(job));
 }
 
@@ -150,7 +150,7 @@ TEST_F(Processes, WorkersFindTheNextChiefByThemselves) {
   start_all(&gate);
   const Opens opens{gate};
   chief->when_told = [&](const trace::Event& event) {
-    if (event.kind == trace::Kind::applied && event.version.value == 6) gate.close();
+    if (const auto* update = event.as<trace::Applied>(); update != nullptr && update->version.value == 6) gate.close();
   };
   ASSERT_TRUE(run_until(io, [&] { return chief->story.version() == 6 && !chief->saved().empty(); }));
   const Saved saved = chief->saved().at(0);
@@ -164,7 +164,7 @@ TEST_F(Processes, WorkersFindTheNextChiefByThemselves) {
   expect_all_good();
   EXPECT_EQ((*chief->over)->why, protocol::EndReason::every_sample_counted);
   EXPECT_EQ(chief->values(), train_by_hand(job));
-  for (const trace::Event& event : chief->story.all(trace::Kind::joined)) EXPECT_GE(event.worker, saved.chief.next_worker);
+  for (const trace::Joined& event : chief->story.all<trace::Joined>()) EXPECT_GE(event.worker, saved.chief.next_worker);
 }
 
 TEST_F(Processes, AChiefMayBeDestroyedAtAnyTime) {

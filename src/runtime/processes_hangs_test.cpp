@@ -29,13 +29,14 @@ TEST_P(ProcessesThatHang, AreExpelledByNameAndComeBackWhenTheyMove) {
   const Opens opens{gate}, opens_others{others};
   std::optional<WorkerId> hung;
   chief->when_told = [&](const trace::Event& event) {
-    if (event.kind == trace::Kind::joined && event.first == 2 && !hung) hung = event.worker;
-    if (event.kind == trace::Kind::counted && event.worker == hung) gate.close();
-    if (event.kind == trace::Kind::left && event.worker == hung) others.close();  // it is to have something to come back to
+    if (const auto* joined = event.as<trace::Joined>(); joined != nullptr && joined->node == 2 && !hung) hung = joined->worker;
+    if (const auto* counted = event.as<trace::Counted>(); counted != nullptr && counted->worker == hung) gate.close();
+    if (const auto* left = event.as<trace::Left>(); left != nullptr && left->worker == hung)
+      others.close();  // it is to have something to come back to
   };
   const auto left = [&] {
-    const auto all = chief->story.all(trace::Kind::left);
-    const auto found = std::find_if(all.begin(), all.end(), [&](const trace::Event& event) { return event.worker == hung; });
+    const auto all = chief->story.all<trace::Left>();
+    const auto found = std::find_if(all.begin(), all.end(), [&](const trace::Left& event) { return event.worker == hung; });
     return found == all.end() ? std::nullopt : std::optional(*found);
   };
   ASSERT_TRUE(run_until(io, [&] { return left() || chief->over; }));
@@ -46,8 +47,8 @@ TEST_P(ProcessesThatHang, AreExpelledByNameAndComeBackWhenTheyMove) {
     return line.find(named) == 0 && line.find("is expelled") != std::string::npos && line.find("cluster.step_limit_s") != std::string::npos;
   })) << named;
   const auto back = [&] {
-    const auto all = chief->story.all(trace::Kind::joined);
-    return std::any_of(all.begin(), all.end(), [&](const trace::Event& event) { return event.first == 2 && event.worker != hung; });
+    const auto all = chief->story.all<trace::Joined>();
+    return std::any_of(all.begin(), all.end(), [&](const trace::Joined& event) { return event.node == 2 && event.worker != hung; });
   };
   EXPECT_FALSE(back());
   gate.open();
@@ -73,7 +74,7 @@ TEST_F(Processes, AChiefThatStoodStillExpelsNobody) {
   gate.open();
   ASSERT_TRUE(all_are_over());
   expect_every_sample_once();
-  for (const trace::Event& event : chief->story.all(trace::Kind::left))
+  for (const trace::Left& event : chief->story.all<trace::Left>())
     EXPECT_NE(event.why, static_cast<std::uint8_t>(LeaveReason::silent_too_long)) << "worker " << event.worker.value;
 }
 

@@ -19,7 +19,8 @@ class Reconnecting : public Processes {
     impostor.answered = 0;
     ASSERT_TRUE(run_until(io, [&] { return impostor.answered >= 2 * workers.size() || anyone_has_given_up(); }));
     for (const auto& worker : workers)
-      ASSERT_FALSE(worker->over) << "it gave up when it met impostor " << static_cast<int>(imposture) << ": " << worker->over->error().message;
+      ASSERT_FALSE(worker->over) << "it gave up when it met impostor " << static_cast<int>(imposture) << ": "
+                                 << worker->over->error().message;
   }
   [[nodiscard]] bool some_worker_says(std::string_view words) const {
     for (const auto& worker : workers)
@@ -36,7 +37,7 @@ TEST_F(Reconnecting, MembersOutlastWhateverTakesTheChiefsPlace) {
   start_all(&gate);
   const Opens opens{gate};
   chief->when_told = [&](const trace::Event& event) {
-    if (event.kind == trace::Kind::applied && event.version.value == 6) gate.close();
+    if (const auto* update = event.as<trace::Applied>(); update != nullptr && update->version.value == 6) gate.close();
   };
   ASSERT_TRUE(run_until(io, [&] { return chief->story.version() == 6 && !chief->saved().empty(); }));
   const Saved saved = chief->saved().at(0);

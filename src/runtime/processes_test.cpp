@@ -20,8 +20,8 @@ TEST_F(Processes, TrainToTheEndWithTheBitsOfTheHand) {
   EXPECT_EQ(outcome.updates, job.total_samples / small_batch);
   EXPECT_EQ(outcome.bytes_pushed, outcome.updates * job.quorum * linear_values * sizeof(float));
   EXPECT_GE(outcome.bytes_pulled, outcome.bytes_pushed);
-  EXPECT_EQ(chief->story.count(trace::Kind::evaluated), 3U);
-  EXPECT_EQ(chief->story.all(trace::Kind::evaluated).back().version, Version{outcome.updates});
+  EXPECT_EQ(chief->story.count<trace::Evaluated>(), 3U);
+  EXPECT_EQ(chief->story.all<trace::Evaluated>().back().version, Version{outcome.updates});
 }
 
 TEST_F(Processes, EndWithTheSameBitsWhoeverComesFirst) {
@@ -32,7 +32,7 @@ TEST_F(Processes, EndWithTheSameBitsWhoeverComesFirst) {
   }
   ASSERT_TRUE(all_are_over());
   EXPECT_EQ(chief->values(), train_by_hand(job));
-  for (const trace::Event& joined : chief->story.all(trace::Kind::joined)) EXPECT_EQ(joined.worker.value, joined.first) << "by seat";
+  for (const trace::Joined& joined : chief->story.all<trace::Joined>()) EXPECT_EQ(joined.worker.value, joined.node) << "by seat";
 }
 
 TEST_F(Processes, EndWithTheSameBitsOnEmulatedDevicesAndLinks) {
@@ -142,8 +142,8 @@ TEST_F(Processes, OneThatDiesInMidRunStopsNobody) {
   ASSERT_TRUE(all_are_over());
   expect_every_sample_once();
   expect_all_good();
-  ASSERT_EQ(chief->story.count(trace::Kind::left), 1U);
-  const trace::Event left = chief->story.all(trace::Kind::left)[0];
+  ASSERT_EQ(chief->story.count<trace::Left>(), 1U);
+  const trace::Left left = chief->story.all<trace::Left>()[0];
   EXPECT_EQ(left.worker, WorkerId{1});
   EXPECT_EQ(left.why, static_cast<std::uint8_t>(protocol::LeaveReason::connection_lost));
 }
@@ -156,11 +156,11 @@ TEST_F(Processes, OneThatDiesWhileItComputesStopsNobody) {
   auto stuck = std::make_unique<SmallWorker>(io, job, address, 2, &gate, options);
   const Opens opens{gate};
   chief->when_told = [&](const trace::Event& event) {
-    if (event.kind == trace::Kind::applied && event.version.value == 4) gate.close();
+    if (const auto* update = event.as<trace::Applied>(); update != nullptr && update->version.value == 4) gate.close();
   };
   ASSERT_TRUE(reaches(4));
   // Its order is out and the others wait for it at the barrier.
-  ASSERT_TRUE(run_until(io, [&] { return chief->story.count(trace::Kind::held) >= 2; }));
+  ASSERT_TRUE(run_until(io, [&] { return chief->story.count<trace::Held>() >= 2; }));
   gate.open();
   stuck.reset();
   ASSERT_TRUE(all_are_over());
@@ -176,8 +176,8 @@ TEST_F(Processes, OneThatLeavesReturnsItsLease) {
   ASSERT_TRUE(all_are_over());
   expect_every_sample_once();
   expect_all_good();
-  ASSERT_EQ(chief->story.count(trace::Kind::left), 1U);
-  EXPECT_EQ(chief->story.all(trace::Kind::left)[0].why, static_cast<std::uint8_t>(protocol::LeaveReason::said_goodbye));
+  ASSERT_EQ(chief->story.count<trace::Left>(), 1U);
+  EXPECT_EQ(chief->story.all<trace::Left>()[0].why, static_cast<std::uint8_t>(protocol::LeaveReason::said_goodbye));
 }
 
 TEST_F(Processes, OneThatIsSilentIsFenced) {
@@ -208,7 +208,7 @@ TEST_F(Processes, OneThatIsSilentIsFenced) {
   ASSERT_TRUE(all_are_over());
   expect_every_sample_once();
   expect_all_good();
-  for (const trace::Event& event : chief->story.all(trace::Kind::counted)) EXPECT_NE(event.worker, id);
+  for (const trace::Counted& event : chief->story.all<trace::Counted>()) EXPECT_NE(event.worker, id);
 }
 
 TEST_F(Processes, OneThatLeavesBeforeItReachesAnybodyIsDone) {
@@ -225,17 +225,18 @@ TEST_F(Processes, OneThatComesLaterIsPutToWork) {
   start_all(&gate);
   const Opens opens{gate};
   chief->when_told = [&](const trace::Event& event) {
-    if (event.kind == trace::Kind::applied && event.version.value == 4) gate.close();  // nobody gets further without the third
+    if (const auto* update = event.as<trace::Applied>(); update != nullptr && update->version.value == 4)
+      gate.close();  // nobody gets further without the third
   };
   ASSERT_TRUE(reaches(4));
   start_worker(2);
-  ASSERT_TRUE(run_until(io, [&] { return chief->story.count(trace::Kind::joined) == 3; }));
+  ASSERT_TRUE(run_until(io, [&] { return chief->story.count<trace::Joined>() == 3; }));
   gate.open();
   ASSERT_TRUE(all_are_over());
   expect_every_sample_once();
   expect_all_good();
-  const auto counted = chief->story.all(trace::Kind::counted);
-  EXPECT_TRUE(std::any_of(counted.begin(), counted.end(), [](const trace::Event& event) { return event.worker == WorkerId{2}; }));
+  const auto counted = chief->story.all<trace::Counted>();
+  EXPECT_TRUE(std::any_of(counted.begin(), counted.end(), [](const trace::Counted& event) { return event.worker == WorkerId{2}; }));
 }
 
 TEST_F(Processes, AWorkerMayComeLongBeforeItsChief) {

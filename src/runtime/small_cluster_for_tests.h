@@ -19,6 +19,7 @@
 #include "runtime/worker_process.h"
 #include "store/epochs.h"
 #include "store/replica.h"
+#include "trace/events_for_tests.h"
 #include "transport/pairs_for_tests.h"
 
 namespace motley::runtime {
@@ -143,26 +144,27 @@ class Story {
   [[nodiscard]] std::uint64_t version() const {
     std::uint64_t newest = 0;
     for (const trace::Event& event : events)
-      if (event.kind == trace::Kind::applied) newest = std::max(newest, event.version.value);
+      if (const auto* update = event.as<trace::Applied>()) newest = std::max(newest, update->version.value);
     return newest;
   }
-  [[nodiscard]] std::size_t count(trace::Kind kind) const {
-    return static_cast<std::size_t>(std::count_if(events.begin(), events.end(), [&](const trace::Event& e) { return e.kind == kind; }));
+  template <class T>
+  [[nodiscard]] std::size_t count() const {
+    return all<T>().size();
   }
-  [[nodiscard]] std::vector<trace::Event> all(trace::Kind kind) const {
-    std::vector<trace::Event> found;
-    std::copy_if(events.begin(), events.end(), std::back_inserter(found), [&](const trace::Event& e) { return e.kind == kind; });
-    return found;
+  template <class T>
+  [[nodiscard]] std::vector<trace::Timed<T>> all() const {
+    return trace::all_of<T>(events);
   }
 
   /// How often each position in [0, total) went into the model, from leases and counts alone.
   [[nodiscard]] std::vector<int> times_counted(const SmallJob& job) const {
-    std::map<std::pair<WorkerId, Step>, std::vector<trace::Event>> leases;
+    std::map<std::pair<WorkerId, Step>, std::vector<trace::Leased>> leases;
     std::vector<int> times(job.total_samples);
     for (const trace::Event& event : events) {
-      if (event.kind == trace::Kind::leased) leases[{event.worker, event.step}].push_back(event);
-      if (event.kind != trace::Kind::counted) continue;
-      for (const trace::Event& lease : leases[{event.worker, event.step}])
+      if (const auto* leased = event.as<trace::Leased>()) leases[{leased->worker, leased->step}].push_back(*leased);
+      const auto* counted = event.as<trace::Counted>();
+      if (counted == nullptr) continue;
+      for (const trace::Leased& lease : leases[{counted->worker, counted->step}])
         for (std::uint64_t p = lease.first; p < lease.last; ++p) ++times.at(lease.epoch * job.epoch_samples + p);
     }
     return times;

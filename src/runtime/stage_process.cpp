@@ -168,16 +168,7 @@ void StageProcess::assign(const wire::AssignStage& assignment) {
   Incarnation& incarnation = *incarnation_;
   incarnation.assignment = assignment;
   for (const wire::Section& section : assignment.sections) incarnation.cut.push_back({section.first, section.last, section.node});
-  incarnation.schedule = {.name = {},
-                          .micro_batches = assignment.micro_batches,
-                          .max_in_flight = assignment.max_in_flight,
-                          .ahead = assignment.ahead,
-                          .forwards_first = assignment.forwards_first,
-                          .defers_weight_gradients = assignment.defers_weight_gradients,
-                          .predicts = assignment.predicts,
-                          .clips = assignment.clips,
-                          .replan_every = 0,
-                          .softens = assignment.softens};
+  incarnation.schedule = {assignment.schedule, {}, 0};
   incarnation.place = setup_->place(incarnation.cut, assignment.stage);
   incarnation.part = std::make_shared<store::StagePart>();
   incarnation.part->values.resize(incarnation.place.values);
@@ -193,7 +184,7 @@ void StageProcess::assign(const wire::AssignStage& assignment) {
   }
   incarnation.allowed = assignment.allowed;
   incarnation.state_submitted = assignment.from;
-  incarnation.next_input = incarnation.next_gradient = assignment.from * assignment.micro_batches;
+  incarnation.next_input = incarnation.next_gradient = assignment.from * assignment.schedule.micro_batches;
   training_.emplace(assignment.training);
   log_(fmt::format("stage {} of {}: blocks {} to {}, from mini-batch {}", assignment.stage + 1, incarnation.cut.size(),
                    incarnation.cut[assignment.stage].first, incarnation.cut[assignment.stage].last - 1, assignment.from));

@@ -62,7 +62,7 @@ wire::Objection StageProcess::objection_to_assignment(const wire::AssignStage& a
   pipeline::Cut cut;
   for (const wire::Section& section : assignment.sections) cut.push_back({section.first, section.last, section.node});
   if (!pipeline::is_valid_cut(setup_->problem, cut) || cut[assignment.stage].device != setup_->node.value ||
-      assignment.micro_batches > setup_->replica.samples || assignment.allowed > setup_->mini_batches)
+      assignment.schedule.micro_batches > setup_->replica.samples || assignment.allowed > setup_->mini_batches)
     return "it lays out what is no pipeline of this job with us as this stage";
   if (assignment.next.empty()) return {};
   const auto address = transport::parse_address(assignment.next);
@@ -106,7 +106,7 @@ wire::Objection StageProcess::objection_to_passed(const transport::Connection& f
   if (passed.micro != next || passed.offset != offset || (offset > 0 && passed.shape != found->second.activation->shape))
     return fmt::format("it passes {} at {}, expected micro-batch {} at {}", what, passed.offset, next, offset);
   const std::size_t held =
-      incarnation.assignment.max_in_flight[passed.back ? incarnation.assignment.stage : incarnation.assignment.stage - 1];
+      incarnation.assignment.schedule.max_in_flight[passed.back ? incarnation.assignment.stage : incarnation.assignment.stage - 1];
   if (offset == 0 && coming.size() > held) return fmt::format("it passes {}, though {} wait", what, coming.size());
   const auto shipped = incarnation.shipped.find(passed.micro);
   if (passed.back && (shipped == incarnation.shipped.end() || shipped->second != wire::values_of(passed.shape)))

@@ -1,4 +1,4 @@
-// The virtual clock's queue: what happens next. Ties in time go by order of scheduling, so a world is the same every time it is run.
+// The event queue of the simulator. Events of equal time come in order of scheduling, so that runs are reproducible.
 // A 4-ary heap: O(log n) per event with half the levels of a binary one.
 #pragma once
 #include <algorithm>
@@ -51,7 +51,7 @@ class EventQueue {
     heap_[hole] = std::move(item);
   }
 
-  /// Puts `item` where the root was.
+  /// Moves `item` down from the root to its place.
   void sink(Item item) {
     std::size_t hole = 0;
     for (;;) {

@@ -3,13 +3,9 @@
 #include <algorithm>
 
 #include "base/check.h"
+#include "sim/constants.h"
 
 namespace motley::sim {
-namespace {
-
-constexpr std::uint64_t turn_bytes = 64 * 1024;  // that one receiver gets before the next
-
-}  // namespace
 
 Network::Network(const cluster::Spec& spec, Clock clock) : spec_(spec), clock_(std::move(clock)), servers_(spec.servers) {
   const auto nodes = static_cast<std::uint32_t>(spec.nodes.size());
@@ -53,7 +49,7 @@ void Network::send(Instant now, const BulkMessage& bulk_message) {
 void Network::queue_lane(Egress& egress, std::uint32_t index) {
   Lane& lane = egress.lanes[index];
   if (lane.in_turn || lane.waiting.empty()) return;
-  if (lane.under_way >= 2 && lane.under_way_bytes + bulk_messages_[lane.waiting.top().bulk_message].bytes > wire::window_bytes) return;
+  if (lane.in_flight >= 2 && lane.in_flight_bytes + bulk_messages_[lane.waiting.top().bulk_message].bytes > wire::window_bytes) return;
   lane.in_turn = true;
   if (lane.turn_bytes > 0)
     egress.turn.push_front(index);
@@ -68,7 +64,7 @@ void Network::start_next(Instant now, std::uint32_t index) {
   Lane& lane = egress.lanes[lane_index];
   const BulkMessage& bulk_message = bulk_messages_[lane.waiting.top().bulk_message];
   const Instant open = departure(now, bulk_message.from, bulk_message.to);
-  if (open > now && !bulk_message.from.server) {  // the sender itself is cut off: try again then
+  if (open > now && !bulk_message.from.server) {  // the sender is cut off: try again then
     egress.busy = true;
     clock_.wake_egress(open, index);
     return;
@@ -77,15 +73,15 @@ void Network::start_next(Instant now, std::uint32_t index) {
   egress.turn.pop_front();
   lane.in_turn = false;
   lane.waiting.pop();
-  ++lane.under_way;
-  lane.under_way_bytes += bulk_message.bytes;
+  ++lane.in_flight;
+  lane.in_flight_bytes += bulk_message.bytes;
   lane.turn_bytes += bulk_message.bytes;
   if (lane.turn_bytes >= turn_bytes || lane.waiting.empty()) lane.turn_bytes = 0;  // its turn is over
   const Duration service = from_seconds(static_cast<double>(bulk_message.bytes) / egress.bytes_per_second);
-  const Duration travel = latency(bulk_message.from, bulk_message.to);
+  const Duration path = latency(bulk_message.from, bulk_message.to);
   egress.busy = true;
   clock_.wake_egress(now + service, index);
-  clock_.reach(open + travel, id);  // towards a node that is cut off, it lies in the network until then
+  clock_.reach(open + path, id);  // to a node that is cut off, it waits in the network
   queue_lane(egress, lane_index);
 }
 
@@ -116,8 +112,8 @@ BulkMessage Network::arrived(Instant now, std::uint32_t id) {
   unused_.push_back(id);
   const std::uint32_t egress = egress_of(bulk_message.from);
   Lane& lane = egresses_[egress].lanes[bulk_message.to.index];
-  --lane.under_way;
-  lane.under_way_bytes -= bulk_message.bytes;
+  --lane.in_flight;
+  lane.in_flight_bytes -= bulk_message.bytes;
   queue_lane(egresses_[egress], bulk_message.to.index);
   start_next(now, egress);
   return bulk_message;

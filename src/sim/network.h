@@ -1,12 +1,11 @@
 // The simulated network. Each node has a link (up and down), each server a NIC, groups of nodes may share an uplink; all full duplex.
 //
-// Control messages take the path's latency and no bandwidth. A slice leaves its sender's egress, which sends one slice at a time, in turn
-// over the receivers that can take one (64 KiB each, so that small slices do not wait for as many turns), lowest slice id first; on its way
-// it passes pipes (group uplink, the receiver's side), each of which carries bytes_per_second and is first-in-first-out. A slice flows
-// through all of them at once (cut-through):
+// Control messages take the path's latency and no bandwidth. A sender's egress sends one slice at a time, lowest slice id first, in turns
+// over its receivers (constants.h). Then the slice passes pipes (group uplink, the receiver's side), each first-in-first-out at its
+// bytes_per_second, all of them at once (cut-through):
 //   a pipe's free time f := max(f, head) + bytes/rate;   the slice is through when both f and its tail have passed.
-// At most a window of them is under way between one pair (wire::window_bytes, as in a real cluster), so that a later slice of higher
-// priority overtakes what is still waiting.
+// At most wire::window_bytes are in flight between one pair, as in a real cluster, so that a later slice of higher priority overtakes
+// waiting ones.
 // Cost: three events per slice, O(log) of the slices waiting.
 #pragma once
 #include <cstdint>
@@ -29,7 +28,7 @@ struct Port {
   std::uint32_t index = 0;  // of the server or the node
 };
 
-/// One slice under way.
+/// One slice in flight.
 struct BulkMessage {
   Port from;
   Port to;
@@ -40,7 +39,7 @@ struct BulkMessage {
 
 class Network {
  public:
-  /// What the network needs of the world's clock: to be called back then, with egress_free(), reached() or arrived().
+  /// Requests to call egress_free(), reached() or arrived() at a later time.
   struct Clock {
     std::function<void(Instant, std::uint32_t egress)> wake_egress;
     std::function<void(Instant, std::uint32_t bulk_message)> reach;
@@ -51,17 +50,17 @@ class Network {
   void send(Instant now, const BulkMessage& bulk_message);
   /// To be called when wake_egress' time has come.
   void egress_free(Instant now, std::uint32_t egress);
-  /// To be called when reach's time has come: the parcel's head is at the receiver's side of the network. Pipes are shared in this order.
+  /// To be called when reach's time has come: the message's head is at the receiver's side of the network. Pipes are shared in this order.
   void reached(Instant now, std::uint32_t id);
-  /// To be called when deliver's time has come; returns the parcel.
+  /// To be called when deliver's time has come; returns the message.
   BulkMessage arrived(Instant now, std::uint32_t id);
 
   [[nodiscard]] Duration latency(Port from, Port to) const;
-  /// When a message that this node sends or is sent at `now` can set out: not while it is cut off.
+  /// When a message of `now` between the two leaves: not while one of them is cut off.
   [[nodiscard]] Instant departure(Instant now, Port from, Port to) const;
-  /// Everything that waits at this node's egress, or for it, is gone.
+  /// Drops all slices that wait at this node's egress or for it.
   void drop_node(std::uint32_t node);
-  /// Nothing passes to or from this node until then.
+  /// No message leaves for or from this node until then.
   void cut_off(std::uint32_t node, Instant until);
 
  private:
@@ -77,9 +76,9 @@ class Network {
   };
   struct Lane {  // to one receiver
     std::priority_queue<Waiting, std::vector<Waiting>, std::greater<>> waiting;
-    std::uint32_t under_way = 0;
-    std::uint64_t under_way_bytes = 0;
-    bool in_turn = false;          // stands in Egress::turn
+    std::uint32_t in_flight = 0;
+    std::uint64_t in_flight_bytes = 0;
+    bool in_turn = false;          // is in Egress::turn
     std::uint64_t turn_bytes = 0;  // sent in its turn so far
   };
   struct Egress {

@@ -1,4 +1,4 @@
-// The simulated network: how long slices take alone and together, who overtakes whom, what a cut and a death do to what is under way.
+// The simulated network: times of slices alone and together, priorities, cuts and deaths with slices in flight.
 #include "sim/network.h"
 
 #include <gtest/gtest.h>
@@ -91,7 +91,7 @@ TEST(Network, ASliceAloneTakesLatencyAndItsBytes) {
   EXPECT_NEAR(wires.run()[0].at_s, latency_s + 0.5, 1e-9);
 }
 
-TEST(Network, TheNarrowestPlaceOnTheWayDecides) {
+TEST(Network, TheNarrowestPipeDecides) {
   Wires wires(star(1, 0.5));
   wires.push(0, 500);
   EXPECT_NEAR(wires.run()[0].at_s, latency_s + 1.0, 1e-9);
@@ -116,7 +116,7 @@ TEST(Network, AFarSenderDoesNotHoldUpANearOne) {
   wires.push(0, 500);
   wires.push(1, 500);
   ASSERT_EQ(wires.run().size(), 2U);
-  EXPECT_NEAR(wires.run()[0].at_s, latency_s + 0.5, 1e-9) << "the near one's";
+  EXPECT_NEAR(wires.run()[0].at_s, latency_s + 0.5, 1e-9) << "the close server's";
   EXPECT_NEAR(wires.run()[1].at_s, 5 + 0.5, 1e-9);
 }
 
@@ -168,7 +168,7 @@ TEST(Network, ASliceOfHigherPriorityOvertakesThoseThatWait) {
   const std::vector<Arrival>& arrivals = wires.run();
   const auto place =
       std::find_if(arrivals.begin(), arrivals.end(), [](const Arrival& a) { return a.bulk_message.priority == 0; }) - arrivals.begin();
-  EXPECT_LE(place, 2) << "only what was under way already goes before it";
+  EXPECT_LE(place, 2) << "only slices in flight go before it";
 }
 
 TEST(Network, WithinOnePriorityTheOrderIsThatOfSending) {

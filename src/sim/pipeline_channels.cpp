@@ -8,7 +8,7 @@ namespace motley::sim {
 
 PipelineChannels::PipelineChannels(const cluster::Spec& cluster, std::uint32_t slices)
     : cluster_(cluster), slices_(slices), up_(cluster.groups.size()), down_(cluster.groups.size()) {
-  check(slices > 0, "what travels is in one piece at least");
+  check(slices > 0, "an output has one slice at least");
 }
 
 void PipelineChannels::rebuild(const pipeline::Problem& problem, const pipeline::Cut& cut) {
@@ -35,7 +35,7 @@ PipelineChannels::Channel PipelineChannels::between(const pipeline::Problem& pro
 std::optional<Instant> PipelineChannels::send(Instant now, std::size_t index, std::uint64_t micro, double bytes) {
   Channel& channel = channels_.at(index);
   const bool idle = channel.waiting.empty();
-  const std::uint32_t slices = channel.shared.empty() ? 1 : slices_;  // alone on its way, nothing depends on how it is cut
+  const std::uint32_t slices = channel.shared.empty() ? 1 : slices_;  // without shared uplinks slices change no time
   for (std::uint32_t i = 0; i < slices; ++i) channel.waiting.push_back({micro, bytes / slices, i + 1 == slices});
   return idle ? std::optional(start(now, channel)) : std::nullopt;
 }
@@ -50,7 +50,7 @@ PipelineChannels::SliceDone PipelineChannels::through(Instant now, std::size_t i
   return result;
 }
 
-/// When the first slice will be through.
+/// Returns when the first slice will be sent.
 Instant PipelineChannels::start(Instant now, Channel& channel) {
   Instant begins = now;
   for (const Instant* free : channel.shared) begins = std::max(begins, *free);

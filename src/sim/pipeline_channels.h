@@ -1,6 +1,6 @@
-// The ways between the stages of a simulated pipeline: one forth and one back between neighbours, each first-in-first-out, each at its
-// bandwidth and latency. What travels goes in slices; neighbours in different groups share their groups' uplinks with whoever else crosses
-// them, in turn, slice by slice. A slice takes its way, and the uplinks on it, for as long as its bytes take on the narrowest part.
+// The channels between the stages of a simulated pipeline: one forward and one back between neighbours, each first-in-first-out, with its
+// bandwidth and latency. Outputs and gradients are sent in slices. Channels between groups share the groups' uplinks, slice by slice. A
+// slice occupies its channel and the uplinks on it for as long as its bytes take on the narrowest of them.
 #pragma once
 #include <cstdint>
 #include <deque>
@@ -15,27 +15,27 @@ namespace motley::sim {
 
 class PipelineChannels {
  public:
-  /// Keeps a reference to `cluster`. `slices`: that each output and each gradient is cut into, 1 at least.
+  /// Keeps a reference to `cluster`. `slices`: of each output and each gradient, at least 1.
   PipelineChannels(const cluster::Spec& cluster, std::uint32_t slices);
-  PipelineChannels(const PipelineChannels&) = delete;  // ways point to its uplinks
+  PipelineChannels(const PipelineChannels&) = delete;  // channels point to its uplinks
   PipelineChannels& operator=(const PipelineChannels&) = delete;
 
-  /// The ways of this cut; nothing is under way.
+  /// Makes the channels of this cut, empty.
   void rebuild(const pipeline::Problem& problem, const pipeline::Cut& cut);
 
-  /// From a stage to the next, or back to it from there.
+  /// Indices of the channel from a stage to the next, and back.
   [[nodiscard]] static std::size_t forth(std::uint32_t stage) { return 2 * std::size_t{stage}; }
   [[nodiscard]] static std::size_t back(std::uint32_t stage) { return 2 * std::size_t{stage} + 1; }
 
-  /// By the index of a way. When through() is to be called for it; none: it will have been, for what goes before.
+  /// When to call through() for this channel; none: it is already due for an earlier micro-batch.
   [[nodiscard]] std::optional<Instant> send(Instant now, std::size_t index, std::uint64_t micro, double bytes);
 
   struct SliceDone {
-    std::optional<Instant> arrives;  // the micro-batch, whole, if this was the last slice of it
+    std::optional<Instant> arrives;  // the micro-batch, if this was its last slice
     std::uint64_t micro = 0;
     std::optional<Instant> next;  // when to call again
   };
-  /// The slice under way has left it.
+  /// The channel has sent its current slice.
   [[nodiscard]] SliceDone through(Instant now, std::size_t index);
 
  private:
@@ -47,7 +47,7 @@ class PipelineChannels {
   struct Channel {
     pipeline::DeviceLink link;
     std::vector<Instant*> shared;  // uplinks on it: when each is free
-    std::deque<Slice> waiting;     // the first is under way
+    std::deque<Slice> waiting;     // the first is being sent
   };
   [[nodiscard]] Channel between(const pipeline::Problem& problem, std::uint32_t from, std::uint32_t to);
   [[nodiscard]] static Instant start(Instant now, Channel& channel);

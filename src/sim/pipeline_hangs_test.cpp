@@ -1,5 +1,5 @@
-// Simulated pipelines whose devices hang while their processes live: whoever hangs is expelled for that, whoever only waits for it is not,
-// and the others go on. Read from the trace alone.
+// Simulated pipelines whose devices hang while their processes live: the hanging stage is expelled, stages that wait for it are not, and
+// training goes on. Read from the trace alone.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -7,12 +7,11 @@
 #include "pipeline/partition.h"
 #include "protocol/chief.h"
 #include "sim/pipeline_world.h"
+#include "trace/events_for_tests.h"
 #include "trace/sinks.h"
 
 namespace motley::sim {
 namespace {
-
-using trace::Kind;
 
 constexpr std::uint32_t stages = 4;
 constexpr std::uint64_t mini_batches = 60;
@@ -44,27 +43,26 @@ PipelineWorldOptions four_stages(const std::string& schedule) {
 struct Ran {
   PipelineOutcome outcome;
   std::vector<trace::Event> events;
-  [[nodiscard]] std::vector<trace::Event> of(Kind kind) const {
-    std::vector<trace::Event> found;
-    std::copy_if(events.begin(), events.end(), std::back_inserter(found), [&](const trace::Event& e) { return e.kind == kind; });
-    return found;
+  template <class T>
+  [[nodiscard]] std::vector<trace::Timed<T>> of() const {
+    return trace::all_of<T>(events);
   }
   /// Every mini-batch was committed in order, none twice but those that a loss undid.
   void expect_whole() const {
     EXPECT_EQ(outcome.mini_batches, mini_batches);
     std::uint64_t done = 0;
     for (const trace::Event& e : events) {
-      if (e.kind == Kind::repartition) done = std::min(done, e.version.value);
-      if (e.kind == Kind::applied) {
-        EXPECT_EQ(e.version.value, ++done);
+      if (const auto* layout = e.as<trace::Repartitioned>()) done = std::min(done, layout->version.value);
+      if (const auto* update = e.as<trace::Applied>()) {
+        EXPECT_EQ(update->version.value, ++done);
       }
     }
     EXPECT_EQ(done, mini_batches);
   }
   void expect_only_left(std::uint32_t node, std::size_t times) const {
-    EXPECT_EQ(of(Kind::left).size(), times);
-    for (const trace::Event& e : of(Kind::left)) {
-      EXPECT_EQ(e.first, node);
+    EXPECT_EQ(of<trace::Left>().size(), times);
+    for (const trace::Left& e : of<trace::Left>()) {
+      EXPECT_EQ(e.node, node);
       EXPECT_EQ(e.why, static_cast<std::uint8_t>(protocol::LeaveReason::step_too_long));
     }
   }
@@ -94,8 +92,8 @@ TEST(PipelineHangs, WhicheverStageHangsIsExpelledAndTheOthersGoOn) {
         ran.expect_whole();
         ran.expect_only_left(node, 1);
         const double limit = at_s > 3 ? 3 : 30;  // ten times before anything is known of it
-        ASSERT_FALSE(ran.of(Kind::left).empty());
-        EXPECT_LT(seconds(ran.of(Kind::left)[0].at), at_s + limit + 2);
+        ASSERT_FALSE(ran.of<trace::Left>().empty());
+        EXPECT_LT(seconds(ran.of<trace::Left>()[0].at), at_s + limit + 2);
       }
 }
 
@@ -105,7 +103,7 @@ TEST(PipelineHangs, WhoMovesAgainIsTakenInAgain) {
   world.cluster.faults = {hang(6, 1, from_seconds(9))};
   const Ran ran = run(world);
   ran.expect_only_left(1, 1);
-  EXPECT_EQ(ran.of(Kind::repartition).back().worker.value, stages - 1) << "four again";
+  EXPECT_EQ(ran.of<trace::Repartitioned>().back().stage.value, stages - 1) << "four again";
 }
 
 TEST(PipelineHangs, WithinTheLimitAreWaitedOut) {
@@ -122,7 +120,7 @@ TEST(PipelineHangs, OfAllButOneLeaveItTheWholeModel) {
   world.cluster.faults = {hang(6, 0), hang(6, 1), hang(6, 2)};
   const Ran ran = run(world);
   EXPECT_EQ(ran.outcome.mini_batches, 100U);
-  EXPECT_EQ(ran.of(Kind::left).size(), 3U);
+  EXPECT_EQ(ran.of<trace::Left>().size(), 3U);
 }
 
 TEST(PipelineHangs, OfAllLeaveItStandingStill) {

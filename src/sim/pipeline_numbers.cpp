@@ -10,14 +10,14 @@ using pipeline::Part;
 
 RealPipelineNumbers::RealPipelineNumbers(PipelineNumbersOptions options) : options_(std::move(options)) {}
 
-/// A stage's moving norm starts anew, since its gradient is another one now.
+/// A stage's moving norm starts anew, since its gradient has other components.
 void RealPipelineNumbers::assign_stages(const pipeline::Cut& cut, const pipeline::Schedule& schedule, std::uint64_t) {
   schedule_ = schedule;
   replicas_.clear();
   places_.clear();
   state_submitted_.clear();
   std::vector<PipelineNumbersOptions::Stage> stages = options_.make(cut);
-  under_way_.assign(stages.size(), {});
+  inboxes_.assign(stages.size(), {});
   for (std::size_t s = 0; s < stages.size(); ++s) {
     const store::StageReplicaOptions replica{.optimizer = options_.optimizer,
                                              .parameters = stages[s].place.parameters,
@@ -58,21 +58,21 @@ void RealPipelineNumbers::begun(std::uint32_t stage, std::uint64_t micro, std::u
 
 void RealPipelineNumbers::done(std::uint32_t stage, Part part, std::uint64_t micro) {
   store::StageReplica& replica = replicas_[stage];
-  UnderWay& own = under_way_[stage];
+  Inbox& own = inboxes_[stage];
   switch (part) {
     case Part::forward: {
       Activation output;
       const StepResult loss = replica.forward(micro, own.inputs[micro], output);
       diverged_ = diverged_ || !std::isfinite(loss.loss_sum);
       own.inputs.erase(micro);
-      if (stage + 1 < replicas_.size()) under_way_[stage + 1].inputs[micro] = std::move(output);
+      if (stage + 1 < replicas_.size()) inboxes_[stage + 1].inputs[micro] = std::move(output);
       break;
     }
     case Part::input: {
       Activation gradient;
       replica.input_gradient(micro, own.output_gradients[micro], gradient);
       own.output_gradients.erase(micro);
-      if (stage > 0) under_way_[stage - 1].output_gradients[micro] = std::move(gradient);
+      if (stage > 0) inboxes_[stage - 1].output_gradients[micro] = std::move(gradient);
       break;
     }
     case Part::weight: replica.weight_gradient(micro); break;

@@ -1,4 +1,4 @@
-// The real numbers of a simulated pipeline: a store::StageReplica for every stage, and what is under way between them.
+// Real numbers of a simulated pipeline: a store::StageReplica for every stage, and the activations and gradients in flight between them.
 #pragma once
 #include <cstdint>
 #include <functional>
@@ -21,13 +21,13 @@ struct PipelineNumbersOptions {
     store::StagePlace place;  // in the whole model
   };
   std::function<std::vector<Stage>(const pipeline::Cut&)> make;
-  store::StagedModel model;  // to begin with
+  store::StagedModel model;  // initial
   policy::LrSchedule rates;
   OptimizerSpec optimizer;
   std::uint64_t mini_batches = 0;
   std::uint64_t samples = 0;  // of a mini-batch
   std::uint64_t total_samples = no_end;
-  std::uint64_t global_batch = 0;  // that the rate is for
+  std::uint64_t global_batch = 0;  // for which the rate was chosen
   std::uint64_t epoch_samples = 0;
   std::uint64_t seed = 0;
   std::uint64_t evaluate_every = 1;  // mini-batches
@@ -46,12 +46,12 @@ class RealPipelineNumbers final : public PipelineNumbers {
   void assign_stages(const pipeline::Cut& cut, const pipeline::Schedule& schedule, std::uint64_t from) override;
   [[nodiscard]] bool diverged() const override { return diverged_; }
 
-  /// Of the whole model, as it was kept last.
+  /// The whole model of the last snapshot.
   [[nodiscard]] const std::vector<float>& values() const { return options_.model.values; }
 
  private:
-  /// What has come to a stage, by micro-batch.
-  struct UnderWay {
+  /// Activations and gradients that a stage has received, by micro-batch.
+  struct Inbox {
     std::map<std::uint64_t, Activation> inputs;            // from the stage before
     std::map<std::uint64_t, Activation> output_gradients;  // from the stage after
   };
@@ -61,8 +61,8 @@ class RealPipelineNumbers final : public PipelineNumbers {
   pipeline::Schedule schedule_;
   std::vector<store::StageReplica> replicas_;
   std::vector<store::StagePlace> places_;                        // by stage
-  std::vector<UnderWay> under_way_;                              // by stage
-  std::map<std::uint64_t, store::StagedModel> state_submitted_;  // by mini-batches; not whole yet
+  std::vector<Inbox> inboxes_;                                   // by stage
+  std::map<std::uint64_t, store::StagedModel> state_submitted_;  // by mini-batches; incomplete
   bool diverged_ = false;
 };
 

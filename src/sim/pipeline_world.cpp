@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <set>
 #include <utility>
 
 #include "base/check.h"
@@ -30,73 +29,69 @@ void PipelineWorld::make_stages(std::uint64_t from) {
   const pipeline::Sums sums(problem.blocks);
   const std::uint64_t micros = Batching{samples_of(options_.mini_batches), options_.samples, schedule_.micro_batches}.micro_batches();
   stages_.clear();
-  part_s_.clear();
-  kept_bytes_.clear();
-  parameter_bytes_.clear();
+  memory_.clear();
+  timing_.assign(count, {});
   for (std::uint32_t s = 0; s < count; ++s) {
     const auto& [first, last, device] = cut_[s];
     stages_.emplace_back(protocol::StageOptions{schedule_, s, count, from, from, micros});
-    part_s_.push_back(pipeline::parts_s(problem, cut_[s]));
-    kept_bytes_.push_back(sums.kept_bytes(first, last));
-    parameter_bytes_.push_back(sums.parameter_bytes(first, last));
+    memory_.emplace_back(sums.kept_bytes(first, last), sums.parameter_bytes(first, last));
+    timing_[s].part_s = pipeline::parts_s(problem, cut_[s]);
   }
   channels_.rebuild(problem, cut_);
-  versions_.assign(count, {});
-  measured_.assign(count, {});
   state_submitted_.assign(count, from);
   outcome_.peak_kept_bytes.resize(std::max<std::size_t>(outcome_.peak_kept_bytes.size(), count));
   outcome_.peak_stash_bytes.resize(outcome_.peak_kept_bytes.size());
 }
 
 PipelineOutcome PipelineWorld::run() {
-  for (std::size_t f = 0; f < options_.cluster.faults.size(); ++f) queue_.at(options_.cluster.faults[f].at, FaultInjected{f});
+  for (std::size_t f = 0; f < options_.cluster.faults.size(); ++f) queue_.at(options_.cluster.faults[f].at, FaultDue{f});
   for (std::uint32_t n = 0; n < options_.cluster.nodes.size(); ++n)
     if (cluster::present_at_start(options_.cluster, NodeId{n})) tell(protocol::DeviceJoined{n});
   if (generation_ == 0) tell(protocol::StartTimeout{});
   while (!queue_.empty() && !outcome_.diverged && !pipeline_chief_.finished()) {
-    auto [when, what] = queue_.pop();
-    if (of_the_past(what)) continue;
+    auto [when, event] = queue_.pop();
+    if (is_outdated(event)) continue;
     now_ = when;
-    std::visit(match{[&](const PartEnds& e) { ended(e); }, [&](const OutputArrives& e) { tell(e.stage, protocol::InputHere{e.micro}); },
-                     [&](const GradientArrives& e) { tell(e.stage, protocol::GradientHere{e.micro}); },
-                     [&](const SliceThrough& e) { through(e.channel); },
-                     [&](const ModelLoaded& e) {
-                       for (std::uint32_t s = 0; s < stages_.size() && e.generation == generation_; ++s) tell(s, protocol::StageStarted{});
-                       for (std::uint32_t s = 0; s < stages_.size() && e.generation == generation_; ++s)
-                         tell(s, protocol::MoreMiniBatches{e.allowed});
-                     },
-                     [&](const StagesReport&) { stages_report(); },
-                     [&](const FaultInjected& e) { inject_fault(options_.cluster.faults[e.fault]); },
-                     [&](const DeviceMoves& e) {
-                       if (!away_.contains(e.device)) tell(protocol::DeviceJoined{e.device});
-                     }},
-               what);
+    std::visit(
+        match{[&](const PartEnds& e) { ended(e); }, [&](const OutputArrives& e) { tell(e.stage, protocol::InputHere{e.micro}); },
+              [&](const GradientArrives& e) { tell(e.stage, protocol::GradientHere{e.micro}); },
+              [&](const SliceThrough& e) { through(e.channel); },
+              [&](const ModelLoaded& e) {
+                for (std::uint32_t s = 0; s < stages_.size() && e.generation == generation_; ++s) tell(s, protocol::StageStarted{});
+                for (std::uint32_t s = 0; s < stages_.size() && e.generation == generation_; ++s)
+                  tell(s, protocol::MoreMiniBatches{e.allowed});
+              },
+              [&](const StagesReport&) { stages_report(); }, [&](const FaultDue& e) { inject_fault(options_.cluster.faults[e.fault]); },
+              [&](const DeviceMoves& e) {
+                if (!away_.contains(e.device)) tell(protocol::DeviceJoined{e.device});
+              }},
+        event);
   }
   outcome_.not_enough_devices = !outcome_.diverged && !pipeline_chief_.finished();
-  check(!outcome_.not_enough_devices || cut_.empty(), "a pipeline comes to its end");
+  check(!outcome_.not_enough_devices || cut_.empty(), "a pipeline that can go on ends with its last mini-batch");
   outcome_.ended = now_;
   const auto why = outcome_.diverged ? protocol::EndReason::diverged : protocol::EndReason::every_sample_counted;
-  report({.kind = trace::Kind::finished, .why = static_cast<std::uint8_t>(why), .first = samples_of(outcome_.mini_batches)});
+  record(trace::Finished{.why = static_cast<std::uint8_t>(why), .samples = samples_of(outcome_.mini_batches)});
   return outcome_;
 }
 
-/// Of a generation that is over.
-bool PipelineWorld::of_the_past(const What& what) const {
-  return std::visit(match{[&](const FaultInjected&) { return false; }, [&](const DeviceMoves&) { return false; },
+/// Whether the event belongs to an earlier generation.
+bool PipelineWorld::is_outdated(const Event& event) const {
+  return std::visit(match{[&](const FaultDue&) { return false; }, [&](const DeviceMoves&) { return false; },
                           [&](const auto& e) { return e.generation != generation_; }},
-                    what);
+                    event);
 }
 
-/// As stages do it twice a heartbeat.
+/// As real stages do twice per heartbeat.
 void PipelineWorld::stages_report() {
   const std::uint32_t generation = generation_;
   queue_.at(now_ + options_.cluster.heartbeat / 2, StagesReport{generation});
   for (std::uint32_t s = 0; s < stages_.size() && generation == generation_; ++s)
-    tell(protocol::StageReported{generation, s, measured_[s].parts, measured_[s].busy});
+    tell(protocol::StageReported{generation, s, timing_[s].parts, timing_[s].busy});
 }
 
 void PipelineWorld::inject_fault(const cluster::Fault& fault) {
-  report({.kind = trace::Kind::fault, .first = fault.node.value, .last = static_cast<std::uint64_t>(fault.kind)});
+  record(trace::FaultInjected{.node = fault.node.value, .kind = static_cast<std::uint8_t>(fault.kind)});
   const std::uint32_t device = fault.node.value;
   if (fault.kind == cluster::FaultKind::kill || fault.kind == cluster::FaultKind::leave) {
     away_.insert(device);
@@ -108,7 +103,7 @@ void PipelineWorld::inject_fault(const cluster::Fault& fault) {
   }
 }
 
-// The conductor --------------------------------------------------------------------------------------------------------------------------
+// The pipeline chief ----------------------------------------------------------------------------------------------------------------------
 
 void PipelineWorld::tell(const protocol::PipelineChiefEvent& event) {
   protocol::PipelineChiefActions actions;
@@ -129,7 +124,7 @@ void PipelineWorld::carry_out(const protocol::PipelineChiefAction& action) {
                    },
                    [&](const protocol::CommittedByAll& a) {
                      outcome_.mini_batches = a.mini_batches;
-                     report({.kind = trace::Kind::applied, .version = {a.mini_batches}, .first = stages_.size()});
+                     record(trace::Applied{.version = {a.mini_batches}, .parts = stages_.size()});
                    },
                    [&](const protocol::NotEnoughDevices&) {
                      cut_.clear();
@@ -138,7 +133,7 @@ void PipelineWorld::carry_out(const protocol::PipelineChiefAction& action) {
                    },
                    [&](const protocol::PipelineDone&) {},
                    [&](const protocol::StageExpelled& a) {
-                     report(protocol::to_trace_events(a));
+                     record(protocol::to_trace_event(a));
                      const Instant moves = devices_[a.device].hangs_until(now_);
                      if (moves < now_ + cluster::forever / 2) queue_.at(moves, DeviceMoves{a.device});
                    },
@@ -157,12 +152,12 @@ void PipelineWorld::assign_stages(const protocol::AssignStages& assignment) {
   outcome_.mini_batches = assignment.from;
   numbers_.assign_stages(cut_, schedule_, assignment.from);
   make_stages(assignment.from);
-  for (const trace::Event& event : protocol::to_trace_events(assignment)) report(event);
+  for (const trace::EventData& event : protocol::to_trace_events(assignment)) record(event);
   queue_.at(now_ + from_seconds(loading), ModelLoaded{generation_, assignment.allowed});
   queue_.at(now_ + options_.cluster.heartbeat / 2, StagesReport{generation_});
 }
 
-/// Blocks that move go from device to device; after a loss everybody gets its part anew.
+/// Moved blocks are sent between devices; after a loss every stage receives its part from the chief.
 double PipelineWorld::loading_s(const pipeline::Cut& before, const pipeline::Cut& after, protocol::AssignReason why) const {
   if (why == protocol::AssignReason::begins) return 0;
   const pipeline::Problem& problem = options_.problem;
@@ -183,7 +178,7 @@ void PipelineWorld::tell(std::uint32_t stage, const protocol::StageEvent& event)
   stages_[stage].step(event, actions);
   const std::uint32_t generation = generation_;
   for (const auto& action : actions) {
-    if (generation != generation_) return;  // laid out anew meanwhile
+    if (generation != generation_) return;  // a new layout
     carry_out(stage, action);
   }
 }
@@ -204,57 +199,52 @@ void PipelineWorld::carry_out(std::uint32_t stage, const protocol::StageAction& 
 void PipelineWorld::begin(std::uint32_t stage, const protocol::RunPart& part) {
   if (part.part == Part::forward) {
     numbers_.begun(stage, part.micro, part.late);
-    versions_[stage][part.micro] = {stages_[stage].committed(), part.late > 0 && schedule_.predicts};
-    weigh(stage);
+    memory_[stage].begin(part.micro, stages_[stage].committed(), part.late > 0 && schedule_.predicts);
+    update_peaks(stage);
   }
-  const double time = part_s_[stage][static_cast<std::size_t>(part.part)];
-  measured_[stage].since = now_;
-  measured_[stage].busy = true;
+  const double time = timing_[stage].part_s[static_cast<std::size_t>(part.part)];
+  timing_[stage].since = now_;
+  timing_[stage].busy = true;
   queue_.at(devices_[cut_[stage].device].spend(now_, from_seconds(time)), PartEnds{generation_, stage, part.part, part.micro});
-  report({.kind = trace::Kind::part_began,
-          .worker = {stage},
-          .step = {part.micro},
-          .version = {versions_[stage].at(part.micro).committed},
-          .first = static_cast<std::uint64_t>(part.part),
-          .last = part.late});
+  record(trace::PartBegan{.stage = {stage},
+                          .micro_batch = part.micro,
+                          .version = {memory_[stage].version_of(part.micro)},
+                          .part = static_cast<std::uint8_t>(part.part),
+                          .late = part.late});
 }
 
 void PipelineWorld::ended(const PartEnds& part) {
   numbers_.done(part.stage, part.part, part.micro);
-  report({.kind = trace::Kind::part_ended, .worker = {part.stage}, .step = {part.micro}, .first = static_cast<std::uint64_t>(part.part)});
-  Measured& measured = measured_[part.stage];
-  measured.busy_s += seconds(now_ - measured.since);
-  measured.busy = false;
-  ++measured.parts;
+  record(trace::PartEnded{.stage = {part.stage}, .micro_batch = part.micro, .part = static_cast<std::uint8_t>(part.part)});
+  Timing& timing = timing_[part.stage];
+  timing.busy_s += seconds(now_ - timing.since);
+  timing.busy = false;
+  ++timing.parts;
   if (part.part == Part::weight) {
-    versions_[part.stage].erase(part.micro);
-    ++measured.micros;
+    memory_[part.stage].release(part.micro);
+    ++timing.micros;
   }
   tell(part.stage, protocol::PartDone{part.part, part.micro});
 }
 
-/// What the stage keeps now: activations, and each version of its parameters that is in use and not the newest.
-void PipelineWorld::weigh(std::uint32_t stage) {
-  const double kept = static_cast<double>(stages_[stage].kept()) * kept_bytes_[stage];
-  std::set<Used> old;
-  for (const auto& [micro, used] : versions_[stage])
-    if (used != Used{stages_[stage].committed(), false}) old.insert(used);
+void PipelineWorld::update_peaks(std::uint32_t stage) {
+  const double kept = memory_[stage].activation_bytes(stages_[stage].kept());
+  const double stashed = memory_[stage].stashed_bytes(stages_[stage].committed());
   outcome_.peak_kept_bytes[stage] = std::max(outcome_.peak_kept_bytes[stage], kept);
-  outcome_.peak_stash_bytes[stage] =
-      std::max(outcome_.peak_stash_bytes[stage], kept + static_cast<double>(old.size()) * parameter_bytes_[stage]);
+  outcome_.peak_stash_bytes[stage] = std::max(outcome_.peak_stash_bytes[stage], kept + stashed);
 }
 
 void PipelineWorld::commit(std::uint32_t stage, std::uint64_t mini) {
   const std::uint64_t done = mini + 1;
   numbers_.committed(stage, mini);
   outcome_.diverged = outcome_.diverged || numbers_.diverged();
-  report({.kind = trace::Kind::committed, .worker = {stage}, .version = {done}});
-  weigh(stage);
+  record(trace::Committed{.stage = {stage}, .version = {done}});
+  update_peaks(stage);
   const std::uint32_t generation = generation_;
-  tell(protocol::StageCommitted{generation_, stage, done, measured_[stage].busy_s, measured_[stage].micros});
+  tell(protocol::StageCommitted{generation_, stage, done, timing_[stage].busy_s, timing_[stage].micros});
   if (generation != generation_) return;
-  measured_[stage].busy_s = 0;
-  measured_[stage].micros = 0;
+  timing_[stage].busy_s = 0;
+  timing_[stage].micros = 0;
   if (done % options_.snapshot_every == 0 || done == options_.mini_batches || (all_submit_state_ && done == allowed_)) submit_state(stage);
 }
 
@@ -267,11 +257,7 @@ void PipelineWorld::submit_state(std::uint32_t stage) {
     if (other < done) return;
   const auto evaluation = numbers_.kept(done);
   if (evaluation.made)
-    report({.kind = trace::Kind::evaluated,
-            .version = {done},
-            .first = samples_of(done),
-            .value = evaluation.accuracy,
-            .second = evaluation.loss});
+    record(trace::Evaluated{.version = {done}, .samples = samples_of(done), .accuracy = evaluation.accuracy, .loss = evaluation.loss});
   outcome_.diverged = outcome_.diverged || (evaluation.made && !std::isfinite(evaluation.loss));
   tell(protocol::ModelSnapshotComplete{done});
 }
@@ -289,11 +275,6 @@ void PipelineWorld::through(std::size_t channel) {
   else if (passed.arrives)
     queue_.at(*passed.arrives, GradientArrives{generation_, stage, passed.micro});
   if (passed.next) queue_.at(*passed.next, SliceThrough{generation_, channel});
-}
-
-void PipelineWorld::report(trace::Event event) {
-  event.at = now_;
-  trace_.on_event(event);
 }
 
 }  // namespace motley::sim

@@ -1,14 +1,13 @@
-// A simulated pipeline: the real stage machines, driven by a virtual clock over modelled devices and links. Like sim/world.h it turns the
-// crank and holds no decision; same options and seed, same trace.
+// A simulated pipeline: the state machines of the stages and of the pipeline chief, driven by an event queue in virtual time over modelled
+// devices and links. Like sim/world.h it holds no decision; equal options and seed give the same trace.
 //
-// What stages send each other travels as sim/pipeline_channels.h says. A device does one part at a time, with its node's jitter and
-// slow spells. What a part takes is its blocks' time (pipeline::Problem) on that device. Who is which stage, when the model is cut anew and
-// where all go on when a device dies is the conductor's business (protocol/pipeline_chief.h); it hears and is heard at once.
+// Outputs and gradients pass through sim/pipeline_channels.h. A device computes one part at a time, for its blocks' time
+// (pipeline::Problem), with its node's jitter and slow periods. The pipeline chief (protocol/pipeline_chief.h) places the stages, cuts the
+// model anew and resumes after a loss; messages to it and from it take no time.
 #pragma once
 #include <algorithm>
 #include <cstdint>
 #include <functional>
-#include <map>
 #include <optional>
 #include <set>
 #include <variant>
@@ -23,34 +22,35 @@
 #include "protocol/stage.h"
 #include "sim/event_queue.h"
 #include "sim/pipeline_channels.h"
+#include "sim/stage_memory.h"
 #include "trace/event.h"
 
 namespace motley::sim {
 
-/// What the parts stand for. Called in the order of virtual time, when a part ends.
+/// The numbers behind the parts. Called in order of virtual time, when a part ends.
 class PipelineNumbers {
  public:
   virtual ~PipelineNumbers() = default;
-  /// A forward is about to begin: its parameters are those of now, or where momentum will have led when it is `late`.
+  /// A forward begins on the newest parameters, or, when it is `late`, on those predicted by momentum.
   virtual void begun(std::uint32_t stage, std::uint64_t micro, std::uint32_t late) = 0;
   virtual void done(std::uint32_t stage, pipeline::Part part, std::uint64_t micro) = 0;
   virtual void committed(std::uint32_t stage, std::uint64_t mini) = 0;
-  /// This stage's part of the model of now, which is that after so many mini-batches, is to be kept.
+  /// Keep this stage's part of the model, as it is after so many mini-batches.
   virtual void submit_state(std::uint32_t stage, std::uint64_t mini_batches) = 0;
   struct Evaluation {
     bool made = false;
     double accuracy = 0;
     double loss = 0;
   };
-  /// Every stage has handed in after so many: whether to tell an evaluation of that model, and which.
+  /// Every stage has submitted its part after so many mini-batches; the evaluation of that model, if it was `made`.
   virtual Evaluation kept(std::uint64_t mini_batches) = 0;
-  /// From now on the model is cut like this, and is what was kept after so many; nothing is under way.
+  /// A new layout begins with the model kept after `from` mini-batches; no micro-batch is in flight.
   virtual void assign_stages(const pipeline::Cut& cut, const pipeline::Schedule& schedule, std::uint64_t from) = 0;
-  /// A loss was not finite: there is no use in going on.
+  /// A loss was not finite.
   [[nodiscard]] virtual bool diverged() const = 0;
 };
 
-/// Time and versions alone.
+/// For simulations of times and versions only.
 class NoPipelineNumbers final : public PipelineNumbers {
  public:
   void begun(std::uint32_t, std::uint64_t, std::uint32_t) override {}
@@ -71,27 +71,27 @@ struct PipelineWorldOptions {
   std::uint64_t snapshot_every = 50;                                                  // mini-batches
   std::uint64_t mini_batches = 0;
   std::uint64_t samples = 0;             // of a mini-batch
-  std::uint64_t total_samples = no_end;  // where the last mini-batch is smaller; its micro-batches are timed like whole ones
-  std::uint32_t slices = 4;              // in which an output or a gradient travels, see sim/pipeline_channels.h
+  std::uint64_t total_samples = no_end;  // when the last mini-batch is smaller; its micro-batches are timed like whole ones
+  std::uint32_t slices = 4;              // of each output and gradient, see sim/pipeline_channels.h
   std::uint64_t seed = 0;
 };
 
 struct PipelineOutcome {
-  std::uint64_t mini_batches = 0;  // committed everywhere
-  std::uint64_t again = 0;         // that were done and had to be done again
+  std::uint64_t mini_batches = 0;  // committed by every stage
+  std::uint64_t again = 0;         // mini-batches that were repeated after a loss
   bool diverged = false;
-  bool not_enough_devices = false;  // devices died, and those that are left cannot hold the model
+  bool not_enough_devices = false;  // the remaining devices cannot hold the model
   Instant ended{};
-  std::uint64_t bytes = 0;               // that travelled
-  std::vector<double> peak_kept_bytes;   // by stage: activations of micro-batches that are not done with
-  std::vector<double> peak_stash_bytes;  // by stage: the same, and the parameters they were computed with beside the newest
+  std::uint64_t bytes = 0;               // sent between stages
+  std::vector<double> peak_kept_bytes;   // by stage: activations
+  std::vector<double> peak_stash_bytes;  // by stage: activations and stashed parameters
 };
 
 class PipelineWorld {
  public:
   /// Keeps references to `numbers` and `trace`.
   PipelineWorld(PipelineWorldOptions options, PipelineNumbers& numbers, trace::Sink& trace);
-  /// Turns the crank until every mini-batch is committed everywhere. Once.
+  /// Simulates until every stage has committed every mini-batch. To be called once.
   PipelineOutcome run();
 
  private:
@@ -111,7 +111,7 @@ class PipelineWorld {
     std::uint32_t stage;
     std::uint64_t micro;
   };
-  struct SliceThrough {  // a way
+  struct SliceThrough {  // a channel
     std::uint32_t generation;
     std::size_t channel;
   };
@@ -119,18 +119,18 @@ class PipelineWorld {
     std::uint32_t generation;
     std::uint64_t allowed;
   };
-  struct FaultInjected {
+  struct FaultDue {
     std::size_t fault;
   };
-  struct StagesReport {  // how far they are
+  struct StagesReport {
     std::uint32_t generation;
   };
-  struct DeviceMoves {  // that has hung
+  struct DeviceMoves {  // after it hung
     std::uint32_t device;
   };
-  using What = std::variant<PartEnds, OutputArrives, GradientArrives, SliceThrough, ModelLoaded, FaultInjected, StagesReport, DeviceMoves>;
+  using Event = std::variant<PartEnds, OutputArrives, GradientArrives, SliceThrough, ModelLoaded, FaultDue, StagesReport, DeviceMoves>;
 
-  [[nodiscard]] bool of_the_past(const What& what) const;
+  [[nodiscard]] bool is_outdated(const Event& event) const;
   void stages_report();
 
   void tell(const protocol::PipelineChiefEvent& event);
@@ -147,46 +147,38 @@ class PipelineWorld {
   void submit_state(std::uint32_t stage);
   void ship(std::size_t channel, std::uint64_t micro, double bytes);
   void through(std::size_t channel);
-  void weigh(std::uint32_t stage);
-  void report(trace::Event event);
-  /// Of the first so many mini-batches.
+  void update_peaks(std::uint32_t stage);
+  void record(const trace::EventData& event) { trace_.on_event({now_, event}); }
+  /// In the first `minis` mini-batches.
   [[nodiscard]] std::uint64_t samples_of(std::uint64_t minis) const { return std::min(minis * options_.samples, options_.total_samples); }
 
   PipelineWorldOptions options_;
   PipelineNumbers& numbers_;
   trace::Sink& trace_;
-  EventQueue<What> queue_;
+  EventQueue<Event> queue_;
   Instant now_{};
   std::vector<protocol::Stage> stages_;
-  std::vector<cluster::Device> devices_;     // by node
-  std::set<std::uint32_t> away_;             // devices that were killed or have left
-  std::vector<std::vector<double>> part_s_;  // [stage][part]
-  std::vector<double> kept_bytes_;           // by stage, of a micro-batch
-  std::vector<double> parameter_bytes_;      // by stage
-  /// Which parameters a forward used: after so many updates, and whether they were where momentum would lead from there.
-  struct Used {
-    std::uint64_t committed = 0;
-    bool predicted = false;
-    auto operator<=>(const Used&) const = default;
-  };
-  std::vector<std::map<std::uint64_t, Used>> versions_;  // [stage]: of each micro-batch kept
+  std::vector<cluster::Device> devices_;  // by node
+  std::set<std::uint32_t> away_;          // devices that were killed or have left
+  std::vector<StageMemory> memory_;       // by stage
   PipelineOutcome outcome_;
   protocol::PipelineChief pipeline_chief_;
   PipelineChannels channels_;
-  pipeline::Cut cut_;  // empty while nothing is laid out
+  pipeline::Cut cut_;  // empty without a layout
   pipeline::Schedule schedule_;
   std::uint32_t generation_ = 0;
   std::uint64_t allowed_ = 0;
   bool all_submit_state_ = false;               // when they have committed what is allowed
   std::vector<std::uint64_t> state_submitted_;  // by stage, the last
-  struct Measured {
-    double busy_s = 0;
-    std::uint64_t micros = 0;
-    Instant since{};          // the part that runs now
-    std::uint64_t parts = 0;  // done in this generation
+  struct Timing {
+    std::vector<double> part_s;  // by part
+    double busy_s = 0;           // since the last commit
+    std::uint64_t micros = 0;    // done since the last commit
+    Instant since{};             // begin of the running part
+    std::uint64_t parts = 0;     // done in this generation
     bool busy = false;
   };
-  std::vector<Measured> measured_;  // by stage, since it committed last
+  std::vector<Timing> timing_;  // by stage
 };
 
 }  // namespace motley::sim

@@ -93,27 +93,27 @@ void expect_promises(const PipelineWorldOptions& world, const Ran& ran, const st
   const pipeline::Schedule schedule = schedule_of(world);
   const std::uint32_t micros = schedule.micro_batches;
   using Key = std::pair<std::uint32_t, std::uint64_t>;  // stage, micro-batch
-  std::map<Key, std::vector<const trace::Event*>> parts;
+  std::map<Key, std::vector<trace::PartBegan>> parts;
   std::map<std::uint32_t, std::uint64_t> committed, held, running;
   for (const trace::Event& e : ran.events) {
-    const std::uint32_t stage = e.worker.value;
-    if (e.kind == trace::Kind::part_began) {
+    if (const auto* began = e.as<trace::PartBegan>()) {
+      const std::uint32_t stage = began->stage.value;
       EXPECT_EQ(running[stage]++, 0U) << name << ": one part at a time";
-      auto& of = parts[{stage, e.step.value}];
-      EXPECT_EQ(e.first, of.size()) << name << ": forward, input, weight, each once";
-      if (e.first == 0) {
+      auto& of = parts[{stage, began->micro_batch}];
+      EXPECT_EQ(began->part, of.size()) << name << ": forward, input, weight, each once";
+      if (began->part == 0) {
         EXPECT_LE(++held[stage], schedule.max_in_flight[stage]) << name;
-        EXPECT_EQ(e.version.value, committed[stage]) << name << ": the freshest there is";
-        EXPECT_LE(e.step.value / micros - committed[stage], schedule.ahead) << name << ": delay";
+        EXPECT_EQ(began->version.value, committed[stage]) << name << ": the freshest there is";
+        EXPECT_LE(began->micro_batch / micros - committed[stage], schedule.ahead) << name << ": delay";
       } else {
-        EXPECT_EQ(e.version, of.front()->version) << name << ": backward uses what forward used";
+        EXPECT_EQ(began->version, of.front().version) << name << ": backward uses what forward used";
       }
-      of.push_back(&e);
-    } else if (e.kind == trace::Kind::part_ended) {
-      --running[stage];
-      if (e.first == 1) --held[stage];
-    } else if (e.kind == trace::Kind::committed) {
-      EXPECT_EQ(e.version.value, ++committed[stage]) << name << ": every mini-batch once, in order";
+      of.push_back(*began);
+    } else if (const auto* ended = e.as<trace::PartEnded>()) {
+      --running[ended->stage.value];
+      if (ended->part == 1) --held[ended->stage.value];
+    } else if (const auto* update = e.as<trace::Committed>()) {
+      EXPECT_EQ(update->version.value, ++committed[update->stage.value]) << name << ": every mini-batch once, in order";
     }
   }
   for (const auto& [stage, count] : committed) EXPECT_EQ(count, world.mini_batches) << name;
@@ -121,7 +121,7 @@ void expect_promises(const PipelineWorldOptions& world, const Ran& ran, const st
   for (const auto& [key, of] : parts) EXPECT_EQ(of.size(), 3U) << name;
 }
 
-TEST(PipelineWorld, EverySchedulesPromisesHoldOnUnlikeDevicesWithJitterAndSlowSpells) {
+TEST(PipelineWorld, SchedulesKeepTheirLimitsOnUnlikeDevices) {
   Rng rng(1, "pipelines");
   for (int i = 0; i < 40; ++i) {
     const auto devices = 1 + static_cast<std::uint32_t>(rng.below(6));
@@ -147,9 +147,10 @@ TEST(PipelineWorld, EverySchedulesPromisesHoldOnUnlikeDevicesWithJitterAndSlowSp
 void expect_announced(const Ran& ran) {
   std::set<WorkerId> announced;
   for (const trace::Event& e : ran.events) {
-    if (e.kind == trace::Kind::joined) announced.insert(e.worker);
-    if (e.kind == trace::Kind::repartition || e.kind == trace::Kind::part_began || e.kind == trace::Kind::committed) {
-      ASSERT_TRUE(announced.contains(e.worker)) << "stage " << e.worker.value << " at " << seconds(e.at) << " s";
+    if (const auto* joined = e.as<trace::Joined>()) announced.insert(joined->worker);
+    if (e.is<trace::Repartitioned>() || e.is<trace::PartBegan>() || e.is<trace::Committed>()) {
+      const WorkerId stage = *trace::worker_of(e.data);
+      ASSERT_TRUE(announced.contains(stage)) << "stage " << stage.value << " at " << seconds(e.at) << " s";
     }
   }
 }
@@ -196,8 +197,8 @@ TEST(PipelineWorld, BlocksMoveAwayFromADeviceThatSlowsDown) {
   EXPECT_GE(100 / (updates[399] - updates[299]), 0.9 * best);
   std::map<std::uint32_t, std::uint64_t> committed;
   for (const trace::Event& e : ran.events)
-    if (e.kind == trace::Kind::committed) {
-      EXPECT_EQ(e.version.value, ++committed[e.worker.value]) << "every mini-batch once on every stage, in order";
+    if (const auto* update = e.as<trace::Committed>()) {
+      EXPECT_EQ(update->version.value, ++committed[update->stage.value]) << "every mini-batch once on every stage, in order";
     }
   PipelineWorldOptions stubborn = world;
   stubborn.reschedule = [&](const pipeline::Problem& problem, const pipeline::Cut& cut) {
@@ -214,15 +215,15 @@ void expect_every_mini_batch_once(const Ran& ran, std::uint64_t minis) {
   std::uint64_t from = 0;
   std::vector<std::uint32_t> blocks;
   for (const trace::Event& e : ran.events) {
-    if (e.kind == trace::Kind::repartition) {
-      if (e.worker.value == 0) committed.clear();
-      if (e.worker.value == 0) {
-        EXPECT_EQ(e.first, 0U);
+    if (const auto* layout = e.as<trace::Repartitioned>()) {
+      if (layout->stage.value == 0) {
+        committed.clear();
+        EXPECT_EQ(layout->first_block, 0U);
       }
-      from = e.version.value;
-      committed[e.worker.value] = from;
-    } else if (e.kind == trace::Kind::committed) {
-      EXPECT_EQ(e.version.value, ++committed[e.worker.value]) << "in order, without a gap";
+      from = layout->version.value;
+      committed[layout->stage.value] = from;
+    } else if (const auto* update = e.as<trace::Committed>()) {
+      EXPECT_EQ(update->version.value, ++committed[update->stage.value]) << "in order, without a gap";
     }
   }
   for (const auto& [stage, count] : committed) EXPECT_EQ(count, minis) << "stage " << stage;
@@ -250,7 +251,7 @@ TEST(PipelineWorld, WhenAStageDiesTheOthersGoOnFromTheLastWholeModel) {
     }
 }
 
-TEST(PipelineWorld, WhoeverComesBackIsTakenInAtAVersionBoundary) {
+TEST(PipelineWorld, AReturningDeviceIsUsedFromAVersionBoundary) {
   PipelineWorldOptions world = of_many_blocks("adapipe", 300);
   const double whole = seconds(run(world).outcome.ended);
   world.cluster.faults.push_back({at_seconds(0.2 * whole), cluster::FaultKind::kill, NodeId{2}, {}, 1});
@@ -261,7 +262,7 @@ TEST(PipelineWorld, WhoeverComesBackIsTakenInAtAVersionBoundary) {
   EXPECT_LT(seconds(ran.outcome.ended), 1.15 * whole) << "four devices again";
 }
 
-TEST(PipelineWorld, WhoCannotHoldTheModelWaitsForWhoeverComes) {
+TEST(PipelineWorld, WaitsForADeviceWhenTheModelDoesNotFit) {
   PipelineWorldOptions world = of_many_blocks("1f1b", 30);
   for (pipeline::Device& device : world.problem.devices) device.memory_bytes = 5e4;
   for (pipeline::Block& block : world.problem.blocks)

@@ -31,7 +31,7 @@ void RealNumbers::snapshot(ServerId server, const protocol::Snapshot& wanted) {
   store::PullShadow* shadow = nullptr;
   if (wanted.bits != plain) {
     shadow = &shadows_.try_emplace({server, wanted.pull_class}, options_.layout, server).first->second;
-    if (wanted.first_of_class) {  // the class moves on, whether or not this one of it still lives
+    if (wanted.first_of_class) {  // also when this member of the class has left
       target_.resize(options_.layout.values);
       servers_[server.value].snapshot(wanted.rho, target_);
       shadow->move_to(target_, wanted.bits);
@@ -67,7 +67,7 @@ StepReport RealNumbers::compute(const wire::Order& order, std::span<const Arrive
   return report;
 }
 
-/// What landed in the middle of a round, when its step has come.
+/// Slices that arrived during a round, merged at their local step.
 class RealNumbers::ArrivedUpdates final : public store::IncomingUpdates {
  public:
   ArrivedUpdates(const store::Layout& layout, std::span<const ArrivedSlice> arrived_slices, std::span<const float> values)
@@ -95,18 +95,18 @@ StepReport RealNumbers::contribute(Held& held, const wire::Order& order, std::sp
   NoStreaming still;
   if (!options_.local_steps) return held.replica->contribute(source_, {values->second, samples}, out, still);
   const auto next = std::next(values);
-  check(arrived_slices.empty() || next != held.values.end(), "what landed was sent");
-  ArrivedUpdates landing(options_.layout, arrived_slices,
+  check(arrived_slices.empty() || next != held.values.end(), "an arrived slice was sent");
+  ArrivedUpdates arrived(options_.layout, arrived_slices,
                          arrived_slices.empty() ? std::span<const float>() : std::span<const float>(next->second));
   return held.replica->contribute(source_,
                                   {values->second, order.version, samples, order.local_steps, order.rate, order.parameters == order.step,
                                    order.missing < order.step, order.correction, order.mean_steps},
-                                  landing, out, still);
+                                  arrived, out, still);
 }
 
-/// What the servers will see of a contribution that travels in few bits, or takes along what was kept back of earlier ones.
+/// Replaces a contribution by its values after encoding in few bits, with error feedback.
 void RealNumbers::code(Held& held, const wire::Order& order, std::vector<float>& values) {
-  // A delta is a change of the model itself, whatever the rate that it was made with.
+  // A delta is a change of the model; it has the learning rate in it.
   held.push->begin(options_.local_steps ? 0 : order.lease.size(), order.rate);
   codec::Bytes bytes;
   for (std::uint32_t s = 0; s < options_.layout.slices.size(); ++s) {

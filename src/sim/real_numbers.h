@@ -1,4 +1,4 @@
-// Real gradients in virtual time: the numbers of every server and every worker of a simulated cluster, in one process and one thread.
+// Real gradients in virtual time: the numbers of all servers and workers of a simulated cluster, in one thread.
 #pragma once
 #include <cstdint>
 #include <map>
@@ -24,7 +24,7 @@ struct RealNumbersOptions {
   OptimizerSpec optimizer;
   std::uint64_t parameters{};  // of the layout's values; the rest are statistics
   std::uint64_t epoch_samples{};
-  store::Shards shards;      // of the samples, when they are not anybody's
+  store::Shards shards;      // of the samples, when each worker has its own
   std::uint64_t seed{};      // of the initial model and the epochs' permutations
   bool local_steps = false;  // contributions are model deltas; workers run the optimizer themselves
   double local_momentum = 0.9;
@@ -48,7 +48,7 @@ class RealNumbers : public Numbers {
 
   /// The global model as it is now, into `out` (layout.values floats).
   void values(std::span<float> out) const;
-  /// Computed, and neither committed everywhere nor freed nor forgotten.
+  /// Contributions that are neither committed everywhere nor freed nor forgotten.
   [[nodiscard]] std::size_t contributions_held() const { return payloads_.size(); }
 
  private:

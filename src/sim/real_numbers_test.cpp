@@ -123,8 +123,8 @@ TEST(RealNumbers, LocalStepsSendTheChangeOfTheModelAndKeepTheirMomentum) {
   EXPECT_NEAR(model(numbers)[0], w2 - v3 / 2, 1e-4);
 }
 
-// What lands in mid-round is the next pull's slice, taken in at its boundary: as a walk by hand does it.
-TEST(RealNumbers, WhatLandsInTheMiddleOfARoundIsTakenInThere) {
+// A slice of the next pull that arrives during a round is merged at its local step, as in a computation by hand.
+TEST(RealNumbers, MergesSlicesThatArriveDuringARound) {
   ByHand source;
   RealNumbers numbers(options(true), source);
   snapshot_all(numbers, 0);

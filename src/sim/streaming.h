@@ -1,8 +1,7 @@
-// One step of one device whose parameters come in while it is computed and whose gradients leave as they are made. Pure: the world asks it
-// when to look again.
+// One step of a device that receives parameters and sends gradients while it computes. Pure: the simulator asks when to look again.
 //
-// Rule: the device goes through the cadence's readings in order and stands still at the first whose slice is not here yet; everything
-//   later moves by as long as it stood. What it stands still for is not computing.
+// Rule: the device reads slices in the order of the layer timing and stalls at the first one that has not arrived; everything later is
+//   delayed by the stall. Stalls do not count as computing.
 #pragma once
 #include <cstdint>
 #include <optional>
@@ -14,7 +13,7 @@
 
 namespace motley::sim {
 
-/// A cadence in the order in which a device goes through it.
+/// A layer timing with its slices in order of reading and of gradients.
 struct LayerSequence {
   explicit LayerSequence(store::LayerTiming layer_timing);
   store::LayerTiming layer_timing;
@@ -24,16 +23,16 @@ struct LayerSequence {
 
 class Streaming {
  public:
-  /// Keeps a reference to `layer_sequence`. `length`: of computing, with everything there.
+  /// Keeps a reference to `layer_sequence`. `length`: of the step without stalls.
   Streaming(const LayerSequence& layer_sequence, Instant began, Duration length)
       : layer_sequence_(&layer_sequence), began_(began), length_(length) {}
 
-  /// Goes on as far as it can by `now`, with the slices that are `here` (by id); appends what was made. Returns when to call again, or
-  /// none: when another slice is here, or never if everything is made.
+  /// Advances to `now` with the slices that are `here` (by id); appends slices whose gradients are ready. Returns when to call again; none:
+  /// when another slice arrives, or, after the last gradient, never.
   std::optional<Instant> advance(Instant now, const std::vector<bool>& here, std::vector<SliceId>& made);
 
   [[nodiscard]] bool is_stalled() const { return stalled_since_.has_value(); }
-  /// All that it reads was there, so that it is known when it ends.
+  /// Every slice was read, so ends() is final.
   [[nodiscard]] bool has_read() const { return read_ == layer_sequence_->by_read.size(); }
   [[nodiscard]] Instant ends() const { return began_ + stalled_ + length_; }
   [[nodiscard]] Duration stalled() const { return stalled_; }

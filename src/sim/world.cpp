@@ -7,16 +7,26 @@
 #include "base/bits.h"
 #include "base/check.h"
 #include "base/match.h"
-#include "codec/codec.h"
 #include "protocol/trace_events.h"
 
 namespace motley::sim {
 namespace {
 
-constexpr Port chief_port{true, 0};  // the chief lives with server 0
-
-Port node_port(std::uint32_t node) { return {false, node}; }
-Port server_port(std::uint32_t server) { return {true, server}; }
+protocol::WorkerOptions worker_options(const WorldOptions& options, std::uint32_t node) {
+  protocol::WorkerOptions worker;
+  worker.node = options.cluster.nodes[node].name;
+  worker.node_index = node;
+  const cluster::Node& spec = options.cluster.nodes[node];
+  worker.profile.max_batch = options.max_batch.empty() ? 0 : options.max_batch[node];
+  worker.profile.batch_multiple = spec.batch_multiple;
+  worker.profile.bytes_per_value = options.bf16_transfer[node] ? 2 : 4;
+  if (spec.batch_multiple > 1) worker.profile.cost = cluster::affine(spec);  // as a GPU that has warmed up
+  for (const store::Slice& slice : options.layout.slices) worker.servers_of_slices.push_back(slice.server);
+  worker.heartbeat = options.cluster.heartbeat;
+  worker.patience = options.cluster.silence_deadline;
+  worker.start_early = !options.layer_timing.empty();
+  return worker;
+}
 
 }  // namespace
 
@@ -25,35 +35,33 @@ World::World(const WorldOptions& options, policy::Strategy strategy, const polic
     : options_(options),
       numbers_(numbers),
       trace_(trace),
-      network_(options_.cluster, {[this](Instant when, std::uint32_t egress) { queue_.at(when, EgressFree{egress}); },
-                                  [this](Instant when, std::uint32_t bulk_message) { queue_.at(when, BulkMessageReaches{bulk_message}); },
-                                  [this](Instant when, std::uint32_t bulk_message) { queue_.at(when, BulkMessageArrives{bulk_message}); }}),
+      transfers_(options_.cluster, options_.layout, queue_),
       chief_(options.chief, std::move(strategy), schedule) {
   const auto count = static_cast<std::uint32_t>(options_.cluster.nodes.size());
-  check(options_.bf16_transfer.empty() || options_.bf16_transfer.size() == count,
-        "it is known of each node what it computes with, or of none");
+  check(options_.bf16_transfer.empty() || options_.bf16_transfer.size() == count, "bf16_transfer has each node, or none");
   options_.bf16_transfer.resize(count);
-  check(options_.max_batch.empty() || options_.max_batch.size() == count, "each node has a limit, or none has");
-  nodes_.resize(count);
+  check(options_.max_batch.empty() || options_.max_batch.size() == count, "max_batch has each node, or none");
   if (!options_.layer_timing.empty()) {
-    check(options_.layer_timing.read.size() == options_.layout.slices.size(), "a cadence has each slice");
+    check(options_.layer_timing.read.size() == options_.layout.slices.size(), "a layer timing has each slice");
     layer_sequence_.emplace(options_.layer_timing);
   }
-  for (std::uint32_t n = 0; n < count; ++n) devices_.emplace_back(options_.cluster, NodeId{n}, options_.seed);
+  const LayerSequence* streamed = layer_sequence_ ? &*layer_sequence_ : nullptr;
+  for (std::uint32_t n = 0; n < count; ++n)
+    nodes_.push_back({StepDevice(options_.cluster, NodeId{n}, options_.seed, options_.layout.slices.size(), streamed)});
   for (std::uint32_t s = 0; s < options_.cluster.servers; ++s) shards_.emplace_back(ServerId{s}, options_.layout.of(ServerId{s}));
 }
 
 TrainingOutcome World::run() {
-  for (std::uint32_t f = 0; f < options_.cluster.faults.size(); ++f) queue_.at(options_.cluster.faults[f].at, FaultInjected{f});
+  for (std::uint32_t f = 0; f < options_.cluster.faults.size(); ++f) queue_.at(options_.cluster.faults[f].at, FaultDue{f});
   for (std::uint32_t n = 0; n < nodes_.size(); ++n)
     if (cluster::present_at_start(options_.cluster, NodeId{n})) start_node(n);
   queue_.at(now_ + options_.cluster.heartbeat, ChiefTick{});
   while (!queue_.empty() && !(ended_ && evaluations_.empty())) {
-    auto [when, what] = queue_.pop();
+    auto [when, event] = queue_.pop();
     now_ = when;
     ++outcome_.events;
-    check(!options_.max_events || outcome_.events <= *options_.max_events, "a world ends within its bound of events");
-    happen(what);
+    check(!options_.max_events || outcome_.events <= *options_.max_events, "a simulation ends within its bound of events");
+    happen(event);
   }
   outcome_.updates = chief_.version().value;
   outcome_.samples = chief_.ledger().counted();
@@ -61,32 +69,13 @@ TrainingOutcome World::run() {
   return outcome_;
 }
 
-void World::happen(const What& what) {
-  std::visit(match{[&](const Control& e) {
-                     const ControlMessage control_message = std::move(control_messages_[e.control_message]);
-                     unused_control_messages_.push_back(e.control_message);
-                     deliver(control_message);
-                   },
-                   [&](const EgressFree& e) { network_.egress_free(now_, e.egress); },
-                   [&](const BulkMessageReaches& e) { network_.reached(now_, e.bulk_message); },
-                   [&](const BulkMessageArrives& e) { deliver(network_.arrived(now_, e.bulk_message)); },
-                   [&](const ComputeEnds& e) {
-                     if (nodes_[e.node].running && nodes_[e.node].serial == e.serial) end_compute(e.node);
-                   },
-                   [&](const SlicesDue& e) {
-                     Node& node = nodes_[e.node];
-                     if (!node.running || node.serial != e.serial) return;
-                     if (node.paused)
-                       node.missed.emplace_back(e);
-                     else
-                       advance_streaming(e.node);
-                   },
-                   [&](const WorkerTick& e) {
-                     if (!alive(e.connection) || ended_) return;
-                     queue_.at(now_ + options_.cluster.heartbeat, e);
-                     const std::uint32_t node = connections_[e.connection].node;
-                     if (!nodes_[node].paused) tell_worker(node, protocol::TimePassed{});
-                   },
+void World::happen(const WorldEvent& event) {
+  std::visit(match{[&](const ControlArrives& e) { deliver(transfers_.take(e)); },
+                   [&](const EgressFree& e) { transfers_.network().egress_free(now_, e.egress); },
+                   [&](const BulkMessageReaches& e) { transfers_.network().reached(now_, e.bulk_message); },
+                   [&](const BulkMessageArrives& e) { deliver(transfers_.network().arrived(now_, e.bulk_message)); },
+                   [&](const ComputeEnds& e) { compute_ends(e); }, [&](const SlicesDue& e) { slices_due(e); },
+                   [&](const DeviceMoves& e) { device_moves(e); }, [&](const WorkerTick& e) { worker_tick(e); },
                    [&](const ChiefTick& e) {
                      if (ended_) return;
                      queue_.at(now_ + options_.cluster.heartbeat, e);
@@ -95,48 +84,70 @@ void World::happen(const What& what) {
                    [&](const TimeIsUp&) {
                      if (!ended_) tell_chief(protocol::Tick{});
                    },
-                   [&](const FaultInjected& e) { inject_fault(e.index); },
-                   [&](const PauseEnds& e) {
-                     if (now_ < nodes_[e.node].paused_until) return;  // another pause goes on
-                     nodes_[e.node].paused = false;
-                     std::deque<What> missed = std::move(nodes_[e.node].missed);
-                     nodes_[e.node].missed.clear();
-                     for (const What& late : missed) happen(late);
-                   },
-                   [&](const DeviceMoves& e) {
-                     if (!alive(e.connection)) return;
-                     Node& node = nodes_[connections_[e.connection].node];
-                     if (node.paused)
-                       node.missed.emplace_back(e);
-                     else
-                       tell_worker(connections_[e.connection].node, protocol::DeviceFree{});
-                   },
-                   [&](const LossNoticed& e) {
-                     if (const auto member = connections_[e.connection].member)
-                       tell_chief(protocol::Lost{*member});
-                     else
-                       tell_chief(protocol::LostPending{e.connection});
-                   }},
-             what);
+                   [&](const FaultDue& e) { inject_fault(e.index); }, [&](const PauseEnds& e) { pause_ends(e.node); },
+                   [&](const LossNoticed& e) { loss_noticed(e); }},
+             event);
 }
 
-// Nodes come, go and suffer ------------------------------------------------------------------------------------------------------------
+void World::compute_ends(const ComputeEnds& event) {
+  if (nodes_[event.node].device.computes(event.serial)) end_compute(event.node);
+}
 
-/// The process is gone; what it had not sent yet goes with it, and the chief sees its connection break.
+void World::slices_due(const SlicesDue& event) {
+  Node& node = nodes_[event.node];
+  if (!node.device.computes(event.serial)) return;
+  if (node.paused)
+    node.missed.emplace_back(event);
+  else
+    advance_streaming(event.node);
+}
+
+void World::device_moves(const DeviceMoves& event) {
+  if (!alive(event.connection)) return;
+  const std::uint32_t n = connections_.node(event.connection);
+  if (nodes_[n].paused)
+    nodes_[n].missed.emplace_back(event);
+  else
+    tell_worker(n, protocol::DeviceFree{});
+}
+
+void World::worker_tick(const WorkerTick& event) {
+  if (!alive(event.connection) || ended_) return;
+  queue_.at(now_ + options_.cluster.heartbeat, event);
+  const std::uint32_t n = connections_.node(event.connection);
+  if (!nodes_[n].paused) tell_worker(n, protocol::TimePassed{});
+}
+
+void World::loss_noticed(const LossNoticed& event) {
+  if (const auto member = connections_.member(event.connection))
+    tell_chief(protocol::Lost{*member});
+  else
+    tell_chief(protocol::LostPending{event.connection});
+}
+
+// Processes and faults --------------------------------------------------------------------------------------------------------------
+
+void World::start_node(std::uint32_t n) {
+  Node& node = nodes_[n];
+  if (node.machine) return;
+  node.machine.emplace(worker_options(options_, n));
+  node.connection = connections_.open(n);
+  queue_.at(now_ + options_.cluster.heartbeat, WorkerTick{node.connection});
+  tell_worker(n, protocol::Started{});
+}
+
+/// The process dies with everything it has not sent; the chief sees its connection break.
 void World::stop_node(std::uint32_t n) {
   Node& node = nodes_[n];
-  if (node.machine)
-    queue_.at(network_.departure(now_, node_port(n), chief_port) + network_.latency(node_port(n), chief_port),
-              LossNoticed{node.connection});
+  if (node.machine) queue_.at(transfers_.loss_noticed(now_, node_port(n), chief_port), LossNoticed{node.connection});
   node.machine.reset();
-  node.running.reset();
-  node.here.clear();
+  node.device.reset();
   node.missed.clear();
-  network_.drop_node(n);
+  transfers_.network().drop_node(n);
 }
 
 bool World::alive(std::uint32_t connection) const {
-  const Node& node = nodes_[connections_[connection].node];
+  const Node& node = nodes_[connections_.node(connection)];
   return node.machine && node.connection == connection;
 }
 
@@ -144,11 +155,11 @@ void World::inject_fault(std::uint32_t index) {
   const cluster::Fault& fault = options_.cluster.faults[index];
   const std::uint32_t n = fault.node.value;
   Node& node = nodes_[n];
-  if (node.paused && (fault.kind == cluster::FaultKind::leave || fault.kind == cluster::FaultKind::join)) {  // nothing moves there now
-    node.missed.emplace_back(FaultInjected{index});
+  if (node.paused && (fault.kind == cluster::FaultKind::leave || fault.kind == cluster::FaultKind::join)) {
+    node.missed.emplace_back(FaultDue{index});
     return;
   }
-  tell({.kind = trace::Kind::fault, .first = n, .last = static_cast<std::uint64_t>(fault.kind)});
+  record(trace::FaultInjected{.node = n, .kind = static_cast<std::uint8_t>(fault.kind)});
   switch (fault.kind) {
     case cluster::FaultKind::kill: stop_node(n); break;
     case cluster::FaultKind::pause:
@@ -160,10 +171,19 @@ void World::inject_fault(std::uint32_t index) {
       if (node.machine) tell_worker(n, protocol::AskedToLeave{});
       break;
     case cluster::FaultKind::join: start_node(n); break;
-    case cluster::FaultKind::partition: network_.cut_off(n, now_ + fault.lasting); break;
+    case cluster::FaultKind::partition: transfers_.network().cut_off(n, now_ + fault.lasting); break;
     case cluster::FaultKind::slow:
-    case cluster::FaultKind::hang: break;  // the device knows
+    case cluster::FaultKind::hang: break;  // cluster::Device has them
   }
+}
+
+/// Unless a later pause goes on.
+void World::pause_ends(std::uint32_t n) {
+  Node& node = nodes_[n];
+  if (now_ < node.paused_until) return;
+  node.paused = false;
+  const std::deque<WorldEvent> missed = std::exchange(node.missed, {});
+  for (const WorldEvent& event : missed) happen(event);
 }
 
 // Delivery -----------------------------------------------------------------------------------------------------------------------------
@@ -173,10 +193,9 @@ void World::deliver(const ControlMessage& control_message) {
     return tell_chief(protocol::Received{control_message.from, control_message.message});
   if (control_message.to.role == protocol::Role::server) return tell_shard(control_message.to.id, control_message.message);
   if (!alive(control_message.connection)) return;
-  const std::uint32_t n = connections_[control_message.connection].node;
+  const std::uint32_t n = connections_.node(control_message.connection);
   if (nodes_[n].paused) {
-    control_messages_.push_back(control_message);
-    nodes_[n].missed.emplace_back(Control{static_cast<std::uint32_t>(control_messages_.size() - 1)});
+    nodes_[n].missed.emplace_back(transfers_.keep(control_message));
     return;
   }
   tell_worker(n, protocol::Arrived{control_message.message});
@@ -189,7 +208,7 @@ void World::deliver(const BulkMessage& bulk_message) {
   }
   outcome_.bytes_pulled += bulk_message.bytes;
   const wire::Pulled& slice = std::get<wire::Pulled>(bulk_message.content);
-  const std::uint32_t connection = connection_of_worker_[slice.worker.value];
+  const std::uint32_t connection = connections_.of(slice.worker);
   if (!alive(connection)) return;
   if (nodes_[bulk_message.to.index].paused)
     deliver(ControlMessage{protocol::peer(ServerId{bulk_message.from.index}), protocol::peer(slice.worker), connection, slice});
@@ -197,7 +216,8 @@ void World::deliver(const BulkMessage& bulk_message) {
     tell_worker(bulk_message.to.index, protocol::Arrived{slice});
 }
 
-// Machines and their answers -----------------------------------------------------------------------------------------------------------
+// State machines and their actions
+// -----------------------------------------------------------------------------------------------------------
 
 void World::tell_chief(const protocol::ChiefEvent& event) {
   chief_actions_.clear();
@@ -214,25 +234,21 @@ void World::tell_shard(std::uint32_t server, const wire::Message& message) {
 void World::tell_worker(std::uint32_t node, const protocol::WorkerEvent& event) {
   const auto* arrived = std::get_if<protocol::Arrived>(&event);
   const auto* slice = arrived != nullptr ? std::get_if<wire::Pulled>(&arrived->message) : nullptr;
-  if (slice != nullptr) slice_arrived(node, *slice);
+  if (slice != nullptr) nodes_[node].device.slice_arrived(now_, *slice);
   worker_actions_.clear();
   nodes_[node].machine->step(now_, event, worker_actions_);
   for (const auto& action : worker_actions_) carry_out(node, action);
-  const auto& running = nodes_[node].running;
-  if (slice != nullptr && running && running->streaming && running->streaming->is_stalled()) advance_streaming(node);
+  if (slice != nullptr && nodes_[node].device.is_stalled()) advance_streaming(node);
 }
 
 void World::carry_out(const protocol::ChiefAction& action) {
-  using trace::Kind;
-  if (const auto event = protocol::to_trace_events(action)) tell(*event);
+  if (const auto event = protocol::to_trace_event(action)) record(*event);
   std::visit(match{[&](const protocol::Send& a) { send_from_chief(a); },
-                   [&](const protocol::Joined& a) {
-                     tell({.kind = Kind::joined, .worker = a.worker, .first = connections_[connection_of_worker_[a.worker.value]].node});
-                   },
+                   [&](const protocol::Joined& a) { record(trace::Joined{.worker = a.worker, .node = connections_.node_of(a.worker)}); },
                    [&](const protocol::Left& a) { numbers_.forget(a.worker); },
                    [&](const protocol::Completed& a) { numbers_.completed(a.worker, a.step); }, [&](const protocol::Counted&) {},
                    [&](const protocol::Returned& a) {
-                     for (const trace::Event& event : protocol::to_trace_events(a)) tell(event);
+                     for (const trace::EventData& event : protocol::to_trace_events(a)) record(event);
                    },
                    [&](const protocol::Released&) {
                      if (!started_ && options_.chief.max_time) queue_.at(now_ + *options_.chief.max_time, TimeIsUp{});
@@ -241,8 +257,7 @@ void World::carry_out(const protocol::ChiefAction& action) {
                    [&](const protocol::Held&) {}, [&](const protocol::Dropped&) {}, [&](const protocol::Idled&) {},
                    [&](const protocol::Cancelled&) {}, [&](const protocol::Discarded&) {}, [&](const protocol::Noted&) {},
                    [&](const protocol::WakeAt& a) { queue_.at(a.when, TimeIsUp{}); },
-                   [&](const protocol::Evaluate& a) { evaluations_.emplace(a.version, a.samples); },
-                   [&](const protocol::Checkpoint&) {},  // nobody restarts a simulated chief
+                   [&](const protocol::Evaluate& a) { evaluations_.emplace(a.version, a.samples); }, [&](const protocol::Checkpoint&) {},
                    [&](const protocol::ServerStuck&) {
                      ended_ = true;
                      outcome_.why = protocol::EndReason::nobody_left;
@@ -250,9 +265,8 @@ void World::carry_out(const protocol::ChiefAction& action) {
                    },
                    [&](const protocol::Finished& a) {
                      ended_ = true;
-                     outcome_.why = a.why;
                      outcome_.ended = now_;
-                     tell({.kind = Kind::finished, .why = static_cast<std::uint8_t>(a.why), .first = chief_.ledger().counted()});
+                     finished(a.why);
                    }},
              action);
 }
@@ -281,8 +295,8 @@ void World::carry_out(std::uint32_t server, const protocol::ShardAction& action)
 void World::carry_out(std::uint32_t node, const protocol::WorkerAction& action) {
   std::visit(
       match{[&](const protocol::Send& a) { send_from_worker(node, a); }, [&](const protocol::Compute& a) { begin_compute(node, a.order); },
-            [&](const protocol::Abandon&) { nodes_[node].running.reset(); }, [&](const protocol::Quit&) { stop_node(node); },
-            [&](const protocol::AwaitDevice&) { queue_.at(devices_[node].hangs_until(now_), DeviceMoves{nodes_[node].connection}); }},
+            [&](const protocol::Abandon&) { nodes_[node].device.abandon(); }, [&](const protocol::Quit&) { stop_node(node); },
+            [&](const protocol::AwaitDevice&) { queue_.at(nodes_[node].device.hangs_until(now_), DeviceMoves{nodes_[node].connection}); }},
       action);
 }
 
@@ -290,93 +304,89 @@ void World::carry_out(std::uint32_t node, const protocol::WorkerAction& action) 
 
 void World::send_from_chief(const protocol::Send& send) {
   if (send.to.role == protocol::Role::server) {
-    if (send.to.id == 0) {
-      if (const auto* update = std::get_if<wire::Apply>(&send.message))
-        tell({.kind = trace::Kind::applied, .version = update->version, .first = update->parts.size(), .value = update->rate});
-      return tell_shard(0, send.message);
-    }
-    return post({protocol::the_chief, send.to, 0, send.message}, chief_port, server_port(send.to.id));
+    if (send.to.id > 0) return transfers_.send(now_, {protocol::the_chief, send.to, 0, send.message}, chief_port, server_port(send.to.id));
+    if (const auto* update = std::get_if<wire::Apply>(&send.message))
+      record(trace::Applied{.version = update->version, .parts = update->parts.size(), .rate = update->rate});
+    return tell_shard(0, send.message);
   }
-  const std::uint32_t connection = send.to.role == protocol::Role::pending ? send.to.id : connection_of_worker_[send.to.id];
-  if (const auto* welcome = std::get_if<wire::Welcome>(&send.message)) {
-    connection_of_worker_.resize(std::max<std::size_t>(connection_of_worker_.size(), welcome->worker.value + 1));
-    connection_of_worker_[welcome->worker.value] = connection;
-    connections_[connection].member = welcome->worker;
-  }
+  const std::uint32_t connection = send.to.role == protocol::Role::pending ? send.to.id : connections_.of(WorkerId{send.to.id});
+  if (const auto* welcome = std::get_if<wire::Welcome>(&send.message)) connections_.admit(connection, welcome->worker);
   if (const auto* order = std::get_if<wire::Order>(&send.message))
-    for (const trace::Event& event : protocol::to_trace_events(*order)) tell(event);
-  post({protocol::the_chief, send.to, connection, send.message}, chief_port, node_port(connections_[connection].node));
+    for (const trace::EventData& event : protocol::to_trace_events(*order)) record(event);
+  transfers_.send(now_, {protocol::the_chief, send.to, connection, send.message}, chief_port, node_port(connections_.node(connection)));
 }
 
 void World::send_from_server(std::uint32_t server, const protocol::Send& send) {
   if (send.to.role == protocol::Role::chief)
-    return post({protocol::peer(ServerId{server}), send.to, 0, send.message}, server_port(server), chief_port);
+    return transfers_.send(now_, {protocol::peer(ServerId{server}), send.to, 0, send.message}, server_port(server), chief_port);
   const wire::Pulled& slice = std::get<wire::Pulled>(send.message);
-  const std::uint32_t n = connections_[connection_of_worker_[slice.worker.value]].node;
-  network_.send(now_, {server_port(server), node_port(n), options_.layout[slice.slice].priority, bytes_of(slice.slice, slice.bits), slice});
+  transfers_.send(now_, slice, server, connections_.node_of(slice.worker));
 }
 
+/// Gradients of a node with bf16 weights are bf16.
 void World::send_from_worker(std::uint32_t n, const protocol::Send& send) {
   if (const auto* push = std::get_if<wire::Push>(&send.message)) {
-    const std::uint8_t bits =
-        push->bits == fp32_bits && options_.bf16_transfer[n] ? bf16_bits : push->bits;  // gradients are what it computes in
-    return network_.send(
-        now_, {node_port(n), server_port(send.to.id), options_.layout[push->slice].priority, bytes_of(push->slice, bits), *push});
+    const std::uint8_t bits = push->bits == fp32_bits && options_.bf16_transfer[n] ? bf16_bits : push->bits;
+    return transfers_.send(now_, *push, n, send.to.id, bits);
   }
   const auto id = nodes_[n].machine->id();
   const std::uint32_t connection = nodes_[n].connection;
-  ControlMessage control_message{id ? protocol::peer(*id) : protocol::pending_worker(connection), send.to, connection, send.message};
-  if (auto* reported = std::get_if<wire::Contributed>(&control_message.message); reported != nullptr && options_.claims)
+  ControlMessage message{id ? protocol::peer(*id) : protocol::pending_worker(connection), send.to, connection, send.message};
+  if (auto* reported = std::get_if<wire::Contributed>(&message.message); reported != nullptr && options_.claims)
     options_.claims(n, *reported);
-  post(std::move(control_message), node_port(n), chief_port);
+  transfers_.send(now_, std::move(message), node_port(n), chief_port);
 }
 
-void World::post(ControlMessage control_message, Port from, Port to) {
-  std::uint32_t id = 0;
-  if (unused_control_messages_.empty()) {
-    id = static_cast<std::uint32_t>(control_messages_.size());
-    control_messages_.push_back(std::move(control_message));
-  } else {
-    id = unused_control_messages_.back();
-    unused_control_messages_.pop_back();
-    control_messages_[id] = std::move(control_message);
-  }
-  queue_.at(network_.departure(now_, from, to) + network_.latency(from, to), Control{id});
+// Steps, evaluations and the end ------------------------------------------------------------------------------------------------------
+
+void World::begin_compute(std::uint32_t n, const wire::Order& order) {
+  look_again(n, nodes_[n].device.begin(now_, order));
+  record(trace::ComputeBegan{.worker = order.worker, .step = order.step});
 }
 
-std::uint64_t World::bytes_of(SliceId slice, std::uint8_t bits) {
-  auto& bytes = slice_bytes_[bits];
-  if (bytes.empty()) {
-    for (const store::Slice& s : options_.layout.slices) {
-      const auto codec = codec::make(s.bits(bits));
-      check(codec.ok(), "a strategy asks for bits that there is a codec for");
-      bytes.push_back((*codec)->encoded_bytes(s.count));
-    }
-  }
-  return bytes[slice.value];
+void World::look_again(std::uint32_t n, const StepDevice::Due& due) {
+  const std::uint32_t serial = nodes_[n].device.serial();
+  if (due.ends)
+    queue_.at(due.when, ComputeEnds{n, serial});
+  else
+    queue_.at(due.when, SlicesDue{n, serial});
+}
+
+void World::advance_streaming(std::uint32_t n) {
+  const Step step = nodes_[n].device.step();
+  std::vector<SliceId> gradients;
+  if (const auto due = nodes_[n].device.advance(now_, gradients)) look_again(n, *due);
+  for (const SliceId slice : gradients) tell_worker(n, protocol::Produced{step, slice});
+}
+
+void World::end_compute(std::uint32_t n) {
+  const StepDevice::FinishedStep done = nodes_[n].device.end(now_);
+  StepReport report = numbers_.compute(done.order, done.arrived_slices);
+  report.samples = static_cast<std::uint32_t>(done.order.lease.size());
+  report.compute = done.compute;
+  report.stalled = done.stalled;
+  report.new_batch_size = done.new_batch_size;
+  report.max_batch = 0;  // an out-of-memory error of this machine says nothing of the simulated device
+  record(trace::ComputeEnded{.worker = done.order.worker, .step = done.order.step, .samples = report.samples, .stalled = done.stalled});
+  tell_worker(n, protocol::Computed{.step = done.order.step, .report = report});
 }
 
 void World::evaluated(Version version, const Evaluation& evaluation) {
-  const auto asked = evaluations_.find(version);
-  check(asked != evaluations_.end(), "what is exported was asked for");
-  tell({.kind = trace::Kind::evaluated,
-        .version = version,
-        .first = asked->second,
-        .value = evaluation.accuracy,
-        .second = evaluation.loss});
-  evaluations_.erase(asked);
+  const auto requested = evaluations_.find(version);
+  check(requested != evaluations_.end(), "an exported version was requested");
+  record(trace::Evaluated{.version = version, .samples = requested->second, .accuracy = evaluation.accuracy, .loss = evaluation.loss});
+  evaluations_.erase(requested);
   if (!std::isfinite(evaluation.loss)) model_not_finite();
 }
 
 void World::model_not_finite() {
   if (!ended_) return tell_chief(protocol::ModelNotFinite{});
-  if (std::exchange(outcome_.why, protocol::EndReason::diverged) == protocol::EndReason::diverged) return;
-  tell({.kind = trace::Kind::finished, .why = static_cast<std::uint8_t>(outcome_.why), .first = chief_.ledger().counted()});
+  if (outcome_.why != protocol::EndReason::diverged) finished(protocol::EndReason::diverged);
 }
 
-void World::tell(trace::Event event) {
-  event.at = now_;
-  trace_.on_event(event);
+void World::finished(protocol::EndReason why) {
+  outcome_.why = why;
+  record(trace::Finished{.why = static_cast<std::uint8_t>(why), .samples = chief_.ledger().counted()});
 }
 
 }  // namespace motley::sim

@@ -1,15 +1,13 @@
-// A simulated cluster: the real chief, shard and worker machines, driven by a virtual clock over a modelled network and modelled devices.
-// It turns the crank and holds no decision. Same options, strategy and seed: the same trace, byte for byte.
+// A simulated cluster: the state machines of chief, servers and workers, driven by an event queue in virtual time over a modelled network
+// and modelled devices. It holds no decision. Equal options, strategy and seed give the same trace, byte for byte.
 #pragma once
 #include <cstdint>
 #include <deque>
 #include <functional>
 #include <map>
 #include <optional>
-#include <variant>
 #include <vector>
 
-#include "cluster/device.h"
 #include "cluster/spec.h"
 #include "policy/lr_schedule.h"
 #include "policy/strategy.h"
@@ -17,10 +15,13 @@
 #include "protocol/shard.h"
 #include "protocol/training_outcome.h"
 #include "protocol/worker.h"
+#include "sim/connections.h"
 #include "sim/event_queue.h"
-#include "sim/network.h"
 #include "sim/numbers.h"
+#include "sim/step_device.h"
 #include "sim/streaming.h"
+#include "sim/transfers.h"
+#include "sim/world_events.h"
 #include "store/layer_timing.h"
 #include "store/layout.h"
 #include "trace/event.h"
@@ -31,14 +32,13 @@ struct WorldOptions {
   cluster::Spec cluster;
   protocol::ChiefOptions chief;
   store::Layout layout;
-  store::LayerTiming layer_timing;       // empty: devices begin when the last slice is here and push when they are done
-  std::vector<std::uint32_t> max_batch;  // of one step, by node, 0 for no limit; empty: nobody has one
-  std::vector<bool> bf16_transfer;  // by node: it computes with weights of 16 bits, and no more travel to it and from it; empty: nobody
+  store::LayerTiming layer_timing;       // empty: steps begin when the last slice has arrived and push all slices at their end
+  std::vector<std::uint32_t> max_batch;  // of one step, by node, 0 for no limit; empty: no node has one
+  std::vector<bool> bf16_transfer;       // by node: parameters and gradients are sent as bf16 at most; empty: for no node
   std::uint64_t seed = 0;
-  std::function<void(std::uint32_t node, wire::Contributed& reported)>
-      claims;  // what a node says of a step instead of the truth; empty: the truth
-  std::optional<std::uint64_t>
-      max_events;  // of the virtual clock; a world that needs more is our bug (nothing in it should go round for ever)
+  /// Changes what a node reports of a step, for tests of false reports; empty: reports stay true.
+  std::function<void(std::uint32_t node, wire::Contributed& reported)> claims;
+  std::optional<std::uint64_t> max_events;  // more events are a bug: the simulation does not end
 };
 
 using TrainingOutcome = protocol::TrainingOutcome;
@@ -48,83 +48,26 @@ class World {
   /// Keeps references to `numbers` and `trace`.
   World(const WorldOptions& options, policy::Strategy strategy, const policy::LrSchedule& schedule, Numbers& numbers, trace::Sink& trace);
 
-  /// Turns the crank until training ends. Once.
+  /// Simulates until training ends. To be called once.
   TrainingOutcome run();
 
  private:
-  // What the clock can bring.
-  struct Control {  // a control message arrives
-    std::uint32_t control_message;
-  };
-  struct EgressFree {
-    std::uint32_t egress;
-  };
-  struct BulkMessageReaches {
-    std::uint32_t bulk_message;
-  };
-  struct BulkMessageArrives {
-    std::uint32_t bulk_message;
-  };
-  struct ComputeEnds {
-    std::uint32_t node;
-    std::uint32_t serial;
-  };
-  struct SlicesDue {  // a device that streams reads or makes some
-    std::uint32_t node;
-    std::uint32_t serial;
-  };
-  struct WorkerTick {
-    std::uint32_t connection;
-  };
-  struct ChiefTick {};
-  struct TimeIsUp {};
-  struct FaultInjected {
-    std::uint32_t index;
-  };
-  struct PauseEnds {
-    std::uint32_t node;
-  };
-  struct LossNoticed {  // the chief's side of a connection has broken
-    std::uint32_t connection;
-  };
-  struct DeviceMoves {  // after it was told to stop
-    std::uint32_t connection;
-  };
-  using What = std::variant<Control, EgressFree, BulkMessageReaches, BulkMessageArrives, ComputeEnds, SlicesDue, WorkerTick, ChiefTick,
-                            TimeIsUp, FaultInjected, PauseEnds, LossNoticed, DeviceMoves>;
-
-  struct ControlMessage {
-    protocol::Peer from;
-    protocol::Peer to;
-    std::uint32_t connection;  // if a worker writes or reads it
-    wire::Message message;
-  };
-  struct Running {  // what a node computes
-    wire::Order order;
-    Instant began;
-    Instant ends{};
-    std::vector<ArrivedSlice> arrived_slices;  // of newer parameters, while it takes local steps
-    std::optional<Streaming> streaming;
-    bool new_batch_size = false;
-  };
   struct Node {
-    std::optional<protocol::Worker> machine;  // absent: nobody home
-    std::uint32_t connection = 0;             // of this life of the machine
-    std::uint32_t serial = 0;                 // grows with each computation
-    std::optional<Running> running;
+    StepDevice device;
+    std::optional<protocol::Worker> machine{};  // none: no process runs there
+    std::uint32_t connection = 0;               // of the newest machine
     bool paused = false;
     Instant paused_until{};
-    std::deque<What> missed;  // what came in while paused
-    using PullKey = std::pair<WorkerId, Step>;
-    std::map<PullKey, std::vector<bool>> here;  // of the parameters that may still be needed, by slice; only when devices stream
-  };
-  /// One life of one node's machine. What is sent on it after that life reaches nobody.
-  struct Connection {
-    std::uint32_t node = 0;
-    std::optional<WorkerId> member;  // as the chief knows it
+    std::deque<WorldEvent> missed{};  // events during the pause
   };
 
-  void happen(const What& what);
+  void happen(const WorldEvent& event);
+  void compute_ends(const ComputeEnds& event);
+  void slices_due(const SlicesDue& event);
+  void device_moves(const DeviceMoves& event);
+  void worker_tick(const WorkerTick& event);
+  void loss_noticed(const LossNoticed& event);
+  void pause_ends(std::uint32_t node);
   void start_node(std::uint32_t node);
   void stop_node(std::uint32_t node);
   void inject_fault(std::uint32_t index);
@@ -138,41 +81,35 @@ class World {
   void carry_out(const protocol::ChiefAction& action);
   void carry_out(std::uint32_t server, const protocol::ShardAction& action);
   void carry_out(std::uint32_t node, const protocol::WorkerAction& action);
-  void slice_arrived(std::uint32_t n, const wire::Pulled& slice);
   void begin_compute(std::uint32_t node, const wire::Order& order);
   void end_compute(std::uint32_t node);
   void advance_streaming(std::uint32_t node);
+  void look_again(std::uint32_t node, const StepDevice::Due& due);
 
   void send_from_chief(const protocol::Send& send);
   void send_from_server(std::uint32_t server, const protocol::Send& send);
   void send_from_worker(std::uint32_t node, const protocol::Send& send);
-  [[nodiscard]] std::uint64_t bytes_of(SliceId slice, std::uint8_t bits);
-  void post(ControlMessage control_message, Port from, Port to);
   void evaluated(Version version, const Evaluation& evaluation);
   void model_not_finite();
-  void tell(trace::Event event);
+  void finished(protocol::EndReason why);
+  void record(const trace::EventData& event) { trace_.on_event({now_, event}); }
 
   WorldOptions options_;
   Numbers& numbers_;
   trace::Sink& trace_;
-  EventQueue<What> queue_;
+  EventQueue<WorldEvent> queue_;
   Instant now_{};
-  Network network_;
-  std::vector<cluster::Device> devices_;
+  Transfers transfers_;
   protocol::Chief chief_;
   std::vector<protocol::Shard> shards_;
+  std::optional<LayerSequence> layer_sequence_;  // with streamed parameters
   std::vector<Node> nodes_;
-  std::vector<Connection> connections_;
-  std::vector<std::uint32_t> connection_of_worker_;  // by WorkerId
-  std::optional<LayerSequence> layer_sequence_;      // absent: nobody streams
-  std::vector<ControlMessage> control_messages_;
-  std::vector<std::uint32_t> unused_control_messages_;
-  std::map<Version, std::uint64_t> evaluations_;                    // asked for, not yet done: samples counted then
-  std::map<std::uint8_t, std::vector<std::uint64_t>> slice_bytes_;  // by bits per value, then by slice
-  bool started_ = false;                                            // the first order is out
+  Connections connections_;
+  std::map<Version, std::uint64_t> evaluations_;  // requested, by version: samples counted then
+  bool started_ = false;                          // the first order was sent
   bool ended_ = false;
   TrainingOutcome outcome_;
-  // Scratch of tell_*; a machine is never told anything while its answers are being carried out.
+  // Buffers of tell_*(): a machine receives no event while its actions are carried out.
   protocol::ChiefActions chief_actions_;
   protocol::ShardActions shard_actions_;
   protocol::WorkerActions worker_actions_;

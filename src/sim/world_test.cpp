@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "policy/strategies.h"
+#include "trace/events_for_tests.h"
 #include "trace/sinks.h"
 #include "trace/summary.h"
 
@@ -13,7 +14,6 @@ namespace motley::sim {
 namespace {
 
 using cluster::FaultKind;
-using trace::Kind;
 
 constexpr double latency_s = 0.0002;
 constexpr double slice_s = 0.01;  // of the one slice over a worker's link
@@ -45,10 +45,9 @@ struct Ran {
   std::vector<trace::Event> events;
   trace::Summary summary;
   std::string fingerprint;
-  [[nodiscard]] std::vector<trace::Event> of(Kind kind) const {
-    std::vector<trace::Event> found;
-    std::copy_if(events.begin(), events.end(), std::back_inserter(found), [&](const trace::Event& e) { return e.kind == kind; });
-    return found;
+  template <class T>
+  [[nodiscard]] std::vector<trace::Timed<T>> of() const {
+    return trace::all_of<T>(events);
   }
 };
 
@@ -76,7 +75,7 @@ cluster::Fault fault(FaultKind kind, double at_s, double lasting_s = 0, std::uin
   return {at_seconds(at_s), kind, NodeId{node}, from_seconds(lasting_s), 1};
 }
 
-// By hand: 32 samples each. A step of the slowest (the fourth): 32/250 + 0.002 of computing, its push alone on the way, and a pull that
+// By hand: 32 samples each. A step of the slowest (the fourth): 32/250 + 0.002 of computing, its push alone on the link, and a pull that
 // leaves the NIC after the three others' (a quarter of a slice's time each).
 TEST(World, ABspStepOnUnequalWorkersTakesWhatItTakesByHand) {
   constexpr std::uint64_t updates = 50;
@@ -126,10 +125,10 @@ TEST(World, ADeviceThatStreamsStandsStillForWhatItReads) {
   const double step = latency_s + slice_s + stalled + second_is_out + slice_s + latency_s;
   EXPECT_NEAR(seconds(ran.outcome.ended), latency_s + updates * step, 1e-6);
   EXPECT_NEAR(ran.summary.time().compute_s, updates * compute, 1e-6) << "standing still is not computing";
-  EXPECT_NEAR(ran.of(Kind::compute_ended).at(3).value, stalled, 1e-8);
+  EXPECT_NEAR(seconds(ran.of<trace::ComputeEnded>().at(3).stalled), stalled, 1e-8);
 }
 
-// Three slices, each read a ninth of the step after the one before. First in, first out, what is sent first is under way before the others
+// Three slices, each read a ninth of the step after the one before. First in, first out, what is sent first is in flight before the others
 // are there to be chosen from; of those the last layer goes first, so that the second slice comes last.
 TEST(World, WhatForwardNeedsFirstGoesFirst) {
   constexpr std::uint64_t updates = 10;
@@ -175,7 +174,7 @@ TEST(World, ADeviceThatStreamsLosesNothingWhenItIsKilledOrPaused) {
   world.cluster.faults = {fault(FaultKind::pause, 1.1, 0.7), fault(FaultKind::kill, 3.3), fault(FaultKind::join, 4)};
   const Ran ran = run(world);
   EXPECT_EQ(ran.outcome.samples, 20U * batch);
-  EXPECT_EQ(ran.of(Kind::joined).size(), 3U);
+  EXPECT_EQ(ran.of<trace::Joined>().size(), 3U);
 }
 
 TEST(World, WithoutWaitingEveryWorkerGoesAtItsOwnPace) {
@@ -190,11 +189,11 @@ TEST(World, WithoutWaitingEveryWorkerGoesAtItsOwnPace) {
 TEST(World, IdsFollowTheListOfNodesHoweverFarEachIs) {
   WorldOptions options = cluster_of({1, 1, 1}, 2);
   for (std::size_t n = 0; n < 3; ++n) options.cluster.nodes[n].link.latency = from_seconds(0.003 - 0.001 * static_cast<double>(n));
-  const std::vector<trace::Event> joined = run(options).of(Kind::joined);
+  const auto joined = run(options).of<trace::Joined>();
   ASSERT_EQ(joined.size(), 3U);
   for (std::uint32_t n = 0; n < 3; ++n) {
     EXPECT_EQ(joined[n].worker, WorkerId{n});
-    EXPECT_EQ(joined[n].first, n);
+    EXPECT_EQ(joined[n].node, n);
     EXPECT_EQ(joined[n].at, at_seconds(0.003)) << "when the last Hello is there";
   }
 }
@@ -202,10 +201,11 @@ TEST(World, IdsFollowTheListOfNodesHoweverFarEachIs) {
 TEST(World, MemoryLimitsWhatANodeIsOrdered) {
   WorldOptions options = cluster_of({1, 1}, 4);
   options.max_batch = {0, 28};
-  for (const trace::Event& ordered : run(options).of(Kind::ordered)) EXPECT_EQ(ordered.first, ordered.worker.value == 0 ? 100U : 28U);
+  for (const trace::Ordered& ordered : run(options).of<trace::Ordered>())
+    EXPECT_EQ(ordered.samples, ordered.worker.value == 0 ? 100U : 28U);
 }
 
-TEST(World, ToWhomComputesWithSixteenBitsNoMoreTravel) {
+TEST(World, NodesWithBf16TransferSendAtMostBf16) {
   WorldOptions options = cluster_of({1, 1}, 4);
   const TrainingOutcome full = run(options).outcome;
   options.bf16_transfer = {true, true};
@@ -219,13 +219,13 @@ TEST(World, ToWhomComputesWithSixteenBitsNoMoreTravel) {
   EXPECT_EQ(4 * mixed.bytes_pulled, 3 * full.bytes_pulled);
 }
 
-TEST(World, BitsAreChosenByTheBytesThatTravel) {
+TEST(World, BitsAreChosenByTheBytesOnTheLink) {
   WorldOptions options = cluster_of({1, 1}, 100);
   const double floats_s = 0.6 * (batch / (2 * 250.0) + 0.002);  // one way: more than hides under computing
   for (cluster::Node& node : options.cluster.nodes) node.link.up_bytes_per_second = node.link.down_bytes_per_second = 4000 / floats_s;
   const auto bits_in_the_middle = [&] {
-    const std::vector<trace::Event> released = run(options, "hps").of(Kind::released);
-    return released[released.size() / 2].value;
+    const auto released = run(options, "hps").of<trace::Released>();
+    return released[released.size() / 2].push_bits;
   };
   EXPECT_EQ(bits_in_the_middle(), 16);
   options.bf16_transfer = {true, true};
@@ -238,9 +238,9 @@ TEST(World, TheTraceTellsTheMeanLossOfEveryContribution) {
       return {.loss_sum = 2.5 * static_cast<double>(order.lease.size()), .squared_norm = 1};
     }
   } numbers;
-  const std::vector<trace::Event> contributed = run(cluster_of({2, 1}, 3), "bsp", numbers).of(Kind::contributed);
+  const auto contributed = run(cluster_of({2, 1}, 3), "bsp", numbers).of<trace::Contributed>();
   EXPECT_EQ(contributed.size(), 6U);
-  for (const trace::Event& event : contributed) EXPECT_DOUBLE_EQ(event.value, 2.5);
+  for (const trace::Contributed& event : contributed) EXPECT_DOUBLE_EQ(event.loss, 2.5);
 }
 
 TEST(World, TheSameSeedIsTheSameRunAndAnotherIsAnother) {
@@ -257,7 +257,7 @@ TEST(World, AKilledWorkersLeaseIsDoneByTheOthers) {
   options.cluster.faults = {fault(FaultKind::kill, 0.1)};
   const Ran ran = run(options);
   EXPECT_EQ(ran.outcome.why, protocol::EndReason::every_sample_counted);
-  const auto left = ran.of(Kind::left);
+  const auto left = ran.of<trace::Left>();
   ASSERT_EQ(left.size(), 1U);
   EXPECT_EQ(left[0].why, static_cast<std::uint8_t>(protocol::LeaveReason::connection_lost));
   EXPECT_EQ(left[0].at, at_seconds(0.1 + latency_s)) << "the chief sees the connection break";
@@ -265,28 +265,28 @@ TEST(World, AKilledWorkersLeaseIsDoneByTheOthers) {
 
 TEST(World, AnAnswerToAFormerLifeReachesNobody) {
   WorldOptions options = cluster_of({1, 1}, 4);
-  options.cluster.nodes[0].link.latency = from_seconds(0.02);  // its Hello is still under way when it dies and comes back
+  options.cluster.nodes[0].link.latency = from_seconds(0.02);  // its Hello is still in flight when it dies and comes back
   options.cluster.faults = {fault(FaultKind::kill, 0.005), fault(FaultKind::join, 0.006)};
   const Ran ran = run(options);
   EXPECT_EQ(ran.outcome.why, protocol::EndReason::every_sample_counted);
-  const auto left = ran.of(Kind::left);
+  const auto left = ran.of<trace::Left>();
   ASSERT_EQ(left.size(), 1U);
   EXPECT_EQ(left[0].why, static_cast<std::uint8_t>(protocol::LeaveReason::connection_lost))
       << "not taken for dead: its first connection broke at once";
   EXPECT_EQ(left[0].at, at_seconds(0.025));
-  for (const trace::Event& began : ran.of(Kind::compute_began)) EXPECT_NE(began.worker, left[0].worker);
+  for (const trace::ComputeBegan& began : ran.of<trace::ComputeBegan>()) EXPECT_NE(began.worker, left[0].worker);
 }
 
 TEST(World, AShortPauseIsWaitedOutAndALongOneIsTakenForDeath) {
   WorldOptions options = cluster_of({1, 1}, 40);
   options.cluster.faults = {fault(FaultKind::pause, 1, 3)};
-  EXPECT_TRUE(run(options).of(Kind::left).empty());
+  EXPECT_TRUE(run(options).of<trace::Left>().empty());
   options.cluster.faults = {fault(FaultKind::pause, 1, 8)};
   const Ran ran = run(options);
-  const auto left = ran.of(Kind::left);
+  const auto left = ran.of<trace::Left>();
   ASSERT_EQ(left.size(), 1U);
   EXPECT_EQ(left[0].why, static_cast<std::uint8_t>(protocol::LeaveReason::silent_too_long));
-  EXPECT_EQ(ran.of(Kind::joined).size(), 3U) << "it comes back under a new id";
+  EXPECT_EQ(ran.of<trace::Joined>().size(), 3U) << "it comes back under a new id";
   EXPECT_EQ(ran.outcome.why, protocol::EndReason::every_sample_counted);
 }
 
@@ -296,7 +296,7 @@ TEST(World, NothingMovesOnAPausedNodeUntilItsLastPauseEnds) {
   const Ran ran = run(options);
   int after = 0;
   for (const trace::Event& e : ran.events) {
-    if (e.worker != WorkerId{0} || (e.kind != Kind::compute_began && e.kind != Kind::compute_ended)) continue;
+    if (trace::worker_of(e.data) != WorkerId{0} || (!e.is<trace::ComputeBegan>() && !e.is<trace::ComputeEnded>())) continue;
     EXPECT_TRUE(e.at <= at_seconds(1) || e.at >= at_seconds(3.5)) << seconds(e.at);
     after += e.at >= at_seconds(3.5) ? 1 : 0;
   }
@@ -307,29 +307,29 @@ TEST(World, APausedNodeNeitherLeavesNorComesBeforeThePauseEnds) {
   WorldOptions options = cluster_of({1, 1}, 40);
   options.cluster.faults = {fault(FaultKind::pause, 1, 2), fault(FaultKind::leave, 1.5), fault(FaultKind::join, 1.6)};
   const Ran ran = run(options);
-  const auto left = ran.of(Kind::left);
+  const auto left = ran.of<trace::Left>();
   ASSERT_EQ(left.size(), 1U);
   EXPECT_EQ(left[0].why, static_cast<std::uint8_t>(protocol::LeaveReason::said_goodbye));
   EXPECT_EQ(left[0].at, at_seconds(3 + latency_s));
-  EXPECT_EQ(ran.of(Kind::joined).back().at, at_seconds(3 + latency_s));
+  EXPECT_EQ(ran.of<trace::Joined>().back().at, at_seconds(3 + latency_s));
 }
 
 TEST(World, ANodeKilledWhilePausedStaysPausedForItsNextLife) {
   WorldOptions options = cluster_of({1, 1}, 40);
   options.cluster.faults = {fault(FaultKind::pause, 1, 2), fault(FaultKind::kill, 1.5), fault(FaultKind::join, 1.6)};
   const Ran ran = run(options);
-  EXPECT_EQ(ran.of(Kind::left).front().at, at_seconds(1.5 + latency_s));
-  EXPECT_EQ(ran.of(Kind::joined).back().at, at_seconds(3 + latency_s));
+  EXPECT_EQ(ran.of<trace::Left>().front().at, at_seconds(1.5 + latency_s));
+  EXPECT_EQ(ran.of<trace::Joined>().back().at, at_seconds(3 + latency_s));
 }
 
 TEST(World, APartitionLongerThanTheDeadlineEndsInANewMembership) {
   WorldOptions options = cluster_of({1, 1}, 60);
   options.cluster.faults = {fault(FaultKind::partition, 1, 8)};
   const Ran ran = run(options);
-  ASSERT_EQ(ran.of(Kind::left).size(), 1U);
-  const auto joined = ran.of(Kind::joined);
+  ASSERT_EQ(ran.of<trace::Left>().size(), 1U);
+  const auto joined = ran.of<trace::Joined>();
   ASSERT_EQ(joined.size(), 3U);
-  EXPECT_EQ(joined[2].first, 0U) << "the same node";
+  EXPECT_EQ(joined[2].node, 0U) << "the same node";
   EXPECT_GE(joined[2].at, at_seconds(9));
   EXPECT_EQ(ran.outcome.why, protocol::EndReason::every_sample_counted);
 }
@@ -338,7 +338,7 @@ TEST(World, ANodeWhoseFirstFaultIsAJoinStartsOutside) {
   WorldOptions options = cluster_of({1, 1}, 40);
   options.cluster.faults = {fault(FaultKind::join, 2, 0, 1)};
   options.chief.quorum = 1;
-  const auto joined = run(options).of(Kind::joined);
+  const auto joined = run(options).of<trace::Joined>();
   ASSERT_EQ(joined.size(), 2U);
   EXPECT_EQ(joined[1].at, at_seconds(2 + latency_s));
 }

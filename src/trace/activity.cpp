@@ -2,111 +2,81 @@
 
 #include <algorithm>
 
+#include "base/match.h"
+
 namespace motley::trace {
 
-std::span<const Activity::Ended> Activity::on_event(const Event& e) {
+std::span<const Activity::Ended> Activity::on_event(const Event& event) {
   ended_.clear();
-  if (e.kind == Kind::finished)
-    for (auto& [worker, lane] : lanes_) go(worker, lane, e.at);
-  if (e.kind == Kind::joined)
-    if (Now* const joining = lanes_.announce(e.worker)) *joining = {.since = e.at};
-  if (Now* const lane = lanes_.find(e.worker)) on_event(e, *lane);
+  if (event.is<Finished>())
+    for (auto& [worker, now] : lanes_) leave(worker, now, event.at);
+  if (const auto* joined = event.as<Joined>())
+    if (Now* const joining = lanes_.announce(joined->worker)) *joining = {.since = event.at};
+  if (const auto worker = worker_of(event.data))
+    if (Now* const now = lanes_.find(*worker)) update(*worker, *now, event);
   return ended_;
 }
 
-void Activity::on_event(const Event& e, Now& lane) {
-  switch (e.kind) {
-    case Kind::left: go(e.worker, lane, e.at); break;
-    case Kind::released:
-      ++lane.released;
-      settle(e.worker, lane, e.at);
-      break;
-    case Kind::compute_began:
-      if (lane.cancelled == e.step) break;  // it does not know yet
-      lane.computing = true;
-      settle(e.worker, lane, e.at);
-      break;
-    case Kind::compute_ended:
-      if (lane.cancelled == e.step) break;
-      stalled(e.worker, lane, from_seconds(e.value), e.at);
-      lane.computing = false;
-      ++lane.computed;
-      settle(e.worker, lane, e.at);
-      break;
-    case Kind::contributed:
-    case Kind::dropped:
-      ++lane.delivered;
-      lane.computed = std::max(lane.computed, lane.delivered);
-      settle(e.worker, lane, e.at);
-      break;
-    case Kind::cancelled:
-      lane.cancelled = e.step;
-      if (lane.computed > lane.delivered && !lane.computing)
-        ++lane.delivered;  // what it sends is for nobody
-      else
-        --lane.released;
-      lane.computing = false;
-      settle(e.worker, lane, e.at);
-      break;
-    case Kind::part_began:
-      lane.computing = true;
-      settle(e.worker, lane, e.at);
-      break;
-    case Kind::part_ended:
-      lane.computing = false;
-      settle(e.worker, lane, e.at);
-      break;
-    case Kind::joined:
-    case Kind::finished:
-    case Kind::ordered:
-    case Kind::leased:
-    case Kind::applied:
-    case Kind::counted:
-    case Kind::held:
-    case Kind::idled:
-    case Kind::evaluated:
-    case Kind::fault:
-    case Kind::returned:
-    case Kind::discarded:
-    case Kind::state:
-    case Kind::straggles:
-    case Kind::grouped:
-    case Kind::committed:
-    case Kind::repartition: break;
+void Activity::update(WorkerId worker, Now& now, const Event& event) {
+  const auto delivered = [&] {
+    ++now.delivered;
+    now.computed = std::max(now.computed, now.delivered);
+  };
+  std::visit(match{[&](const Left&) { leave(worker, now, event.at); }, [&](const Released&) { ++now.released; },
+                   [&](const ComputeBegan& step) { now.computing = now.computing || now.cancelled != step.step; },
+                   [&](const ComputeEnded& step) { compute_ended(worker, now, step, event.at); }, [&](const Contributed&) { delivered(); },
+                   [&](const Dropped&) { delivered(); }, [&](const Cancelled& step) { cancelled(now, step.step); },
+                   [&](const PartBegan&) { now.computing = true; }, [&](const PartEnded&) { now.computing = false; },
+                   Ignored<Joined, Finished, Ordered, Leased, Applied, Counted, Held, Idled, Evaluated, FaultInjected, Returned, Discarded,
+                           StateEntered, Straggles, Grouped, Committed, Repartitioned>{}},
+             event.data);
+  settle(worker, now, event.at);
+}
+
+/// A cancelled step may still end where the cancellation has not arrived. Stalls become one stretch at the beginning of the step.
+void Activity::compute_ended(WorkerId worker, Now& now, const ComputeEnded& step, Instant at) {
+  if (now.cancelled == step.step) return;
+  const Duration stalled = std::min(step.stalled, at - now.since);
+  if (stalled > Duration{0} && now.member && now.phase == Phase::compute) {
+    ended_.push_back({worker, {now.since, now.since + stalled, Phase::receive}});
+    now.since += stalled;
   }
+  now.computing = false;
+  ++now.computed;
 }
 
-/// Computing hides whatever travels meanwhile; without it, what it has sent is waited for before what it will get.
-void Activity::settle(WorkerId worker, Now& lane, Instant now) {
+void Activity::cancelled(Now& now, Step step) {
+  now.cancelled = step;
+  const bool sending = now.computed > now.delivered && !now.computing;
+  if (sending)
+    ++now.delivered;
+  else
+    --now.released;
+  now.computing = false;
+}
+
+/// Computing hides concurrent transfers; otherwise the contribution being sent comes before the parameters being received.
+void Activity::settle(WorkerId worker, Now& now, Instant at) {
   Phase next = Phase::wait;
-  if (lane.computing)
+  if (now.computing)
     next = Phase::compute;
-  else if (lane.computed > lane.delivered)
+  else if (now.computed > now.delivered)
     next = Phase::send;
-  else if (lane.released > lane.computed)
+  else if (now.released > now.computed)
     next = Phase::receive;
-  if (next != lane.phase) turn(worker, lane, next, now);
+  if (next != now.phase) change_phase(worker, now, next, at);
 }
 
-/// Parameters came in while it computed, and it had to wait for some: told as one stretch at the beginning.
-void Activity::stalled(WorkerId worker, Now& lane, Duration how_long, Instant now) {
-  how_long = std::min(how_long, now - lane.since);
-  if (how_long <= Duration{0} || !lane.here || lane.phase != Phase::compute) return;
-  const Instant until = lane.since + how_long;
-  ended_.push_back({worker, {lane.since, until, Phase::receive}});
-  lane.since = until;
+void Activity::change_phase(WorkerId worker, Now& now, Phase next, Instant at) {
+  if (!now.member) return;
+  ended_.push_back({worker, {now.since, at, now.phase}});
+  now.phase = next;
+  now.since = at;
 }
 
-void Activity::turn(WorkerId worker, Now& lane, Phase next, Instant now) {
-  if (!lane.here) return;
-  ended_.push_back({worker, {lane.since, now, lane.phase}});
-  lane.phase = next;
-  lane.since = now;
-}
-
-void Activity::go(WorkerId worker, Now& lane, Instant now) {
-  turn(worker, lane, Phase::wait, now);
-  lane.here = false;
+void Activity::leave(WorkerId worker, Now& now, Instant at) {
+  change_phase(worker, now, Phase::wait, at);
+  now.member = false;
 }
 
 }  // namespace motley::trace

@@ -1,10 +1,10 @@
-// What each worker is doing, read from the events: the one state machine behind shares of time and timelines.
+// Derives from the events in which phase each worker is: the one state machine behind shares of time and timelines.
 //
-//   joined -> wait;  released -> receive;  compute_began -> compute;  compute_ended -> send;  contributed, dropped, cancelled -> wait
-//   With several steps under way: it computes while it does, else it sends while something of it is under way, else it receives.
-//   part_began -> compute, part_ended -> wait: a stage of a pipeline has nothing between them
-//   left, and for everyone finished -> gone: whatever is told of it later is a fenced worker that does not know it yet
-//   Whoever was never announced has done nothing.
+//   Joined -> wait;  Released -> receive;  ComputeBegan -> compute;  ComputeEnded -> send;  Contributed, Dropped, Cancelled -> wait
+//   With several steps in progress: compute while one is computed, else send while a contribution is incomplete, else receive.
+//   PartBegan -> compute, PartEnded -> wait: a pipeline stage has no other phases.
+//   After Left, or Finished for all workers, events of a worker are ignored: they come from a fenced worker.
+//   Workers without a Joined have no phase.
 #pragma once
 #include <cstdint>
 #include <optional>
@@ -18,7 +18,7 @@ namespace motley::trace {
 
 enum class Phase : std::uint8_t { compute, send, wait, receive };
 
-/// A time in which one worker did one thing; may be empty.
+/// A time that one worker spent in one phase; may be empty.
 struct Stretch {
   Instant from{};
   Instant to{};
@@ -31,25 +31,26 @@ class Activity {
     WorkerId worker;
     Stretch stretch;
   };
-  /// The stretches that this event ends, in order of worker; good until the next call.
+  /// The stretches that this event ends, in order of worker; valid until the next call.
   std::span<const Ended> on_event(const Event& event);
 
  private:
   struct Now {
     Phase phase = Phase::wait;
     Instant since{};
-    bool here = true;
+    bool member = true;
     bool computing = false;
-    std::optional<Step> cancelled{};  // the last one
+    std::optional<Step> cancelled{};  // the latest one
     std::uint64_t released = 0;       // steps
     std::uint64_t computed = 0;       // of them
-    std::uint64_t delivered = 0;      // of those, to every server, or dropped
+    std::uint64_t delivered = 0;      // of those: on every server, or dropped
   };
-  void on_event(const Event& event, Now& lane);
-  void settle(WorkerId worker, Now& lane, Instant now);
-  void turn(WorkerId worker, Now& lane, Phase next, Instant now);
-  void stalled(WorkerId worker, Now& lane, Duration how_long, Instant now);
-  void go(WorkerId worker, Now& lane, Instant now);
+  void update(WorkerId worker, Now& now, const Event& event);
+  void compute_ended(WorkerId worker, Now& now, const ComputeEnded& step, Instant at);
+  static void cancelled(Now& now, Step step);
+  void settle(WorkerId worker, Now& now, Instant at);
+  void change_phase(WorkerId worker, Now& now, Phase next, Instant at);
+  void leave(WorkerId worker, Now& now, Instant at);
 
   Members<Now> lanes_;
   std::vector<Ended> ended_;

@@ -1,5 +1,5 @@
-// What a sink keeps of each worker or stage that was announced. Ids come from outside (a trace file may be damaged), so they index nothing:
-// who was not announced has no entry, and there are entries for so many only, whatever their ids.
+// Entries of a sink for each worker or stage that has joined. Ids of a damaged trace file are arbitrary, so no id is used as an index: only
+// members that have joined have an entry, and the number of entries is bounded.
 #pragma once
 #include <cstddef>
 #include <map>
@@ -11,11 +11,11 @@ namespace motley::trace {
 template <class T>
 class Members {
  public:
-  static constexpr std::size_t most = 65'536;  // memberships of one run: one a second for 18 hours
+  static constexpr std::size_t max_entries = 65'536;  // memberships of one run: one a second for 18 hours
 
-  /// The entry of who joins, made when it is missing. Null: there is no room.
-  T* announce(WorkerId worker) { return entries_.size() < most || entries_.contains(worker) ? &entries_[worker] : nullptr; }
-  /// Null: it was never announced.
+  /// The entry of a joining worker, made when it is missing. Null when the bound is reached.
+  T* announce(WorkerId worker) { return entries_.size() < max_entries || entries_.contains(worker) ? &entries_[worker] : nullptr; }
+  /// Null for a worker that never joined.
   [[nodiscard]] T* find(WorkerId worker) {
     const auto found = entries_.find(worker);
     return found == entries_.end() ? nullptr : &found->second;
@@ -34,14 +34,14 @@ class Members {
   std::map<WorkerId, T> entries_;
 };
 
-/// What a sink keeps of the steps that a worker has under way. A worker has a few; of one that never ends any the oldest are forgotten.
+/// Entries for a worker's steps in progress. A worker has a few; beyond the bound the oldest are dropped.
 template <class T>
-class StepsUnderWay {
+class StepsInProgress {
  public:
-  static constexpr std::size_t most = 64;
+  static constexpr std::size_t max_steps = 64;
 
   T& operator[](Step step) {
-    if (steps_.size() >= most && !steps_.contains(step)) steps_.erase(steps_.begin());
+    if (steps_.size() >= max_steps && !steps_.contains(step)) steps_.erase(steps_.begin());
     return steps_[step];
   }
   [[nodiscard]] T* find(Step step) {

@@ -5,49 +5,66 @@
 
 namespace motley::trace {
 
-void Pipeline::on_event(const Event& e) {
-  const double at = seconds(e.at);
-  if (e.kind == Kind::applied) applied(e.version.value, at);
-  const std::size_t s = e.worker.value;
-  // Stages are announced from the first on.
-  if (e.kind == Kind::joined && s == stages_.size() && s < most_stages) {
+void Pipeline::on_event(const Event& event) {
+  const double at_s = seconds(event.at);
+  if (const auto* update = event.as<Applied>()) applied(update->version.value, at_s);
+  if (const auto* stage = event.as<Joined>()) joined(*stage);
+  if (const auto* layout = event.as<Repartitioned>()) repartitioned(*layout);
+  if (const auto* began = event.as<PartBegan>()) part_began(*began, at_s);
+  if (const auto* ended = event.as<PartEnded>()) part_ended(*ended, at_s);
+}
+
+/// Stages join in order of their indices.
+void Pipeline::joined(const Joined& joined) {
+  const std::size_t s = joined.worker.value;
+  if (s == stages_.size() && s < most_stages) {
     stages_.emplace_back();
     now_.emplace_back();
     busy_.emplace_back();
   }
-  if (s >= stages_.size()) return;
-  Stage& stage = stages_[s];
-  Now& now = now_[s];
-  if (e.kind == Kind::joined) stage.node = static_cast<std::uint32_t>(e.first);
-  if (e.kind == Kind::repartition) {
-    if (s == 0) ++repartitions_;
-    stage.node = e.epoch;
-    now = {};  // what was under way is no more
-  }
-  if (e.kind == Kind::part_began && e.first < parts) {
-    now.part = static_cast<std::uint8_t>(e.first);
-    now.since_s = at;
-    if (now.part == 0) stage.max_in_flight = std::max(stage.max_in_flight, ++now.held);
-    stage.most_late = std::max(stage.most_late, e.last);
-  }
-  if (e.kind != Kind::part_ended) return;
-  if (now.part == 1 && now.held > 0) --now.held;
-  stage.busy_s.at(now.part) += at - now.since_s;
-  stage.to_s = at;
-  busy_[s].emplace_back(now.since_s, at);
-  if (e.step.value >= first_ && e.step.value < last_) boxes_.push_back({static_cast<std::uint32_t>(s), now.since_s, at, now.part});
+  if (is_stage(joined.worker)) stages_[s].node = joined.node;
 }
 
-/// Each follows the one before, or takes the place of an earlier one when somebody was lost in between. A run that goes on from a
-/// checkpoint begins with another than the first, and so does whoever leaves some out.
-void Pipeline::applied(std::uint64_t version, double at) {
+/// Micro-batches in progress are lost.
+void Pipeline::repartitioned(const Repartitioned& layout) {
+  const std::size_t s = layout.stage.value;
+  if (!is_stage(layout.stage)) return;
+  if (s == 0) ++repartitions_;
+  stages_[s].node = layout.node;
+  now_[s] = {};
+}
+
+void Pipeline::part_began(const PartBegan& began, double at_s) {
+  if (!is_stage(began.stage) || began.part >= parts) return;
+  Stage& stage = stages_[began.stage.value];
+  Now& now = now_[began.stage.value];
+  now.part = began.part;
+  now.since_s = at_s;
+  if (now.part == 0) stage.max_in_flight = std::max(stage.max_in_flight, ++now.held);
+  stage.most_late = std::max(stage.most_late, began.late);
+}
+
+void Pipeline::part_ended(const PartEnded& ended, double at_s) {
+  if (!is_stage(ended.stage)) return;
+  const std::uint32_t s = ended.stage.value;
+  Now& now = now_[s];
+  if (now.part == 1 && now.held > 0) --now.held;
+  stages_[s].busy_s.at(now.part) += at_s - now.since_s;
+  stages_[s].to_s = at_s;
+  busy_[s].emplace_back(now.since_s, at_s);
+  if (ended.micro_batch >= first_ && ended.micro_batch < last_) boxes_.push_back({s, now.since_s, at_s, now.part});
+}
+
+/// An update follows the one before, or replaces an earlier one after a stage was lost. A gap, as in a run resumed from a checkpoint,
+/// begins a new list.
+void Pipeline::applied(std::uint64_t version, double at_s) {
   const std::uint64_t next = updates_before_ + updates_s_.size() + 1;
   if (version <= updates_before_ || version > next) {
     updates_before_ = version - 1;
     updates_s_.clear();
   }
   updates_s_.resize(version - 1 - updates_before_);
-  updates_s_.push_back(at);
+  updates_s_.push_back(at_s);
 }
 
 std::vector<double> Pipeline::busy_shares() const {

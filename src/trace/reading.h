@@ -1,23 +1,23 @@
-// A trace file read again: its events as far as they are whole, and what a run that goes on from a checkpoint had told by then.
+// Reads trace files: their events as far as the file is whole, and what a run recorded up to the checkpoint from which it resumes.
 #pragma once
 #include <cstddef>
 #include <span>
 #include <vector>
 
+#include "base/result.h"
 #include "trace/event.h"
 
 namespace motley::trace {
 
-/// Up to the first record that is none: torn, of an unknown kind, or with a time or value that no run has. What is said of whom is not
-/// looked at: sinks take any event.
-[[nodiscard]] std::vector<Event> read_events(std::span<const std::byte> bytes);
+/// Reads up to the first record that is incomplete, of an unknown kind, or has a time or value that no run has. Ids are not checked: sinks
+/// accept any event. Fails on a file of another version; a file that ends within its header has no events.
+Result<std::vector<Event>> read_events(std::span<const std::byte> bytes);
 
-/// What a run has told up to the version that it goes on from.
 struct RecordedUntil {
   std::vector<Event> events;
-  bool whole = true;  // every update up to that version is in it
+  bool whole = true;  // every update up to that version is among them
 };
-/// Events up to the update that made `version`, or as far as there are any, and evaluations of what came before. Whoever was a member then
+/// Events up to the update that makes `version`, or as far as there are any, and evaluations of earlier versions. A member of that time
 /// leaves at the end, for reason `why_left`.
 [[nodiscard]] RecordedUntil events_until(std::span<const Event> events, Version version, std::uint8_t why_left);
 

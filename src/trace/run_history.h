@@ -1,5 +1,5 @@
-// How a run went on, thinned to a few hundred points: what each worker was given over time and in how many bits it travelled, how far apart
-// the workers of each update finished. Reads events alone; memory does not grow with the length of the run.
+// The history of a run in a few hundred points: each worker's batch sizes and bits over time, and how far apart the workers of each update
+// finished. Memory does not grow with the length of the run.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -10,7 +10,7 @@
 
 namespace motley::trace {
 
-/// Keeps every n-th of what it is given, n doubling whenever there are too many.
+/// Keeps every n-th value; n doubles whenever there are too many.
 template <class T>
 class Downsampled {
  public:
@@ -55,7 +55,7 @@ class RunHistory : public Sink {
   [[nodiscard]] const std::vector<Finish>& finishes() const { return finishes_.values(); }
 
  private:
-  struct UnderWay {
+  struct StepInProgress {
     double push_bits = 0;
     double pull_bits = 0;
     Instant ended{};
@@ -64,13 +64,16 @@ class RunHistory : public Sink {
   struct Lane {
     std::uint32_t node = 0;
     Downsampled<Share> shares;
-    StepsUnderWay<UnderWay> under_way;  // released, not yet counted
+    StepsInProgress<StepInProgress> steps;  // released, not yet counted
   };
   static constexpr std::size_t most_parts = 65'536;  // of an update
-  void on_event(const Event& event, Lane& lane);
+  void update(Lane& lane, const Event& event);
+  void contributed(Lane& lane, const Contributed& contribution, Instant at);
+  void counted(Lane& lane, Step step);
+  void applied(Instant at);
 
   Members<Lane> lanes_;
-  std::vector<Instant> ends_;  // of the update being told
+  std::vector<Instant> ends_;  // of computing, of the parts of the next update
   Downsampled<Finish> finishes_;
 };
 

@@ -1,39 +1,27 @@
-// The course of a run: what was given when and in how many bits, and that it stays small however long the run is.
+// Batch sizes, bits and finish times over a run, and bounded memory.
 #include "trace/run_history.h"
 
 #include <gtest/gtest.h>
 
+#include "trace/events_for_tests.h"
+
 namespace motley::trace {
 namespace {
 
-Event at(double seconds, Kind kind, std::uint32_t worker = 0, std::uint64_t step = 0) {
-  Event event;
-  event.at = at_seconds(seconds);
-  event.kind = kind;
-  event.worker = {worker};
-  event.step = {step};
-  return event;
-}
-
 void tell_step(RunHistory& history, double from, std::uint32_t worker, std::uint64_t step, double ended) {
-  Event released = at(from, Kind::released, worker, step);
-  released.value = 4;
-  released.second = 8;
-  history.on_event(released);
-  history.on_event(at(ended, Kind::compute_ended, worker, step));
-  Event contributed = at(ended + 0.5, Kind::contributed, worker, step);
-  contributed.first = 30 + worker;
-  history.on_event(contributed);
+  history.on_event({at_seconds(from), Released{.worker = {worker}, .step = {step}, .push_bits = 4, .pull_bits = 8}});
+  history.on_event(at<ComputeEnded>(ended, worker, step));
+  history.on_event({at_seconds(ended + 0.5), Contributed{.worker = {worker}, .step = {step}, .samples = 30 + worker}});
 }
 
-TEST(RunHistory, TellsWhatEachWorkerDidInHowManyBitsAndHowFarApartTheyFinished) {
+TEST(RunHistory, HasSamplesBitsAndSpreadOfEachUpdate) {
   RunHistory history;
-  for (const std::uint32_t worker : {0U, 1U}) history.on_event(at(0, Kind::joined, worker));
+  for (const std::uint32_t worker : {0U, 1U}) history.on_event(at<Joined>(0, worker));
   tell_step(history, 1, 0, 0, 3);
   tell_step(history, 1, 1, 0, 3.25);
-  history.on_event(at(4, Kind::counted, 0, 0));
-  history.on_event(at(4, Kind::counted, 1, 0));
-  history.on_event(at(4, Kind::applied));
+  history.on_event(at<Counted>(4, 0, 0));
+  history.on_event(at<Counted>(4, 1, 0));
+  history.on_event(at<Applied>(4));
   const auto workers = history.workers();
   ASSERT_EQ(workers.size(), 2U);
   ASSERT_EQ(workers[1].shares.size(), 1U);
@@ -44,12 +32,12 @@ TEST(RunHistory, TellsWhatEachWorkerDidInHowManyBitsAndHowFarApartTheyFinished) 
   EXPECT_DOUBLE_EQ(history.finishes()[0].spread_s, 0.25);
 }
 
-TEST(RunHistory, OfAnUpdateOfOnePartThereIsNoSpread) {
+TEST(RunHistory, AnUpdateOfOnePartHasNoSpread) {
   RunHistory history;
-  history.on_event(at(0, Kind::joined));
+  history.on_event(at<Joined>(0));
   tell_step(history, 1, 0, 0, 3);
-  history.on_event(at(4, Kind::counted, 0, 0));
-  history.on_event(at(4, Kind::applied));
+  history.on_event(at<Counted>(4, 0, 0));
+  history.on_event(at<Applied>(4));
   EXPECT_TRUE(history.finishes().empty());
 }
 

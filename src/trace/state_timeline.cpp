@@ -16,19 +16,19 @@ void StateTimeline::change(double now_s, Value value) {
   if (changes_.size() >= max_changes) thin();
 }
 
-/// What lasts for no time and what changes nothing leaves no trace.
-void StateTimeline::add(const Change& turn) {
-  if (!changes_.empty() && changes_.back().at_s == turn.at_s) changes_.pop_back();
-  if (changes_.empty() || changes_.back().value != turn.value) changes_.push_back(turn);
+/// Drops values that last for no time and changes to the same value.
+void StateTimeline::add(const Change& change) {
+  if (!changes_.empty() && changes_.back().at_s == change.at_s) changes_.pop_back();
+  if (changes_.empty() || changes_.back().value != change.value) changes_.push_back(change);
 }
 
-/// The one turn in the place of two neighbours, of which the second ends at `end_s`.
+/// The one change that replaces two neighbours, of which the second ends at `end_s`.
 StateTimeline::Change StateTimeline::stronger(const Change& first, const Change& second, double end_s) {
   const bool longer = second.at_s - first.at_s >= end_s - second.at_s;
   return {first.at_s, first.value && (longer || !second.value) ? first.value : second.value};
 }
 
-/// Coarser only when it must be: a long run of few changes at a time loses none that can be seen.
+/// Doubles the resolution only as often as needed, so that rare changes stay visible.
 void StateTimeline::thin() {
   for (;; finest_s_ *= 2) {
     const std::vector<Change> all = std::exchange(changes_, {});

@@ -2,80 +2,91 @@
 
 #include <algorithm>
 
+#include "base/match.h"
+
 namespace motley::trace {
 
-void StateTimelines::on_event(const Event& e) {
-  const double now_s = seconds(e.at);
+void StateTimelines::on_event(const Event& event) {
+  const double now_s = seconds(event.at);
   last_s_ = std::max(last_s_, now_s);
-  if (e.kind == Kind::applied) applied(e);
-  if (e.kind == Kind::state) {
-    has_states_ = true;
-    state_ = static_cast<std::uint32_t>(std::min<std::uint64_t>(e.first, states_known - 1));
-    states_.change(now_s, state_);
-  }
-  Lane* const lane = e.kind == Kind::joined ? lanes_.announce(e.worker) : lanes_.find(e.worker);
-  if (lane != nullptr) on_event(e, *lane, now_s);
+  if (const auto* update = event.as<Applied>()) applied(*update, now_s);
+  if (const auto* state = event.as<StateEntered>()) state_entered(*state, now_s);
+  const auto worker = worker_of(event.data);
+  if (!worker) return;
+  Lane* const lane = event.is<Joined>() ? lanes_.announce(*worker) : lanes_.find(*worker);
+  if (lane != nullptr) update(*lane, event, now_s);
 }
 
-void StateTimelines::on_event(const Event& e, Lane& lane, double now_s) {
-  switch (e.kind) {
-    case Kind::joined: joined(e, lane, now_s); break;
-    case Kind::left: left(lane, now_s); break;
-    case Kind::counted: counted(e, lane); break;
-    case Kind::straggles:
-      has_states_ = true;
-      lane.straggling.change(now_s, e.first == 1 ? StateTimeline::Value(e.why) : std::nullopt);
-      break;
-    case Kind::cancelled:
-      has_states_ = true;
-      lane.marks.add({now_s, true, e.why});
-      ++lane.cancelled;
-      break;
-    case Kind::discarded:
-      has_states_ = true;
-      lane.marks.add({now_s, false, e.why});
-      ++lane.discarded;
-      break;
-    case Kind::grouped:
-      has_groups_ = true;
-      lane.group = static_cast<std::uint32_t>(std::min(e.first, most_groups - 1));
-      lane.groups.change(now_s, lane.group);
-      break;
-    default: break;  // the rest says nothing about this
-  }
+void StateTimelines::update(Lane& lane, const Event& event, double now_s) {
+  std::visit(match{[&](const Joined& e) { joined(lane, e, now_s); }, [&](const Left&) { left(lane, now_s); },
+                   [&](const Counted& e) { counted(lane, e); }, [&](const Straggles& e) { straggles(lane, e, now_s); },
+                   [&](const Cancelled& e) { cancelled(lane, e, now_s); }, [&](const Discarded& e) { discarded(lane, e, now_s); },
+                   [&](const Grouped& e) { grouped(lane, e, now_s); },
+                   Ignored<Ordered, Leased, Released, ComputeBegan, ComputeEnded, Contributed, Applied, Held, Dropped, Idled, Evaluated,
+                           FaultInjected, Finished, Returned, StateEntered, PartBegan, PartEnded, Committed, Repartitioned>{}},
+             event.data);
 }
 
-void StateTimelines::joined(const Event& e, Lane& lane, double now_s) {
-  lane.node = static_cast<std::uint32_t>(e.first);
-  if (!lane.here) ++here_;
-  lane.here = true;
-  if (here_ == 1) states_.change(now_s, state_);
+void StateTimelines::joined(Lane& lane, const Joined& joined, double now_s) {
+  lane.node = joined.node;
+  if (!lane.member) ++members_;
+  lane.member = true;
+  if (members_ == 1) states_.change(now_s, state_);
 }
 
 void StateTimelines::left(Lane& lane, double now_s) {
   lane.straggling.change(now_s, std::nullopt);
   lane.groups.change(now_s, std::nullopt);
   lane.group.reset();
-  if (lane.here) --here_;
-  lane.here = false;
-  if (here_ > 0) return;
+  if (lane.member) --members_;
+  lane.member = false;
+  if (members_ > 0) return;
   state_ = 0;
   states_.change(now_s, std::nullopt);
 }
 
-void StateTimelines::counted(const Event& e, const Lane& lane) {
-  Delays& delays = staleness_[state_];
-  const std::size_t late = std::min<std::uint64_t>(e.last, most_delays - 1);
-  if (delays.size() <= late) delays.resize(late + 1);
-  ++delays[late];
-  if (lane.group) weights_[*lane.group] += e.value;
+void StateTimelines::straggles(Lane& lane, const Straggles& change, double now_s) {
+  has_states_ = true;
+  lane.straggling.change(now_s, change.now ? StateTimeline::Value(change.why) : std::nullopt);
 }
 
-void StateTimelines::applied(const Event& e) {
+void StateTimelines::cancelled(Lane& lane, const Cancelled& step, double now_s) {
+  has_states_ = true;
+  lane.marks.add({now_s, true, step.why});
+  ++lane.cancelled;
+}
+
+void StateTimelines::discarded(Lane& lane, const Discarded& step, double now_s) {
+  has_states_ = true;
+  lane.marks.add({now_s, false, step.why});
+  ++lane.discarded;
+}
+
+void StateTimelines::grouped(Lane& lane, const Grouped& change, double now_s) {
+  has_groups_ = true;
+  lane.group = static_cast<std::uint32_t>(std::min<std::uint64_t>(change.group, most_groups - 1));
+  lane.groups.change(now_s, lane.group);
+}
+
+void StateTimelines::state_entered(const StateEntered& entered, double now_s) {
+  has_states_ = true;
+  state_ = std::min<std::uint32_t>(entered.state, states_known - 1);
+  states_.change(now_s, state_);
+}
+
+void StateTimelines::counted(const Lane& lane, const Counted& contribution) {
+  Delays& delays = staleness_[state_];
+  const std::size_t late = std::min<std::uint64_t>(contribution.staleness, most_delays - 1);
+  if (delays.size() <= late) delays.resize(late + 1);
+  ++delays[late];
+  if (lane.group) weights_[*lane.group] += contribution.weight;
+}
+
+void StateTimelines::applied(const Applied& update, double now_s) {
   double whole = 0;
   for (const auto& [group, weight] : weights_) whole += weight;
   const auto most = std::max_element(weights_.begin(), weights_.end(), [](const auto& a, const auto& b) { return a.second < b.second; });
-  if (most != weights_.end()) rates_[most->first].add({seconds(e.at), e.value * whole});
+  if (most != weights_.end()) rates_[most->first].add({now_s, update.rate * whole});
   weights_.clear();
 }
 

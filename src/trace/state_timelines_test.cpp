@@ -1,46 +1,36 @@
-// Ribbons: what held when, exactly while there are few changes, and small however many there are.
+// Timelines of states and groups: exact while there are few changes, small for any number of them.
 #include "trace/state_timelines.h"
 
 #include <gtest/gtest.h>
 
 #include <vector>
 
+#include "trace/events_for_tests.h"
+
 namespace motley::trace {
 namespace {
 
 using Stretches = std::vector<StateTimeline::Stretch>;
 
-Event at(double seconds, Kind kind, std::uint32_t worker = 0, std::uint64_t first = 0) {
-  Event event;
-  event.at = at_seconds(seconds);
-  event.kind = kind;
-  event.worker = {worker};
-  event.first = first;
-  return event;
+Event joined(double time_s, std::uint32_t worker, std::uint32_t node = 0) {
+  return {at_seconds(time_s), Joined{.worker = {worker}, .node = node}};
 }
-
-Event because(Event event, std::uint8_t why) {
-  event.why = why;
-  return event;
+Event straggles(double time_s, std::uint32_t worker, bool now, std::uint8_t why) {
+  return {at_seconds(time_s), Straggles{.worker = {worker}, .why = why, .now = now}};
 }
-
-Event counted(double seconds, std::uint32_t worker, std::uint64_t staleness, double weight = 1) {
-  Event event = at(seconds, Kind::counted, worker);
-  event.last = staleness;
-  event.value = weight;
-  return event;
+Event grouped(double time_s, std::uint32_t worker, std::uint32_t group) {
+  return {at_seconds(time_s), Grouped{.worker = {worker}, .group = group}};
 }
-
-Event applied(double seconds, double rate) {
-  Event event = at(seconds, Kind::applied);
-  event.value = rate;
-  return event;
+Event state(double time_s, std::uint8_t entered) { return {at_seconds(time_s), StateEntered{.state = entered}}; }
+Event counted(double time_s, std::uint32_t worker, std::uint64_t staleness, double weight = 1) {
+  return {at_seconds(time_s), Counted{.worker = {worker}, .staleness = staleness, .weight = weight}};
 }
+Event applied(double time_s, double rate) { return {at_seconds(time_s), Applied{.rate = rate}}; }
 
 StateTimelines two_workers() {
   StateTimelines state_timelines;
-  state_timelines.on_event(at(0, Kind::joined, 0, 7));
-  state_timelines.on_event(at(0, Kind::joined, 1, 8));
+  state_timelines.on_event(joined(0, 0, 7));
+  state_timelines.on_event(joined(0, 1, 8));
   return state_timelines;
 }
 
@@ -54,16 +44,16 @@ TEST(StateTimeline, EndsAStretchWhereTheNextBegins) {
   EXPECT_EQ(state_timeline.lasted(8), (std::map<std::uint32_t, double>{{4, 2.0}, {6, 3.0}}));
 }
 
-TEST(StateTimeline, LeavesOutWhatLastsForNoTime) {
+TEST(StateTimeline, DropsValuesThatLastForNoTime) {
   StateTimeline state_timeline;
   state_timeline.change(1, 4);
   state_timeline.change(2, 5);
   state_timeline.change(2, 4);
-  state_timeline.change(1.5, 6);  // told late
+  state_timeline.change(1.5, 6);  // out of order
   EXPECT_EQ(state_timeline.stretches(3), (Stretches{{1, 2, 4}, {2, 3, 6}}));
 }
 
-TEST(StateTimeline, StaysSmallAndExactInSumWhateverTheNumberOfTurns) {
+TEST(StateTimeline, StaysSmallAndExactInSumForManyChanges) {
   StateTimeline state_timeline;
   for (int i = 0; i < 100'000; ++i) state_timeline.change(i, i % 2 == 0 ? StateTimeline::Value(3) : std::nullopt);
   const auto seen = state_timeline.stretches(100'000);
@@ -72,7 +62,7 @@ TEST(StateTimeline, StaysSmallAndExactInSumWhateverTheNumberOfTurns) {
   EXPECT_EQ(state_timeline.lasted(100'000).at(3), 50'000);
 }
 
-TEST(StateTimeline, KeepsLongStretchesWhenShortOnesGrowTogether) {
+TEST(StateTimeline, KeepsLongStretchesWhenShortOnesMerge) {
   StateTimeline state_timeline;
   state_timeline.change(0, 1);
   for (int i = 0; i < 10'000; ++i) state_timeline.change(1000 + 0.01 * i, i % 2 == 0 ? 2 : 3);
@@ -83,11 +73,11 @@ TEST(StateTimeline, KeepsLongStretchesWhenShortOnesGrowTogether) {
   EXPECT_EQ(seen.back(), (StateTimeline::Stretch{1100, 2000, 0}));
 }
 
-TEST(StateTimelines, TellWhoStraggledWhenAndWhy) {
+TEST(StateTimelines, HaveTimeAndReasonOfEachStraggler) {
   StateTimelines state_timelines = two_workers();
-  state_timelines.on_event(because(at(2, Kind::straggles, 1, 1), 16));
-  state_timelines.on_event(because(at(6, Kind::straggles, 1, 0), 18));
-  state_timelines.on_event(at(8, Kind::finished));
+  state_timelines.on_event(straggles(2, 1, true, 16));
+  state_timelines.on_event(straggles(6, 1, false, 18));
+  state_timelines.on_event(at<Finished>(8));
   const auto workers = state_timelines.workers();
   ASSERT_EQ(workers.size(), 2U);
   EXPECT_TRUE(state_timelines.has_states());
@@ -97,25 +87,25 @@ TEST(StateTimelines, TellWhoStraggledWhenAndWhy) {
   EXPECT_EQ(workers[1].straggled_s, 4);
 }
 
-TEST(StateTimelines, WhoLeavesStragglesNoMoreAndIsInNoGroup) {
+TEST(StateTimelines, AWorkerThatLeftIsNoStragglerAndInNoGroup) {
   StateTimelines state_timelines = two_workers();
-  state_timelines.on_event(because(at(2, Kind::straggles, 1, 1), 16));
-  state_timelines.on_event(at(3, Kind::grouped, 1, 2));
-  state_timelines.on_event(at(5, Kind::left, 1));
-  state_timelines.on_event(at(8, Kind::finished));
+  state_timelines.on_event(straggles(2, 1, true, 16));
+  state_timelines.on_event(grouped(3, 1, 2));
+  state_timelines.on_event(at<Left>(5, 1));
+  state_timelines.on_event(at<Finished>(8));
   EXPECT_EQ(state_timelines.workers()[1].straggling, (Stretches{{2, 5, 16}}));
   EXPECT_EQ(state_timelines.workers()[1].groups, (Stretches{{3, 5, 2}}));
 }
 
-TEST(StateTimelines, AreInStepUntilAnotherStateIsToldAndCountDelaysByState) {
+TEST(StateTimelines, BeginInStepAndCountStalenessByState) {
   StateTimelines state_timelines = two_workers();
   state_timelines.on_event(counted(1, 0, 0));
-  state_timelines.on_event(at(4, Kind::state, 0, 1));
+  state_timelines.on_event(state(4, 1));
   state_timelines.on_event(counted(5, 1, 3));
   state_timelines.on_event(counted(5, 1, 3));
-  state_timelines.on_event(at(6, Kind::state, 0, 2));
+  state_timelines.on_event(state(6, 2));
   state_timelines.on_event(counted(6, 1, 1'000'000));
-  state_timelines.on_event(at(10, Kind::finished));
+  state_timelines.on_event(at<Finished>(10));
   EXPECT_EQ(state_timelines.states(), (Stretches{{0, 4, 0}, {4, 6, 1}, {6, 10, 2}}));
   EXPECT_EQ(state_timelines.state_lasted_s(), (std::array<double, 3>{4, 2, 4}));
   EXPECT_EQ(state_timelines.staleness()[0], (StateTimelines::Delays{1}));
@@ -123,20 +113,20 @@ TEST(StateTimelines, AreInStepUntilAnotherStateIsToldAndCountDelaysByState) {
   EXPECT_EQ(state_timelines.staleness()[2].size(), StateTimelines::most_delays);
 }
 
-TEST(StateTimelines, HaveNoStateWhileNobodyIsHere) {
+TEST(StateTimelines, HaveNoStateWithoutMembers) {
   StateTimelines state_timelines;
-  state_timelines.on_event(at(1, Kind::joined, 0));
-  state_timelines.on_event(at(2, Kind::state, 0, 2));
-  state_timelines.on_event(at(3, Kind::left, 0));
-  state_timelines.on_event(at(5, Kind::joined, 1));
-  state_timelines.on_event(at(6, Kind::finished));
+  state_timelines.on_event(joined(1, 0));
+  state_timelines.on_event(state(2, 2));
+  state_timelines.on_event(at<Left>(3, 0));
+  state_timelines.on_event(joined(5, 1));
+  state_timelines.on_event(at<Finished>(6));
   EXPECT_EQ(state_timelines.states(), (Stretches{{1, 2, 0}, {2, 3, 2}, {5, 6, 0}}));
 }
 
-TEST(StateTimelines, MarkWhatWasThrownAwayAndCountItAll) {
+TEST(StateTimelines, MarkAndCountCancelledAndDiscarded) {
   StateTimelines state_timelines = two_workers();
-  state_timelines.on_event(because(at(1, Kind::cancelled, 1), 14));
-  for (int i = 0; i < 10'000; ++i) state_timelines.on_event(because(at(2 + i, Kind::discarded, 1), 13));
+  state_timelines.on_event({at_seconds(1), Cancelled{.worker = {1}, .why = 14}});
+  for (int i = 0; i < 10'000; ++i) state_timelines.on_event({at_seconds(2 + i), Discarded{.worker = {1}, .why = 13}});
   const StateTimelines::Worker worker = state_timelines.workers()[1];
   EXPECT_EQ(worker.cancelled, 1U);
   EXPECT_EQ(worker.discarded, 10'000U);
@@ -146,10 +136,10 @@ TEST(StateTimelines, MarkWhatWasThrownAwayAndCountItAll) {
   EXPECT_FALSE(worker.marks[1].cancelled);
 }
 
-TEST(StateTimelines, GiveEachUpdateToTheGroupWithTheMostWeightInIt) {
+TEST(StateTimelines, AssignAnUpdateToTheGroupOfMostWeight) {
   StateTimelines state_timelines = two_workers();
-  state_timelines.on_event(at(0, Kind::grouped, 0, 0));
-  state_timelines.on_event(at(0, Kind::grouped, 1, 1));
+  state_timelines.on_event(grouped(0, 0, 0));
+  state_timelines.on_event(grouped(0, 1, 1));
   state_timelines.on_event(counted(1, 0, 0, 0.25));
   state_timelines.on_event(applied(1, 0.1));
   state_timelines.on_event(counted(2, 0, 0, 0.25));
@@ -163,11 +153,11 @@ TEST(StateTimelines, GiveEachUpdateToTheGroupWithTheMostWeightInIt) {
   EXPECT_EQ(rates.at(1).at(0).time_s, 2);
 }
 
-TEST(StateTimelines, OfARunWithNeitherStatesNorGroupsSaySo) {
+TEST(StateTimelines, KnowARunWithoutStatesAndGroups) {
   StateTimelines state_timelines = two_workers();
   state_timelines.on_event(counted(1, 0, 0));
   state_timelines.on_event(applied(1, 0.1));
-  state_timelines.on_event(at(2, Kind::finished));
+  state_timelines.on_event(at<Finished>(2));
   EXPECT_FALSE(state_timelines.has_states());
   EXPECT_FALSE(state_timelines.has_groups());
   EXPECT_TRUE(state_timelines.rates().empty());

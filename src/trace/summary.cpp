@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "base/match.h"
+
 namespace motley::trace {
 
 namespace {
@@ -18,50 +20,51 @@ void add(const Stretch& stretch, TimeShares& time) {
 
 }  // namespace
 
-void Summary::on_event(const Event& e) {
-  last_ = e.at;
-  for (const auto& [worker, stretch] : activity_.on_event(e))
+void Summary::on_event(const Event& event) {
+  last_ = event.at;
+  for (const auto& [worker, stretch] : activity_.on_event(event))
     if (Lane* const lane = lanes_.find(worker)) add(stretch, lane->sums.time);
-  if (e.kind == Kind::joined)
-    if (Lane* const joining = lanes_.announce(e.worker)) joining->sums.node = static_cast<std::uint32_t>(e.first);
-  if (e.kind == Kind::applied) close_update();
-  if (e.kind == Kind::evaluated) curve_.push_back({seconds(e.at), e.first, e.value, e.second});
-  if (e.kind == Kind::returned) returned_ += e.last - e.first;
-  if (Lane* const lane = lanes_.find(e.worker)) on_event(e, *lane);
+  if (const auto* joined = event.as<Joined>())
+    if (Lane* const joining = lanes_.announce(joined->worker)) joining->sums.node = joined->node;
+  if (event.is<Applied>()) close_update();
+  if (const auto* e = event.as<Evaluated>()) curve_.push_back({seconds(event.at), e->samples, e->accuracy, e->loss});
+  if (const auto* e = event.as<Returned>()) returned_ += e->last - e->first;
+  if (const auto worker = worker_of(event.data))
+    if (Lane* const lane = lanes_.find(*worker)) update(*lane, event);
 }
 
-void Summary::on_event(const Event& e, Lane& lane) {
-  switch (e.kind) {
-    case Kind::compute_began: lane.computing[e.step].began = e.at; break;
-    case Kind::compute_ended:
-      if (Finish* const step = lane.computing.find(e.step)) step->ended = e.at;
-      break;
-    case Kind::contributed:
-      ++lane.sums.steps;
-      transferred_s_ += e.second;
-      if (const Finish* const step = lane.computing.find(e.step)) {
-        transferred_s_ += seconds(e.at - step->ended);
-        lane.finished[e.step] = *step;
-        lane.computing.erase(e.step);
-      }
-      break;
-    case Kind::dropped:
-    case Kind::cancelled: lane.computing.erase(e.step); break;
-    case Kind::discarded: lane.finished.erase(e.step); break;
-    case Kind::counted: {
-      lane.sums.samples += e.first;
-      const std::size_t late = std::min<std::uint64_t>(e.last, most_late);
-      if (staleness_.size() <= late) staleness_.resize(late + 1);
-      ++staleness_[late];
-      if (const Finish* const finish = lane.finished.find(e.step)) {
-        if (update_.size() < most_parts) update_.push_back(*finish);
-        lane.finished.erase(e.step);
-      }
-      break;
-    }
-    case Kind::held: ++lane.sums.held; break;
-    default: break;  // of no worker, or of nothing that is summed up
-  }
+void Summary::update(Lane& lane, const Event& event) {
+  std::visit(match{[&](const ComputeBegan& e) { lane.computing[e.step].began = event.at; },
+                   [&](const ComputeEnded& e) {
+                     if (Finish* const step = lane.computing.find(e.step)) step->ended = event.at;
+                   },
+                   [&](const Contributed& e) { contributed(lane, e, event.at); }, [&](const Counted& e) { counted(lane, e); },
+                   [&](const Dropped& e) { lane.computing.erase(e.step); }, [&](const Cancelled& e) { lane.computing.erase(e.step); },
+                   [&](const Discarded& e) { lane.finished.erase(e.step); }, [&](const Held&) { ++lane.sums.held; },
+                   Ignored<Joined, Left, Ordered, Leased, Released, Applied, Idled, Evaluated, FaultInjected, Finished, Returned,
+                           StateEntered, Straggles, Grouped, PartBegan, PartEnded, Committed, Repartitioned>{}},
+             event.data);
+}
+
+void Summary::contributed(Lane& lane, const Contributed& contribution, Instant at) {
+  ++lane.sums.steps;
+  transferred_s_ += seconds(contribution.pull);
+  const Finish* const step = lane.computing.find(contribution.step);
+  if (step == nullptr) return;
+  transferred_s_ += seconds(at - step->ended);
+  lane.finished[contribution.step] = *step;
+  lane.computing.erase(contribution.step);
+}
+
+void Summary::counted(Lane& lane, const Counted& contribution) {
+  lane.sums.samples += contribution.samples;
+  const std::size_t late = std::min<std::uint64_t>(contribution.staleness, most_late);
+  if (staleness_.size() <= late) staleness_.resize(late + 1);
+  ++staleness_[late];
+  const Finish* const finish = lane.finished.find(contribution.step);
+  if (finish == nullptr) return;
+  if (update_.size() < most_parts) update_.push_back(*finish);
+  lane.finished.erase(contribution.step);
 }
 
 void Summary::close_update() {

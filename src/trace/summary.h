@@ -1,4 +1,4 @@
-// A run in numbers, made while the events come in: shares of time, staleness, the accuracy curve. Reads events alone and knows no strategy.
+// Statistics of a run, updated with every event: shares of time, staleness, the accuracy curve.
 #pragma once
 #include <cstdint>
 #include <optional>
@@ -18,9 +18,9 @@ struct Point {
   double loss = 0;
 };
 
-/// Where a worker's time went, from joining to the end or its leaving, in seconds.
-///   compute: computing; send: from computed until every server has it (or it is refused); receive: from released until it computes;
-///   wait: everything else (others' work, a closed gate, nothing left to do)
+/// Seconds that a worker spent in each phase, from joining until it left or the run ended.
+///   compute: computing; send: from the end of computing until every server has the contribution or it is refused; receive: from the
+///   release until computing begins; wait: the rest (for other workers, for the gate, or without samples)
 struct TimeShares {
   double compute_s = 0;
   double send_s = 0;
@@ -34,7 +34,7 @@ struct WorkerSummary {
   TimeShares time;
   std::uint64_t steps = 0;
   std::uint64_t samples = 0;  // counted
-  std::uint64_t held = 0;     // times it had to wait for others
+  std::uint64_t held = 0;     // times the gate let it wait
 };
 
 class Summary : public Sink {
@@ -46,14 +46,14 @@ class Summary : public Sink {
   [[nodiscard]] std::vector<WorkerSummary> workers() const;
   [[nodiscard]] TimeShares time() const;  // all workers together
   static constexpr std::size_t most_late = 65'535;
-  /// [k]: contributions applied k versions late; the last of all gathers those that were later.
+  /// [k]: contributions of staleness k; the last element counts all later ones.
   [[nodiscard]] const std::vector<std::uint64_t>& staleness() const { return staleness_; }
-  /// 1 - exposed / total time that contributions and parameters travelled, over all workers. 0 when nothing is hidden under computing.
+  /// 1 - (time in send and receive) / (transfer time of contributions and parameters), over all workers. 0: computing hides no transfer.
   [[nodiscard]] double overlap_ratio() const;
-  /// Of updates with several parts: (last - first end of computing) / mean time of computing. Mean over all such updates after the first
-  /// fifth.
+  /// (last - first end of computing) / mean compute time, for each update of several parts; the mean over such updates, without the first
+  /// fifth of them.
   [[nodiscard]] double finish_spread() const;
-  /// Samples that their worker had no time for and that went to others.
+  /// Samples that workers did not compute within their time limit.
   [[nodiscard]] std::uint64_t returned() const { return returned_; }
   [[nodiscard]] double ended_s() const { return seconds(last_); }
 
@@ -64,11 +64,13 @@ class Summary : public Sink {
   };
   struct Lane {
     WorkerSummary sums;
-    StepsUnderWay<Finish> computing;  // begun, not yet complete
-    StepsUnderWay<Finish> finished;   // complete, not yet counted
+    StepsInProgress<Finish> computing;  // begun, not yet complete
+    StepsInProgress<Finish> finished;   // complete, not yet counted
   };
   static constexpr std::size_t most_parts = 65'536;  // of an update
-  void on_event(const Event& event, Lane& lane);
+  void update(Lane& lane, const Event& event);
+  void contributed(Lane& lane, const Contributed& contribution, Instant at);
+  void counted(Lane& lane, const Counted& contribution);
   void close_update();
 
   Activity activity_;
@@ -76,13 +78,13 @@ class Summary : public Sink {
   std::vector<Point> curve_;
   std::vector<std::uint64_t> staleness_;
   double transferred_s_ = 0;
-  std::vector<Finish> update_;  // parts of the update being told
+  std::vector<Finish> update_;  // parts of the next update
   std::vector<double> spreads_;
   std::uint64_t returned_ = 0;
   Instant last_{};
 };
 
-/// When a curve smoothed over 3 evaluations first reaches `target`, between evaluations by straight line; none when it never does.
+/// When the curve, smoothed over 3 evaluations, first reaches `target`, interpolated linearly; none if it never does.
 [[nodiscard]] std::optional<double> time_to_target(const std::vector<Point>& curve, double target);
 /// Each point's accuracy and loss become the mean over itself and up to two before it.
 [[nodiscard]] std::vector<Point> smoothed(const std::vector<Point>& curve);

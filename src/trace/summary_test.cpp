@@ -1,4 +1,4 @@
-// A run in numbers, from events written by hand: where time went, staleness, spread, curves; and the window of a timeline.
+// Statistics of hand-written events: shares of time, staleness, spread, curves; and the window of a timeline.
 #include "trace/summary.h"
 
 #include <gtest/gtest.h>
@@ -6,55 +6,26 @@
 #include <array>
 #include <string>
 
+#include "trace/events_for_tests.h"
 #include "trace/timeline.h"
 
 namespace motley::trace {
 namespace {
 
-Event at(double seconds, Kind kind, std::uint32_t worker = 0, std::uint64_t step = 0) {
-  Event event;
-  event.at = at_seconds(seconds);
-  event.kind = kind;
-  event.worker = {worker};
-  event.step = {step};
-  return event;
+Event joined(double time_s, std::uint32_t worker, std::uint32_t node) {
+  return {at_seconds(time_s), Joined{.worker = {worker}, .node = node}};
 }
 
-Event joined(double seconds, std::uint32_t worker, std::uint64_t node) {
-  Event event = at(seconds, Kind::joined, worker);
-  event.first = node;
-  return event;
-}
-
-Event counted(double seconds, std::uint32_t worker, std::uint64_t step, std::uint64_t samples, std::uint64_t staleness) {
-  Event event = at(seconds, Kind::counted, worker, step);
-  event.first = samples;
-  event.last = staleness;
-  return event;
+Event counted(double time_s, std::uint32_t worker, std::uint64_t step, std::uint64_t samples, std::uint64_t staleness) {
+  return {at_seconds(time_s), Counted{.worker = {worker}, .step = {step}, .samples = samples, .staleness = staleness}};
 }
 
 /// Two workers, one round: the first receives for 1 s, computes 4, sends 1 and waits 4; the second 1, 7, 2, 0 and dies in its next step.
 const std::vector<Event> one_round{
-    joined(0, 0, 5),
-    joined(0, 1, 6),
-    at(1, Kind::released, 0, 1),
-    at(1, Kind::released, 1, 1),
-    at(2, Kind::compute_began, 0, 1),
-    at(2, Kind::compute_began, 1, 1),
-    at(6, Kind::compute_ended, 0, 1),
-    at(7, Kind::contributed, 0, 1),
-    at(7, Kind::held, 0),
-    at(9, Kind::compute_ended, 1, 1),
-    at(11, Kind::contributed, 1, 1),
-    counted(11, 0, 1, 30, 0),
-    counted(11, 1, 1, 20, 2),
-    at(11, Kind::applied),
-    at(11, Kind::released, 0, 2),
-    at(11, Kind::released, 1, 2),
-    at(13, Kind::left, 1),
-    at(14, Kind::compute_began, 0, 2),
-    at(20, Kind::finished),
-    at(21, Kind::evaluated),
+    joined(0, 0, 5),           joined(0, 1, 6),           at<Released>(1, 0, 1),      at<Released>(1, 1, 1), at<ComputeBegan>(2, 0, 1),
+    at<ComputeBegan>(2, 1, 1), at<ComputeEnded>(6, 0, 1), at<Contributed>(7, 0, 1),   at<Held>(7, 0),        at<ComputeEnded>(9, 1, 1),
+    at<Contributed>(11, 1, 1), counted(11, 0, 1, 30, 0),  counted(11, 1, 1, 20, 2),   at<Applied>(11),       at<Released>(11, 0, 2),
+    at<Released>(11, 1, 2),    at<Left>(13, 1),           at<ComputeBegan>(14, 0, 2), at<Finished>(20),      at<Evaluated>(21),
 };
 
 template <class SinkType>
@@ -62,7 +33,7 @@ void tell(SinkType& sink, const std::vector<Event>& events) {
   for (const Event& event : events) sink.on_event(event);
 }
 
-TEST(Summary, SaysWhereEachWorkersTimeWent) {
+TEST(Summary, SumsTheTimeOfEachWorkerByPhase) {
   Summary summary;
   tell(summary, one_round);
   const auto workers = summary.workers();
@@ -89,22 +60,22 @@ TEST(Summary, CountsStalenessByVersions) {
   EXPECT_EQ(summary.staleness(), (std::vector<std::uint64_t>{1, 0, 1}));
 }
 
-TEST(Summary, SpreadIsTheLastEndOfComputingMinusTheFirstOverTheMeanTimeOfIt) {
+TEST(Summary, FinishSpreadIsRelativeToMeanComputeTime) {
   Summary summary;
   tell(summary, one_round);
   EXPECT_DOUBLE_EQ(summary.finish_spread(), (9.0 - 6.0) / ((4.0 + 7.0) / 2));
   EXPECT_EQ(Summary{}.finish_spread(), 0);
 }
 
-TEST(Summary, TheFirstFifthOfTheSpreadsIsNotJudged) {
+TEST(Summary, FinishSpreadLeavesOutTheFirstFifth) {
   Summary summary;
   tell(summary, {joined(0, 0, 0), joined(0, 1, 0)});
   double now = 0;
   for (std::uint64_t round = 1; round <= 5; ++round) {
     const double late = round == 1 ? 10 : 0;
-    tell(summary, {at(now, Kind::released, 0, round), at(now, Kind::released, 1, round), at(now + 1, Kind::contributed, 0, round),
-                   at(now + 1 + late, Kind::contributed, 1, round), counted(now + 1 + late, 0, round, 1, 0),
-                   counted(now + 1 + late, 1, round, 1, 0), at(now + 1 + late, Kind::applied)});
+    tell(summary, {at<Released>(now, 0, round), at<Released>(now, 1, round), at<Contributed>(now + 1, 0, round),
+                   at<Contributed>(now + 1 + late, 1, round), counted(now + 1 + late, 0, round, 1, 0),
+                   counted(now + 1 + late, 1, round, 1, 0), at<Applied>(now + 1 + late)});
     now += 1 + late;
   }
   EXPECT_EQ(summary.finish_spread(), 0);
@@ -112,16 +83,16 @@ TEST(Summary, TheFirstFifthOfTheSpreadsIsNotJudged) {
 
 TEST(Summary, ARefusedContributionEndsItsSending) {
   Summary summary;
-  tell(summary, {joined(0, 0, 0), at(0, Kind::released, 0, 1), at(1, Kind::compute_began, 0, 1), at(3, Kind::compute_ended, 0, 1),
-                 at(4, Kind::dropped, 0, 1), at(9, Kind::finished)});
+  tell(summary, {joined(0, 0, 0), at<Released>(0, 0, 1), at<ComputeBegan>(1, 0, 1), at<ComputeEnded>(3, 0, 1), at<Dropped>(4, 0, 1),
+                 at<Finished>(9)});
   EXPECT_DOUBLE_EQ(summary.time().send_s, 1);
   EXPECT_DOUBLE_EQ(summary.time().wait_s, 5) << "after the refusal it waits for the round";
   EXPECT_EQ(summary.workers()[0].steps, 0U);
 }
 
-TEST(Summary, MembershipsOfOneNodeAreApart) {
+TEST(Summary, MembershipsOfOneNodeAreSeparate) {
   Summary summary;
-  tell(summary, {joined(0, 0, 3), at(2, Kind::left, 0), joined(5, 1, 3), at(6, Kind::finished)});
+  tell(summary, {joined(0, 0, 3), at<Left>(2, 0), joined(5, 1, 3), at<Finished>(6)});
   const auto workers = summary.workers();
   ASSERT_EQ(workers.size(), 2U);
   EXPECT_EQ(workers[0].node, workers[1].node);
@@ -140,11 +111,7 @@ std::vector<Point> curve(const std::vector<double>& accuracies) {
 
 TEST(Curve, IsMadeOfTheEvaluations) {
   Summary summary;
-  Event evaluated = at(12, Kind::evaluated);
-  evaluated.first = 640;
-  evaluated.value = 0.5;
-  evaluated.second = 1.5;
-  summary.on_event(evaluated);
+  summary.on_event({at_seconds(12), Evaluated{.samples = 640, .accuracy = 0.5, .loss = 1.5}});
   ASSERT_EQ(summary.curve().size(), 1U);
   EXPECT_EQ(summary.curve()[0].time_s, 12);
   EXPECT_EQ(summary.curve()[0].samples, 640U);
@@ -162,21 +129,21 @@ TEST(Curve, IsSmoothedOverThreeEvaluations) {
   EXPECT_EQ(smooth[3].time_s, 40) << "time is not smoothed";
 }
 
-TEST(TimeToTarget, LiesBetweenEvaluationsByStraightLine) {
+TEST(TimeToTarget, InterpolatesBetweenEvaluations) {
   // Smoothed: 0.3, 0.45, 0.6, 0.7
   EXPECT_DOUBLE_EQ(*time_to_target(curve({0.3, 0.6, 0.9, 0.6}), 0.525), 25);
   EXPECT_DOUBLE_EQ(*time_to_target(curve({0.3, 0.6, 0.9, 0.6}), 0.6), 30);
 }
 
-TEST(TimeToTarget, OneLuckyEvaluationIsNotEnough) { EXPECT_EQ(time_to_target(curve({0.5, 0.5, 0.9, 0.5, 0.5}), 0.7), std::nullopt); }
+TEST(TimeToTarget, OneHighEvaluationIsNotEnough) { EXPECT_EQ(time_to_target(curve({0.5, 0.5, 0.9, 0.5, 0.5}), 0.7), std::nullopt); }
 
-TEST(TimeToTarget, IsTheFirstPointWhenThatIsGoodEnoughAndNoneWhenNothingIs) {
+TEST(TimeToTarget, IsTheFirstPointOrNone) {
   EXPECT_DOUBLE_EQ(*time_to_target(curve({0.8, 0.9}), 0.7), 10);
   EXPECT_EQ(time_to_target(curve({0.1, 0.2}), 0.7), std::nullopt);
   EXPECT_EQ(time_to_target({}, 0.7), std::nullopt);
 }
 
-TEST(MeanOf, GoesPointByPointAsFarAsTheShortest) {
+TEST(MeanOf, IsAsLongAsTheShortestCurve) {
   std::vector<Point> late = curve({0.4, 0.8});
   late[0].time_s = 20;
   const auto mean = mean_of({curve({0.2, 0.4, 0.6}), late});
@@ -200,7 +167,7 @@ std::string text(const Timeline::Lane& lane) {
   return result;
 }
 
-TEST(Timeline, ShowsWhatEachDidWhen) {
+TEST(Timeline, HasThePhasesOfEachWorker) {
   Timeline timeline(at_seconds(0), from_seconds(100));
   tell(timeline, one_round);
   ASSERT_EQ(timeline.lanes().size(), 2U);
@@ -209,7 +176,7 @@ TEST(Timeline, ShowsWhatEachDidWhen) {
   EXPECT_EQ(text(timeline.lanes()[1]), "wait 0-1, receive 1-2, compute 2-9, send 9-11, receive 11-13") << "nothing after it left";
 }
 
-TEST(Timeline, KeepsTheWindowAlone) {
+TEST(Timeline, KeepsOnlyTheWindow) {
   Timeline timeline(at_seconds(5), from_seconds(7));
   tell(timeline, one_round);
   EXPECT_EQ(text(timeline.lanes()[0]), "compute 5-6, send 6-7, wait 7-11, receive 11-12");

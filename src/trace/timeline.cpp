@@ -4,10 +4,10 @@
 
 namespace motley::trace {
 
-void Timeline::on_event(const Event& e) {
-  if (e.kind == Kind::joined)
-    if (Lane* const joining = lanes_.announce(e.worker)) joining->node = static_cast<std::uint32_t>(e.first);
-  for (const auto& [worker, stretch] : activity_.on_event(e)) {
+void Timeline::on_event(const Event& event) {
+  if (const auto* joined = event.as<Joined>())
+    if (Lane* const joining = lanes_.announce(joined->worker)) joining->node = joined->node;
+  for (const auto& [worker, stretch] : activity_.on_event(event)) {
     const Instant from = std::max(stretch.from, from_);
     const Instant to = std::min(stretch.to, to_);
     Lane* const lane = lanes_.find(worker);

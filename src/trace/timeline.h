@@ -1,4 +1,4 @@
-// A window of a run as lanes: what each worker did when. Keeps only the window, so long runs cost no memory.
+// The phases of each worker within a window of time; memory is bounded by the window, not by the run.
 #pragma once
 #include <cstdint>
 #include <vector>
@@ -10,7 +10,7 @@ namespace motley::trace {
 
 class Timeline : public Sink {
  public:
-  /// Keeps what happens from `from` on until `length` has passed.
+  /// Keeps stretches within [from, from + length).
   Timeline(Instant from, Duration length) : from_(from), to_(from + length) {}
   void on_event(const Event& event) override;
 

@@ -155,10 +155,11 @@ Objection together(const AssignStage& laid) {
   const std::size_t stages = laid.sections.size();
   const auto holds = [](std::uint32_t held) { return held >= 1; };
   const auto takes = [](double part_s) { return part_s >= 0; };
-  return expects(laid.stage < stages && laid.max_in_flight.size() == stages &&
-                     std::all_of(laid.max_in_flight.begin(), laid.max_in_flight.end(), holds) && laid.parts_s.size() == 3 &&
-                     std::all_of(laid.parts_s.begin(), laid.parts_s.end(), takes) && laid.micro_batches >= 1 && laid.from <= laid.allowed &&
-                     laid.kept_bytes >= 0 && laid.kept_bytes < 1e15 && laid.next.empty() == (laid.stage + 1 == stages),
+  return expects(laid.stage < stages && laid.schedule.max_in_flight.size() == stages &&
+                     std::all_of(laid.schedule.max_in_flight.begin(), laid.schedule.max_in_flight.end(), holds) &&
+                     laid.parts_s.size() == 3 && std::all_of(laid.parts_s.begin(), laid.parts_s.end(), takes) &&
+                     laid.schedule.micro_batches >= 1 && laid.from <= laid.allowed && laid.kept_bytes >= 0 && laid.kept_bytes < 1e15 &&
+                     laid.next.empty() == (laid.stage + 1 == stages),
                  "a pipeline with this stage in it, and where the next one listens");
 }
 Objection together(const ActivationSlice& passed) {

@@ -5,7 +5,13 @@
 #include <string>
 #include <vector>
 
+#include "base/stage_schedule.h"
 #include "base/time.h"
+
+namespace motley {
+BOOST_DESCRIBE_STRUCT(StageSchedule, (),
+                      (micro_batches, max_in_flight, ahead, forwards_first, defers_weight_gradients, predicts, clips, softens))
+}  // namespace motley
 
 namespace motley::wire {
 
@@ -29,14 +35,7 @@ struct AssignStage {
   std::uint32_t generation{};
   std::uint32_t stage{};
   std::vector<Section> sections;  // of all stages
-  std::uint32_t micro_batches{};
-  std::vector<std::uint32_t> max_in_flight;
-  std::uint32_t ahead{};
-  bool forwards_first{};
-  bool defers_weight_gradients{};
-  bool predicts{};
-  bool clips{};
-  bool softens{};
+  StageSchedule schedule;
   std::uint64_t from{};                    // mini-batches that are done
   std::uint64_t allowed{};                 // mini-batches
   bool moments{};                          // the optimizer's come too
@@ -112,8 +111,8 @@ struct ActivationSlice {
 BOOST_DESCRIBE_STRUCT(StageHello, (), (node, address))
 BOOST_DESCRIBE_STRUCT(Section, (), (first, last, node))
 BOOST_DESCRIBE_STRUCT(AssignStage, (),
-                      (generation, stage, sections, micro_batches, max_in_flight, ahead, forwards_first, defers_weight_gradients, predicts,
-                       clips, softens, from, allowed, moments, next, parts_s, kept_bytes, training, before_key, next_key))
+                      (generation, stage, sections, schedule, from, allowed, moments, next, parts_s, kept_bytes, training, before_key,
+                       next_key))
 BOOST_DESCRIBE_STRUCT(StageAssigned, (), (generation))
 BOOST_DESCRIBE_STRUCT(StageStatus, (), (generation, done, busy))
 BOOST_DESCRIBE_STRUCT(Allow, (), (generation, allowed, submit_state))
