@@ -25,7 +25,7 @@ motley_module(report    USES base trace Boost::headers)
 motley_module(config    UNITY USES base cluster policy pipeline wire trace protocol tomlplusplus::tomlplusplus)
 motley_module(engine    UNITY USES base cluster policy pipeline wire trace protocol codec store learn transport sim runtime report config
                                    Boost::headers OpenSSL::Crypto Threads::Threads)
-motley_module(library   USES base cluster policy pipeline wire trace protocol codec store learn transport sim runtime report config engine
+motley_module(library UNITY USES base cluster policy pipeline wire trace protocol codec store learn transport sim runtime report config engine
                              Boost::headers OpenSSL::Crypto Threads::Threads)
 motley_module(bench     USES base cluster policy pipeline wire trace protocol codec store learn transport sim runtime report config engine
                              Boost::headers Threads::Threads)
