@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "base/time.h"
+#include "policy/constants.h"
 
 namespace motley::policy {
 
@@ -13,9 +14,7 @@ namespace motley::policy {
 /// word as well; but however its time is divided, computing is at least an eighth of it. For who waits so much it matters little what
 /// computing takes; who claims nothing seems at most eight times as fast as it is.
 [[nodiscard]] inline Duration credible_compute(Duration claimed, Duration unexplained, Duration whole) {
-  constexpr int most_messages = 2;
-  constexpr int most_waiting = 8;
-  return std::max({claimed, unexplained / most_messages, whole / most_waiting});
+  return std::max({claimed, unexplained / credibility::most_messages, whole / credibility::most_waiting});
 }
 
 }  // namespace motley::policy

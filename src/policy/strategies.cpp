@@ -15,6 +15,7 @@
 #include "policy/batching/equal_batching.h"
 #include "policy/batching/round_batching.h"
 #include "policy/communication/predictive_communication.h"
+#include "policy/constants.h"
 #include "policy/gate/gate_all.h"
 #include "policy/gate/gate_bound.h"
 #include "policy/gate/gate_groups.h"
@@ -89,9 +90,6 @@ struct Guards {
   std::uint32_t lookahead = 1;  // Nesterov for everyone
   double clip = 0;              // 0: never; strategies that allow staleness clip
 };
-constexpr double stale_clip = 1.5;
-constexpr std::uint32_t preset_bound = 3;
-constexpr std::uint32_t preset_bound_max = 15;  // dssp
 
 /// Workers send gradients, one step at a time.
 Mechanisms gradients(const StrategyConfig& config, std::unique_ptr<BatchingPolicy> batching, std::unique_ptr<Gate> gate,
@@ -133,40 +131,43 @@ const std::vector<Row>& table() {
       {{"asp", "equal batches; applied on arrival; nobody waits", "every device always busy",
         "staleness without bound, about workers-1 versions"},
        {"bits", "lookahead", "clip", "momentum", "lr"},
-       [](const StrategyConfig& config) { return gradients(config, equal(config), std::make_unique<GateNone>(), {.clip = stale_clip}); }},
+       [](const StrategyConfig& config) {
+         return gradients(config, equal(config), std::make_unique<GateNone>(), {.clip = clipping::stale_multiple});
+       }},
       {{"asp-look", "asp whose pulls look four terms of momentum ahead", "every device always busy, staleness partly foreseen",
         "staleness without bound"},
        {"bits", "lookahead", "clip", "momentum", "lr"},
        [](const StrategyConfig& config) {
-         return gradients(config, equal(config), std::make_unique<GateNone>(), {.lookahead = 4, .clip = stale_clip});
+         return gradients(config, equal(config), std::make_unique<GateNone>(),
+                          {.lookahead = defaults::lookahead_of_asp_look, .clip = clipping::stale_multiple});
        }},
       {{"ssp", "applied on arrival; at most 3 steps ahead of the slowest", "bounded staleness",
         "the slowest worker's pace in the long run"},
        {"bound", "bits", "lookahead", "clip", "momentum", "lr"},
        [](const StrategyConfig& config) {
-         const std::uint32_t bound = config.knobs().bound.value_or(preset_bound);
-         return gradients(config, equal(config), std::make_unique<GateBound>(bound, bound), {.clip = stale_clip});
+         const std::uint32_t bound = config.knobs().bound.value_or(defaults::bound);
+         return gradients(config, equal(config), std::make_unique<GateBound>(bound, bound), {.clip = clipping::stale_multiple});
        }},
       {{"dssp", "ssp whose bound moves between 3 and 15 by predicted waiting time", "bounded staleness",
         "the slowest worker's pace in the long run"},
        {"bound", "bound_max", "bits", "lookahead", "clip", "momentum", "lr"},
        [](const StrategyConfig& config) {
-         const std::uint32_t lower = config.knobs().bound.value_or(preset_bound);
-         const std::uint32_t upper = config.knobs().bound_max.value_or(preset_bound_max);
-         return gradients(config, equal(config), std::make_unique<GateBound>(lower, upper), {.clip = stale_clip});
+         const std::uint32_t lower = config.knobs().bound.value_or(defaults::bound);
+         const std::uint32_t upper = config.knobs().bound_max.value_or(defaults::bound_max);
+         return gradients(config, equal(config), std::make_unique<GateBound>(lower, upper), {.clip = clipping::stale_multiple});
        }},
       {{"local-sgd", "8 local steps each, then the mean of the models; everyone waits for everyone", "an eighth of the messages",
         "models drift apart between means; the slowest worker's pace"},
        {"steps", "clip", "momentum", "lr"},
        [](const StrategyConfig& config) {
-         return deltas(config, equal(config), std::make_unique<GateAll>(), config.knobs().steps.value_or(8));
+         return deltas(config, equal(config), std::make_unique<GateAll>(), config.knobs().steps.value_or(defaults::local_steps));
        }},
       {{"hps", "batches by measured speed, steps that end together, parameters that travel while others compute, in as many bits as fit",
         "staleness at most 1, every device busy, no wire waited for", "a little sample efficiency where it overlaps"},
        {"replan", "bits", "overlap", "time_limited", "lookahead", "clip", "momentum", "lr"},
        [](const StrategyConfig& config) {
          auto batching = by_speed(config, {.time_limited = time_limited(config), .counts_communication = true});
-         Mechanisms m = gradients(config, std::move(batching), std::make_unique<GateAll>(), {.clip = stale_clip});
+         Mechanisms m = gradients(config, std::move(batching), std::make_unique<GateAll>(), {.clip = clipping::stale_multiple});
          m.communication = communication(config, {.dynamic = true, .fixed = {}}, config.knobs().overlap);
          return m;
        }},
@@ -178,7 +179,8 @@ const std::vector<Row>& table() {
        {"bound_max", "replan", "bits", "time_limited", "without", "lookahead", "clip", "momentum", "lr"},
        [](const StrategyConfig& config) {
          auto batching = by_speed(config, {.time_limited = time_limited(config), .counts_communication = true});
-         Mechanisms m = gradients(config, std::move(batching), std::make_unique<GateStates>(rules(config)), {.clip = stale_clip});
+         Mechanisms m =
+             gradients(config, std::move(batching), std::make_unique<GateStates>(rules(config)), {.clip = clipping::stale_multiple});
          m.communication = communication(config, {.dynamic = true, .fixed = {}}, 0);
          return m;
        }},
@@ -195,7 +197,7 @@ const std::vector<Row>& table() {
                                                                     .look_ahead_more = off != Off::foresee,
                                                                     .rates = off != Off::rates,
                                                                     .turns = off != Off::turns});
-         Mechanisms m = gradients(config, std::move(batching), std::move(gate), {.clip = stale_clip});
+         Mechanisms m = gradients(config, std::move(batching), std::move(gate), {.clip = clipping::stale_multiple});
          m.communication = communication(config, {.dynamic = true, .fixed = {}}, 0);
          return m;
        }},
@@ -206,14 +208,13 @@ const std::vector<Row>& table() {
         "no wire waited for, a few percent of the bytes", "models drift apart within a round; one round of staleness"},
        {"steps", "correction", "control_variate", "overlap", "bits", "clip", "momentum", "lr"},
        [](const StrategyConfig& config) {
-         constexpr double preset_correction = 0.25;
          std::unique_ptr<BatchingPolicy> batching = std::make_unique<RoundBatching>(config.job.global_batch);
          if (!config.spec.batches.empty()) batching = equal(config);
          Mechanisms m = deltas(config, std::move(batching), std::make_unique<GateAll>(), 1);
          m.interval = std::make_unique<IntervalAdaptive>(config.knobs().steps);
          m.communication = std::make_unique<FixedCommunication>(config.knobs().bits.value_or(BitsConfig{false, {4, 4}}).fixed,
                                                                 config.knobs().overlap.value_or(1));
-         m.correction = config.knobs().correction.value_or(preset_correction);
+         m.correction = config.knobs().correction.value_or(defaults::correction);
          m.control_variate = config.knobs().control_variate.value_or(false);
          m.traffic = config.job.traffic;
          return m;
@@ -237,8 +238,8 @@ void find_stray_knobs(const Row& row, const Knobs& knobs, std::vector<KnobFault>
 
 /// The complaint names the end that the user has set; with both set, the upper one.
 void find_crossed_bounds(const Knobs& knobs, std::vector<KnobFault>& out) {
-  const std::uint32_t lower = knobs.bound.value_or(preset_bound);
-  const std::uint32_t upper = knobs.bound_max.value_or(preset_bound_max);
+  const std::uint32_t lower = knobs.bound.value_or(defaults::bound);
+  const std::uint32_t upper = knobs.bound_max.value_or(defaults::bound_max);
   if (lower <= upper) return;
   if (knobs.bound_max)
     out.push_back(

@@ -4,15 +4,10 @@
 #include <cmath>
 #include <vector>
 
+#include "policy/constants.h"
 #include "policy/lr_schedule.h"
 
 namespace motley::policy {
-
-namespace {
-
-constexpr double square_forgetting = 0.05;
-
-}  // namespace
 
 Strategy::Strategy(Mechanisms mechanisms) : m_(std::move(mechanisms)), monitor_(m_.traffic) {
   m_.batching->interval(m_.interval->steps());
@@ -47,7 +42,7 @@ void Strategy::contributed(Instant now, const Contribution& contribution, Decisi
   m_.communication->contributed(contribution);
   if (contribution.report.update_norm > 0) m_.interval->seen(contribution.base, contribution.report.update_norm);
   const double square = contribution.report.norm() * contribution.report.norm() / (m_.traffic.bytes_32 / sizeof(float));
-  mean_square_ = mean_square_ == 0 ? square : mean_square_ + square_forgetting * (square - mean_square_);
+  mean_square_ = mean_square_ == 0 ? square : mean_square_ + defaults::newest_square * (square - mean_square_);
   if (contribution.report.max_batch > 0) m_.batching->restricted(contribution.worker, contribution.report.max_batch);
   m_.gate->contributed(now, contribution, out);
   learn_from_cancelled(out);
@@ -76,11 +71,10 @@ void Strategy::learn_from_cancelled(const Decisions& out) {
 }
 
 void Strategy::updated(Version version, const TrainingProgress& now) {
-  constexpr std::uint64_t part_of_everyone = 8;
   ++updates_;
   m_.gate->updated(monitor_);
   // Plans cost O(P log P): where updates are of few contributions each, they are made after an eighth of everyone has contributed.
-  if (since_plan_ * part_of_everyone < worker_set_.workers().size()) return;
+  if (since_plan_ * defaults::contributions_per_plan < worker_set_.workers().size()) return;
   since_plan_ = 0;
   m_.interval->updated({version, last_.spread, last_.loss, now.progress, now.granted, now.batch, now.rate,
                         m_.batching->step_s() / m_.interval->steps(), longest_transfer_s()});
@@ -119,10 +113,7 @@ double Strategy::longest_transfer_s() const {
 }
 
 /// The longer the rounds, the further models drift apart: short ones need less of it, and would lose their momentum by more.
-double Strategy::correction() const {
-  constexpr double long_round = 16;  // local steps
-  return m_.correction * std::min(1.0, m_.batching->mean_steps() / long_round);
-}
+double Strategy::correction() const { return m_.correction * std::min(1.0, m_.batching->mean_steps() / defaults::long_round); }
 
 Plan Strategy::plan(WorkerId worker) const {
   const std::uint32_t steps = m_.batching->steps(worker);
@@ -177,8 +168,7 @@ void Strategy::weigh(const Apply& update, std::span<double> weights) {
 double Strategy::share(const Apply& update) const { return m_.rule->share(update.members) * gain(); }
 
 double Strategy::compensation(const Apply& update) const {
-  constexpr double strength = 2;  // lambda_0
-  return update.options.compensate ? strength / std::sqrt(mean_square_ + 1e-7) : 0;
+  return update.options.compensate ? defaults::compensation / std::sqrt(mean_square_ + 1e-7) : 0;
 }
 
 SavedState Strategy::save() const {

@@ -4,13 +4,9 @@
 #include <cmath>
 #include <utility>
 
+#include "policy/constants.h"
+
 namespace motley::policy {
-namespace {
-
-constexpr std::uint64_t lead_per_group = 4;  // updates
-constexpr double staleness_forgetting = 0.1;
-
-}  // namespace
 
 void GateGroups::joined(Instant now, std::span<const WorkerId> workers, Decisions& out) {
   for (const WorkerId worker : workers) {
@@ -117,7 +113,7 @@ void GateGroups::take(Instant now, GroupState& group_state, Decisions& mine, Dec
     ++group_state.updates;
     std::uint64_t made = 0;  // by others, since its oldest member was sent out
     for (const Contribution& member : update.members) made = std::max(made, version_.ahead_of(places_[member.worker.value].base));
-    group_state.staleness += staleness_forgetting * (static_cast<double>(made) - group_state.staleness);
+    group_state.staleness += grouping::newest_staleness * (static_cast<double>(made) - group_state.staleness);
     version_ = version_.next();
     out.apply.push_back(std::move(update));
   }
@@ -135,14 +131,12 @@ void GateGroups::take(Instant now, GroupState& group_state, Decisions& mine, Dec
 
 /// A round is about to begin.
 void GateGroups::keep_apart(Instant now, GroupState& group_state) {
-  constexpr int parts_of_a_step = 6;  // values travel for less than this, usually
-  constexpr std::uint32_t most_collisions = 3;
   const bool together = std::any_of(group_states_.begin(), group_states_.end(), [&](const auto& entry) {
-    return &entry.second != &group_state && entry.second.busy > 0 && now - entry.second.released < step_ / parts_of_a_step;
+    return &entry.second != &group_state && entry.second.busy > 0 && now - entry.second.released < step_ / grouping::parts_of_a_step;
   });
   group_state.collisions = together ? group_state.collisions + 1 : 0;
   group_state.released = now;
-  if (!rules_.turns || group_state.collisions < most_collisions) return;
+  if (!rules_.turns || group_state.collisions < grouping::most_collisions) return;
   group_state.collisions = 0;
   group_state.not_before = now + step_ / static_cast<int>(at_work());
   group_state.released = group_state.not_before;
@@ -154,7 +148,7 @@ bool GateGroups::too_far_ahead(const GroupState& group_state) const {
   std::optional<std::uint64_t> slowest;
   for (const auto& [group, other] : group_states_)
     if (&other != &group_state && other.busy > 0) slowest = std::min(slowest.value_or(other.updates), other.updates);
-  return slowest && group_state.updates > *slowest + lead_per_group * at_work();
+  return slowest && group_state.updates > *slowest + grouping::lead_per_group * at_work();
 }
 
 bool GateGroups::waits(Instant now, const GroupState& group_state, Decisions& out) const {

@@ -5,6 +5,7 @@
 
 #include <cmath>
 
+#include "policy/constants.h"
 #include "policy/gate/gate_driver_for_tests.h"
 #include "policy/strategies.h"
 
@@ -27,7 +28,7 @@ GateDriver about_to_part(const GateGroups::Rules& rules = without_turns()) {
   gate.expected = milliseconds(400);
   gate.expects[0] = gate.expects[1] = milliseconds(100);
   gate.join({0, 1, 2, 3});
-  for (std::uint64_t i = 1; i < Groups::profile_steps; ++i)
+  for (std::uint64_t i = 1; i < grouping::profile_steps; ++i)
     for (const std::uint32_t id : {0U, 1U, 2U, 3U}) gate.finish(id);
   gate.finish(0);
   gate.finish(1);
@@ -253,7 +254,7 @@ Strategy grouped(const Knobs& knobs) {
   };
   strategy.joined({}, std::vector<WorkerProfile>{{.worker = {0}}, {.worker = {1}}, {.worker = {2}}, {.worker = {3}}}, decisions);
   carry_out();
-  for (std::uint64_t round = 0; round <= Groups::profile_steps; ++round)
+  for (std::uint64_t round = 0; round <= grouping::profile_steps; ++round)
     for (std::uint32_t w = 0; w < 4; ++w) {
       const Contribution done{
           .worker = {w}, .step = steps[{w}], .report = {.samples = 32, .squared_norm = 1, .compute = milliseconds(w < 2 ? 100 : 400)}};

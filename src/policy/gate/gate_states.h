@@ -87,7 +87,7 @@ class GateStates : public Gate {
   std::map<std::pair<WorkerId, Step>, Pending> pending_;
   Version version_;  // as many as were applied
   State state_ = State::in_step;
-  std::uint64_t reported_threshold_ = Stragglers::least_threshold;
+  std::uint64_t reported_threshold_ = straggling::least_threshold;
   std::optional<Instant> look_due_;
   std::uint64_t since_look_ = 0;       // contributions
   std::optional<Instant> hold_until_;  // the round is complete, but somebody over-stale is waited for

@@ -22,14 +22,6 @@ using Group = std::uint32_t;  // the slowest first
 
 class Groups {
  public:
-  static constexpr std::uint64_t profile_steps = 10;
-  static constexpr Group most_groups = 4;
-  static constexpr double most_spread = 2.1;
-  static constexpr double least_drift = 0.7;
-  static constexpr double most_drift = 1.4;
-  static constexpr std::uint32_t patience = 20;  // steps
-  static constexpr std::uint64_t rest = 100;     // steps between two groupings
-
   explicit Groups(bool regroup = true) : regroup_(regroup) {}
   void joined(WorkerId worker);
   void left(WorkerId worker);

@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <cmath>
 
+#include "policy/constants.h"
+
 namespace motley::policy {
 namespace {
-
-constexpr std::uint32_t enough_in_time = 3;
 
 Duration times(double factor, Duration duration) { return from_seconds(factor * seconds(duration)); }
 
@@ -51,8 +51,8 @@ bool Stragglers::contributed(Instant now, WorkerId worker) {
   most_commits_ = std::max(most_commits_, ++member.commits);
   if (member.expected == Duration{0}) member.expected = took;
   if (!member.straggles) return false;
-  member.in_time = took < times(late, median_) ? member.in_time + 1 : 0;
-  if (member.in_time < enough_in_time) return false;
+  member.in_time = took < times(straggling::late, median_) ? member.in_time + 1 : 0;
+  if (member.in_time < straggling::enough_in_time) return false;
   member.in_time = 0;
   member.commits = most_commits_;
   mark(member, false);
@@ -83,8 +83,8 @@ Duration Stragglers::takes(Instant now, const Member& member) const { return std
 std::optional<Why> Stragglers::classify(Instant now, const Member& member, Version newest) const {
   const Duration takes_now = takes(now, member);
   const bool behind = most_commits_ > member.commits || newest > member.held;
-  if (takes_now > times(very_late, median_)) return Why::very_late;
-  if (takes_now > times(late, median_) && behind) return Why::late_and_behind;
+  if (takes_now > times(straggling::very_late, median_)) return Why::very_late;
+  if (takes_now > times(straggling::late, median_) && behind) return Why::late_and_behind;
   if (newest.ahead_of(member.held) > threshold_) return Why::version_too_old;
   return std::nullopt;
 }
@@ -110,7 +110,8 @@ void Stragglers::move_threshold(Instant now) {
   Duration longest{};
   for (const Member& member : members_)
     if (member.here && member.under_way) longest = std::max(longest, takes(now, member));
-  const auto wanted = std::clamp(static_cast<std::uint64_t>(seconds(longest) / seconds(median_)), least_threshold, most_threshold);
+  const auto wanted =
+      std::clamp(static_cast<std::uint64_t>(seconds(longest) / seconds(median_)), straggling::least_threshold, straggling::most_threshold);
   if (wanted > threshold_) ++threshold_;
   if (wanted < threshold_) --threshold_;
 }
@@ -121,7 +122,7 @@ std::optional<Instant> Stragglers::next_look(Instant now) const {
   for (std::uint32_t w = 0; w < members_.size(); ++w) {
     const Member& member = members_[w];
     if (!member.here || !member.under_way || member.straggles) continue;
-    for (const double factor : {late, very_late}) {
+    for (const double factor : {straggling::late, straggling::very_late}) {
       const Instant when = member.began + times(factor, median_) + Duration{1};
       if (when > now && (!next || when < *next)) next = when;
     }
@@ -139,7 +140,7 @@ std::uint64_t Stragglers::staleness(WorkerId worker, Version newest) const {
 std::uint32_t Stragglers::medians(WorkerId worker) const {
   if (median_ == Duration{0}) return 1;
   const double ratio = seconds(members_[worker.value].expected) / seconds(median_);
-  return static_cast<std::uint32_t>(std::clamp(std::round(ratio), 1.0, 1.0 * most_threshold));
+  return static_cast<std::uint32_t>(std::clamp(std::round(ratio), 1.0, 1.0 * straggling::most_threshold));
 }
 
 Duration Stragglers::remaining(Instant now, WorkerId worker) const {

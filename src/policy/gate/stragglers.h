@@ -14,17 +14,13 @@
 #include <optional>
 #include <vector>
 
+#include "policy/constants.h"
 #include "policy/decisions.h"
 
 namespace motley::policy {
 
 class Stragglers {
  public:
-  static constexpr double late = 1.3;            // kappa
-  static constexpr double very_late = 4 * late;  // whether or not it has fallen behind
-  static constexpr std::uint64_t least_threshold = 2;
-  static constexpr std::uint64_t most_threshold = 8;
-
   void joined(WorkerId worker);
   void left(WorkerId worker);
   /// It computes on the newest version from now on.
@@ -78,7 +74,7 @@ class Stragglers {
   std::size_t straggling_ = 0;             // members
   std::map<Version, std::uint32_t> held_;  // by those under way: how many hold it
   std::uint64_t most_commits_ = 0;
-  std::uint64_t threshold_ = least_threshold;
+  std::uint64_t threshold_ = straggling::least_threshold;
   Duration median_{};
   std::vector<Duration> scratch_;
 };

@@ -168,7 +168,7 @@ TEST(Stragglers, TheThresholdGoesOneByOneToTheMediansThatTheSlowestTakes) {
       update_norm.push_back(stragglers.threshold());
     }
   };
-  EXPECT_EQ(stragglers.threshold(), Stragglers::least_threshold);
+  EXPECT_EQ(stragglers.threshold(), straggling::least_threshold);
   look_so_often(5);
   stragglers.began(at(0), {2}, {0}, milliseconds(5000));
   look_so_often(5);
@@ -223,7 +223,7 @@ TEST(Stragglers, ItsNextStepIsCountedInMediansFromOneToTheHighestThreshold) {
   (void)stragglers.look(at(0), {0});
   EXPECT_EQ(stragglers.medians({0}), 1U);
   EXPECT_EQ(stragglers.medians({3}), 3U);
-  EXPECT_EQ(stragglers.medians({4}), Stragglers::most_threshold);
+  EXPECT_EQ(stragglers.medians({4}), straggling::most_threshold);
 }
 
 TEST(Stragglers, TheNextLookIsWhenSomebodyMayBecomeLate) {
