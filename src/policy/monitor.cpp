@@ -76,7 +76,7 @@ void SpeedFit::refit(double b, double t) {
     fit_.fixed = std::clamp(mean_t - slope * mean_b, 0.0, speed_fit::most_fixed * mean_t);
   }
   if (prior_.per_sample > 0) {
-    const double reported = prior_.fixed * mean_t / prior_.at(mean_b);  // it may be slower or faster now, as a whole
+    const double reported = prior_.fixed * mean_t / prior_.at(mean_b);  // scaled: the device may be slower or faster now, as a whole
     const double seen = tells ? weight_ * spread : 0;
     fit_.fixed = (speed_fit::prior_evidence * reported + seen * fit_.fixed) / (speed_fit::prior_evidence + seen);
   }
@@ -102,15 +102,15 @@ void Monitor::joined(WorkerId worker, const cluster::DeviceProfile& device) {
 
 void Monitor::observe(const Contribution& c) {
   const StepReport& report = c.report;
-  check(c.worker.value < measured_.size(), "who is measured has joined");
+  check(c.worker.value < measured_.size(), "a measured worker has joined");
   Measured& measured = measured_[c.worker.value];
   const std::uint32_t samples = report.samples / report.local_steps;
-  // The first of a size takes longer than the next of it will, never less long.
-  const auto known_better = [&] {
+  // A first step of a size takes longer than later ones, never less: one that is faster than the fit is still an observation.
+  const auto fit_is_better = [&] {
     return report.new_batch_size &&
            (measured.speed.observations() == 0 || seconds(report.compute) / report.local_steps >= measured.speed.fit().at(samples));
   };
-  if (samples > 0 && !known_better()) {
+  if (samples > 0 && !fit_is_better()) {
     if (c.time_limited)
       measured.speed.observe_limited(samples, report.compute / report.local_steps);
     else
@@ -119,8 +119,8 @@ void Monitor::observe(const Contribution& c) {
   learn_new_size_cost(measured, report);
   const auto move = [&](double& average, Duration took, std::uint8_t bits) {
     if (took <= Duration{0}) return;
-    const double way = std::max(seconds(took) - traffic_.coding(bits), monitoring::least_link_part * seconds(took));
-    const double now = way / bytes(measured, bits);
+    const double link_s = std::max(seconds(took) - traffic_.coding(bits), monitoring::least_link_part * seconds(took));
+    const double now = link_s / bytes(measured, bits);
     average = average == 0 ? now : average + monitoring::newest_transfer * (now - average);
   };
   move(measured.push, c.push, c.bits.push);
@@ -131,8 +131,9 @@ void Monitor::learn_new_size_cost(Measured& measured, const StepReport& report) 
   const bool compares = measured.speed.observations() > 0;
   const auto learn = [&](double took, double usual) {
     const double longer = std::max(0.0, took - usual);
-    measured.first_longer_s =
-        measured.first_longer_s == 0 ? longer : measured.first_longer_s + monitoring::newest_new_size * (longer - measured.first_longer_s);
+    measured.new_size_cost_s = measured.new_size_cost_s == 0
+                                   ? longer
+                                   : measured.new_size_cost_s + monitoring::newest_new_size * (longer - measured.new_size_cost_s);
   };
   const std::uint32_t samples = report.samples / report.local_steps;
   if (report.new_batch_size || !measured.sizes.empty()) measured.sizes.insert(samples);
@@ -150,11 +151,11 @@ void Monitor::learn_new_size_cost(Measured& measured, const StepReport& report) 
 
 double Monitor::new_batch_size_s(WorkerId worker, std::uint32_t samples) const {
   const Measured& measured = of(worker);
-  return measured.sizes.contains(samples) ? 0 : measured.first_longer_s;
+  return measured.sizes.contains(samples) ? 0 : measured.new_size_cost_s;
 }
 
 void Monitor::ordered(WorkerId worker, std::uint32_t samples) {
-  check(worker.value < measured_.size(), "who is ordered something has joined");
+  check(worker.value < measured_.size(), "a worker with an order has joined");
   measured_[worker.value].ordered = samples;
 }
 
@@ -164,7 +165,7 @@ void Monitor::given_up(WorkerId worker, Duration so_far) {
 }
 
 const Monitor::Measured& Monitor::of(WorkerId worker) const {
-  check(worker.value < measured_.size(), "who is asked about has joined");
+  check(worker.value < measured_.size(), "the worker has joined");
   return measured_[worker.value];
 }
 

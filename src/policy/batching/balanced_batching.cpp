@@ -50,7 +50,7 @@ void BalancedBatching::updated(const Monitor& monitor, const Exposed& exposed) {
   std::vector<double> predicted;
   for (const WorkerId worker : allocator_.workers()) {
     const SpeedFit& speed = monitor.speed(worker);
-    if (speed.observations() == 0) return;  // a newcomer: wait for its first step
+    if (speed.observations() == 0) return;  // a new worker: wait for its first step
     const double communication_s = options_.counts_communication ? exposed(worker) : 0;
     const cluster::Affine cost = cautious(worker, speed.fit());
     const double later = systematic_delay_s_[devices.size()];
@@ -72,11 +72,11 @@ void BalancedBatching::applied(std::span<const Contribution> members) {
   Instant last{};  // of them
   for (const Contribution& member : members) last = std::max(last, member.arrived);
   const Instant before = std::exchange(last_round_, last);
-  // Overlapped steps begin one by one; how much later than others they end says nothing.
+  // Overlapped steps do not begin together, so their ends cannot be compared.
   const auto began_in_time = [&](const Contribution& member) { return member.arrived - member.report.compute >= before; };
   if (predicted_s_.empty() || !std::equal(members.begin(), members.end(), workers.begin(), workers.end(), as_planned)) return;
   if (!std::all_of(members.begin(), members.end(), began_in_time)) {
-    for (double& later : systematic_delay_s_) later *= 1 - balancing::newest_delay;  // what was seen before says little of it
+    for (double& later : systematic_delay_s_) later *= 1 - balancing::newest_delay;  // earlier delays say little about overlapped steps
     return;
   }
   double at = 0;
@@ -92,8 +92,7 @@ void BalancedBatching::applied(std::span<const Contribution> members) {
   }
 }
 
-/// The same at its batch of now, and no wild guess elsewhere: a device that does a step at once meets few sizes, each as noisy as the
-/// others.
+/// The fit, with its fixed cost limited: a device that runs a step in one piece uses few sizes, whose noise allows any fixed cost.
 cluster::Affine BalancedBatching::cautious(WorkerId worker, const cluster::Affine& fit) const {
   if (allocator_.batch_multiple(worker) == 1) return fit;
   const std::uint32_t batch = this->batch(worker);
@@ -112,7 +111,7 @@ void BalancedBatching::make_plan(const std::vector<Device>& devices, const Monit
   since_plan_ = 0;
 }
 
-/// The moment at which all end is the mean of the planned ends, each weighted by its speed: what it would be if samples could be split.
+/// The common end is the mean of the planned ends weighted by speed: the end that divisible samples would give.
 void BalancedBatching::make_time_limits(const std::vector<Device>& devices) {
   double speeds = 0;
   double ends = 0;
@@ -149,14 +148,14 @@ bool BalancedBatching::worth_replanning(const std::vector<std::uint32_t>& plan, 
                                         const Monitor& monitor) {
   double now = 0;
   double then = 0;
-  double price = 0;  // all pay at the same time
+  double price = 0;  // of new sizes: the devices pay it at the same time
   double jitter = 0;
   for (std::size_t i = 0; i < plan.size(); ++i) {
     const WorkerId worker = allocator_.workers()[i];
     const std::uint32_t before = this->plan()[i];
     jitter = std::max(jitter, monitor.speed(worker).jitter());
     if (plan[i] != before) price = std::max(price, monitor.new_batch_size_s(worker, plan[i]));
-    if (plan[i] == before && (before == 1 || before == allocator_.limit(worker))) continue;  // it has no choice
+    if (plan[i] == before && (before == 1 || before == allocator_.limit(worker))) continue;  // its batch cannot change
     now = std::max(now, times[i].at(before));
     then = std::max(then, times[i].at(plan[i]));
   }

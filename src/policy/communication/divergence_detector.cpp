@@ -26,7 +26,7 @@ bool DivergenceDetector::updated() {
     return false;
   }
   updates_spiking_ = updates_ > divergence::enough_to_spike_from && loss > divergence::spikes * lowest_loss_ ? updates_spiking_ + 1 : 0;
-  const double weight = 1 / static_cast<double>(updates_);  // until there are divergence::enough of them: the plain mean
+  const double weight = 1 / static_cast<double>(updates_);  // the plain mean until there are enough updates
   loss_ += std::max(divergence::fast, weight) * (loss - loss_);
   norm_ += std::max(divergence::fast, weight) * (norm - norm_);
   usual_norm_ += std::max(divergence::slow, weight) * (norm - usual_norm_);
@@ -35,15 +35,15 @@ bool DivergenceDetector::updated() {
     return false;
   }
   lowest_loss_ = std::min(lowest_loss_, loss_);
-  const bool detector =
+  const bool diverges =
       updates_spiking_ >= divergence::no_accident || loss_ > divergence::climbed * lowest_loss_ || norm_ > divergence::grown * usual_norm_;
-  if (detector) {
+  if (diverges) {
     spiked_ = std::exchange(updates_spiking_, 0) >= divergence::no_accident;
     if (spiked_) loss_ = std::max(loss_, loss);
     lowest_loss_ = loss_;
     usual_norm_ = norm_;
   }
-  return detector;
+  return diverges;
 }
 
 void DivergenceDetector::save(StateWriter& state) const {

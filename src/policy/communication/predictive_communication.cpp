@@ -72,11 +72,11 @@ void PredictiveCommunication::updated(const Monitor& monitor, const Communicatio
   rate_ = inputs.rate;
   if (overlap_ == 1 && !allowed) {
     last_decided_.reset();
-    overlap_ = 0;  // whether or not there is enough to think again
+    overlap_ = 0;  // even if no new decision is possible now
   }
   if (last_decided_ && updates_ < *last_decided_ + prediction::decide_every) return;
   if (inputs.step_s <= 0 || worker_set_.workers().empty()) return;
-  // Somebody has not been measured yet. What is read where it lies may be there before anybody could tell how long it took.
+  // Free transfers may be too short to be measured.
   const auto measured = [&](WorkerId worker) { return free_transfers_ || monitor.transferred(worker); };
   if (!std::all_of(worker_set_.workers().begin(), worker_set_.workers().end(), measured)) return;
   last_decided_ = updates_;
@@ -89,11 +89,11 @@ void PredictiveCommunication::updated(const Monitor& monitor, const Communicatio
 
 bool PredictiveCommunication::prefers_overlap(const CommunicationInputs& inputs, const Choice& without, const Choice& with) const {
   if (fixed_.overlap || (inputs.free_transfers && inputs.idle_share > 0)) return true;
-  const double margin = overlap_ == 1 ? prediction::better : 1 / prediction::better;  // it must be clearly prediction::better to change
+  const double margin = overlap_ == 1 ? prediction::better : 1 / prediction::better;  // a change must be clearly better
   return without.score <= with.score * margin;
 }
 
-/// With the most bits that take no longer than this, or with the fewest that it may have. Fewer bits that spare no time would only round.
+/// The level with the most bits that takes at most `longest_s`, or the lowest allowed one; never fewer bits that save no time.
 PredictiveCommunication::Level PredictiveCommunication::within(const Monitor& monitor, WorkerId worker, double longest_s) const {
   const auto takes_s = [&](Level level) { return transfer_s(monitor, worker, levels_[level]); };
   Level level = 0;

@@ -101,7 +101,7 @@ void GateStates::arrived_late(const Contribution& contribution, std::uint64_t st
   }
   apply({contribution}, options, out);
   places_[worker.value] = Place::idle;
-  if (stragglers_.straggles(worker)) go_on_alone(worker, out);  // else it joins with the next round
+  if (stragglers_.straggles(worker)) go_on_alone(worker, out);  // else the worker joins the next round
 }
 
 void GateStates::apply(std::vector<Contribution> members, const UpdateOptions& options, Decisions& out) {
@@ -149,14 +149,14 @@ void GateStates::cancel_over_stale(Instant now, Decisions& out) {
   for (const WorkerId worker : stragglers_.older_than({version_.value - rules_.over_stale_gap})) {
     if (places_[worker.value] != Place::alone) continue;
     if (seconds(stragglers_.remaining(now, worker)) <= state_gate::soon * seconds(stragglers_.median())) continue;
-    const Duration so_far = stragglers_.under_way_for(now, worker);
+    const Duration so_far = stragglers_.time_in_step(now, worker);
     stragglers_.stopped(worker);
     out.cancel.push_back({worker, so_far, Why::over_stale});
     go_on_alone(worker, out);
   }
 }
 
-/// Once for each round, at most a median step.
+/// Once per round, for at most one median step.
 bool GateStates::waits_for_over_stale(Instant now, Decisions& out) {
   const bool over_stale = stragglers_.gap(version_) > rules_.over_stale_gap;
   if (hold_until_) {
@@ -181,7 +181,7 @@ void GateStates::close_and_open_rounds(Instant now, std::optional<Why> reopen, D
     std::sort(arrived_.begin(), arrived_.end(),
               [](const Contribution& a, const Contribution& b) { return std::tie(a.worker, a.step) < std::tie(b.worker, b.step); });
     apply(std::exchange(arrived_, {}), {}, out);
-    cancel_over_stale(now, out);  // with this version somebody may be
+    cancel_over_stale(now, out);  // a worker may be over-stale with this version
     why = Why::barrier_complete;
   }
   if (!complete && !held && !reopen) return;

@@ -55,7 +55,7 @@ bool Groups::everyone_measured() const {
                      [&](WorkerId worker) { return members_[worker.value].measured >= grouping::profile_steps; });
 }
 
-/// How its log speed has moved against that of the others of its group; who is alone in it, against everybody else.
+/// The change of its log speed relative to that of its group's other members, or of all other workers when it is alone in its group.
 double Groups::drift(const Member& member) const {
   const double own = member.log_speed - member.log_then;
   Sums others = sums_[member.group];
@@ -99,7 +99,7 @@ void Groups::group_everyone(const Monitor& monitor) {
   ++groupings_;
 }
 
-/// With the group whose mean is nearest.
+/// Into the group whose mean is nearest.
 void Groups::place(Member& member) {
   double nearest = std::numeric_limits<double>::infinity();
   for (Group group = 0; group < count_; ++group) {

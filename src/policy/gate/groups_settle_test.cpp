@@ -114,7 +114,7 @@ void expect_to_settle(World world) {
   EXPECT_LE(seen.size(), 3U);
 }
 
-TEST(Groups, SettleInAThousandUnsteadyWorlds) {
+TEST(Groups, SettleInAThousandRandomClusters) {
   for (std::uint64_t seed = 0; seed < 1000; ++seed) {
     const bool time_limited = seed % 2 == 0;
     SCOPED_TRACE(testing::Message() << "seed " << seed << (time_limited ? ", steps end when planned" : ", steps end when done"));

@@ -1,4 +1,4 @@
-// Groups of equals: how a crowd of known speeds is parted, when it is parted anew, and where newcomers go.
+// Groups: how workers of known speeds are grouped, when they are grouped again, and which group new workers join.
 #include "policy/gate/groups.h"
 
 #include <gtest/gtest.h>
@@ -72,7 +72,7 @@ constexpr WorkerId ann{0};
 
 // The first time -------------------------------------------------------------------------------------------------------------------------
 
-TEST(Groups, AllAreOneUntilEveryoneWasMeasuredTenTimes) {
+TEST(Groups, AllAreOneGroupUntilMeasuredTenTimes) {
   Crowd crowd({4, 4, 2, 1});
   crowd.rounds(9);
   for (int i = 0; i < 50; ++i) crowd.step(ann);
@@ -84,7 +84,7 @@ TEST(Groups, AllAreOneUntilEveryoneWasMeasuredTenTimes) {
   EXPECT_EQ(crowd.groups.count(), 2U);
 }
 
-TEST(Groups, FourFourTwoOneArePartedInTheMiddleAndTheSlowestComeFirst) {
+TEST(Groups, SpeedsFourFourTwoOneMakeTwoGroupsSlowestFirst) {
   Crowd crowd({4, 4, 2, 1});
   crowd.rounds(grouping::profile_steps);
   EXPECT_EQ(crowd.peer_lost(), (PeerLost{1, 1, 0, 0}));
@@ -128,7 +128,7 @@ std::uint64_t steps_until_regrouped(Crowd& crowd, std::uint64_t most) {
   return most + 1;
 }
 
-TEST(Groups, WhoBecomesThreeTimesSlowerIsWithOthersWithinAHundredOfItsSteps) {
+TEST(Groups, AWorkerThreeTimesSlowerIsRegroupedWithinAHundredSteps) {
   Crowd crowd({4, 4, 4, 1.3, 1.3});
   crowd.rounds(grouping::profile_steps + grouping::rest);
   ASSERT_EQ(crowd.peer_lost(), (PeerLost{1, 1, 1, 0, 0}));
@@ -139,7 +139,7 @@ TEST(Groups, WhoBecomesThreeTimesSlowerIsWithOthersWithinAHundredOfItsSteps) {
   EXPECT_EQ(crowd.groups.groupings(), 2U) << "and that is all";
 }
 
-TEST(Groups, ItIsNotDoneWithinTheRestNorBeforePatienceEnds) {
+TEST(Groups, RegroupingWaitsForRestAndPatience) {
   Crowd crowd({4, 4, 4, 1.3, 1.3});
   crowd.rounds(grouping::profile_steps);
   crowd.set_speed(ann, 4.0 / 3);
@@ -152,7 +152,7 @@ TEST(Groups, ItIsNotDoneWithinTheRestNorBeforePatienceEnds) {
   EXPECT_EQ(crowd.peer_lost(), (PeerLost{1, 1, 1, 0, 0})) << "and back";
 }
 
-TEST(Groups, AShortSpellChangesNothing) {
+TEST(Groups, AShortSlowPeriodChangesNothing) {
   Crowd crowd({4, 4, 4, 1.3, 1.3});
   crowd.rounds(200);
   crowd.set_speed(ann, 4.0 / 3);
@@ -162,7 +162,7 @@ TEST(Groups, AShortSpellChangesNothing) {
   EXPECT_EQ(crowd.groups.groupings(), 1U);
 }
 
-TEST(Groups, WhenAllChangeAlikeNobodyMoves) {
+TEST(Groups, NoWorkerMovesWhenAllChangeAlike) {
   Crowd crowd({4, 4, 4, 1.3, 1.3});
   crowd.rounds(200);
   for (std::uint32_t w = 0; w < 3; ++w) crowd.set_speed({w}, 2.1);
@@ -181,7 +181,7 @@ TEST(Groups, WithoutRegroupingTheFirstGroupsStay) {
 
 // Comings and goings ---------------------------------------------------------------------------------------------------------------------
 
-TEST(Groups, ANewcomerIsWithTheSlowestUntilMeasuredThenWithTheNearest) {
+TEST(Groups, ANewWorkerJoinsTheSlowestGroupUntilItIsMeasured) {
   Crowd crowd({4, 4, 1, 1});
   crowd.rounds(grouping::profile_steps);
   ASSERT_EQ(crowd.peer_lost(), (PeerLost{1, 1, 0, 0}));
@@ -199,7 +199,7 @@ TEST(Groups, ANewcomerIsWithTheSlowestUntilMeasuredThenWithTheNearest) {
   EXPECT_EQ(crowd.groups.groupings(), 1U) << "the others stay where they are";
 }
 
-TEST(Groups, ANewcomerBeforeTheFirstGroupingIsWaitedFor) {
+TEST(Groups, TheFirstGroupingWaitsForNewWorkers) {
   Crowd crowd({4, 4, 1});
   crowd.rounds(9);
   const WorkerId late = crowd.join(1);
@@ -210,7 +210,7 @@ TEST(Groups, ANewcomerBeforeTheFirstGroupingIsWaitedFor) {
   EXPECT_EQ(crowd.peer_lost(), (PeerLost{1, 1, 0})) << "unless it leaves";
 }
 
-TEST(Groups, AGroupThatAllHaveLeftDrawsNobody) {
+TEST(Groups, AnEmptyGroupGetsNoNewWorker) {
   Crowd crowd({4, 4, 1, 1});
   crowd.rounds(grouping::profile_steps);
   crowd.leave({0});
@@ -220,7 +220,7 @@ TEST(Groups, AGroupThatAllHaveLeftDrawsNobody) {
   EXPECT_EQ(crowd.groups.of(fast), 0U) << "the nearest of those that have members";
 }
 
-TEST(Groups, WhoHasLeftNeitherPullsNorPushesThoseThatStay) {
+TEST(Groups, WorkersThatLeftDoNotAffectDrift) {
   Crowd crowd({4, 4, 4, 1.3, 1.3});
   crowd.rounds(200);
   crowd.set_speed(ann, 4.0 / 1.9);  // strays, against the others of its group
@@ -233,7 +233,7 @@ TEST(Groups, WhoHasLeftNeitherPullsNorPushesThoseThatStay) {
   EXPECT_EQ(crowd.groups.of(profile), 1U) << "and so did its speed: the mean is that of those who are left";
 }
 
-TEST(Groups, EveryoneLeavingAndOthersComingBeginsWhereItWas) {
+TEST(Groups, GroupsStayWhenAllWorkersAreReplaced) {
   Crowd crowd({4, 1});
   crowd.rounds(grouping::profile_steps);
   crowd.leave({0});

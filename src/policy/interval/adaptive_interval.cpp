@@ -42,7 +42,7 @@ void IntervalAdaptive::updated(const RoundStats& made) {
   if (spreads_.size() > intervals::spreads_kept) spreads_.pop_front();
 }
 
-/// Everybody tells of each update; the first word counts.
+/// Every worker reports each update; the first report counts.
 void IntervalAdaptive::seen(Version version, double update_norm) {
   const auto found = std::find_if(spreads_.begin(), spreads_.end(), [&](const Spread& made) { return made.version == version; });
   if (found == spreads_.end() || update_norm <= 0) return;
@@ -52,10 +52,10 @@ void IntervalAdaptive::seen(Version version, double update_norm) {
 }
 
 void IntervalAdaptive::update_interval(double agreement) {
-  const bool peer_lost = agreement_ > 0 && agreement > intervals::jump * agreement_;
+  const bool disagrees = agreement_ > 0 && agreement > intervals::jump * agreement_;
   move(agreement_, agreement, intervals::forgetting);
   ++rounds_since_change_;
-  if (peer_lost) {
+  if (disagrees) {
     base_ = std::max(1.0, base_ / 2);
     rounds_since_change_ = 0;
   } else if (rounds_since_change_ >= intervals::rounds_to_grow && loss_ <= slow_loss_) {
