@@ -376,10 +376,10 @@ std::vector<Planted> planted_violations() {
   std::vector<Planted> all = {
       {{"policy/a.cpp", "\n#include \"sim/world.h\"\n"}, 2, "sim/world.h", "policy to include only base, cluster"},
       {{"policy/a_test.cpp", "#include <gtest/gtest.h>\n#include \"protocol/chief.h\"\n"}, 2, "protocol/chief.h", "base, cluster"},
-      {{"protocol/a.cpp", "  #  include \"cluster/spec.h\"\n"},
+      {{"protocol/a.cpp", "  #  include \"codec/codec.h\"\n"},
        1,
-       "cluster/spec.h",
-       "protocol to include only base, pipeline, policy, trace, wire"},
+       "codec/codec.h",
+       "protocol to include only base, cluster, pipeline, policy, trace, wire"},
       {{"sim/a.cpp", "#include \"learn/learner.h\"\n"}, 1, "learn/learner.h", "sim to include only"},
       {{"base/a.cpp", "#include <wire/message.h>\n"}, 1, "wire/message.h", "no other module"},
       {{"wire/a.cpp", "#include \"frame.h\"\n"}, 1, "frame.h", "wire/frame.h"},

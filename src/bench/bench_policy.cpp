@@ -14,6 +14,19 @@
 namespace motley::bench {
 namespace {
 
+policy::Contribution contribution_of(WorkerId worker, std::uint64_t number, const policy::Plan& plan) {
+  const double samples_per_second = 250.0 * (1U << (worker.value % 4));
+  return {.worker = worker,
+          .step = Step{number},
+          .base = Version{number},
+          .report = {.samples = plan.samples,
+                     .local_steps = plan.local_steps,
+                     .squared_norm = 1,
+                     .compute = from_seconds(plan.samples / samples_per_second),
+                     .pull = from_seconds(1e-3)},
+          .push = from_seconds(1e-3)};
+}
+
 /// Drives a strategy as a chief does, without one: whoever is released contributes again, in order of release.
 double microseconds_per_contribution(const std::string& name, std::uint32_t workers, std::uint64_t contributions) {
   const std::uint32_t batch = 32 * workers;
@@ -66,19 +79,7 @@ double microseconds_per_contribution(const std::string& name, std::uint32_t work
     const WorkerId worker = busy.front().worker;
     busy.pop_front();
     now += from_seconds(1e-4);
-    const policy::Plan plan = strategy.plan(worker);
-    const double speed = 250.0 * (1U << (worker.value % 4));
-    strategy.contributed(now,
-                         {.worker = worker,
-                          .step = Step{i},
-                          .base = Version{i},
-                          .report = {.samples = plan.samples,
-                                     .local_steps = plan.local_steps,
-                                     .squared_norm = 1,
-                                     .compute = from_seconds(plan.samples / speed),
-                                     .pull = from_seconds(1e-3)},
-                          .push = from_seconds(1e-3)},
-                         decisions);
+    strategy.contributed(now, contribution_of(worker, i, strategy.plan(worker)), decisions);
     carry_out();
   }
   return watch.seconds() / static_cast<double>(contributions) * 1e6;

@@ -28,12 +28,12 @@ constexpr std::array<Named<std::optional<bool>>, 2> yes_or_no{{{"true", true}, {
 constexpr std::array<Named<std::optional<std::string_view>>, 2> named_cuts{{{"planned", "planned"}, {"uniform", "uniform"}}};
 
 constexpr std::array<Named<std::optional<policy::Off>>, 15> rules{{
-    {"apart", policy::Off::apart},
+    {"apart", policy::Off::bypass_momentum},
     {"soften", policy::Off::soften},
     {"compensate", policy::Off::compensate},
-    {"foresee", policy::Off::foresee},
+    {"foresee", policy::Off::look_ahead},
     {"hold", policy::Off::hold},
-    {"judge", policy::Off::judge},
+    {"judge", policy::Off::test_alignment},
     {"cancel", policy::Off::cancel},
     {"regroup", policy::Off::regroup},
     {"rates", policy::Off::rates},
