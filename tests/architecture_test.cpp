@@ -107,7 +107,6 @@ const std::set<std::string, std::less<>> to_be_divided = {
     "runtime/ChiefProcess",
     "runtime/PipelineChiefProcess",
     "runtime/ServerProcess",
-    "runtime/ShardHost",
     "runtime/StageProcess",
     "runtime/WorkerProcess",
     "sim/PipelineWorld",
