@@ -105,7 +105,6 @@ const std::set<std::string, std::less<>> to_be_divided = {
     "runtime/ChiefProcess",
     "runtime/PipelineChiefProcess",
     "runtime/ServerProcess",
-    "runtime/ShardHost",
     "runtime/StageProcess",
     "runtime/WorkerProcess",
     "cli/command_chief_pipeline.cpp PipelineChiefRun::open_endpoint",

@@ -8,7 +8,7 @@
 namespace motley::protocol {
 
 Shard::Shard(ServerId server, std::vector<SliceId> slices, Version version)
-    : server_(server), slices_(std::move(slices)), version_(version) {
+    : server_(server), slices_(std::move(slices)), version_(version), speculative_update_(slices_.size()) {
   check(!slices_.empty(), "a server holds at least one slice");
 }
 
@@ -33,10 +33,7 @@ void Shard::step(const wire::Message& message, ShardActions& out) {
 void Shard::pushed(const wire::Push& push, ShardActions& out) {
   const auto slice = std::lower_bound(slices_.begin(), slices_.end(), push.slice);
   if (forgotten_.contains(push.worker) || slice == slices_.end() || *slice != push.slice) return;
-  if (is_over(push)) {
-    out.emplace_back(Free{push.worker, push.step});
-    return;
-  }
+  if (is_over(push)) return free(push.worker, push.step, out);
   PartialContribution& partial = arrived_[{push.worker, push.step}];
   partial.here.resize(slices_.size());
   auto here = partial.here[static_cast<std::size_t>(slice - slices_.begin())];
@@ -44,6 +41,18 @@ void Shard::pushed(const wire::Push& push, ShardActions& out) {
   here = true;
   ++partial.count;
   if (whole(partial)) out.emplace_back(Send{the_chief, wire::Gathered{server_, push.worker, push.step}});
+}
+
+void Shard::slice_arrived(const wire::Push& push, ShardActions& out) {
+  const auto slice = std::lower_bound(slices_.begin(), slices_.end(), push.slice);
+  check(slice != slices_.end() && *slice == push.slice, "a slice that arrives is one of this server");
+  if (speculative_update_.arrived(push.worker, push.step, static_cast<std::size_t>(slice - slices_.begin())))
+    out.emplace_back(Speculate{push.slice, speculative_update_.parts()});
+}
+
+void Shard::free(WorkerId worker, Step step, ShardActions& out) {
+  speculative_update_.discarded(worker, step);
+  out.emplace_back(Free{worker, step});
 }
 
 void Shard::apply(const wire::Apply& update, ShardActions& out) {
@@ -57,7 +66,9 @@ void Shard::apply(const wire::Apply& update, ShardActions& out) {
     unwanted_.erase(unwanted_.lower_bound({part.worker, Step{}}), unwanted_.lower_bound({part.worker, part.step}));
   }
   version_ = update.version;
-  out.emplace_back(Commit{update});
+  const bool speculated = speculative_update_.matches(update);
+  const bool expects_next = speculative_update_.updated(update);
+  out.emplace_back(Commit{update, speculated, expects_next});
 }
 
 void Shard::discard(WorkerId worker, Step step, ShardActions& out) {
@@ -67,7 +78,7 @@ void Shard::discard(WorkerId worker, Step step, ShardActions& out) {
   end(worker, step);
   if (found == arrived_.end()) return;
   arrived_.erase(found);
-  out.emplace_back(Free{worker, step});
+  free(worker, step, out);
 }
 
 void Shard::release(const wire::Release& release, ShardActions& out) {
@@ -102,6 +113,10 @@ void Shard::forget(WorkerId worker, ShardActions& out) {
   ended_.erase(worker);
   unwanted_.erase(unwanted_.lower_bound({worker, Step{}}), unwanted_.lower_bound({WorkerId{worker.value + 1}, Step{}}));
   out.emplace_back(ForgetSent{worker});
+  for (const wire::Part& part : speculative_update_.parts()) {
+    const auto found = arrived_.find({part.worker, part.step});
+    if (part.worker == worker && (found == arrived_.end() || !whole(found->second))) speculative_update_.discarded(worker, part.step);
+  }
   for (auto it = arrived_.lower_bound({worker, Step{}}); it != arrived_.end() && it->first.first == worker;) {
     if (whole(it->second)) {
       ++it;

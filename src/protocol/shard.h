@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "protocol/peers.h"
+#include "protocol/speculative_update.h"
 #include "wire/permissions.h"
 
 namespace motley::protocol {
@@ -16,6 +17,13 @@ namespace motley::protocol {
 /// Sum the parts into the parameters, then free them.
 struct Commit {
   wire::Apply update;
+  bool speculated = false;    // it is the expected update: slices of earlier Speculate actions are summed and applied already
+  bool expects_next = false;  // an update like this one, at update.next_rate, is expected next; Speculate actions may follow
+};
+/// All parts of the expected update have this slice: sum and apply it beside the current parameters.
+struct Speculate {
+  SliceId slice;
+  std::vector<wire::Part> parts;  // of the expected update, the same for all of its slices
 };
 /// Free the payload of this contribution.
 struct Free {
@@ -50,7 +58,7 @@ struct ExportNow {
 };
 /// Tell the chief by Probe, when everything above is done.
 struct ProveAlive {};
-using ShardAction = std::variant<Send, Commit, Free, Snapshot, ExportNow, Compare, ForgetSent, ProveAlive>;
+using ShardAction = std::variant<Send, Commit, Free, Snapshot, ExportNow, Compare, ForgetSent, ProveAlive, Speculate>;
 using ShardActions = std::vector<ShardAction>;  // carry out in order
 
 class Shard {
@@ -61,6 +69,9 @@ class Shard {
 
   /// Total: messages of forgotten workers, and such as a server is never sent, change nothing.
   void step(const wire::Message& message, ShardActions& out);
+  /// The bytes of this slice, to which there is no objection, are in memory. Its values may not be checked yet: step(push) follows when
+  /// they are. A driver that does not speculate need not call this.
+  void slice_arrived(const wire::Push& push, ShardActions& out);
 
   /// Why a message of a chief elsewhere must not be stepped: it speaks of what is not here. None: it may. For pushes, whatever came before
   /// from this worker: slices of a step that is over are let pass, and freed by step().
@@ -82,6 +93,7 @@ class Shard {
   void release(const wire::Release& release, ShardActions& out);
   [[nodiscard]] Snapshot snapshot_for(const wire::Release& release);
   void forget(WorkerId worker, ShardActions& out);
+  void free(WorkerId worker, Step step, ShardActions& out);
   void end(WorkerId worker, Step step);
   [[nodiscard]] bool ended(WorkerId worker, Step step) const;
   [[nodiscard]] wire::Objection objection_to_push(const wire::Push& push) const;
@@ -117,6 +129,7 @@ class Shard {
   std::map<WorkerId, Holds> holds_;  // of members that were sent coded values last
   std::set<WorkerId> forgotten_;     // ids are never used again
   Version version_;
+  SpeculativeUpdate speculative_update_;
 };
 
 }  // namespace motley::protocol

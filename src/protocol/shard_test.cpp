@@ -34,6 +34,7 @@ struct ShardTest : testing::Test {
                 return fmt::format("slice {} v{} to w{}/{}", slice.slice.value, slice.version.value, slice.worker.value, slice.step.value);
               },
               [](const Commit& commit) { return fmt::format("commit v{}", commit.update.version.value); },
+              [](const Speculate& one) { return fmt::format("speculate {}", one.slice.value); },
               [](const Free& free) { return fmt::format("free w{}/{}", free.worker.value, free.step.value); },
               [](const Snapshot& copy) { return fmt::format("snapshot for w{}/{} rho {}", copy.worker.value, copy.step.value, copy.rho); },
               [](const ExportNow& out) { return fmt::format("export v{}", out.version.value); },
@@ -168,6 +169,79 @@ TEST_F(ShardTest, AReleaseTakesACopyAndStreamsItInOrder) {
   step(update(1, {{ann, Step{1}, 1}}));
   EXPECT_EQ(step(wire::Release{bob, Step{5}, 0, 32}),
             "snapshot for w1/5 rho 0, slice 2 v1 to w1/5, slice 5 v1 to w1/5, slice 7 v1 to w1/5");
+}
+
+// Speculation ----------------------------------------------------------------------------------------------------------------------------
+
+struct SpeculationTest : ShardTest {
+  std::string arrive(WorkerId worker, std::uint64_t at, std::uint32_t slice) {
+    ShardActions actions;
+    shard.slice_arrived(wire::Push{worker, Step{at}, SliceId{slice}, 32}, actions);
+    return actions.empty() ? "" : describe(actions.at(0));
+  }
+  /// All slices of both arrive and count. Returns which were speculated.
+  std::string arrive_all(std::uint64_t at) {
+    std::string speculated;
+    for (const std::uint32_t slice : {2U, 5U, 7U})
+      for (const WorkerId worker : {ann, bob}) {
+        const std::string action = arrive(worker, at, slice);
+        if (!action.empty()) speculated += action + " ";
+        push(worker, at, slice);
+      }
+    return speculated;
+  }
+  Commit commit(std::uint64_t at) {
+    ShardActions actions;
+    wire::Apply next = update(at, {{ann, Step{at}, 0.5}, {bob, Step{at}, 0.5}});
+    next.next_rate = next.rate;
+    shard.step(next, actions);
+    return std::get<Commit>(actions.at(0));
+  }
+  void repeat_until_expected() {
+    for (const std::uint64_t at : {1U, 2U}) {
+      EXPECT_EQ(arrive_all(at), "");
+      EXPECT_EQ(commit(at).expects_next, at == 2);
+    }
+  }
+};
+
+TEST_F(SpeculationTest, SlicesAreSpeculatedWhenAllHaveArrived) {
+  repeat_until_expected();
+  EXPECT_EQ(arrive_all(3), "speculate 2 speculate 5 speculate 7 ");
+  const Commit made = commit(3);
+  EXPECT_TRUE(made.speculated);
+  EXPECT_TRUE(made.expects_next);
+}
+
+TEST_F(SpeculationTest, NamesThePartsOfTheExpectedUpdate) {
+  repeat_until_expected();
+  ShardActions actions;
+  for (const WorkerId worker : {bob, ann}) shard.slice_arrived(wire::Push{worker, Step{3}, SliceId{7}, 32}, actions);
+  ASSERT_EQ(actions.size(), 1U);
+  const auto& parts = std::get<Speculate>(actions[0]).parts;
+  ASSERT_EQ(parts.size(), 2U);
+  EXPECT_EQ(parts[0].worker, ann);
+  EXPECT_EQ(parts[1].step, Step{3});
+}
+
+TEST_F(SpeculationTest, ADiscardedPartEndsTheSpeculation) {
+  repeat_until_expected();
+  EXPECT_EQ(arrive(ann, 3, 2), "");
+  push(ann, 3, 2);
+  EXPECT_EQ(step(wire::Discard{ann, Step{3}}), "free w0/3");
+  EXPECT_EQ(arrive(bob, 3, 2), "");
+}
+
+TEST_F(SpeculationTest, AForgottenPartEndsTheSpeculationUnlessWhole) {
+  repeat_until_expected();
+  arrive_all(3);
+  step(wire::Forget{ann});
+  EXPECT_TRUE(commit(3).speculated) << "ann's part was whole";
+  arrive(bob, 4, 2);
+  step(wire::Forget{bob});
+  ShardActions actions;
+  shard.slice_arrived(wire::Push{ann, Step{4}, SliceId{2}, 32}, actions);
+  EXPECT_TRUE(actions.empty());
 }
 
 // Pull classes -------------------------------------------------------------------------------------------------------------------------
