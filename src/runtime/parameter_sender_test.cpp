@@ -16,7 +16,7 @@ constexpr WorkerId bob{1};
 constexpr std::size_t slices = 3 * slices_per_send + 1;
 
 struct ParameterSenderTest : testing::Test {
-  const std::vector<store::TensorPlace> tensors{{0, 4 * slices, store::SliceKind::parameter}};
+  const std::vector<store::TensorPlace> tensors{{0, 4 * slices, TensorKind::parameter}};
   store::Layout layout = store::cut(tensors, 4, 1);
   boost::asio::io_context io;
   FakeConnection left, right;
