@@ -224,7 +224,7 @@ std::vector<BadJob> bad_jobs_of_clusters() {
        "[[cluster.fault]]\nat = 2\nkind = \"kill\"\nnode = \"w-1\"\n" + fault("at = 1\nkind = \"leave\"\nnode = \"w-1\""),
        3,
        "cluster.fault.kind",
-       {"found \"kill\"", "expected \"join\"", "w-1 is out of the cluster"}},
+       {"found \"kill\"", "expected \"join\"", "w-1 is not in the cluster"}},
       {"NobodyAtTheStart",
        node("") + "[[cluster.fault]]\nat = 1\nkind = \"join\"\nnode = \"w\"",
        5,

@@ -138,7 +138,7 @@ TEST_F(RealFolders, AFullDiskIsToldOnceAndTheRecordingIsReplayedUpToThere) {
   EXPECT_TRUE(fs::exists(folder_ / "run" / "model.safetensors"));
   const Ran replayed = run({"replay", "run"}, "replayed");
   EXPECT_EQ(replayed.code, 0) << replayed.err;
-  expect_said(replayed.err, {"the recording is torn after that because: it ends"});
+  expect_said(replayed.err, {"the recording ends there because: it ends"});
 }
 
 }  // namespace

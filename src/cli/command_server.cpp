@@ -1,4 +1,4 @@
-// motley server --join HOST:PORT --server K: one more server of a cluster whose model is spread over several.
+// motley server --join HOST:PORT --server K: runs one more server of a cluster whose parameters are sharded over several servers.
 #include <fmt/format.h>
 
 #include <boost/asio/io_context.hpp>
@@ -62,15 +62,17 @@ int hold(const ServerArguments& arguments) {
 
 void add_server(CLI::App& app, int& exit_code) {
   auto arguments = std::make_shared<ServerArguments>();
-  CLI::App* command = app.add_subcommand("server", "be one more server of a cluster whose job has several: hold a part of the model");
-  command->add_option("--join", arguments->join, "where the chief listens: HOST:PORT or unix:PATH")->required();
-  command->add_option("--server", arguments->server, "which server this is: 1 or more, below the job's cluster.server.count")->required();
-  command->add_option("--listen", arguments->listen, "where workers reach this server")->capture_default_str();
-  command->add_option("--reach", arguments->reach, "what workers are told instead, when the address is another from where they are");
-  command->add_option("--store-threads", arguments->store_threads, "threads that update the model here; 0: as many as help")
+  CLI::App* command =
+      app.add_subcommand("server", "run one more server of a cluster whose job has several: it holds a shard of the parameters");
+  command->add_option("--join", arguments->join, "address of the chief: HOST:PORT or unix:PATH")->required();
+  command->add_option("--server", arguments->server, "number of this server: 1 or more, below the job's cluster.server.count")->required();
+  command->add_option("--listen", arguments->listen, "address on which workers connect to this server")->capture_default_str();
+  command->add_option("--reach", arguments->reach, "address that is given to workers instead, when they reach this server by another one");
+  command->add_option("--store-threads", arguments->store_threads, "threads that update the model; 0: chosen automatically")
       ->check(CLI::Range(0, 256))
       ->capture_default_str();
-  command->add_option("--patience", arguments->patience_s, "seconds without a chief after which to give up")->capture_default_str();
+  command->add_option("--patience", arguments->patience_s, "seconds without a chief after which this process gives up")
+      ->capture_default_str();
   arguments->connection.add_to(*command);
   arguments->connection.add_no_token_to(*command);
   command->callback([arguments, &exit_code] { exit_code = hold(*arguments); });

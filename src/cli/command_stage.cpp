@@ -1,4 +1,4 @@
-// motley stage --join HOST:PORT --node NAME: one node of a pipeline. It learns the job, and which stage it is, from the conductor.
+// motley stage --join HOST:PORT --node NAME: runs one node of a pipeline. The pipeline chief sends it the job and its stage.
 #include <fmt/format.h>
 
 #include <boost/asio/io_context.hpp>
@@ -71,12 +71,15 @@ int be_a_stage(const StageArguments& arguments) {
 
 void add_stage(CLI::App& app, int& exit_code) {
   auto arguments = std::make_shared<StageArguments>();
-  CLI::App* command = app.add_subcommand("stage", "be a node of a pipeline: hold a run of the model's blocks and compute them");
-  command->add_option("--join", arguments->join, "where the conductor (motley chief) listens: HOST:PORT or unix:PATH")->required();
-  command->add_option("--node", arguments->node, "which node of the job this is")->required();
-  command->add_option("--listen", arguments->listen, "where the stage before this one reaches it")->capture_default_str();
-  command->add_option("--reach", arguments->reach, "what it is told instead, when the address is another from where it is");
-  command->add_option("--patience", arguments->patience_s, "seconds without a conductor after which to give up")->capture_default_str();
+  CLI::App* command =
+      app.add_subcommand("stage", "run a node of a pipeline: it computes one stage, a contiguous range of the model's blocks");
+  command->add_option("--join", arguments->join, "address of the pipeline chief (motley chief): HOST:PORT or unix:PATH")->required();
+  command->add_option("--node", arguments->node, "name of this node in the job")->required();
+  command->add_option("--listen", arguments->listen, "address on which the previous stage connects to this one")->capture_default_str();
+  command->add_option("--reach", arguments->reach,
+                      "address that is given to the previous stage instead, when it reaches this one by another one");
+  command->add_option("--patience", arguments->patience_s, "seconds without a pipeline chief after which this process gives up")
+      ->capture_default_str();
   arguments->connection.add_to(*command);
   arguments->connection.add_no_token_to(*command);
   command->callback([arguments, &exit_code] { exit_code = be_a_stage(*arguments); });

@@ -1,4 +1,4 @@
-// motley worker --join HOST:PORT: one worker of a cluster. It learns the job from the chief.
+// motley worker --join HOST:PORT: runs one worker of a cluster. The chief sends it the job.
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -68,7 +68,7 @@ int work(const WorkerArguments& arguments) {
       if (cancelled) return;
       if (asked) _exit(ExitCode::stopped);
       asked = true;
-      log("asked to leave: returning the lease");
+      log("interrupted: returning the lease and leaving");
       worker.leave();
       self(self);
     });
@@ -88,12 +88,13 @@ int work(const WorkerArguments& arguments) {
 
 void add_worker(CLI::App& app, int& exit_code) {
   auto arguments = std::make_shared<WorkerArguments>();
-  CLI::App* command = app.add_subcommand("worker", "be a worker: join a cluster and compute until training ends");
-  command->add_option("--join", arguments->join, "where the chief listens: HOST:PORT or unix:PATH")->required();
-  command->add_option("--node", arguments->node, "which node of the job this is, or a name for a stranger (default: HOST-PID)");
+  CLI::App* command = app.add_subcommand("worker", "run a worker: join a cluster and compute gradients until training ends");
+  command->add_option("--join", arguments->join, "address of the chief: HOST:PORT or unix:PATH")->required();
+  command->add_option("--node", arguments->node, "name of this node in the job, or a new name (default: HOST-PID)");
   command->add_option("--device", arguments->device,
-                      "cpu, cpu:THREADS, cuda:N or emulated:SAMPLES_PER_SECOND (default: as the job says; cpu)");
-  command->add_option("--patience", arguments->patience_s, "seconds without a chief after which to give up")->capture_default_str();
+                      "cpu, cpu:THREADS, cuda:N or emulated:SAMPLES_PER_SECOND (default: the job's; else cpu)");
+  command->add_option("--patience", arguments->patience_s, "seconds without a chief after which this process gives up")
+      ->capture_default_str();
   arguments->connection.add_to(*command);
   command->callback([arguments, &exit_code] { exit_code = work(*arguments); });
 }
