@@ -66,7 +66,7 @@ lands?|landed|landing|landings | arrives; receive buffer
 hears?|heard|hearing | receive
 inlets? | host-to-device copy
 # speculation and local steps
-foresees?|foresaw|foreseen|foreseeing|foresight|foretells?|foretold|foretelling | speculate; predict
+foresees?|foresaw|foreseen(?! sgd)|foreseeing|foresight|foretells?|foretold|foretelling | speculate; predict
 walk|walks|walked|walking|walkers? | local steps; iterate
 unrest | divergence
 shy|shyness | failed learning rate
