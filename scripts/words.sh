@@ -66,14 +66,14 @@ lands?|landed|landing|landings | arrives; receive buffer
 hears?|heard|hearing | receive
 inlets? | host-to-device copy
 # speculation and local steps
-foresees?|foresaw|foreseen(?! sgd)|foreseeing|foresight|foretells?|foretold|foretelling | speculate; predict
+(?<!without=)(?<!compensate )(?<!`)(?<!::)foresees?(?!", policy)(?!,)(?! rates)|foresaw|foreseen(?! sgd)|foreseeing|foresight|foretells?|foretold|foretelling | speculate; predict
 walk|walks|walked|walking|walkers? | local steps; iterate
 unrest | divergence
 shy|shyness | failed learning rate
 calms?|calmed|calmer|calming | converging; stable
 boxed|unboxed|boxing | time-limited
 (?<!control )variates? | control variate
-judges? | alignment test
+(?<!without=)(?<!hold )(?<!`)(?<!::)judges?(?!", policy)(?!,)(?! cancel) | alignment test
 regrets?|regretted | accumulated loss
 forgiven|forgiveness|forgives? | decay
 down payments? | replan threshold
@@ -104,7 +104,7 @@ fi
 files() { git ls-files -co --exclude-standard -- "$@" 2>/dev/null || find "$@" -type f | sed 's|^\./||'; }
 files "$@" |
   grep -E '\.(cpp|h|md|sh|py|cmake|toml|txt|yaml|yml)$|(^|/)(Makefile|Dockerfile)$' |
-  grep -vE '^(scripts/words\.sh|CHANGELOG\.md)$' |
+  grep -vE '^(scripts/words\.sh|CHANGELOG\.md)$|/renamed_keys(_test)?\.cpp$' |
   WORDS="$words" TODO="$todo" exec perl -e '
     use strict; use warnings;
     my (@names, @plain, @subject, %replacement);
