@@ -1,5 +1,5 @@
-// The structure of the project: which module may include which, where torch and the outside world may be touched, how a file begins, how
-// large files, classes and functions may get. Reads src/ as text. cmake/modules.cmake is the table of modules; ARCHITECTURE.md explains it.
+// The structure of the project: permitted includes, the places where torch and the system may be used, the opening of a file, sizes of
+// files, classes and functions. Reads src/ as text. cmake/modules.cmake is the table of modules; ARCHITECTURE.md explains it.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -45,7 +45,7 @@ Architecture read_modules(const std::string& cmake) {
 
 const Architecture architecture = read_modules(read_text(root / "cmake" / "modules.cmake"));
 
-/// Decision modules: arguments in, values out. Their tests are free.
+/// Decision modules: arguments in, values out. Their tests are not restricted.
 const Modules pure_modules = {"base", "cluster", "policy", "pipeline", "wire", "trace", "protocol"};
 
 /// Names that decision modules do not use; searched in code, not in comments or string literals.
@@ -69,7 +69,7 @@ constexpr std::array<std::string_view, 19> impure_names = {"steady_clock",
                                                            "fstream",
                                                            "fopen"};
 
-/// Searched everywhere, comments included. In two pieces each, so that this file passes the same search.
+/// Searched in comments too. In two pieces each, so that this file passes the search.
 constexpr std::array<std::string_view, 2> unfinished = {
     "TO"
     "DO",
@@ -95,7 +95,7 @@ constexpr std::size_t most_members = 20;    // data members of a class; a class 
 constexpr std::size_t longest_class = 450;  // lines of its body and its member functions in all files
 constexpr std::size_t longest_function = 60;
 
-/// Functions that are data.
+/// Functions that are tables.
 const std::map<std::string, std::string, std::less<>> exempt_functions = {
     {"policy/strategies.cpp table", "the table of strategies: one row for each"},
 };
@@ -118,7 +118,7 @@ const std::set<std::string, std::less<>> to_be_divided = {
     "cli/command_chief_pipeline.cpp PipelineChiefRun::open_endpoint",
 };
 
-// -- what is read, and what is found --------------------------------------------------------------------------------------------------
+// -- sources and violations -----------------------------------------------------------------------------------------------------------
 
 struct Violation {
   std::string path;

@@ -1,5 +1,5 @@
-// Whoever reads trace files is given 2,000 damaged ones: every reader of src and of the tests comes to its end and says something.
-//   MOTLEY_MUTATION_SEED=k   this one alone
+// Every reader of trace files is given 2,000 damaged ones and must terminate with a result.
+//   MOTLEY_MUTATION_SEED=k   only this one
 #include <gtest/gtest.h>
 #include <unistd.h>
 
@@ -93,11 +93,11 @@ class TraceMutations : public testing::Test {
   }
   void TearDown() override { std::filesystem::remove_all(folder); }
 
-  /// A few kinds of damage, up to sixteen times: flipped bits, a field of another size, records of another trace, a torn end.
+  /// Applies up to sixteen mutations: flipped bits, a field of another size, records of another trace, a truncated end.
   [[nodiscard]] std::string damaged(Rng& rng) const {
     std::string bytes = traces[rng.below(traces.size())];
     const std::size_t begin = rng.below(bytes.size() / trace::record_bytes) * trace::record_bytes;
-    bytes = bytes.substr(begin, (1 + rng.below(800)) * trace::record_bytes);  // a stretch of it, mostly without those who joined
+    bytes = bytes.substr(begin, (1 + rng.below(800)) * trace::record_bytes);  // a part of it, mostly without the join events
     if (rng.below(2) == 0) bytes.insert(0, traces[rng.below(traces.size())].substr(0, (4 + rng.below(100)) * trace::record_bytes));
     for (std::uint64_t times = 1 + rng.below(16); times > 0 && !bytes.empty(); --times) {
       const std::size_t at = rng.below(bytes.size());
@@ -127,7 +127,7 @@ class TraceMutations : public testing::Test {
     return bytes;
   }
 
-  /// What a run makes of it that goes on from there, and all that is made of that at its end.
+  /// Resumes a run from the trace, and computes the results at its end.
   void relive(std::span<const trace::Event> events) const {
     RunResult run;
     run.label = "hps";
@@ -159,8 +159,8 @@ class TraceMutations : public testing::Test {
     EXPECT_LE(run.summary.workers().size() + run.state_timelines.workers().size() + pipeline.stages().size(), 3 * events.size());
   }
 
-  /// The tests' own readers.
-  static void judge(const std::string& bytes) {
+  /// The readers of the tests.
+  static void read_independently(const std::string& bytes) {
     using namespace checkers;
     TimeOnlyGrows time;
     VersionsOnlyGrow versions;
@@ -175,7 +175,7 @@ class TraceMutations : public testing::Test {
     trace::Tee all({&time, &versions, &staleness, &rounds, &once, &alive, &weights, &dead, &memory, &states});
     for (const trace::Event& event : trace::read_events(std::as_bytes(std::span(bytes)))) all.on_event(event);
     const real::Trace trace = real::read_trace(bytes);
-    EXPECT_FALSE(real::ledger_faults(trace, epoch_samples, 2 * epoch_samples).empty()) << "a stretch of a trace is no whole run";
+    EXPECT_FALSE(real::ledger_faults(trace, epoch_samples, 2 * epoch_samples).empty()) << "a part of a trace is not a complete run";
     EXPECT_FALSE(real::pipeline_faults(trace, 46, 8, 1).empty());
   }
 
@@ -184,7 +184,7 @@ class TraceMutations : public testing::Test {
   std::vector<std::string> traces;
 };
 
-TEST_F(TraceMutations, EveryReaderSurvivesTwoThousandDamagedTraces) {
+TEST_F(TraceMutations, Every_reader_survives_2000_damaged_traces) {
   const char* one = std::getenv("MOTLEY_MUTATION_SEED");
   const std::uint64_t from = one != nullptr ? std::strtoull(one, nullptr, 10) : 0;
   for (std::uint64_t seed = from; seed < (one != nullptr ? from + 1 : 2000); ++seed) {
@@ -193,7 +193,7 @@ TEST_F(TraceMutations, EveryReaderSurvivesTwoThousandDamagedTraces) {
     const std::string bytes = damaged(rng);
     const auto events = trace::read_events(std::as_bytes(std::span(bytes)));
     relive(rng.below(3) == 0 ? trace::events_until(events, Version{rng.below(60)}, 1).events : events);
-    judge(bytes);
+    read_independently(bytes);
     if (HasFailure()) return;
   }
 }
