@@ -213,7 +213,7 @@ class Stage {
     }
     if (command == "gather") {
       const auto server = static_cast<std::uint32_t>(number(words.at(1)));
-      return act(answers, [&](auto& driver) { driver.say_gathered(server, worker(words.at(0))); });
+      return act(answers, [&](auto& driver) { driver.report_gathered(server, worker(words.at(0))); });
     }
     if (command == "aligned") {
       const Step step{static_cast<std::uint64_t>(number(words.at(1)))};
@@ -244,7 +244,7 @@ class Stage {
       } else if (command == "nan") {
         driver.finish(worker(name), false, work.took);
       } else if (command == "compute") {
-        driver.say_contributed(worker(name), true, work.took, work.done);
+        driver.report_contributed(worker(name), true, work.took, work.done);
       } else if (command == "die") {
         is_pending(name) ? driver.lose_pending(connections_.at(name)) : driver.lose(worker(name));
       } else if (command == "goodbye") {

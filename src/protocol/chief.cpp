@@ -13,7 +13,7 @@
 namespace motley::protocol {
 namespace {
 
-/// A device's own measurement as far as it is plausible; 0 stands for none.
+/// A device's own measurement if it is plausible; otherwise 0 for none.
 double plausible(double measured) {
   constexpr double least = 1e-6;
   constexpr double most = 1e12;
@@ -35,15 +35,15 @@ Chief::Chief(const ChiefOptions& options, policy::Strategy strategy, const polic
       progress_(options.step_limit),
       watch_(options.servers, options.step_limit),
       snapshots_(options.evaluate_every, options.checkpoint_every) {
-  check(options.servers >= 1 && options.evaluate_every >= 1, "there is a server, and evaluations are apart");
+  check(options.servers >= 1 && options.evaluate_every >= 1, "there is a server, and evaluate_every is positive");
 }
 
 Outcome Chief::resume(const ChiefState& state) {
   check(!clock_.started(), "a chief resumes before training starts");
   if (const Outcome good = check_state(state, ledger_.total(), options_.evaluate_every); !good) return good.error();
   if (!strategy_.restore(state.strategy))
-    return bad_input(
-        fmt::format("strategy: found {} numbers that this strategy cannot have saved, expected what it saves", state.strategy.size()));
+    return bad_input(fmt::format("strategy: found {} numbers that this strategy cannot have saved, expected the numbers that it saves",
+                                 state.strategy.size()));
   if (!ledger_.restore(state.counted))
     return bad_input(
         fmt::format("counted: found ranges that overlap, are empty or end beyond sample {}, expected disjoint ones", ledger_.total()));
@@ -240,7 +240,7 @@ void Chief::complete(Instant now, WorkerId worker, const PendingStep& step, Chie
   carry_out(now, out);
 }
 
-/// Removes a step that has come to its end; the time of the worker's next step begins.
+/// Removes a step that has ended; the time of the worker's next step begins.
 PendingStep Chief::end_step(Instant now, WorkerId worker, Step step) {
   PendingStep ended = steps_.remove(now, worker, step);
   const PendingStep* next = steps_.oldest(worker);

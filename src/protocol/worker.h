@@ -1,6 +1,6 @@
-// A worker: waits for an order and the parameters it is to be computed on, computes, pushes, and goes on with the next order, if it has one
-// already: then parameters and contributions travel while it computes. It knows which slices there are and on which server each lives; the
-// numbers themselves stay with the driver.
+// The protocol of a worker: waits for an order and its parameters, computes, pushes, and continues with the next order. With two orders,
+// parameters and contributions are in flight while it computes. It knows the slices and the server of each; the values stay with the
+// driver.
 #pragma once
 #include <cstdint>
 #include <deque>
@@ -19,10 +19,10 @@ struct WorkerOptions {
   std::string node;
   std::vector<ServerId> servers_of_slices;  // by SliceId
   Duration heartbeat = from_seconds(1);
-  Duration patience = from_seconds(5);             // an unanswered Hello is repeated after this
-  bool start_early = false;                        // compute when the first slice is here, not the last: the device waits for what it needs
-  std::uint32_t max_batch = 0;                     // that one step may have; 0: no limit
-  std::uint32_t node_index = wire::no_node_index;  // of the node in the job's list of nodes
+  Duration patience = from_seconds(5);  // an unanswered Hello is repeated after this time
+  bool start_early = false;     // compute when the first slice has arrived, not the last: the device waits for the slices that it needs
+  std::uint32_t max_batch = 0;  // samples per step; 0: no limit
+  std::uint32_t node_index = wire::no_node_index;  // index of the node in the job's list
   std::uint32_t batch_multiple = 1;                // see wire::Hello
   bool shared_memory = false;                      // the same
   double samples_per_second = 0;                   // the same
@@ -30,50 +30,50 @@ struct WorkerOptions {
   bool bf16_transfer = false;                      // the same
 };
 
-// What a worker hears --------------------------------------------------------------------------------------------------------------
+// Events of a worker -------------------------------------------------------------------------------------------------------------------
 
 struct Started {};
 struct Arrived {
   wire::Message message;
 };
-/// The device has this slice of the contribution ready; it may leave before the rest.
+/// The device has finished this slice of the contribution, which may be sent before the rest.
 struct Produced {
   Step step;
   SliceId slice;
 };
-/// The device is done with this step.
+/// The device has finished this step.
 struct Computed {
   Step step;
   double loss_sum{};
   double squared_norm{};
   bool finite = true;
   Duration compute{};
-  std::uint32_t samples{};    // that were done; 0: all of them
-  double residual{};          // of what was pushed before
+  std::uint32_t samples{};    // samples done; 0: all of them
+  double residual{};          // relative to the contribution pushed before
   std::uint32_t max_batch{};  // see wire::Contributed
   double update_norm{};       // the same
   Duration stalled{};         // the same
   bool first_of_size{};       // the same
 };
 struct TimePassed {};
-/// The device has let go of everything that was abandoned.
+/// The device has stopped all abandoned computations.
 struct DeviceFree {};
-/// The user or the scheduler wants this worker gone.
+/// The user or the scheduler asks this worker to leave.
 struct AskedToLeave {};
 using WorkerEvent = std::variant<Started, Arrived, Produced, Computed, TimePassed, AskedToLeave, DeviceFree>;
 
-// What a worker answers --------------------------------------------------------------------------------------------------------------
+// Actions of a worker ------------------------------------------------------------------------------------------------------------------
 
-/// Compute this order at `base`, then report Computed. Replaces whatever was being computed.
+/// Compute this order at `base`, then report Computed. Replaces a computation in progress.
 struct Compute {
   wire::Order order;
   Version base;
 };
-/// Stop computing, if it is; no Computed is wanted.
+/// Stop computing; no Computed follows.
 struct Abandon {};
-/// Say DeviceFree as soon as that is so. A device that hangs would only hang again in the next order, so nobody asks for one before.
+/// Report DeviceFree as soon as the device is free. The worker asks for no order before, because a hung device would hang again.
 struct AwaitDevice {};
-/// It is over: this machine will say nothing more.
+/// The machine has ended and takes no further action.
 struct Quit {};
 using WorkerAction = std::variant<Send, Compute, Abandon, Quit, AwaitDevice>;
 using WorkerActions = std::vector<WorkerAction>;  // carry out in order
@@ -82,18 +82,18 @@ class Worker {
  public:
   explicit Worker(WorkerOptions options);
 
-  /// Total: whatever is not meant for what it is now changes nothing.
+  /// Total: an event that does not fit the present state changes nothing.
   void step(Instant now, const WorkerEvent& event, WorkerActions& out);
 
   [[nodiscard]] std::optional<WorkerId> id() const { return id_; }
-  /// Orders that it has not begun.
+  /// Orders that have not begun.
   [[nodiscard]] std::size_t waiting() const { return orders_.size(); }
-  /// While it computes: what it will compute next, as soon as it could begin. Null: not yet. Good until the next step().
+  /// While it computes: the next order, once it could begin. Null: none yet. Valid until the next step().
   [[nodiscard]] const wire::Order* next_step() const;
 
  private:
-  struct Outside {};   // no member: has said Hello, or will
-  struct Stopping {};  // no member: will say Hello when its device has let go of what it computed
+  struct Outside {};   // no member: has sent Hello, or will
+  struct Stopping {};  // no member: will send Hello when its device is free
   struct Waiting {};
   struct Computing {
     wire::Order order;
@@ -102,14 +102,14 @@ class Worker {
     std::vector<bool> pushed{};  // by SliceId; empty: none yet
   };
   struct Over {};
-  /// Slices that are coming in for one step of one membership. They have their own lanes, so they may be here before the order, and the
-  /// first ones even before the Welcome.
+  /// The slices received for one step of one membership. Lanes are independent, so slices may arrive before the order, and even before the
+  /// Welcome.
   struct Pulling {
     Version base;
-    std::size_t slices = 0;             // of them here
-    std::optional<Instant> last_slice;  // when the last one came
+    std::size_t slices = 0;             // of them received
+    std::optional<Instant> last_slice;  // when the last one arrived
   };
-  /// What is to be done, and when that was said.
+  /// An order and the time of its arrival.
   struct Ordered {
     wire::Order order;
     Instant at;
@@ -133,11 +133,11 @@ class Worker {
   WorkerOptions options_;
   std::optional<WorkerId> id_;
   std::variant<Outside, Stopping, Waiting, Computing, Over> state_;
-  std::deque<Ordered> orders_;  // not begun yet, in order of their steps
+  std::deque<Ordered> orders_;  // not begun yet, in order of steps
   using PullKey = std::pair<WorkerId, Step>;
-  std::map<PullKey, Pulling> pulls_;  // those that may still be needed
-  std::optional<PullKey> used_;       // the one that was computed on last: what is older comes too late
-  std::uint32_t attempt_ = 0;         // of saying Hello
+  std::map<PullKey, Pulling> pulls_;  // pulls that may still be needed
+  std::optional<PullKey> used_;       // of the last computation: older ones arrive too late
+  std::uint32_t attempt_ = 0;         // number of the Hello
   Instant last_sent_{};
 };
 
