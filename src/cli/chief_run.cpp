@@ -36,7 +36,7 @@ Result<ChiefEndpoint> chief_endpoint(const ChiefArguments& arguments, const std:
   return connection;
 }
 
-std::string join_command(const std::string& command, const transport::Address& listening, const runtime::RunToken& token) {
+std::string how_to_join(const std::string& command, const transport::Address& listening, const runtime::RunToken& token) {
   return fmt::format("join with: motley {} --join {} --token-file {} (other machines need a copy of that file)", command,
                      to_text(listening), token.file().string());
 }

@@ -42,7 +42,7 @@ struct ChiefEndpoint {
 };
 Result<ChiefEndpoint> chief_endpoint(const ChiefArguments& arguments, const std::filesystem::path& run, std::uint64_t slice_bytes);
 /// The command to run on other terminals and machines, with the generated token.
-std::string join_command(const std::string& command, const transport::Address& listening, const runtime::RunToken& token);
+std::string how_to_join(const std::string& command, const transport::Address& listening, const runtime::RunToken& token);
 /// The folder of a run before its chief writes there.
 class RunPlace {
  public:

@@ -217,7 +217,7 @@ int ChiefRun::run() {
   if (const Outcome open = open_folder(); !open) return fail(open.error());
   arguments_.tell_launcher(fmt::format("listening {}", to_text(chief_->address())));
   log(fmt::format("{}: listening on {}, run folder {}", job_.name, to_text(chief_->address()), folder_->path().string()));
-  if (token_) log(join_command("worker", chief_->address(), *token_));
+  if (token_) log(how_to_join("worker", chief_->address(), *token_));
   const auto on_signal = [this](const auto& self) -> void {
     signals_.async_wait([this, self](const boost::system::error_code& cancelled, int) {
       if (cancelled) return;
