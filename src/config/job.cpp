@@ -58,7 +58,7 @@ std::uint64_t usual_slice_bytes(const cluster::Spec& cluster) {
 
 void read_training(Reader section, Job& job) {
   section.name("name", job.name, "name of the run in reports and folders; default: the file's name");
-  section.integer("seed", job.seed, at_least(0), "seed of everything random");
+  section.integer("seed", job.seed, at_least(0), "seed of all random numbers");
   section.number("max_epochs", job.max_epochs, above(0).no_more_than(1e6).in("epochs"),
                  "training ends after this many epochs at the latest");
   section.number("max_seconds", job.max_seconds, above(0).no_more_than(longest_run_s).in("seconds"),

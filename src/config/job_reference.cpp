@@ -62,7 +62,7 @@ std::string job_reference(const KnownKinds& known) {
   collect(timing_only_job, known, keys);
   std::string page =
       "# The job file\n\n"
-      "A job is one TOML file: what is trained, on which cluster, by which strategy. Only `[[cluster.node]]` is required. This page is "
+      "A job is one TOML file: model and data, cluster, strategy. Only `[[cluster.node]]` is required. This page is "
       "printed\n"
       "by `motley doc job` from the table that the reader of jobs uses. `--set a.b=c` overrides any key; `cluster.node.0.jitter` is a key "
       "of the\n"
