@@ -79,7 +79,7 @@ Watched run(const sim::WorldOptions& world, std::string_view strategy) {
   check(made.ok(), "the strategy is one of the table");
   checkers::EverySampleOnce once{world.chief.epoch_samples, world.chief.total_samples};
   checkers::VersionsOnlyGrow versions;
-  checkers::NothingFromTheDead dead;
+  checkers::FormerMembersFenced fenced;
   checkers::TimeOnlyGrows time;
   trace::Recorder recorder;
   trace::Tee tee({&once, &versions, &dead, &time, &recorder});

@@ -42,7 +42,7 @@ TEST_F(RealCluster, Run_folder_is_complete) {
   expect_exact_ledger("run");
   const std::vector<Record> records = trace("run").records;
   ASSERT_FALSE(records.empty());
-  EXPECT_EQ(std::count_if(records.begin(), records.end(), [](const Record& r) { return r.kind == Told::finished; }), 1);
+  EXPECT_EQ(std::count_if(records.begin(), records.end(), [](const Record& r) { return r.kind == EventKind::finished; }), 1);
 
   const json::value chrome = json::parse(text_of(run / "trace.json"));
   EXPECT_GT(chrome.as_array().size(), 100U);
@@ -96,7 +96,7 @@ TEST_F(RealCluster, Few_bits_and_overlap_lose_no_worker_and_no_sample) {
     Program program = train(name, {"--strategy", strategy, "--set", "wire.slice=\"1KiB\""});
     expect_good_end(program);
     expect_exact_ledger(name);
-    for (const Record& record : trace(name).records) EXPECT_NE(record.kind, Told::left) << strategy;
+    for (const Record& record : trace(name).records) EXPECT_NE(record.kind, EventKind::left) << strategy;
     EXPECT_GT(json::parse(program.out()).at("final_accuracy").to_number<double>(), 0.5) << strategy;
   }
 }

@@ -59,8 +59,8 @@ TEST_P(RealDeathsUnderEachStrategy, Killed_workers_are_replaced_and_samples_coun
   // A worker that was not killed was never lost, so it kept its id; ids are never reused.
   std::vector<std::uint32_t> left, joined;
   for (const Record& record : trace("run").records) {
-    if (record.kind == Told::joined) joined.push_back(record.worker);
-    if (record.kind != Told::left) continue;
+    if (record.kind == EventKind::joined) joined.push_back(record.worker);
+    if (record.kind != EventKind::left) continue;
     left.push_back(record.worker);
     EXPECT_EQ(record.why, static_cast<int>(WhyLeft::connection_lost)) << record.worker;
   }

@@ -93,9 +93,9 @@ TEST_F(RealFolders, Killed_run_resumes_from_the_newest_valid_checkpoint) {
   EXPECT_EQ(refused.code, 2) << refused.err;
   expect_said(refused.err, {"found no checkpoint that this run can go on from", "--from-scratch"});
   EXPECT_EQ(text_of(checkpoints().back()), before);
-  Program anew = start({"train", "run", "--resume", "--from-scratch"}, "anew");
-  expect_good_end(anew);
-  expect_said(anew.err(), {"2 checkpoints are set aside"});
+  Program restarted = start({"train", "run", "--resume", "--from-scratch"}, "restarted");
+  expect_good_end(restarted);
+  expect_said(restarted.err(), {"2 checkpoints are set aside"});
   EXPECT_EQ(text_of(folder_ / "run" / "set-aside.2" / checkpoints().back().filename()), before);
   expect_exact_ledger("run");
 }

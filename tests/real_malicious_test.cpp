@@ -41,9 +41,9 @@ TEST_F(RealMalicious, Worker_that_reports_NaN_as_finite_is_expelled) {
     motley::transport::Options options;
     options.token = "a secret of many letters";
     // From 16 features by 32 units to 4 classes: the first weights are one slice, the small tensors after them another.
-    MaliciousWorker::Options who{.node = "c", .node_index = 2, .counts = {16 * 32, 32 + 32 * 4 + 4}};
-    who.supports_borrowing = borrows;
-    MaliciousWorker malicious(io, *motley::transport::parse_address(address), options, std::move(who),
+    MaliciousWorker::Options worker_options{.node = "c", .node_index = 2, .counts = {16 * 32, 32 + 32 * 4 + 4}};
+    worker_options.supports_borrowing = borrows;
+    MaliciousWorker malicious(io, *motley::transport::parse_address(address), options, std::move(worker_options),
                               [](const motley::wire::Order& order, motley::SliceId, std::vector<float>& values) {
                                 if (order.step.value == 2) values[values.size() / 2] = std::nanf("");
                               });

@@ -155,16 +155,16 @@ class LedgerChecker {
     versions_.erase(again, versions_.end());
     std::vector<Range>& ranges = versions_[r.version];
     for (const Record& part : parts_) {
-      const std::string who = "worker " + std::to_string(part.worker) + " step " + std::to_string(part.step);
+      const std::string source = "worker " + std::to_string(part.worker) + " step " + std::to_string(part.step);
       const auto lease = leases_.find({part.worker, part.step});
-      if (part.version != r.version) faults_.push_back(who + ": counted in another version than was applied");
+      if (part.version != r.version) faults_.push_back(source + ": counted in another version than was applied");
       if (lease == leases_.end() || lease->second.empty()) {
-        faults_.push_back(who + ": counted without a lease, or twice");
+        faults_.push_back(source + ": counted without a lease, or twice");
         continue;
       }
       std::uint64_t samples = 0;
       for (const Range& range : lease->second) samples += range.last - range.first;
-      if (samples != part.first) faults_.push_back(who + ": counted with a number of samples that differs from its lease");
+      if (samples != part.first) faults_.push_back(source + ": counted with a number of samples that differs from its lease");
       ranges.insert(ranges.end(), lease->second.begin(), lease->second.end());
       lease->second.clear();
     }

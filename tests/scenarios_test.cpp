@@ -218,10 +218,10 @@ class Stage {
     if (command == "aligned") {
       const Step step{static_cast<std::uint64_t>(number(words.at(1)))};
       const double alignment = number(arguments.at("by"));
-      const WorkerId who = last_known(words.at(0));
+      const WorkerId target = last_known(words.at(0));
       return act(answers, [&](auto& driver) {
         for (std::uint32_t s = 0; s < job_.servers; ++s)
-          driver.step(protocol::Received{protocol::peer(ServerId{s}), wire::AlignmentResult{ServerId{s}, who, step, alignment}});
+          driver.step(protocol::Received{protocol::peer(ServerId{s}), wire::AlignmentResult{ServerId{s}, target, step, alignment}});
       });
     }
     const Duration took = arguments.contains("took") ? duration(arguments.at("took")) : from_seconds(0.1);

@@ -118,7 +118,7 @@ class SmallWorld {
       }
     }
     watch(std::make_unique<checkers::EverySampleOnce>(job.samples, job.samples));
-    watch(std::make_unique<checkers::NothingFromTheDead>());
+    watch(std::make_unique<checkers::FormerMembersFenced>());
     watch(std::make_unique<checkers::VersionsOnlyGrow>());
     if (job.strategy == "bsp" || job.strategy == "lb-bsp" || job.strategy == "local-sgd") {
       watch(std::make_unique<checkers::StalenessBound>(checkers::StalenessBound::Allowed{.staleness = 0, .ahead = {}}));
@@ -140,7 +140,7 @@ class SmallWorld {
     if (ticks_ < job_.ticks && !members_.empty()) list.push_back({Choice::What::clock_ticks, 0, {}});
     if (list.empty() && waits_ < 2) list.push_back({Choice::What::time_passes, 0, {}});
     if (suffered_ == Misfortune::none)
-      for (std::uint32_t p = 0; p < processes_.size(); ++p) add_misfortunes(p, list);
+      for (std::uint32_t p = 0; p < processes_.size(); ++p) add_failures(p, list);
     return list;
   }
 
@@ -282,7 +282,7 @@ class SmallWorld {
     return {Role::worker, choice.index};
   }
 
-  void add_misfortunes(std::uint32_t p, std::vector<Choice>& list) const {
+  void add_failures(std::uint32_t p, std::vector<Choice>& list) const {
     const Process& process = processes_[p];
     if (!process.machine) return;
     const auto add = [&](Misfortune failure) { list.push_back({Choice::What::failure, p, failure}); };

@@ -60,7 +60,7 @@ struct Watched {
   StatesFollowFromVersions states{{.global_batch = global_batch}};
   checkers::EverySampleOnce once{samples, samples};
   checkers::VersionsOnlyGrow versions;
-  checkers::NothingFromTheDead dead;
+  checkers::FormerMembersFenced fenced;
   sim::TrainingOutcome outcome;
 
   void run(const sim::WorldOptions& world) {
@@ -68,11 +68,11 @@ struct Watched {
     spec.kind = "adaptive";
     spec.knobs.time_limited = false;  // otherwise no step takes long
     auto strategy = policy::make_strategy(spec, {global_batch, 0.9});
-    trace::Tee tee({&states, &once, &versions, &dead});
+    trace::Tee tee({&states, &once, &versions, &fenced});
     sim::NoNumbers none;
     const policy::LrSchedule schedule({}, global_batch, samples, samples);
     outcome = sim::World(world, std::move(*strategy), schedule, none, tee).run();
-    for (const checkers::Checker* checker : std::initializer_list<const checkers::Checker*>{&states, &once, &versions, &dead})
+    for (const checkers::Checker* checker : std::initializer_list<const checkers::Checker*>{&states, &once, &versions, &fenced})
       for (const checkers::Complaint& complaint : checker->complaints())
         ADD_FAILURE() << "seed " << world.seed << ", " << checker->name() << ": " << complaint;
     EXPECT_EQ(outcome.why, protocol::EndReason::every_sample_counted) << "seed " << world.seed;

@@ -169,10 +169,10 @@ class TraceMutations : public testing::Test {
     EverySampleOnce once(epoch_samples, 2 * epoch_samples);
     Liveness alive({from_seconds(1), from_seconds(1), from_seconds(1)});
     WeightsSum weights({WeightsSum::Of::gradients, 64, false});
-    NothingFromTheDead dead;
+    FormerMembersFenced fenced;
     WithinMemory memory({10, 0, 20, 30});
     StatesFollowFromVersions states({});
-    trace::Tee all({&time, &versions, &staleness, &rounds, &once, &alive, &weights, &dead, &memory, &states});
+    trace::Tee all({&time, &versions, &staleness, &rounds, &once, &alive, &weights, &fenced, &memory, &states});
     for (const trace::Event& event : trace::read_events(std::as_bytes(std::span(bytes)))) all.on_event(event);
     const real::Trace trace = real::read_trace(bytes);
     EXPECT_FALSE(real::ledger_faults(trace, epoch_samples, 2 * epoch_samples).empty()) << "a part of a trace is not a complete run";

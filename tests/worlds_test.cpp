@@ -76,7 +76,7 @@ std::vector<std::unique_ptr<Checker>> every_checker(const MadeWorld& made) {
   all.push_back(std::make_unique<checkers::EverySampleOnce>(chief.epoch_samples, chief.total_samples));
   all.push_back(std::make_unique<Liveness>(Liveness::Patience{limits.longest_quiet, limits.longest_stage, chief.empty_deadline}));
   all.push_back(std::make_unique<WeightsSum>(weight_law(made)));
-  all.push_back(std::make_unique<checkers::NothingFromTheDead>());
+  all.push_back(std::make_unique<checkers::FormerMembersFenced>());
   all.push_back(std::make_unique<checkers::WithinMemory>(made.options.max_batch));
   return all;
 }

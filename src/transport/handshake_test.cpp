@@ -254,9 +254,9 @@ TEST_F(Handshake, File_that_is_no_socket_is_kept) {
 
 TEST_F(Handshake, Connecting_without_a_listener_is_an_error_with_a_remedy) {
   listen_here();
-  const Address nobody = acceptor->address();
+  const Address unused = acceptor->address();
   acceptor.reset();
-  for (const Address& address : {nobody, Address{fresh_socket()}}) {
+  for (const Address& address : {unused, Address{fresh_socket()}}) {
     const auto connection = connect_now(io, address, options);
     ASSERT_FALSE(connection.ok());
     EXPECT_EQ(connection.error().next, Next::give_up);

@@ -88,9 +88,9 @@ void Reception::expect_in_time(const VisitPtr& visit) {
   visit->deadline.expires_after(options_.handshake_time);
   visit->deadline.async_wait([self = weak_from_this(), late = std::weak_ptr(visit)](boost::system::error_code cancelled) {
     const auto here = self.lock();
-    const auto who = late.lock();
-    if (here && who && !cancelled)
-      here->dismiss(who, fmt::format("the handshake took longer than {} ms", here->options_.handshake_time.count()));
+    const auto pending = late.lock();
+    if (here && pending && !cancelled)
+      here->dismiss(pending, fmt::format("the handshake took longer than {} ms", here->options_.handshake_time.count()));
   });
 }
 
