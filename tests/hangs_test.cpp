@@ -82,13 +82,13 @@ Watched run(const sim::WorldOptions& world, std::string_view strategy) {
   checkers::FormerMembersFenced fenced;
   checkers::TimeOnlyGrows time;
   trace::Recorder recorder;
-  trace::Tee tee({&once, &versions, &dead, &time, &recorder});
+  trace::Tee tee({&once, &versions, &fenced, &time, &recorder});
   sim::NoNumbers none;
   const policy::LrSchedule schedule({}, global_batch, world.chief.epoch_samples, world.chief.total_samples);
   Watched watched;
   watched.outcome = sim::World(world, std::move(*made), schedule, none, tee).run();
   watched.events = recorder.events();
-  for (checkers::Checker* checker : std::initializer_list<checkers::Checker*>{&once, &versions, &dead, &time}) {
+  for (checkers::Checker* checker : std::initializer_list<checkers::Checker*>{&once, &versions, &fenced, &time}) {
     checker->closed();
     for (const checkers::Complaint& complaint : checker->complaints())
       ADD_FAILURE() << strategy << ", " << checker->name() << ": " << complaint;

@@ -1,12 +1,11 @@
 // The pipeline chief: decides which device is which stage, how many mini-batches may begin, when the model is cut again, and from which
 // state all stages continue when a device is lost. Events in, actions out; it sees no payload, clock or socket.
+//
 //   allowing   permits only as many mini-batches as can begin, so that the pipeline soon drains after permits stop
-//   saving     after a fixed number of mini-batches, and after the last, each stage sends its state. A complete model is the state from
-// which all
-//              stages continue after a loss: later work is repeated and counted once
-//   cutting    periodically compares the stages (pipeline/replan.h). For a better cut, or a new device, it stops permitting; when every
-// stage
-//              has committed the same mini-batch and sent its state, all stages are assigned again
+//   saving     after a fixed number of mini-batches, and after the last, each stage sends its state; a complete model is the state from
+//              which all stages continue after a loss: later work is repeated and counted once
+//   cutting    periodically compares the stages (pipeline/replan.h); for a better cut, or a new device, it stops permitting; when every
+//              stage has committed the same mini-batch and sent its state, all stages are assigned again
 //   watching   expels a stage whose device stays at one task for too long: see protocol/stage_progress.h
 //   losing     assigns the remaining devices again at once; if they cannot hold the model, as soon as another device joins
 #pragma once

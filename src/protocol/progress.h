@@ -1,9 +1,9 @@
 // Progress: since when each worker has had an order without a contribution, and how long that may take.
+//
 // Rule:  expected = the slowest recent step of this worker (decaying by 0.9 per step), scaled up for a larger step
 //        limit    = the least limit, or 10 * expected if that is longer
-//        Before a worker's first contribution, limit = 10 * the longer one of the least limit and the slowest recent step of another
-// worker;
-//        doubled each time that a worker exceeded it, so that a correct but slow device is expelled a few times at most.
+//        Before a worker's first contribution, limit = 10 * the longer one of the least limit and the slowest recent step of any other
+//        worker; doubled each time that a worker exceeded it, so that a correct but slow device is expelled a few times at most.
 // All times are observations of the chief. Times reported by workers are not used, so that a worker cannot choose its own limit.
 #pragma once
 #include <cstdint>

@@ -1,9 +1,9 @@
 // The protocol of one pipeline stage: which part of which micro-batch it computes next, what it sends, and when it updates. Micro-batches
-// arrive in order, so it keeps counts only.
-// Priorities: (1) backward of the oldest micro-batch, if its gradient has arrived (and, under gpipe, every forward of its mini-batch is
-// done);
-// (2) forward of the next, if its input has arrived, the stage may hold one more, and the mini-batch is not too far ahead of the updates;
-// (3) weight gradient of the oldest that waits for it; at once unless the schedule separates it, and first when more than two wait.
+// arrive in order, so it keeps counts only. Priorities:
+//
+//   1. backward of the oldest micro-batch, if its gradient has arrived (and, under gpipe, every forward of its mini-batch is done)
+//   2. forward of the next, if its input has arrived, the stage may hold one more, and its mini-batch is not too far ahead of the updates
+//   3. weight gradient of the oldest that waits for it: at once unless the schedule separates it, and first when more than two wait
 #pragma once
 #include <algorithm>
 #include <cstdint>
