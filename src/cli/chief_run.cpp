@@ -69,7 +69,7 @@ Outcome RunPlace::find(const runtime::CheckpointRules& rules, std::vector<std::s
   if (!found) return found.error();
   restored_ = std::move(found->newest);
   not_used_ = std::move(found->passed_over);
-  for (const std::string& word : found->remarks) remarks.push_back(fmt::format("{}: {}", checkpoints().string(), word));
+  for (const std::string& word : found->words) remarks.push_back(fmt::format("{}: {}", checkpoints().string(), word));
   if (!restored_) remarks.push_back(fmt::format("no checkpoint in {}: starting from the beginning", checkpoints().string()));
   return Done{};
 }
