@@ -104,7 +104,6 @@ const std::map<std::string, std::string, std::less<>> exempt_functions = {
 const std::set<std::string, std::less<>> to_be_divided = {
     "learn/DeviceLearner",
     "learn/DeviceLocalSgd",
-    "runtime/ChiefProcess",
     "runtime/PipelineChiefProcess",
     "runtime/ServerProcess",
     "runtime/ShardHost",

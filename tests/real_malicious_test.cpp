@@ -57,7 +57,7 @@ TEST_F(RealMalicious, AWorkerThatCallsNaNFiniteIsSentAwayByName) {
     expect_good_end(b);
     EXPECT_EQ(liar.pushed, 3U);
     ASSERT_TRUE(liar.id.has_value());
-    EXPECT_NE(chief.err().find("sent worker " + std::to_string(liar.id->value) + " on node c"), std::string::npos) << chief.err();
+    EXPECT_NE(chief.err().find("expelled worker " + std::to_string(liar.id->value) + " on node c"), std::string::npos) << chief.err();
     const auto left = members_of(folder_ / name).left;
     ASSERT_EQ(left.size(), 1U);
     EXPECT_EQ(left[0], std::pair(liar.id->value, std::string("sent_not_finite")));

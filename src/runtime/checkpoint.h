@@ -12,7 +12,8 @@
 #include <vector>
 
 #include "base/result.h"
-#include "runtime/chief_process.h"
+#include "runtime/chief_hooks.h"
+#include "runtime/shard_host.h"
 #include "store/safetensors.h"
 
 namespace motley::runtime {

@@ -70,7 +70,7 @@ TEST_P(MaliciousWorkerTest, IsSentAwayByNameAndTheOthersFinish) {
   EXPECT_EQ(expelled->worker, liar->id);
   EXPECT_EQ(std::count_if(gone.begin(), gone.end(), [](const trace::Event& e) { return e.why >= 3; }), 1) << "nobody else";
   const std::string who = fmt::format("worker {} on node {}", liar->id->value, node_name(1));
-  const auto names_it = [&](const std::string& line) { return line.find("sent " + who) != std::string::npos; };
+  const auto names_it = [&](const std::string& line) { return line.find("expelled " + who) != std::string::npos; };
   EXPECT_EQ(std::count_if(chief->log.begin(), chief->log.end(), names_it), 1) << fmt::format("{}", fmt::join(chief->log, "\n"));
   EXPECT_TRUE(liar->stopped);
 }

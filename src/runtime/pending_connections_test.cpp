@@ -62,7 +62,7 @@ TEST_F(PendingConnections, WhoWaitsForOthersMayWaitForLong) {
   WrongPeer silent(io, options);
   silent.connect(address);
   ASSERT_TRUE(is_closed(silent));  // so long
-  EXPECT_FALSE(says(chief->log, "sent node-"));
+  EXPECT_FALSE(says(chief->log, "expelled node-"));
   start_worker(2);
   ASSERT_TRUE(all_are_over());
   expect_every_sample_once();

@@ -19,7 +19,7 @@
 #include "cluster/spec.h"
 #include "protocol/pipeline_chief.h"
 #include "protocol/training_outcome.h"
-#include "runtime/chief_process.h"
+#include "runtime/chief_hooks.h"
 #include "runtime/clock.h"
 #include "runtime/limited_log.h"
 #include "runtime/model_parts.h"

@@ -41,7 +41,7 @@ TEST_P(ProcessesThatHang, AreExpelledByNameAndComeBackWhenTheyMove) {
   ASSERT_TRUE(run_until(io, [&] { return left() || chief->over; }));
   ASSERT_TRUE(left()) << "training ended before anybody could hang";
   EXPECT_EQ(left()->why, static_cast<std::uint8_t>(LeaveReason::step_too_long));
-  const std::string named = "worker " + std::to_string(hung->value) + ", " + node_name(2);
+  const std::string named = "worker " + std::to_string(hung->value) + " on node " + node_name(2);
   EXPECT_TRUE(std::any_of(chief->log.begin(), chief->log.end(), [&](const std::string& line) {
     return line.find(named) == 0 && line.find("is expelled") != std::string::npos && line.find("cluster.step_limit_s") != std::string::npos;
   })) << named;
