@@ -104,7 +104,6 @@ const std::map<std::string, std::string, std::less<>> exempt_functions = {
 const std::set<std::string, std::less<>> to_be_divided = {
     "learn/DeviceLearner",
     "learn/DeviceLocalSgd",
-    "runtime/PipelineChiefProcess",
     "runtime/ServerProcess",
     "runtime/ShardHost",
     "runtime/StageProcess",
@@ -114,7 +113,6 @@ const std::set<std::string, std::less<>> to_be_divided = {
     "trace/activity.cpp Activity::on_event",
     "report/chrome_trace.cpp ChromeTrace::on_event",
     "engine/worker_setup.cpp prepare_worker",
-    "cli/command_chief_pipeline.cpp PipelineChiefRun::open_endpoint",
 };
 
 // -- what is read, and what is found --------------------------------------------------------------------------------------------------

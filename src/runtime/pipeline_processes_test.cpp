@@ -108,7 +108,7 @@ TEST_F(PipelineProcesses, AStageWhoseDeviceHangsIsExpelledByName) {
     ASSERT_TRUE(is_over());
     expect_good_end();
     EXPECT_EQ(values(), train_by_hand(micros));
-    EXPECT_GE(reported(node_name(1), "is expelled: it is heard, but stage 2 of 3"), 1);
+    EXPECT_GE(reported(node_name(1), "is expelled: its process answers but stage 2 of 3"), 1);
     const auto left = story.all(trace::Kind::left);
     EXPECT_TRUE(std::any_of(left.begin(), left.end(), [](const trace::Event& e) {
       return e.first == 1 && e.why == static_cast<std::uint8_t>(protocol::LeaveReason::step_too_long);

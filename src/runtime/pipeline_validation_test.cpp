@@ -130,15 +130,15 @@ TEST_F(OnlyStage, IsSentAwayWhenItTellsOfMoreThanItMayHaveBegun) {
   const wire::PartRecord once{0, 0, 0, 0, Duration{0}, Duration{0}};
   stage.say(wire::Committed{1, 0, 1, true, 0, std::vector<wire::PartRecord>(3 * micros * 2 + 1, once)});  // two mini-batches are allowed
   ASSERT_TRUE(run_until(io, [&] { return !stage.connected(); }));
-  EXPECT_TRUE(says("sent " + node_name(1))) << log.back();
-  EXPECT_TRUE(says("tells of 25 parts at once, expected at most 24")) << log.back();
+  EXPECT_TRUE(says("expelled " + node_name(1))) << log.back();
+  EXPECT_TRUE(says("reports 25 parts at once, expected at most 24")) << log.back();
   expect_that_the_real_one_ends_it();
 }
 
 TEST_F(OnlyStage, IsSentAwayWhenItTellsOfWhatIsNotAllowed) {
   stage.say(wire::Committed{1, 0, 1, true, 0, {{0, 2 * micros, 0, 0, Duration{0}, Duration{0}}}});
   ASSERT_TRUE(run_until(io, [&] { return !stage.connected(); }));
-  EXPECT_TRUE(says("tells of micro-batch 8, expected one of mini-batches 1 to 2")) << log.back();
+  EXPECT_TRUE(says("reports micro-batch 8, expected one of mini-batches 1 to 2")) << log.back();
   expect_that_the_real_one_ends_it();
 }
 
