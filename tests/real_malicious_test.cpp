@@ -27,12 +27,12 @@ class RealMalicious : public RealCluster {
   }
 };
 
-TEST_F(RealMalicious, AWorkerThatCallsNaNFiniteIsSentAwayByName) {
+TEST_F(RealMalicious, AWorkerThatReportsNaNAsFiniteIsExpelled) {
   write("token", "a secret of many letters\n");
-  for (const bool lends : {false, true}) {
-    const std::string name = lends ? "lent" : "sent";
+  for (const bool borrows : {false, true}) {
+    const std::string name = borrows ? "borrowed" : "sent";
     SCOPED_TRACE(name);
-    const std::string address = "unix:" + (folder_ / ("door-" + name)).string();
+    const std::string address = "unix:" + (folder_ / ("socket-" + name)).string();
     Program chief = motley({"chief", "job.toml", "--listen", address, "--out", name, "--json", "--token-file", "token"}, name);
     ASSERT_TRUE(chief.says("listening on"));
     Program a = motley({"worker", "--join", address, "--node", "a", "--token-file", "token"}, name + "-a");
@@ -40,13 +40,13 @@ TEST_F(RealMalicious, AWorkerThatCallsNaNFiniteIsSentAwayByName) {
     boost::asio::io_context io;
     motley::transport::Options options;
     options.token = "a secret of many letters";
-    // From 16 features by 32 to 4 classes: the first weights, and all that is small behind them.
+    // From 16 features by 32 to 4 classes: the first weights, and the small tensors behind them.
     MaliciousWorker::Options who{.node = "c", .node_index = 2, .counts = {16 * 32, 32 + 32 * 4 + 4}};
-    who.supports_borrowing = lends;
-    MaliciousWorker liar(io, *motley::transport::parse_address(address), options, std::move(who),
-                         [](const motley::wire::Order& order, motley::SliceId, std::vector<float>& values) {
-                           if (order.step.value == 2) values[values.size() / 2] = std::nanf("");
-                         });
+    who.supports_borrowing = borrows;
+    MaliciousWorker malicious(io, *motley::transport::parse_address(address), options, std::move(who),
+                              [](const motley::wire::Order& order, motley::SliceId, std::vector<float>& values) {
+                                if (order.step.value == 2) values[values.size() / 2] = std::nanf("");
+                              });
     EXPECT_TRUE(wait_until([&] {
       io.restart();
       io.poll();
@@ -55,12 +55,12 @@ TEST_F(RealMalicious, AWorkerThatCallsNaNFiniteIsSentAwayByName) {
     expect_good_end(chief);
     expect_good_end(a);
     expect_good_end(b);
-    EXPECT_EQ(liar.pushed, 3U);
-    ASSERT_TRUE(liar.id.has_value());
-    EXPECT_NE(chief.err().find("expelled worker " + std::to_string(liar.id->value) + " on node c"), std::string::npos) << chief.err();
+    EXPECT_EQ(malicious.pushed, 3U);
+    ASSERT_TRUE(malicious.id.has_value());
+    EXPECT_NE(chief.err().find("expelled worker " + std::to_string(malicious.id->value) + " on node c"), std::string::npos) << chief.err();
     const auto left = members_of(folder_ / name).left;
     ASSERT_EQ(left.size(), 1U);
-    EXPECT_EQ(left[0], std::pair(liar.id->value, std::string("sent_not_finite")));
+    EXPECT_EQ(left[0], std::pair(malicious.id->value, std::string("sent_not_finite")));
     expect_finite_model(name);
     expect_exact_ledger(name);
     expect_json(name, chief);

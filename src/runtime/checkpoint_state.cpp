@@ -14,7 +14,7 @@ namespace json = boost::json;
 namespace {
 
 constexpr std::size_t members = 8;
-constexpr std::uint64_t format = 2;  // of what a strategy keeps: other numbers in another order are another one
+constexpr std::uint64_t format = 2;  // of the strategy's numbers: changes with their order or meaning
 
 }  // namespace
 
@@ -56,8 +56,8 @@ Result<protocol::ChiefState> read_chief_state(const std::string& text) {
       return bad_input("strategy: found a number that is not finite");
     if (held.size() != members) return bad_input(fmt::format("found {} members, expected {}", held.size(), members));
     return state;
-  } catch (const std::exception& wrong) {  // boost::json's way to say so
-    return bad_input(fmt::format("found what is no state of a chief ({}); expected what a checkpoint holds", wrong.what()));
+  } catch (const std::exception& wrong) {  // of boost::json
+    return bad_input(fmt::format("found text that is not the state of a chief ({}); expected that of a checkpoint", wrong.what()));
   }
 }
 

@@ -1,4 +1,4 @@
-// A process of ours: started, listened to line by line, and mourned with its reason.
+// A child process: starts it, passes on its output line by line, and reports how it ended.
 #pragma once
 #include <sys/types.h>
 
@@ -27,11 +27,11 @@ struct ChildEnd {
 
 struct ChildOptions {
   std::vector<std::string> command;                              // the program, then its arguments
-  std::vector<std::pair<std::string, std::string>> environment;  // added to ours
-  bool inherit_errors = false;                                   // its stderr is ours; otherwise its lines come with those of stdout
+  std::vector<std::pair<std::string, std::string>> environment;  // added to this process's
+  bool inherit_errors = false;  // it writes to this process's stderr; otherwise its lines come with those of stdout
 };
 
-/// A child dies with its parent (SIGTERM), however that goes. Pump thread only.
+/// The kernel sends the child SIGTERM when this process ends, for whatever reason. Event-loop thread only.
 class Child {
  public:
   struct Callbacks {
@@ -39,7 +39,7 @@ class Child {
     std::function<void(const ChildEnd&)> ended;    // once, after its last line
   };
   static Result<std::unique_ptr<Child>> start(boost::asio::io_context& event_loop, const ChildOptions& options, Callbacks callbacks);
-  /// Kills it if it still lives.
+  /// Kills it if it is still alive.
   ~Child();
   Child(const Child&) = delete;
   Child& operator=(const Child&) = delete;

@@ -1,4 +1,4 @@
-// A folder that one process may use at a time. The kernel lets go of the lock when the process ends, however that goes.
+// A lock on a folder that one process may use at a time. The kernel releases it when the process ends, for whatever reason.
 #pragma once
 #include <filesystem>
 #include <string>
@@ -16,8 +16,8 @@ class FolderLock {
   FolderLock(const FolderLock&) = delete;
   FolderLock& operator=(const FolderLock&) = delete;
 
-  /// Locks folder/NAME, in which the number of this process is written; makes both when they are missing. Refused while another process
-  /// has it, whose number is in the error. Children do not inherit it.
+  /// Locks folder/NAME and writes the id of this process into it; creates both when they are missing. Refused while another process holds
+  /// the lock; the error has that process's id. Children do not inherit the lock.
   static Result<FolderLock> take(const std::filesystem::path& folder, const std::string& name);
 
   [[nodiscard]] bool held() const { return file_ >= 0; }
@@ -26,7 +26,7 @@ class FolderLock {
   int file_ = -1;
 };
 
-/// Of a run: `run.lock` belongs to the process that the user has started (train, serve), `chief.lock` to the one that writes (serve).
+/// Of a run: `run.lock` is held by the process that the user has started (train or chief), `chief.lock` by the one that writes (chief).
 inline constexpr const char* run_lock = "run.lock";
 inline constexpr const char* chief_lock = "chief.lock";
 

@@ -1,4 +1,4 @@
-// One GPU as several unlike ones: NVIDIA's multi-process service lets processes compute on it side by side, each on a part of its
+// Shares of one GPU: NVIDIA's multi-process service (MPS) lets processes compute on it at the same time, each on a part of its
 // multiprocessors.
 #pragma once
 #include <boost/asio/io_context.hpp>
@@ -14,26 +14,26 @@
 
 namespace motley::runtime {
 
-/// True when nodes of this cluster are to have parts of a GPU.
+/// Whether any node of this cluster has a share of a GPU.
 [[nodiscard]] bool shares_gpus(const cluster::Spec& cluster);
 
-/// The service, for as long as this lives; its files are in a folder of their own.
+/// Runs the service while it lives; the service's files are in a temporary folder.
 class GpuShares {
  public:
-  /// Nothing to start when somebody has said where one is (CUDA_MPS_PIPE_DIRECTORY). Fails where NVIDIA's tools are not.
+  /// Starts nothing when CUDA_MPS_PIPE_DIRECTORY names a running service. Fails where NVIDIA's tools are not installed.
   static Result<std::unique_ptr<GpuShares>> start();
   ~GpuShares();
   GpuShares(const GpuShares&) = delete;
   GpuShares& operator=(const GpuShares&) = delete;
 
   using Environment = std::vector<std::pair<std::string, std::string>>;
-  /// For a process that may use so much of the GPU; 0: all of it.
+  /// Of a process that may use `percent` of the GPU; 0: all of it.
   [[nodiscard]] Environment environment(int percent) const;
 
  private:
   GpuShares() = default;
   boost::asio::io_context event_loop_;
-  TemporaryFolder folder_;  // none: somebody else's
+  TemporaryFolder folder_;  // none: the service was running before
   std::unique_ptr<runtime::Child> service_;
   bool ended_ = false;
 };

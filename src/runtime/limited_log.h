@@ -1,4 +1,4 @@
-// A log for what strangers can cause as often as they like: so many sentences a second are written, the rest are counted.
+// A log for events that unauthenticated processes can cause at any rate: writes some lines in each second and counts the others.
 #pragma once
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/steady_timer.hpp>
@@ -14,16 +14,16 @@
 
 namespace motley::runtime {
 
-/// What to write when. Knows no clock.
+/// Decides which lines are written. Knows no clock.
 class LogLimit {
  public:
   explicit LogLimit(std::uint64_t most_a_second) : most_(most_a_second) {}
 
-  /// The lines to write now: none when this second has had its share. A count of those held back in a second goes before the next line.
+  /// The lines to write now: none when this second has had its share. The number of lines held back precedes the next line.
   [[nodiscard]] std::vector<std::string> say(Instant now, const std::string& sentence);
-  /// When to call over(): the end of a second in which sentences were held back.
+  /// When to call over(): the end of a second in which lines were held back.
   [[nodiscard]] std::optional<Instant> due() const;
-  /// The line that counts what was held back, once that second is over.
+  /// The line with the number of lines held back, once that second is over.
   [[nodiscard]] std::optional<std::string> over(Instant now);
 
  private:
@@ -33,7 +33,7 @@ class LogLimit {
   std::uint64_t held_back_ = 0;
 };
 
-/// Writes through `log`, on the pump's thread; the counts come by themselves.
+/// Writes to `log`, also the counts when they are due. Event-loop thread only.
 class LimitedLog {
  public:
   LimitedLog(boost::asio::io_context& event_loop, std::function<void(const std::string&)> log);

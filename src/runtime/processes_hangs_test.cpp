@@ -58,7 +58,7 @@ TEST_P(ProcessesThatHang, AreExpelledByNameAndComeBackWhenTheyMove) {
   expect_every_sample_once();
 }
 
-/// The pump of all of them stands still, as when the chief's process is stopped: what workers have sent meanwhile is not heard yet.
+/// The event loop of all processes stands still, as when the chief is stopped: messages that workers sent meanwhile are not received yet.
 TEST_F(Processes, AChiefThatStoodStillExpelsNobody) {
   job.heartbeat = std::chrono::milliseconds(20);
   job.silence_deadline = std::chrono::milliseconds(200);

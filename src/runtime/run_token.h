@@ -1,5 +1,5 @@
-// The secret of a run whose user gave none: RUN/token, which this user alone may read. Whoever has the file may join the run; the same
-// secret serves every --resume.
+// The token of a run whose user gave none: RUN/token, which only this user may read. A process with this token may join the run; it is the
+// same after every --resume.
 #pragma once
 #include <filesystem>
 #include <string>
@@ -10,12 +10,12 @@ namespace motley::runtime {
 
 class RunToken {
  public:
-  /// The one that lies in the run's folder; without one a new one, which is nowhere yet. Refuses a file that others may read.
+  /// The token in the run's folder, or a new one that is not written yet. Refuses a file that other users may read.
   static Result<RunToken> of(const std::filesystem::path& run);
 
   [[nodiscard]] const std::string& secret() const { return secret_; }
   [[nodiscard]] const std::filesystem::path& file() const { return file_; }
-  /// Writes a new one into the run's folder, which must be there by now.
+  /// Writes a new token into the run's folder, which must exist.
   [[nodiscard]] Outcome keep() const;
 
  private:
