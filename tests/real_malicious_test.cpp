@@ -57,7 +57,7 @@ TEST_F(RealMalicious, Worker_that_reports_NaN_as_finite_is_expelled) {
     expect_good_end(b);
     EXPECT_EQ(malicious.pushed, 3U);
     ASSERT_TRUE(malicious.id.has_value());
-    EXPECT_NE(chief.err().find("sent worker " + std::to_string(malicious.id->value) + " on node c"), std::string::npos) << chief.err();
+    EXPECT_NE(chief.err().find("expelled worker " + std::to_string(malicious.id->value) + " on node c"), std::string::npos) << chief.err();
     const auto left = members_of(folder_ / name).left;
     ASSERT_EQ(left.size(), 1U);
     EXPECT_EQ(left[0], std::pair(malicious.id->value, std::string("sent_not_finite")));

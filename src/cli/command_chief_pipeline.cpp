@@ -1,4 +1,4 @@
-// motley chief JOB, where the job is a pipeline: its conductor, to which the stages come.
+// `motley chief JOB` for a job that is a pipeline: the process that the stages connect to.
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -20,7 +20,7 @@
 namespace motley::cli {
 namespace {
 
-/// Everything of one life of a conductor, in the order in which it is made.
+/// One run of a pipeline's chief. Its members are created in this order.
 class PipelineChiefRun {
  public:
   PipelineChiefRun(const ChiefArguments& arguments, const std::string& job_text, const config::Job& job)
@@ -32,6 +32,9 @@ class PipelineChiefRun {
 
  private:
   Outcome prepare();
+  [[nodiscard]] runtime::PipelineChiefProcessOptions process_options();
+  [[nodiscard]] runtime::PipelineChiefHooks hooks();
+  void on_event(const trace::Event& event);
   Outcome open_endpoint();
   Outcome open_folder();
   void repaint();
@@ -51,7 +54,7 @@ class PipelineChiefRun {
   std::optional<engine::PipelineTraining> training_;
   std::unique_ptr<learn::Learner> whole_;
   RunPlace place_;
-  std::optional<runtime::RunToken> token_;  // that nobody gave us
+  std::optional<runtime::RunToken> token_;  // made here, if the user gave none
   std::unique_ptr<engine::RunFolder> folder_;
   std::optional<trace::Pipeline> seen_;
   std::optional<report::Screen> screen_;
@@ -90,7 +93,7 @@ Outcome PipelineChiefRun::prepare() {
   return Done{};
 }
 
-/// As save() makes it.
+/// The state that save() writes.
 protocol::ChiefState PipelineChiefRun::state_after(std::uint64_t mini_batches, Duration trained) const {
   protocol::ChiefState state;
   state.version = Version{mini_batches};
@@ -116,7 +119,7 @@ Result<runtime::EvaluationResult> PipelineChiefRun::evaluate(std::span<const flo
     const double samples = static_cast<double>(std::max<std::uint64_t>(result.samples, 1));
     return runtime::EvaluationResult{static_cast<double>(result.correct) / samples, result.loss_sum / samples};
   } catch (const std::exception& failure) {  // torch
-    return world_failed(fmt::format("conductor: evaluating the model failed: {}", failure.what()));
+    return world_failed(fmt::format("pipeline chief: evaluating the model failed: {}", failure.what()));
   }
 }
 
@@ -132,15 +135,9 @@ Outcome PipelineChiefRun::save(const runtime::KeptModel& kept) {
   return runtime::save_checkpoint(place_.checkpoints(), whole_->shape(), saved, engine::learning_sha256(job_text_));
 }
 
-Outcome PipelineChiefRun::open_endpoint() {
-  auto connection = chief_endpoint(arguments_, place_.path(), job_.slice_bytes);
-  if (!connection) return connection.error();
-  token_ = std::move(connection->made);
-
+/// Without the endpoint. Moves the restored model, if there is one, into the options.
+runtime::PipelineChiefProcessOptions PipelineChiefRun::process_options() {
   runtime::PipelineChiefProcessOptions options;
-  options.listen = connection->address;
-  options.transport = connection->allowed;
-  options.transport.job = runtime::sha256(job_text_);
   options.job = job_text_;
   options.cluster = job_.cluster;
   options.pipeline_chief.problem = training_->plan.problem;
@@ -167,24 +164,40 @@ Outcome PipelineChiefRun::open_endpoint() {
   options.evaluate_every = training_->batches.evaluate_every;
   options.checkpoint_every = arguments_.checkpoint_every;
   options.start_deadline = engine::start_patience;
+  return options;
+}
 
+runtime::PipelineChiefHooks PipelineChiefRun::hooks() {
   runtime::PipelineChiefHooks hooks;
   hooks.evaluate = [this](std::span<const float> values) { return evaluate(values); };
   hooks.save = [this](const runtime::KeptModel& kept) { return save(kept); };
   hooks.saving = [this] { folder_->flush(); };
   hooks.saved = [this](const Outcome& how) { folder_->saved(how); };
   hooks.log = [this](const std::string& sentence) { log(sentence); };
-  hooks.on_event = [this](const trace::Event& event) {
-    if (!started_ && event.is<trace::PartBegan>()) {
-      started_ = true;
-      arguments_.tell_launcher("started");
-    }
-    folder_->on_event(event);
-    seen_->on_event(event);
-    screen_->on_event(event);
-    progress_->on_event(event);
-  };
-  pipeline_chief_ = std::make_unique<runtime::PipelineChiefProcess>(event_loop_, std::move(options), std::move(hooks));
+  hooks.on_event = [this](const trace::Event& event) { on_event(event); };
+  return hooks;
+}
+
+void PipelineChiefRun::on_event(const trace::Event& event) {
+  if (!started_ && event.is<trace::PartBegan>()) {
+    started_ = true;
+    arguments_.tell_launcher("started");
+  }
+  folder_->on_event(event);
+  seen_->on_event(event);
+  screen_->on_event(event);
+  progress_->on_event(event);
+}
+
+Outcome PipelineChiefRun::open_endpoint() {
+  auto connection = chief_endpoint(arguments_, place_.path(), job_.slice_bytes);
+  if (!connection) return connection.error();
+  token_ = std::move(connection->made);
+  runtime::PipelineChiefProcessOptions options = process_options();
+  options.listen = connection->address;
+  options.transport = connection->allowed;
+  options.transport.job = runtime::sha256(job_text_);
+  pipeline_chief_ = std::make_unique<runtime::PipelineChiefProcess>(event_loop_, std::move(options), hooks());
   screen_.emplace(report::ScreenOptions{fmt::format("{} {}", job_.name, job_.strategy.kind), total_samples(), training_->sum_of_parts,
                                         isatty(STDERR_FILENO) == 1, training_->batches.samples},
                   names_);
@@ -240,7 +253,7 @@ int PipelineChiefRun::run() {
   repaint();
   event_loop_.run();
   screen_->finish();
-  if (!outcome_) return fail(world_failed("conductor: the pump stopped before training ended"));
+  if (!outcome_) return fail(world_failed("pipeline chief: the event loop stopped before training ended"));
   if (!*outcome_) return fail(outcome_->error());
   protocol::TrainingOutcome& outcome = **outcome_;
   outcome.closed_epochs = training_->outcome_of(outcome.updates, material_.epoch_samples).closed_epochs;

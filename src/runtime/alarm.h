@@ -1,4 +1,4 @@
-// A one-shot timer: calls back once, at the earliest of the requested times, and can then be set again. Event-loop thread only.
+// Calls a function once at the earliest of the times that were asked for, then takes new ones. Event-loop thread only.
 #pragma once
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/steady_timer.hpp>
@@ -7,9 +7,11 @@
 #include <utility>
 
 #include "runtime/clock.h"
+#include "transport/anchor.h"
 
 namespace motley::runtime {
 
+/// It may be destroyed at any time, also by the function itself.
 class Alarm {
  public:
   /// `clock` outlives this.
@@ -20,10 +22,11 @@ class Alarm {
     if (when_ && *when_ <= when) return;
     when_ = when;
     timer_.expires_after(when - clock_.now());
-    timer_.async_wait([this](const boost::system::error_code& cancelled) {
-      if (cancelled) return;
-      when_.reset();
-      ring_();
+    timer_.async_wait([here = anchor_.watch()](const boost::system::error_code& cancelled) {
+      if (cancelled || here.gone()) return;
+      here.get()->when_.reset();
+      const auto ring = here.get()->ring_;
+      ring();
     });
   }
 
@@ -32,6 +35,7 @@ class Alarm {
   const Clock& clock_;
   std::function<void()> ring_;
   std::optional<Instant> when_;
+  transport::Anchor<Alarm> anchor_{*this};
 };
 
 }  // namespace motley::runtime

@@ -42,7 +42,7 @@ std::string rest_json(const Saved& saved) {
   return json::serialize(json::object{{"optimizer_updates", saved.moments.updates}, {"rate", saved.moments.rate}});
 }
 
-/// Throws what boost::json throws on anything else.
+/// Throws the exceptions of boost::json on other text.
 Outcome read_rest(const std::string& text, const CheckpointRules& rules, Restored& out) {
   const json::object rest = json::parse(text).as_object();
   store::Moments& moments = out.initial_state.moments.emplace();
@@ -59,7 +59,7 @@ Outcome read_rest(const std::string& text, const CheckpointRules& rules, Restore
 
 std::string name_of(Version version) { return fmt::format("{:012}.safetensors", version.value); }
 
-/// All but `newest` and the one before it. Newer ones are another run's, or damaged: not ours to remove.
+/// Removes all but `newest` and the one before it. Newer ones belong to another run or are damaged; they stay.
 void remove_old(const fs::path& folder, const std::string& newest) {
   std::vector<fs::path> older;
   std::error_code ignored;
@@ -107,8 +107,8 @@ Result<Restored> load(const fs::path& path, const CheckpointRules& rules) {
     return bad_input(fmt::format("found version {} in it, expected that of its name", restored.chief.version.value));
   try {
     if (const Outcome rest = read_rest(file->metadata["motley.rest"], rules, restored); !rest) return rest.error();
-  } catch (const std::exception& wrong) {  // boost::json's way to say so
-    return bad_input(fmt::format("metadata motley.rest: found what a checkpoint does not have ({})", wrong.what()));
+  } catch (const std::exception& wrong) {  // of boost::json
+    return bad_input(fmt::format("metadata motley.rest: found text that is not a checkpoint's ({})", wrong.what()));
   }
   if (const Outcome finite = check_values(*file); !finite) return finite.error();
   if (const Outcome fits = rules.fits(restored.chief); !fits) return fits.error();
@@ -125,14 +125,15 @@ Result<Restored> load(const fs::path& path, const CheckpointRules& rules) {
   return restored;
 }
 
-/// What `latest` names; empty: nothing.
+/// The file that `latest` names; empty: none.
 std::string named_latest(const fs::path& folder) {
   constexpr std::size_t longest = 64;
   std::ifstream file(folder / latest);
   std::string name(longest, '\0');
   file.read(name.data(), longest);
   name.resize(static_cast<std::size_t>(file.gcount()));
-  return name.substr(0, name.find_first_not_of("0123456789.aefnorst"));  // of what we write; control characters stay out of logs
+  return name.substr(0,
+                     name.find_first_not_of("0123456789.aefnorst"));  // only characters of our names: control characters stay out of logs
 }
 
 }  // namespace
@@ -146,7 +147,7 @@ Outcome save_checkpoint(const fs::path& folder, const ModelShape& model, const S
     if (!moments->empty()) pieces.push_back(std::span(*moments).first(model.parameters));
   const std::string name = name_of(saved.chief.version);
   const std::string chief = chief_state_json(saved.chief);
-  if (const auto read = read_chief_state(chief); !read)  // it could never be gone on from, and would take the place of one that can
+  if (const auto read = read_chief_state(chief); !read)  // it could never be read again, and would replace one that can
     return world_failed(fmt::format("{}: not written: {}", (folder / name).string(), read.error().message));
   const Outcome written =
       store::write_safetensors(folder / name, tensors_of(model, !saved.moments.second.empty()), pieces,
@@ -190,8 +191,8 @@ Result<FoundCheckpoint> find_checkpoint(const fs::path& folder, const Checkpoint
   std::string why;
   for (const std::string& word : found.words) why += "\n  " + word;
   return bad_input(
-      fmt::format("{}: found no checkpoint that this run can go on from, expected one; nothing was changed. Put back one that is "
-                  "whole, or begin anew with --from-scratch (these are set aside, not deleted){}",
+      fmt::format("{}: found no checkpoint that this run can continue from, expected one; nothing was changed. Put back one that "
+                  "is whole, or start from scratch with --from-scratch (these are set aside, not deleted){}",
                   folder.string(), why));
 }
 

@@ -1,4 +1,4 @@
-// Checkpoints on disk: one safetensors file each, with a checksum over all of it, and `latest`, which names the newest for whoever looks.
+// Checkpoints on disk: one safetensors file each, with a checksum over all of it, and `latest`, a text file that names the newest.
 //
 //   VERSION.safetensors
 //     tensors: the model's by name; optimizer.first.NAME, optimizer.second.NAME (adamw) of each parameter
@@ -12,7 +12,8 @@
 #include <vector>
 
 #include "base/result.h"
-#include "runtime/chief_process.h"
+#include "runtime/chief_hooks.h"
+#include "runtime/shard_host.h"
 #include "store/safetensors.h"
 
 namespace motley::runtime {
@@ -23,26 +24,26 @@ struct Restored {
   std::filesystem::path file;
 };
 
-/// What a run can go on from.
+/// The conditions under which a run can continue from a checkpoint.
 struct CheckpointRules {
   const ModelShape& model;
   std::string job_sha256;
   bool second = false;   // the optimizer has second moments
-  double most_rate = 0;  // of learning
-  /// Whether this training can have been there. May take over what it accepts.
+  double most_rate = 0;  // the largest learning rate of the job
+  /// Whether this training can have had this state. May take over a state that it accepts.
   std::function<Outcome(const protocol::ChiefState&)> fits;
 };
 
 struct FoundCheckpoint {
   std::optional<Restored> newest;                  // none: there has never been a checkpoint
-  std::vector<std::filesystem::path> passed_over;  // newer ones, that cannot be used
-  std::vector<std::string> words;                  // for the user: what was passed over and why
+  std::vector<std::filesystem::path> passed_over;  // newer ones that cannot be used
+  std::vector<std::string> words;                  // for the user: the files passed over and the reasons
 };
 
 /// Writes folder/VERSION.safetensors and points `latest` at it, atomically. When both are on the disk, all but the two newest are removed.
 Outcome save_checkpoint(const std::filesystem::path& folder, const ModelShape& model, const Saved& saved, const std::string& job_sha256);
 
-/// Looks for the newest checkpoint that is whole, newest first. Refuses when there are some and none can be used. Changes nothing.
+/// Finds the newest checkpoint that is whole. Refused when there are checkpoints and none can be used. Changes no file.
 Result<FoundCheckpoint> find_checkpoint(const std::filesystem::path& folder, const CheckpointRules& rules);
 
 /// All files of a folder of checkpoints, newest first; and `latest`. None: there is no such folder.

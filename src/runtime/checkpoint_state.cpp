@@ -61,8 +61,8 @@ Result<protocol::ChiefState> read_chief_state(const std::string& text) {
     }
     if (held.size() != members) return bad_input(fmt::format("found {} members, expected {}", held.size(), members));
     return state;
-  } catch (const std::exception& wrong) {  // boost::json's way to say so
-    return bad_input(fmt::format("found what is no state of a chief ({}); expected what a checkpoint holds", wrong.what()));
+  } catch (const std::exception& wrong) {  // of boost::json
+    return bad_input(fmt::format("found text that is not the state of a chief ({}); expected that of a checkpoint", wrong.what()));
   }
 }
 

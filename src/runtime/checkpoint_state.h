@@ -1,5 +1,5 @@
-// A chief's state as text:
-//   {version, counted: [[first, last], ...], next_evaluation, evaluated, next_worker, trained_ns, strategy: [...]}
+// The state of a chief as JSON text:
+//   {format, version, counted: [[first, last], ...], next_evaluation, evaluated, next_worker, trained_ns, strategy: [...]}
 #pragma once
 #include <string>
 

@@ -2,21 +2,23 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <boost/asio/post.hpp>
 #include <cmath>
+#include <utility>
 
-#include "base/check.h"
 #include "base/match.h"
-#include "codec/magnitude.h"
 #include "protocol/trace_events.h"
-#include "runtime/state_transfer.h"
-#include "wire/frame.h"
+#include "runtime/chief_log.h"
+#include "runtime/chief_validation.h"
 
 namespace motley::runtime {
 namespace {
 
-constexpr std::chrono::seconds shutdown_time{2};  // for workers to take their Stop
+/// Statistics that are not finite or negative tell a strategy nothing: they are set to 0, which means unknown.
+wire::Contributed without_invalid_statistics(wire::Contributed reported) {
+  for (double* statistic : {&reported.residual, &reported.update_norm})
+    if (!std::isfinite(*statistic) || *statistic < 0) *statistic = 0;
+  return reported;
+}
 
 }  // namespace
 
@@ -25,365 +27,261 @@ ChiefProcess::ChiefProcess(boost::asio::io_context& event_loop, ChiefProcessOpti
     : event_loop_(event_loop),
       options_(std::move(options)),
       hooks_(std::move(hooks)),
-      chief_(std::move(chief)),
-      shard_(std::make_unique<ShardHost>(event_loop, ServerId{0}, options_.layout, options_.optimizer, initial_state,
-                                         static_cast<ShardOwner&>(*this), options_.store_threads)),
-      initial_state_(options_.layout.servers > 1 ? std::move(initial_state) : InitialState{}),
-      links_to_(event_loop.get_executor(), options_.cluster, ServerId{0}),
-      server_addresses_(options_.layout.servers),
-      distances_s_(options_.layout.servers),
-      remote_traffic_(options_.layout),
-      wanted_(options_.layout, options_.optimizer.kind),
-      untrusted_log_(event_loop, hooks_.log),
+      machine_(event_loop, std::move(chief), options_.cluster.heartbeat, options_.chief,
+               {.carry_out = [this](const protocol::ChiefAction& action) { carry_out(action); },
+                .paused = [this](Duration missed) { peers_.table().excuse(missed); },
+                .record = hooks_.inputs}),
+      trace_(options_.cluster, options_.trained_before, hooks_.on_event),
+      shard_(make_shard(options_.layout, initial_state)),
+      expulsions_(event_loop, hooks_.log),
+      peers_(event_loop),
+      listener_(event_loop, options_.transport, *this, expulsions_,
+                [this](std::unique_ptr<PeerConnection> connection) {
+                  if (!machine_.stopped()) peers_.table().add(std::move(connection), machine_.now());
+                }),
+      join_(event_loop, options_, peers_,
+            std::make_shared<const InitialState>(options_.layout.servers > 1 ? std::move(initial_state) : InitialState{}),
+            {.tell = [this](const protocol::ChiefEvent& event) { machine_.tell(event); },
+             .placed =
+                 [this] {
+                   shard_ = make_shard(join_.servers().layout(), join_.initial_state());
+                   snapshots_.set_layout(join_.servers().layout());
+                 },
+             .log = hooks_.log}),
+      remote_traffic_(join_.servers().layout()),
       ticker_(event_loop),
-      alarm_(event_loop, clock_, [this] { tell(protocol::Tick{}); }),
-      shutdown_timer_(event_loop),
-      alive_(std::make_shared<bool>(true)) {
-  if (hooks_.inputs) recorder_.emplace(hooks_.inputs);
-  for (const cluster::Node& node : options_.cluster.nodes) node_names_.push_back(node.name);
-}
+      shutdown_(event_loop, [this] { finish_when_done(); }),
+      snapshots_(event_loop, options_.layout, options_.optimizer.kind, hooks_, *this) {}
 
-ChiefProcess::~ChiefProcess() { *alive_ = false; }
+std::unique_ptr<ShardHost> ChiefProcess::make_shard(const store::Layout& layout, const InitialState& state) {
+  return std::make_unique<ShardHost>(event_loop_, ServerId{0}, layout, options_.optimizer, state, static_cast<ShardOwner&>(*this),
+                                     options_.store_threads);
+}
 
 Outcome ChiefProcess::start(std::function<void(Result<protocol::TrainingOutcome>)> over) {
   over_ = std::move(over);
-  auto acceptor = transport::listen(event_loop_, options_.listen, options_.transport, *this);
-  if (!acceptor) return acceptor.error();
-  acceptor_ = std::move(*acceptor);
-  tick();
+  if (const Outcome listening = listener_.listen(options_.listen); !listening) return listening.error();
+  ticker_.start(options_.cluster.heartbeat / 2, [this] { tick(); });
   return Done{};
 }
 
 void ChiefProcess::tick() {
-  ticker_.expires_after(options_.cluster.heartbeat / 2);
-  ticker_.async_wait([this, alive = alive_](const boost::system::error_code& cancelled) {
-    if (cancelled || !*alive || ended_) return;  // to the very end: a server may owe its part of the last model
-    tell(protocol::Tick{});
-    expel_silent_pending();
-    tick();
-  });
+  machine_.tell(protocol::Tick{});
+  if (!machine_.stopped()) join_.expel_silent(machine_.now(), machine_.chief().membership(), expulsions_);
 }
 
 // Connections ----------------------------------------------------------------------------------------------------------------------------
 
-void ChiefProcess::accepted(std::unique_ptr<transport::Connection> connection) {
-  if (ended_) return;
-  auto shaped =
-      std::make_unique<transport::Shaped>(std::move(connection), event_loop_.get_executor(), transport::Shape{}, options_.transport);
-  transport::Shaped& held = *shaped;
-  Link& link = links_[&held];
-  link.connection = std::move(shaped);
-  link.id = next_link_++;
-  link.last_heard = clock_.now();
-  by_id_[link.id] = &link;
-  held.start(*this);
+wire::Objection ChiefProcess::objection(const PeerConnection& from, wire::Lane lane, const wire::Message& message) const {
+  return runtime::objection(peers_.table().at(from), lane, message, {join_.servers(), machine_.chief().version()});
 }
 
-void ChiefProcess::refused(const std::string& address, const std::string& reason) {
-  untrusted_log_.say(fmt::format("refused {}: {}", address, reason));
+void ChiefProcess::expel(PeerConnection& connection, const std::string& why) {
+  const ChiefPeer& peer = peers_.table().at(connection);
+  expulsions_.expel(connection, peer.identified() ? Expulsions::Peer::identified : Expulsions::Peer::unidentified, peer.name, why);
 }
 
-ChiefProcess::Link* ChiefProcess::link_of(const transport::Connection& connection) {
-  const auto found = links_.find(&connection);
-  return found == links_.end() ? nullptr : &found->second;
+void ChiefProcess::on_message(PeerConnection& from, wire::Message message) {
+  ChiefPeer& peer = peers_.table().at(from);
+  peer.last_contact = machine_.now();
+  std::visit(match{[&](const wire::JoinRequest& m) { join_.join_requested(peer, m); },
+                   [&](const wire::Attach& m) { shard_->attach(m.worker, from.transport()); },
+                   [&](const wire::Hello& m) { join_.hello_received(peer, m, machine_.chief().membership()); },
+                   [&](const wire::Began& m) { began(peer, m); }, [&](const wire::Contributed& m) { contributed(peer, m); },
+                   [&](const wire::Leaving& m) { leaving(peer, m); }, [&](const wire::Heartbeat& m) { heartbeat(peer, m); },
+                   [&](const wire::ServerHello& m) { join_.server_registered(peer, m); },
+                   [&](const wire::Echo& m) {
+                     ++peer.echoes;
+                     from.send(m);
+                   },
+                   [&](const wire::SlicePlacement&) { join_.slices_requested(peer); },
+                   [&](const wire::Gathered& m) {
+                     remote_traffic_.gathered(m);
+                     server_message(m.server, m);
+                   },
+                   [&](const wire::AlignmentResult& m) { server_message(m.server, m); },
+                   [&](const wire::Probe& m) { server_message(m.server, m); }, [](const auto&) {}},  // refused by objection()
+             message);
 }
 
-/// With the reason, which is told once: a connection takes its time to close.
-void ChiefProcess::expel(Link& link, const std::string& why) {
-  if (std::exchange(link.sent_away, true)) return;
-  const std::string& peer = link.connection->peer();
-  const std::string sentence = fmt::format("sent {} away: {}", link.name.empty() ? peer : fmt::format("{} at {}", link.name, peer), why);
-  link.workers.empty() && !link.server ? untrusted_log_.say(sentence) : hooks_.log(sentence);
-  link.connection->close(why);
+/// The machine records what it receives: superfluous heartbeats of a faulty peer must not fill the disk.
+void ChiefProcess::heartbeat(ChiefPeer& peer, const wire::Heartbeat& message) {
+  const bool due = !peer.heartbeat || peer.last_contact - *peer.heartbeat >= options_.cluster.heartbeat / 4;
+  if (message.worker == wire::no_worker || !due) return;
+  peer.heartbeat = peer.last_contact;
+  machine_.tell(protocol::Received{protocol::peer(message.worker), message});
 }
 
-void ChiefProcess::on_message(transport::Connection& from, wire::Message message) {
-  Link* link = link_of(from);
-  if (link == nullptr) return;
-  if (const auto why = objection(*link, wire::Lane::control, message)) return expel(*link, *why);
-  link->last_heard = clock_.now();
-  std::visit(
-      match{[&](const wire::JoinRequest& m) { join_requested(*link, m); },
-            [&](const wire::Attach& m) { shard_->attach(m.worker, *link->connection); },
-            [&](const wire::Hello& m) { sent_hello(*link, m); }, [&](const wire::Began& m) { on_worker_message(*link, m.worker, m); },
-            [&](const wire::Contributed& m) { on_worker_message(*link, m.worker, m); },
-            [&](const wire::Leaving& m) { sent_leaving(*link, m); },
-            [&](const wire::Heartbeat& m) {
-              // The machine records all that it hears: a peer that sends more than it should fills no disk.
-              const bool due = !link->heartbeat || link->last_heard - *link->heartbeat >= options_.cluster.heartbeat / 4;
-              if (m.worker == wire::no_worker || !due) return;
-              link->heartbeat = link->last_heard;
-              on_worker_message(*link, m.worker, m);
-            },
-            [&](const wire::ServerHello& m) { serving(*link, m); },
-            [&](const wire::Echo& m) {
-              ++link->echoes;
-              link->connection->send(m);
-            },
-            [&](const wire::SlicePlacement&) {
-              link->placed = true;
-              send_initial_state(*link, *link->server);
-            },
-            [&](const wire::Gathered& m) {
-              remote_traffic_.gathered(m);
-              tell(protocol::Received{protocol::peer(m.server), m});
-            },
-            [&](const wire::AlignmentResult& m) {
-              tell(protocol::Received{protocol::peer(m.server), m});
-            },
-            [&](const wire::Probe& m) {
-              tell(protocol::Received{protocol::peer(m.server), m});
-            },
-            [](const auto&) {}},  // refused above
-      message);
+/// A membership that ended before is not affected.
+void ChiefProcess::leaving(ChiefPeer& peer, const wire::Leaving& message) {
+  peer.left = true;
+  if (machine_.chief().membership().contains(message.worker)) machine_.tell(protocol::Received{protocol::peer(message.worker), message});
 }
 
-void ChiefProcess::closed(transport::Connection& connection, const Error& why) {
-  Link* link = link_of(connection);
-  if (link == nullptr) return;
-  shard_->detach(connection);
-  const std::uint32_t id = link->id;
-  const bool known = link->attempt > 0;  // else the machine does not know of it
-  const std::map<WorkerId, Member> workers = link->workers;
-  if (link->server && !outcome_)
-    return end(
-        world_failed(fmt::format("chief: server {} at {} is gone ({}); its part of the model is in the last checkpoint: go on with "
-                                 "--resume",
-                                 link->server->value, server_addresses_[link->server->value], why.message)));
-  if (link->server) by_server_.erase(*link->server);
-  awaiting_job_.erase(link->id);
-  if (!workers.empty() && !outcome_) hooks_.log(fmt::format("lost {}: {}", connection.peer(), why.message));
-  for (const auto& [worker, member] : workers) by_worker_.erase(worker);
-  by_id_.erase(id);
-  retired_.push_back(std::move(link->connection));
-  links_.erase(&connection);
-  boost::asio::post(event_loop_, [this, alive = alive_] {
-    if (*alive) retired_.clear();
-  });
-  if (ended_) return;
-  for (const auto& [worker, member] : workers) tell(protocol::Lost{worker});
-  if (known) tell(protocol::LostPending{id});
+void ChiefProcess::began(ChiefPeer& peer, const wire::Began& message) {
+  peer.memberships.at(message.worker).began = message.step.next();
+  trace_.record(machine_.now(), trace::ComputeBegan{.worker = message.worker, .step = message.step});
+  machine_.tell(protocol::Received{protocol::peer(message.worker), message});
+}
+
+void ChiefProcess::contributed(ChiefPeer& peer, wire::Contributed message) {
+  peer.memberships.at(message.worker).contributed = message.step.next();
+  trace_.record(machine_.now(),
+                trace::ComputeEnded{
+                    .worker = message.worker, .step = message.step, .samples = message.report.samples, .stalled = message.report.stalled});
+  machine_.tell(protocol::Received{protocol::peer(message.worker), without_invalid_statistics(std::move(message))});
+}
+
+void ChiefProcess::server_message(ServerId server, const wire::Message& message) {
+  machine_.tell(protocol::Received{protocol::peer(server), message});
+}
+
+void ChiefProcess::closed(PeerConnection& connection, const Error& why) {
+  ChiefPeer& peer = peers_.table().at(connection);
+  shard_->detach(connection.transport());
+  if (peer.server && !outcome_)
+    return end(world_failed(server_lost_text(*peer.server, join_.servers().addresses()[peer.server->value], why.message)));
+  if (!peer.memberships.empty() && !outcome_) hooks_.log(fmt::format("lost {}: {}", connection.address(), why.message));
+  const auto memberships = peer.memberships;
+  const bool known_to_machine = peer.attempt > 0;
+  const std::uint32_t id = peer.id;
+  peers_.remove(peer);
+  if (machine_.stopped()) return;
+  for (const auto& [worker, steps] : memberships) machine_.tell(protocol::Lost{worker});
+  if (known_to_machine) machine_.tell(protocol::LostPending{id});
   finish_when_done();
 }
 
-std::span<std::byte> ChiefProcess::receive_buffer(transport::Connection& from, const wire::Message& head, std::size_t bytes) {
-  Link* link = link_of(from);
-  if (link == nullptr) return {};
-  if (const auto why = objection(*link, wire::Lane::bulk, head)) {
-    expel(*link, *why);
-    return {};
-  }
-  if (const auto* push = std::get_if<wire::Push>(&head)) return shard_->receive_buffer(from, *push, bytes);
-  return wanted_.receive_buffer(std::get<wire::StateChunk>(head), bytes);
+std::span<std::byte> ChiefProcess::receive_buffer(PeerConnection& from, const wire::Message& head, std::size_t bytes) {
+  if (const auto* push = std::get_if<wire::Push>(&head)) return shard_->receive_buffer(from.transport(), *push, bytes);
+  return snapshots_.receive_buffer(std::get<wire::StateChunk>(head), bytes);
 }
 
-bool ChiefProcess::accept_in_place(transport::Connection& from, const wire::Message& head, std::span<const std::byte> payload,
+bool ChiefProcess::accept_in_place(PeerConnection& from, const wire::Message& head, std::span<const std::byte> payload,
                                    const transport::BorrowedMemory& borrow) {
   const auto* push = std::get_if<wire::Push>(&head);
-  const Link* link = link_of(from);
-  const bool good =
-      push != nullptr && link != nullptr && !objection(*link, wire::Lane::bulk, head);  // else receive_buffer() says what is wrong
-  return good && shard_->accept_in_place(from, *push, payload, borrow);
+  return push != nullptr && shard_->accept_in_place(from.transport(), *push, payload, borrow);
 }
 
-void ChiefProcess::received(transport::Connection& from, const wire::Message& head) {
-  if (const auto* push = std::get_if<wire::Push>(&head)) return shard_->received(from, *push);
-  wanted_.received(std::get<wire::StateChunk>(head));
-  collected();
+void ChiefProcess::received(PeerConnection& from, const wire::Message& head) {
+  if (const auto* push = std::get_if<wire::Push>(&head)) return shard_->received(from.transport(), *push);
+  snapshots_.received(std::get<wire::StateChunk>(head), machine_.chief().version());
 }
 
-void ChiefProcess::sent(transport::Connection&, std::uint64_t ticket) { shard_->sent(ticket); }
+void ChiefProcess::sent(PeerConnection&, std::uint64_t ticket) { shard_->sent(ticket); }
 
-// The machine and its answers ------------------------------------------------------------------------------------------------------------
+void ChiefProcess::to_chief(const wire::Message& message) { server_message(ServerId{0}, message); }
 
-void ChiefProcess::to_chief(const wire::Message& message) { tell(protocol::Received{protocol::peer(ServerId{0}), message}); }
+void ChiefProcess::exported(const std::shared_ptr<Exported>& what) { snapshots_.exported(std::move(*what), machine_.chief().version()); }
+
+// The machine's actions ------------------------------------------------------------------------------------------------------------------
 
 void ChiefProcess::carry_out(const protocol::ChiefAction& action) {
-  if (std::holds_alternative<protocol::Released>(action) && !started_) started_ = clock_.now();
-  if (const auto* joined = std::get_if<protocol::Joined>(&action)) {
-    const auto link = by_worker_.find(joined->worker);
-    const auto node = link == by_worker_.end() ? std::nullopt : link->second->node;
-    record_trace(trace::Joined{.worker = joined->worker, .node = node_index(joined->node, node)});
-    hooks_.log(fmt::format("{} joined as worker {}", joined->node, joined->worker.value));
-    nodes_of_workers_[joined->worker] = joined->node;
-  }
-  if (const auto event = protocol::to_trace_event(action)) record_trace(*event);
-  std::visit(
-      match{[&](const protocol::Send& a) { send(a); }, [&](const protocol::Joined&) {},
-            [&](const protocol::Left& a) {
-              remote_traffic_.over(a.worker);
-              if (a.stuck) name_stuck(a.worker, *a.stuck);
-              log_departure(a);
-            },
-            [&](const protocol::ServerStuck& a) { give_up_on(a); },
-            [&](const protocol::Completed& a) { remote_traffic_.over(a.worker, a.step); },
-            [&](const protocol::Cancelled& a) { remote_traffic_.over(a.worker, a.step); },
-            [&](const protocol::WakeAt& a) { alarm_.at(a.when); }, [&](const protocol::Discarded&) {}, [&](const protocol::Noted&) {},
-            [&](const protocol::Returned& a) {
-              for (const trace::EventData& event : protocol::to_trace_events(a)) record_trace(event);
-            },
-            [&](const protocol::Counted&) {}, [&](const protocol::Released&) {}, [&](const protocol::Held&) {},
-            [&](const protocol::Dropped&) {}, [&](const protocol::Idled&) {},
-            [&](const protocol::Evaluate& a) { wanted_.want({.version = a.version, .evaluate = a.samples, .at = clock_.now()}); },
-            [&](const protocol::Checkpoint& a) { wanted_.want({.version = a.state.version, .save = a.state, .at = clock_.now()}); },
-            [&](const protocol::Finished& a) {
-              protocol::TrainingOutcome outcome;
-              outcome.why = a.why;
-              outcome.ended = Instant{options_.trained_before + (started_ ? clock_.now() - *started_ : Duration{0})};
-              outcome.updates = chief_.version().value;
-              outcome.samples = chief_.ledger().counted();
-              outcome.closed_epochs = chief_.ledger().closed_epochs();
-              outcome_ = outcome;
-              await_shutdown();
-              boost::asio::post(event_loop_, [this, alive = alive_] {
-                if (*alive) finish_when_done();
-              });
-            }},
-      action);
+  const Instant now = machine_.now();
+  if (std::holds_alternative<protocol::Released>(action)) trace_.start(now);
+  if (const auto* member = std::get_if<protocol::Joined>(&action)) joined(*member);
+  if (const auto event = protocol::to_trace_event(action)) trace_.record(now, *event);
+  std::visit(match{[&](const protocol::Send& a) { send(a); }, [&](const protocol::Left& a) { left(a); },
+                   [&](const protocol::ServerStuck& a) {
+                     const std::string& address = join_.servers().addresses()[a.server.value];
+                     end(world_failed(server_stuck_text(a, address, options_.chief.step_limit)));
+                   },
+                   [&](const protocol::Completed& a) { remote_traffic_.over(a.worker, a.step); },
+                   [&](const protocol::Cancelled& a) { remote_traffic_.over(a.worker, a.step); },
+                   [&](const protocol::WakeAt& a) { machine_.wake_at(a.when); },
+                   [&](const protocol::Returned& a) {
+                     for (const trace::EventData& event : protocol::to_trace_events(a)) trace_.record(now, event);
+                   },
+                   [&](const protocol::Evaluate& a) { snapshots_.request({.version = a.version, .evaluate = a.samples, .at = now}); },
+                   [&](const protocol::Checkpoint& a) { snapshots_.request({.version = a.state.version, .save = a.state, .at = now}); },
+                   [&](const protocol::Finished& a) { finished(a.why); }, [](const protocol::Joined&) {}, [](const protocol::Counted&) {},
+                   [](const protocol::Released&) {}, [](const protocol::Held&) {}, [](const protocol::Dropped&) {},
+                   [](const protocol::Idled&) {}, [](const protocol::Discarded&) {}, [](const protocol::Noted&) {}},
+             action);
+}
+
+void ChiefProcess::joined(const protocol::Joined& joined) {
+  const ChiefPeer* peer = peers_.worker(joined.worker);
+  const std::uint32_t node = trace_.node_index(joined.node, peer == nullptr ? std::nullopt : peer->node);
+  trace_.record(machine_.now(), trace::Joined{.worker = joined.worker, .node = node});
+  hooks_.log(fmt::format("{} joined as worker {}", joined.node, joined.worker.value));
+}
+
+void ChiefProcess::left(const protocol::Left& left) {
+  remote_traffic_.over(left.worker);
+  if (const auto text = expulsion_text(peers_.describe(left.worker), left, options_.chief)) hooks_.log(*text);
+  peers_.forget(left.worker);
 }
 
 void ChiefProcess::send(const protocol::Send& send) {
-  if (send.to.role == protocol::Role::server) {
-    if (const auto* update = std::get_if<wire::Apply>(&send.message); update != nullptr && send.to.id == 0) {
-      record_trace(trace::Applied{.version = update->version, .parts = update->parts.size(), .rate = update->rate});
-      final_values_.reset();  // no longer the last: the end asks for its own
+  if (send.to.role == protocol::Role::server) return send_to_server(ServerId{send.to.id}, send.message);
+  ChiefPeer* peer = send.to.role == protocol::Role::pending ? peers_.table().find(send.to.id) : peers_.worker(WorkerId{send.to.id});
+  if (peer != nullptr) send_to_worker(*peer, send.message);  // else its loss is told to the machine next
+}
+
+void ChiefProcess::send_to_server(ServerId server, const wire::Message& message) {
+  if (server.value == 0) {
+    if (const auto* update = std::get_if<wire::Apply>(&message)) {
+      trace_.record(machine_.now(), trace::Applied{.version = update->version, .parts = update->parts.size(), .rate = update->rate});
+      snapshots_.updated();
     }
-    if (send.to.id == 0) return shard_->receive(send.message);
-    if (const auto* release = std::get_if<wire::Release>(&send.message)) remote_traffic_.released(ServerId{send.to.id}, *release);
-    const auto server = by_server_.find(ServerId{send.to.id});
-    if (server != by_server_.end()) server->second->connection->send(send.message);
-    return;
+    return shard_->receive(message);
   }
-  Link* link = nullptr;
-  if (send.to.role == protocol::Role::pending) {
-    const auto found = by_id_.find(send.to.id);
-    if (found != by_id_.end()) link = found->second;
-  } else {
-    const auto found = by_worker_.find(WorkerId{send.to.id});
-    if (found != by_worker_.end()) link = found->second;
-  }
-  if (link == nullptr) return;  // gone meanwhile; the machine will hear of it
-  if (const auto* given = std::get_if<wire::Welcome>(&send.message)) return welcome(*link, *given);
-  link->stopped = link->stopped || std::holds_alternative<wire::Stop>(send.message);
-  if (const auto* order = std::get_if<wire::Order>(&send.message)) {
-    link->workers.at(order->worker).ordered = order->step.next();
+  if (const auto* release = std::get_if<wire::Release>(&message)) remote_traffic_.released(server, *release);
+  if (const ChiefPeer* peer = peers_.server(server)) peer->connection->send(message);
+}
+
+void ChiefProcess::send_to_worker(ChiefPeer& peer, const wire::Message& message) {
+  if (const auto* welcome = std::get_if<wire::Welcome>(&message)) return join_.welcome(peer, *welcome);
+  peer.stopped = peer.stopped || std::holds_alternative<wire::Stop>(message);
+  if (const auto* order = std::get_if<wire::Order>(&message)) {
+    peer.memberships.at(order->worker).ordered = order->step.next();
     remote_traffic_.ordered(*order);
-    for (const trace::EventData& event : protocol::to_trace_events(*order)) record_trace(event);
+    for (const trace::EventData& event : protocol::to_trace_events(*order)) trace_.record(machine_.now(), event);
   }
-  link->connection->send(send.message);
+  peer.connection->send(message);
 }
 
-// The trace ------------------------------------------------------------------------------------------------------------------------------
+// The end --------------------------------------------------------------------------------------------------------------------------------
 
-void ChiefProcess::record_trace(const trace::EventData& data, std::optional<Instant> at) {
-  const Duration trained = started_ ? std::max(at.value_or(clock_.now()) - *started_, Duration{0}) : Duration{0};
-  const trace::Event event{Instant{options_.trained_before + trained}, data};
-  if (outcome_ && !outcome_recorded_) return after_outcome_.push_back(event);
-  hooks_.on_event(event);
+void ChiefProcess::model_not_finite(Version version, const std::string& what) {
+  hooks_.log(fmt::format("training diverged: {} of the model of version {} is not finite", what, version.value));
+  if (!outcome_) return machine_.tell(protocol::ModelNotFinite{});
+  outcome_->why = protocol::EndReason::diverged;  // the outcome is not recorded yet
 }
 
-/// Once, and only when the last model was judged: how a training ended may depend on that.
-void ChiefProcess::record_outcome() {
-  if (std::exchange(outcome_recorded_, true)) return;
-  hooks_.on_event({outcome_->ended, trace::Finished{.why = static_cast<std::uint8_t>(outcome_->why), .samples = outcome_->samples}});
-  for (const trace::Event& event : std::exchange(after_outcome_, {})) hooks_.on_event(event);
-}
-
-std::uint32_t ChiefProcess::node_index(const std::string& name, std::optional<NodeId> node) {
-  if (node) return node->value;
-  const auto found = std::find(node_names_.begin(), node_names_.end(), name);
-  if (found != node_names_.end()) return static_cast<std::uint32_t>(found - node_names_.begin());
-  node_names_.push_back(name);
-  return static_cast<std::uint32_t>(node_names_.size() - 1);
-}
-
-// Exports, and the end --------------------------------------------------------------------------------------------------------------------
-
-void ChiefProcess::exported(const std::shared_ptr<Exported>& what) {
-  wanted_.exported(std::move(*what));
-  collected();
-}
-
-void ChiefProcess::collected() {
-  while (auto wanted = wanted_.take()) {
-    if (wanted->version == chief_.version()) final_values_ = wanted->values;
-    if (wanted->evaluate && hooks_.evaluate) evaluate(*wanted);
-    if (wanted->save && hooks_.save && wanted->moments) save(*wanted);
-  }
-  finish_when_done();
-}
-
-void ChiefProcess::evaluate(const ModelRequest& wanted) {
-  ++evaluating_;
-  background_thread_.post(
-      [this, alive = alive_, values = wanted.values, at = wanted.at, samples = *wanted.evaluate, version = wanted.version] {
-        const auto evaluated = std::make_shared<Result<EvaluationResult>>(hooks_.evaluate(std::as_const(*values).floats()));
-        const bool finite = codec::all_finite(std::as_const(*values).floats());
-        if (evaluated->ok() && !std::isfinite((*evaluated)->loss)) unfit_ = version;
-        boost::asio::post(event_loop_, [this, alive, evaluated, at, samples, version, finite] {
-          if (!*alive) return;
-          --evaluating_;
-          if (!*evaluated) return end(evaluated->error());
-          record_trace(
-              trace::Evaluated{.version = version, .samples = samples, .accuracy = (*evaluated)->accuracy, .loss = (*evaluated)->loss}, at);
-          if (!finite || !std::isfinite((*evaluated)->loss)) model_not_finite(version, finite ? "its loss" : "a value of it");
-          finish_when_done();
-        });
-      });
-}
-
-void ChiefProcess::save(ModelRequest& wanted) {
-  ++evaluating_;
-  if (hooks_.saving) hooks_.saving();
-  auto saved = std::make_shared<Saved>(Saved{std::move(*wanted.save), wanted.values, std::move(*wanted.moments)});
-  background_thread_.post([this, alive = alive_, saved] {
-    const bool finite = codec::all_finite(std::as_const(*saved->values).floats()) && codec::all_finite(saved->moments.first) &&
-                        codec::all_finite(saved->moments.second);
-    const bool fit = finite && unfit_ != saved->chief.version;
-    const auto kept = std::make_shared<Outcome>(fit ? hooks_.save(*saved) : Outcome(Done{}));
-    boost::asio::post(event_loop_, [this, alive, kept, finite, fit, version = saved->chief.version] {
-      if (!*alive) return;
-      --evaluating_;
-      if (!finite) model_not_finite(version, "a value of it or of its momentum, so that it is not saved,");
-      if (fit && hooks_.saved) hooks_.saved(*kept);
-      finish_when_done();
-    });
-  });
+void ChiefProcess::finished(protocol::EndReason why) {
+  const protocol::Chief& chief = machine_.chief();
+  outcome_.emplace();
+  outcome_->why = why;
+  outcome_->ended = trace_.trained(machine_.now());
+  outcome_->updates = chief.version().value;
+  outcome_->samples = chief.ledger().counted();
+  outcome_->closed_epochs = chief.ledger().closed_epochs();
+  trace_.hold_back();
+  shutdown_.begin();
 }
 
 void ChiefProcess::finish_when_done() {
-  if (!outcome_ || ended_ || evaluating_ > 0 || !wanted_.empty()) return;
-  record_outcome();
-  if (!shutdown_announced_ && !by_worker_.empty()) return;  // they close when they have their Stop
-  if (!by_server_.empty() && !stopped_servers_) {           // their parts of the last model are here: they may go
-    stopped_servers_ = true;
-    for (const auto& [server, link] : by_server_) link->connection->send(wire::Stop{});
-    return await_shutdown();
+  if (!outcome_ || machine_.stopped() || !snapshots_.done()) return;
+  trace_.record_outcome(*outcome_);
+  switch (shutdown_.next(peers_.has_workers(), peers_.has_servers())) {
+    case ShutdownSequence::Next::wait: return;
+    case ShutdownSequence::Next::stop_servers: return peers_.send_to_servers(wire::Stop{});
+    case ShutdownSequence::Next::end: break;
   }
-  if (!by_server_.empty() && !shutdown_announced_) return;
-  outcome_->events = events_;
+  outcome_->events = machine_.events();
   outcome_->bytes_pushed = shard_->bytes_pushed() + remote_traffic_.pushed();
   outcome_->bytes_pulled = shard_->bytes_pulled() + remote_traffic_.pulled();
   end(*outcome_);
 }
 
-void ChiefProcess::await_shutdown() {
-  shutdown_announced_ = false;
-  shutdown_timer_.expires_after(shutdown_time);
-  shutdown_timer_.async_wait([this, alive = alive_](const boost::system::error_code& cancelled) {
-    if (cancelled || !*alive) return;
-    shutdown_announced_ = true;
-    finish_when_done();
-  });
-}
-
 void ChiefProcess::end(Result<protocol::TrainingOutcome> how) {
-  if (ended_) return;
-  ended_ = true;
-  if (outcome_) record_outcome();
-  if (recorder_) recorder_->closed(clock_.now());
-  ticker_.cancel();
-  shutdown_timer_.cancel();
+  if (machine_.stopped()) return;
+  if (outcome_) trace_.record_outcome(*outcome_);
+  machine_.stop();
+  ticker_.stop();
+  shutdown_.cancel();
   if (over_) over_(std::move(how));
 }
 

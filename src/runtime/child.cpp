@@ -28,7 +28,7 @@ namespace {
 constexpr std::size_t kept_lines = 20;
 constexpr std::size_t longest_line = 1 << 16;  // bytes; a longer one is cut into several
 
-/// How many processes the kernel has killed for want of memory since it started.
+/// Processes that the kernel has killed since boot because memory ran out.
 std::uint64_t out_of_memory_kills() {
   std::ifstream file("/proc/vmstat");
   for (std::string key, value; file >> key >> value;)
@@ -36,7 +36,7 @@ std::uint64_t out_of_memory_kills() {
   return 0;
 }
 
-/// Ours, with `added` in place of what they replace: "KEY=value".
+/// The environment of this process with `added`, which replace variables of the same name: "KEY=value".
 std::vector<std::string> environment_with(const std::vector<std::pair<std::string, std::string>>& added) {
   std::vector<std::string> all;
   for (char** entry = environ; *entry != nullptr; ++entry) {
@@ -48,7 +48,7 @@ std::vector<std::string> environment_with(const std::vector<std::pair<std::strin
   return all;
 }
 
-/// As exec wants them; good as long as `words` are.
+/// For exec; valid as long as `words` are.
 std::vector<char*> pointers_to(std::vector<std::string>& words) {
   std::vector<char*> pointers;
   for (std::string& word : words) pointers.push_back(word.data());
@@ -56,9 +56,9 @@ std::vector<char*> pointers_to(std::vector<std::string>& words) {
   return pointers;
 }
 
-/// In the child, between fork and exec: only what is allowed there.
+/// Runs in the child between fork and exec: only async-signal-safe calls.
 [[noreturn]] void become(char* const* arguments, char* const* environment, int output, bool inherit_errors, pid_t parent) {
-  setpgid(0, 0);  // Ctrl-C goes to the launcher alone, which knows what to do
+  setpgid(0, 0);  // Ctrl-C reaches only the launcher, which ends its children in order
   prctl(PR_SET_PDEATHSIG, SIGTERM);
   if (getppid() != parent) _exit(127);
   dup2(output, STDOUT_FILENO);

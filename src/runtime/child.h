@@ -1,4 +1,4 @@
-// A child process: started, its output read line by line, and its end reported with the reason.
+// A child process: starts it, passes on its output line by line, and reports how it ended.
 #pragma once
 #include <sys/types.h>
 
@@ -27,11 +27,11 @@ struct ChildEnd {
 
 struct ChildOptions {
   std::vector<std::string> command;                              // the program, then its arguments
-  std::vector<std::pair<std::string, std::string>> environment;  // added to this process's own
-  bool inherit_errors = false;  // its stderr is that of this process; otherwise it is read together with stdout
+  std::vector<std::pair<std::string, std::string>> environment;  // added to this process's
+  bool inherit_errors = false;  // it writes to this process's stderr; otherwise its lines come with those of stdout
 };
 
-/// A child receives SIGTERM when its parent dies for any reason. Event-loop thread only.
+/// The kernel sends the child SIGTERM when this process ends, for whatever reason. Event-loop thread only.
 class Child {
  public:
   struct Callbacks {
@@ -39,7 +39,7 @@ class Child {
     std::function<void(const ChildEnd&)> ended;    // once, after its last line
   };
   static Result<std::unique_ptr<Child>> start(boost::asio::io_context& event_loop, const ChildOptions& options, Callbacks callbacks);
-  /// Kills it if it is still running.
+  /// Kills it if it is still alive.
   ~Child();
   Child(const Child&) = delete;
   Child& operator=(const Child&) = delete;

@@ -1,4 +1,4 @@
-// An exclusive lock of a folder. The kernel releases it when the process ends for any reason.
+// A lock on a folder that one process may use at a time. The kernel releases it when the process ends, for whatever reason.
 #pragma once
 #include <filesystem>
 #include <string>
@@ -16,8 +16,8 @@ class FolderLock {
   FolderLock(const FolderLock&) = delete;
   FolderLock& operator=(const FolderLock&) = delete;
 
-  /// Locks folder/NAME and writes the process id into it; creates both if they are missing. Fails while another process holds it, with that
-  /// process id in the error. Children do not inherit it.
+  /// Locks folder/NAME and writes the id of this process into it; creates both when they are missing. Refused while another process holds
+  /// the lock; the error has that process's id. Children do not inherit the lock.
   static Result<FolderLock> take(const std::filesystem::path& folder, const std::string& name);
 
   [[nodiscard]] bool held() const { return file_ >= 0; }
@@ -26,8 +26,7 @@ class FolderLock {
   int file_ = -1;
 };
 
-/// Locks of a run's folder: `run.lock` is held by the process that the user started (train or chief), `chief.lock` by the chief, which
-/// writes.
+/// Of a run: `run.lock` is held by the process that the user has started (train or chief), `chief.lock` by the one that writes (chief).
 inline constexpr const char* run_lock = "run.lock";
 inline constexpr const char* chief_lock = "chief.lock";
 

@@ -14,15 +14,15 @@
 namespace motley::runtime {
 namespace {
 
-constexpr int judges_percent = 10;  // of a GPU that nodes share, for the chief's evaluations: they are not to hold up training
+constexpr int evaluation_percent = 10;  // of a GPU that nodes share: the chief's evaluations must not slow down training
 
 namespace fs = std::filesystem;
 
-constexpr Duration grace = from_seconds(5);  // for workers to end by themselves once the chief has
+constexpr Duration grace = from_seconds(5);  // for the other processes to end by themselves after the chief
 
 void say(const std::string& sentence) { fmt::print(stderr, "{}\n", sentence); }
 
-/// What died, of what, and its last words: all that a user needs to look further.
+/// Names the process, the cause and its last output, so that a user can look further.
 void report_exit(const std::string& name, const ChildEnd& end, const Child& child, const fs::path& log) {
   say(fmt::format("{} on this machine died: {}; its output is in {}", name, describe(end), log.string()));
   for (const std::string& line : child.last_lines()) say(fmt::format("  {} | {}", name, line));
@@ -105,7 +105,7 @@ Outcome Launcher::start_chief(bool resume) {
   if (options_.from_scratch && !listened_) child.command.emplace_back("--from-scratch");
   if (options_.require_target) child.command.emplace_back("--require-target");
   child.inherit_errors = true;
-  if (gpu_shares_) child.environment = gpu_shares_->environment(judges_percent);
+  if (gpu_shares_) child.environment = gpu_shares_->environment(evaluation_percent);
   ++chief_.incarnations;
   result_.reported.clear();
   auto started = Child::start(
@@ -134,7 +134,7 @@ void Launcher::chief_reported(const std::string& line) {
   }
 }
 
-/// What report/progress_lines.h says. A version that an earlier life had come to is no progress of the chief.
+/// Lines of report/progress_lines.h. A version that an earlier incarnation had reached is no progress of the chief.
 void Launcher::progressed(const std::string& line) {
   constexpr std::string_view to = "progress to ";
   constexpr std::string_view of = "progress of ";
@@ -151,7 +151,7 @@ void Launcher::progressed(const std::string& line) {
 void Launcher::chief_ended(const ChildEnd& end) {
   auto& peak = result_.peak_rss_bytes["chief"];
   peak = std::max(peak, end.peak_rss_bytes);
-  const bool concluded = !result_.reported.empty();  // then it has told how training ended, and would end so again
+  const bool concluded = !result_.reported.empty();  // then training has ended, and would end in the same way again
   const bool lost_a_server = end.exited && end.code == ExitCode::cluster_failed && options_.cluster.servers > 1 && !concluded;
   const bool may_come_back = (!end.exited || lost_a_server) && options_.respawn && !interrupted_;
   if (const auto pause = may_come_back ? chief_.respawn.died() : std::nullopt) {
@@ -164,7 +164,7 @@ void Launcher::chief_ended(const ChildEnd& end) {
   }
   if (may_come_back)
     say(
-        fmt::format("the chief died {} times without a new version, at last: {}; giving up. Find what ends it (its words are above), then "
+        fmt::format("the chief died {} times without a new version, at last: {}; giving up. Find what ends it (its output is above), then "
                     "go on with: motley train {} --resume",
                     Respawn::most_deaths, describe(end), options_.folder.string()));
   else if (!end.exited)
@@ -184,7 +184,7 @@ void Launcher::ended_for_good(int code) {
 
 // The other servers ----------------------------------------------------------------------------------------------------------------------
 
-/// Like a worker it outlives its chief, and comes back to the next one by itself.
+/// A server survives its chief, as workers do, and reconnects to the next one by itself.
 Outcome Launcher::start_server(std::uint32_t number) {
   Process& server = servers_[number];
   server.name = fmt::format("server-{}", number);
@@ -225,7 +225,7 @@ Outcome Launcher::start_worker(std::uint32_t n) {
   child.command = {this_program(), options_.pipeline ? "stage" : "worker", "--join", address_, "--node", node.name, "--bulk",
                    options_.bulk};
   if (options_.pipeline) {
-    child.command.emplace_back("--listen");  // another each time: what is left of a life before is nobody's
+    child.command.emplace_back("--listen");  // another path each time: an earlier incarnation may have left its socket
     child.command.push_back(fmt::format("unix:{}/stage-{}-{}", socket_folder_.path().string(), n, worker.incarnations));
   }
   const std::string threads = std::to_string(node.device == cluster::DeviceKind::cpu ? std::max(node.device_index, 1) : 1);
@@ -244,7 +244,7 @@ void Launcher::worker_ended(std::uint32_t n, const ChildEnd& end) {
   Process& worker = workers_[n];
   auto& peak = result_.peak_rss_bytes[worker.name];
   peak = std::max(peak, end.peak_rss_bytes);
-  const bool asked_to_go = end.exited && end.code == ExitCode::stopped;  // by somebody else's SIGTERM
+  const bool asked_to_go = end.exited && end.code == ExitCode::stopped;  // by a SIGTERM that this process did not send
   if (!end.good() && !asked_to_go && worker.wanted && !over_) {
     ++result_.deaths;
     report_exit(worker.name, end, *worker.child, options_.folder / "logs" / (worker.name + ".log"));
@@ -323,7 +323,7 @@ void Launcher::inject_fault(const cluster::Fault& fault) {
       worker.child->signal(SIGKILL);
       break;
     case cluster::FaultKind::pause:
-    case cluster::FaultKind::partition:  // from outside, a process that does not move and one that is cut off look the same
+    case cluster::FaultKind::partition:  // to the others, a stopped process and one without network look the same
       if (!worker.child) return;
       say(fmt::format("fault: stopping {} for {:g} s", name, seconds(fault.lasting)));
       worker.child->signal(SIGSTOP);

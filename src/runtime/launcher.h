@@ -1,4 +1,4 @@
-// A whole cluster on this machine: a chief, a worker process for each node, the job's faults done to them for real.
+// Runs a whole cluster on this machine: starts a chief, the servers and a process for each node, and injects the job's faults into them.
 #pragma once
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/signal_set.hpp>
@@ -21,26 +21,26 @@
 
 namespace motley::runtime {
 
-/// The program that runs, to be started again as another process.
+/// The path of the running program, to start it as another process.
 [[nodiscard]] std::string this_program();
 
 struct LauncherOptions {
   cluster::Spec cluster;
   bool pipeline = false;         // each node is a stage, not a worker
-  std::filesystem::path folder;  // of the run; job.toml is in it
+  std::filesystem::path folder;  // of the run; holds job.toml
   std::uint64_t checkpoint_every = 500;
-  std::string bulk = "auto";  // for every process, as --bulk
+  std::string bulk = "auto";  // --bulk of every process
   bool resume = false;
-  bool from_scratch = false;  // though there are checkpoints; the first life only
-  bool respawn = false;       // whoever dies is started again
+  bool from_scratch = false;  // although there are checkpoints; only when the chief is started first
+  bool respawn = false;       // processes that die are started again
   bool require_target = false;
 };
 
 struct LaunchOutcome {
   int chief_code = 0;
   std::vector<std::string> reported;                    // by the chief, for the user
-  std::map<std::string, std::uint64_t> peak_rss_bytes;  // by process; the largest of its lives
-  std::uint64_t deaths = 0;                             // of workers, not counting those who ended well
+  std::map<std::string, std::uint64_t> peak_rss_bytes;  // by process name; the largest of its incarnations
+  std::uint64_t deaths = 0;                             // of workers, without those that ended well
 };
 
 class Launcher {
@@ -58,7 +58,7 @@ class Launcher {
     std::string name;
     std::unique_ptr<Child> child;
     std::ofstream log;
-    bool wanted = true;  // false: it was told to go
+    bool wanted = true;  // false: it was told to leave
     std::uint32_t incarnations = 0;
     Respawn respawn;
     bool comes_back = false;  // dead, and to be started again
@@ -85,17 +85,17 @@ class Launcher {
   std::unique_ptr<GpuShares> gpu_shares_;  // if any node has one
   boost::asio::io_context event_loop_;
   boost::asio::signal_set signals_;
-  TemporaryFolder socket_folder_;  // a socket's path is short, a run's folder may not be
+  TemporaryFolder socket_folder_;  // the path of a socket is limited to 107 bytes, that of a run's folder is not
   std::string address_;
   Process chief_;
   std::map<std::uint32_t, Process> servers_;  // beside the chief
   std::map<std::uint32_t, Process> workers_;
-  std::uint64_t newest_version_ = 0;  // of all lives of the chief
+  std::uint64_t newest_version_ = 0;  // of all incarnations of the chief
   bool over_ = false;                 // the chief has ended and will not come back
   bool interrupted_ = false;
   bool nobody_left_ = false;
   bool faults_started_ = false;
-  bool listened_ = false;  // a chief has: the run's folder is as it was told to be
+  bool listened_ = false;  // a chief has listened: --from-scratch is done
   std::optional<Error> failed_;
   std::vector<std::unique_ptr<boost::asio::steady_timer>> timers_;
   LaunchOutcome result_;

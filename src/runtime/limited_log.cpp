@@ -8,7 +8,7 @@ namespace motley::runtime {
 namespace {
 
 constexpr Duration window = from_seconds(1);
-constexpr std::uint64_t most_a_second = 10;  // enough to see who it is, few enough to read and to store
+constexpr std::uint64_t most_a_second = 10;  // enough to see the peer's address, few enough to read and to store
 
 /// 1234567 as 1,234,567.
 std::string in_thousands(std::uint64_t number) {
@@ -50,7 +50,7 @@ void LimitedLog::say(const std::string& sentence) {
   if (limit_.due() && !awaits_) await_the_count();
 }
 
-/// Its own wait ends with it: a handler that is cancelled, or that finds it destroyed, touches nothing.
+/// The handler may run after this was destroyed; then it does nothing.
 void LimitedLog::await_the_count() {
   awaits_ = true;
   timer_.expires_at(clock_.real(*limit_.due()));

@@ -1,5 +1,4 @@
-// A rate-limited log for events that unauthenticated peers can cause as often as they like: a few lines per second are written, the rest is
-// counted.
+// A log for events that unauthenticated processes can cause at any rate: writes some lines in each second and counts the others.
 #pragma once
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/steady_timer.hpp>
@@ -15,16 +14,16 @@
 
 namespace motley::runtime {
 
-/// Decides which lines are written when. Reads no clock.
+/// Decides which lines are written. Knows no clock.
 class LogLimit {
  public:
   explicit LogLimit(std::uint64_t most_a_second) : most_(most_a_second) {}
 
-  /// The lines to write now; none if the limit of this second is reached. The count of lines held back precedes the next line.
+  /// The lines to write now: none when this second has had its share. The number of lines held back precedes the next line.
   [[nodiscard]] std::vector<std::string> say(Instant now, const std::string& sentence);
   /// When to call over(): the end of a second in which lines were held back.
   [[nodiscard]] std::optional<Instant> due() const;
-  /// The line with the count of those held back, once that second is over.
+  /// The line with the number of lines held back, once that second is over.
   [[nodiscard]] std::optional<std::string> over(Instant now);
 
  private:
@@ -34,7 +33,7 @@ class LogLimit {
   std::uint64_t held_back_ = 0;
 };
 
-/// Writes lines and counts to `log`. Event-loop thread only.
+/// Writes to `log`, also the counts when they are due. Event-loop thread only.
 class LimitedLog {
  public:
   LimitedLog(boost::asio::io_context& event_loop, std::function<void(const std::string&)> log);

@@ -1,4 +1,4 @@
-// The links of emulated nodes: which pipes a connection's slices pass, from the same numbers as the simulator's network.
+// The links of emulated nodes: the pipes that a connection's slices pass, with the same numbers as the simulator's network.
 #pragma once
 #include <boost/asio/any_io_executor.hpp>
 #include <memory>
@@ -11,11 +11,11 @@
 
 namespace motley::runtime {
 
-/// The end of an emulated worker, towards one server: its own link, up and down.
+/// The link of an emulated worker, up and down, shared by its connections to all servers.
 class WorkerLink {
  public:
   WorkerLink(const boost::asio::any_io_executor& executor, const cluster::Spec& spec, NodeId node);
-  /// The same link for each server; what is further away only takes longer.
+  /// Towards one server: only the latency differs.
   [[nodiscard]] transport::Shape shape(std::uint32_t server) const;
 
  private:
@@ -26,11 +26,11 @@ class WorkerLink {
   std::shared_ptr<transport::SharedLink> down_;
 };
 
-/// The end of a server: its network card, and beyond it the uplinks of the nodes' groups; shared by all connections to emulated nodes.
+/// The network card of a server and the uplinks of the nodes' groups behind it, shared by its connections to all emulated nodes.
 class ServerLinks {
  public:
   ServerLinks(const boost::asio::any_io_executor& executor, const cluster::Spec& spec, ServerId server);
-  /// Nothing for a node that is not emulated: its links are real.
+  /// None for a node that is not emulated: its link is real.
   [[nodiscard]] std::optional<transport::Shape> towards(NodeId node_id) const;
 
  private:

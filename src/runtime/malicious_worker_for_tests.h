@@ -1,4 +1,4 @@
-// For tests: somebody who speaks a worker's part word for word, but pushes numbers of the test's choosing and says that they are finite.
+// For tests: a worker that follows the protocol but pushes values of the test's choice and reports that they are finite.
 #pragma once
 #include <boost/asio/io_context.hpp>
 #include <cstdint>
@@ -26,7 +26,7 @@ class MaliciousWorker final : private transport::ConnectionCallbacks {
     std::uint32_t node_index = wire::no_node_index;
     std::vector<std::size_t> counts{};  // values, by slice
     std::function<std::uint8_t(SliceId slice, std::uint8_t ordered)> bits = [](SliceId, std::uint8_t ordered) { return ordered; };
-    bool supports_borrowing = false;  // what it pushes is read where it lies, if its connection can
+    bool supports_borrowing = false;  // its payloads are read from its memory, if its connection supports that
   };
 
   MaliciousWorker(boost::asio::io_context& event_loop, const transport::Address& chief, const transport::Options& transport,
@@ -44,8 +44,8 @@ class MaliciousWorker final : private transport::ConnectionCallbacks {
   MaliciousWorker& operator=(const MaliciousWorker&) = delete;
 
   std::optional<WorkerId> id;
-  bool stopped = false;      // by the chief's word
-  bool borrowed = false;     // something was
+  bool stopped = false;      // by a Stop of the chief
+  bool borrowed = false;     // a payload was
   std::string ended;         // its connection, for this reason
   std::uint64_t pushed = 0;  // contributions
 

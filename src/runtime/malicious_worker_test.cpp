@@ -1,5 +1,5 @@
-// A worker that calls finite what is not: under every strategy and in whatever form its numbers come, it is sent away by name, nothing of
-// it is applied, and the others finish the training.
+// A worker that reports values as finite that are not: with every strategy and encoding it is expelled by name, nothing of it is applied,
+// and the other workers finish the training.
 #include <fmt/ranges.h>
 
 #include <atomic>
@@ -16,7 +16,7 @@ namespace {
 
 constexpr float nan = std::numeric_limits<float>::quiet_NaN();
 constexpr float infinity = std::numeric_limits<float>::infinity();
-constexpr auto sent_not_finite = std::uint8_t{5};  // of protocol::LeaveReason, as traces have it
+constexpr auto sent_not_finite = std::uint8_t{5};  // of protocol::LeaveReason, as in traces
 
 struct Lie {
   std::string name;
@@ -41,14 +41,14 @@ class MaliciousWorkerTest : public Processes, public testing::WithParamInterface
   }
 };
 
-TEST_P(MaliciousWorkerTest, IsSentAwayByNameAndTheOthersFinish) {
+TEST_P(MaliciousWorkerTest, IsExpelledByNameAndTheOthersFinish) {
   const Lie& lie = GetParam();
   job.strategy = lie.strategy;
   if (lie.bits != 32) job.knobs.bits = policy::BitsConfig{.dynamic = false, .fixed = {lie.bits, lie.bits}};
   start_chief();
   const auto honest = [](const wire::Order&, SliceId, std::vector<float>&) {};
   bool lied = false;
-  const auto liar = pusher(
+  const auto malicious = pusher(
       1,
       [&](const wire::Order& order, SliceId slice, std::vector<float>& values) {
         if (slice.value != lie.slice || order.step.value < lie.from_step) return;
@@ -61,18 +61,18 @@ TEST_P(MaliciousWorkerTest, IsSentAwayByNameAndTheOthersFinish) {
 
   ASSERT_TRUE(chief->over->ok()) << chief->over->error().message;
   ASSERT_TRUE(lied);
-  EXPECT_EQ(liar->borrowed, lie.supports_borrowing && transport::has_segments());
+  EXPECT_EQ(malicious->borrowed, lie.supports_borrowing && transport::has_segments());
   for (const float value : chief->values()) EXPECT_LT(std::abs(value), 1e3F);
   expect_every_sample_once();
   const auto gone = chief->story.all<trace::Left>();
   const auto expelled = std::find_if(gone.begin(), gone.end(), [](const trace::Left& e) { return e.why == sent_not_finite; });
   ASSERT_NE(expelled, gone.end());
-  EXPECT_EQ(expelled->worker, liar->id);
-  EXPECT_EQ(std::count_if(gone.begin(), gone.end(), [](const trace::Left& e) { return e.why >= 3; }), 1) << "nobody else";
-  const std::string who = fmt::format("worker {} on node {}", liar->id->value, node_name(1));
-  const auto names_it = [&](const std::string& line) { return line.find("sent " + who) != std::string::npos; };
+  EXPECT_EQ(expelled->worker, malicious->id);
+  EXPECT_EQ(std::count_if(gone.begin(), gone.end(), [](const trace::Left& e) { return e.why >= 3; }), 1) << "no other worker";
+  const std::string who = fmt::format("worker {} on node {}", malicious->id->value, node_name(1));
+  const auto names_it = [&](const std::string& line) { return line.find("expelled " + who) != std::string::npos; };
   EXPECT_EQ(std::count_if(chief->log.begin(), chief->log.end(), names_it), 1) << fmt::format("{}", fmt::join(chief->log, "\n"));
-  EXPECT_TRUE(liar->stopped);
+  EXPECT_TRUE(malicious->stopped);
 }
 
 std::vector<Lie> lies() {
@@ -89,14 +89,14 @@ std::vector<Lie> lies() {
   }
   all.push_back({.name = "Huge", .value = 1e38F});
   all.push_back({.name = "MinusInfinity", .strategy = "asp", .value = -infinity});
-  all.push_back({.name = "Lent", .slice = 0, .from_step = 3, .supports_borrowing = true});
+  all.push_back({.name = "Borrowed", .slice = 0, .from_step = 3, .supports_borrowing = true});
   return all;
 }
 
 INSTANTIATE_TEST_SUITE_P(Kinds, MaliciousWorkerTest, testing::ValuesIn(lies()), [](const auto& lie) { return lie.param.name; });
 
-/// Infinity and its opposite sum to a NaN, and two huge values to infinity: what each contributes is looked at, not the sum.
-TEST_F(Processes, LiarsWhoCancelOutAreBothSentAway) {
+/// Infinity and its opposite sum to NaN, and two huge values to infinity: each contribution is checked, not the sum.
+TEST_F(Processes, WorkersWhoseValuesCancelOutAreAllExpelled) {
   start_chief();
   std::vector<std::unique_ptr<MaliciousWorker>> all;
   for (std::uint32_t node_index = 0; node_index < 3; ++node_index) {
@@ -115,8 +115,8 @@ TEST_F(Processes, LiarsWhoCancelOutAreBothSentAway) {
   EXPECT_EQ(all[1]->pushed, 1U);
 }
 
-/// Whether a loss is not finite in the middle (a hundred samples apart) or in the last evaluation: the run does not end well.
-TEST_F(Processes, ALossThatIsNotFiniteEndsTheTrainingAsDiverged) {
+/// A loss that is not finite, in the middle of the training or in the last evaluation, makes the run fail.
+TEST_F(Processes, InfiniteLossEndsTheTrainingAsDiverged) {
   for (const int bad : {2, 3}) {
     SCOPED_TRACE(bad);
     address = fresh_socket();
@@ -129,7 +129,7 @@ TEST_F(Processes, ALossThatIsNotFiniteEndsTheTrainingAsDiverged) {
     ASSERT_TRUE(chief->over->ok()) << chief->over->error().message;
     EXPECT_EQ((*chief->over)->why, protocol::EndReason::diverged);
     const auto finished = chief->story.all<trace::Finished>();
-    ASSERT_EQ(finished.size(), 1U) << "one ending is told";
+    ASSERT_EQ(finished.size(), 1U) << "one outcome is recorded";
     EXPECT_EQ(finished.back().why, static_cast<std::uint8_t>(protocol::EndReason::diverged));
     const auto says_so = [](const std::string& line) { return line.find("training diverged") == 0; };
     EXPECT_EQ(std::count_if(chief->log.begin(), chief->log.end(), says_so), 1);
@@ -138,7 +138,7 @@ TEST_F(Processes, ALossThatIsNotFiniteEndsTheTrainingAsDiverged) {
   }
 }
 
-/// A rate at which the model overflows within a few updates: everyone's numbers do.
+/// A weight decay with which the model overflows within a few updates, and so the contributions of all workers.
 TEST_F(Processes, AModelThatIsNotFiniteIsNeverSaved) {
   job.checkpoint_every = 1;
   job.optimizer.weight_decay = 1e30;  // w -= 0.1 * 1e30 * w, again and again
@@ -150,7 +150,7 @@ TEST_F(Processes, AModelThatIsNotFiniteIsNeverSaved) {
     EXPECT_TRUE(codec::all_finite(std::as_const(*saved.values).floats()));
     EXPECT_TRUE(codec::all_finite(saved.moments.first));
   }
-  EXPECT_EQ(chief->story.count<trace::Left>(), 0U) << "nobody is to blame";
+  EXPECT_EQ(chief->story.count<trace::Left>(), 0U) << "no worker is at fault";
 }
 
 }  // namespace

@@ -14,7 +14,7 @@ ModelAssembly::Part* ModelAssembly::next_of(ServerId server) {
 
 void ModelAssembly::exported(Exported what) {
   Part* part = next_of(ServerId{0});
-  check(part != nullptr && part->wanted.version == what.version, "what is exported was asked for");
+  check(part != nullptr && part->wanted.version == what.version, "an exported version was requested");
   ModelRequest& wanted = part->wanted;
   part->done.insert(ServerId{0});
   if (layout_.servers == 1) {
@@ -42,7 +42,7 @@ std::span<std::byte> ModelAssembly::receive_buffer(const wire::StateChunk& piece
 
 void ModelAssembly::received(const wire::StateChunk& piece) {
   Part* part = next_of(piece.server);
-  check(part != nullptr, "what arrives had room");
+  check(part != nullptr, "an arriving chunk had a receive buffer");
   const bool moments = part->wanted.save.has_value();
   const bool second = moments && optimizer_ == OptimizerKind::adamw;
   if (++part->pieces[piece.server] == pieces_of(layout_, piece.server, moments, second)) part->done.insert(piece.server);

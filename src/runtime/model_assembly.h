@@ -1,5 +1,4 @@
-// Whole models out of parts: what the chief wants to evaluate or save, and what each server has handed in of it so far. Knows no
-// connection.
+// Assembles whole models from the parts that the servers export, for evaluations and checkpoints. Knows no connection.
 #pragma once
 #include <cstdint>
 #include <deque>
@@ -19,7 +18,7 @@
 
 namespace motley::runtime {
 
-/// One version, as every server exports it.
+/// One version that every server exports.
 struct ModelRequest {
   Version version;
   std::optional<std::uint64_t> evaluate{};     // samples counted then
@@ -29,7 +28,7 @@ struct ModelRequest {
   std::optional<store::Moments> moments{};
 };
 
-/// Each server hands in what was asked for in order: the first that it has not is what comes next.
+/// Each server exports the requested versions in order: its next part belongs to the first that it has not exported.
 class ModelAssembly {
  public:
   ModelAssembly(store::Layout layout, OptimizerKind optimizer) : layout_(std::move(layout)), optimizer_(optimizer) {}
@@ -37,13 +36,13 @@ class ModelAssembly {
   void want(ModelRequest wanted) { wanted_.push_back({std::move(wanted), {}, {}}); }
   [[nodiscard]] bool empty() const { return wanted_.empty(); }
 
-  /// Server 0's part, all at once.
+  /// The part of server 0, in one piece.
   void exported(Exported what);
-  /// Another server's, piece by piece: where it goes (empty: nobody asked for it), and that it is there.
+  /// A chunk of another server's part: where it is received (empty: it was not requested), and that it is there.
   std::span<std::byte> receive_buffer(const wire::StateChunk& piece, std::size_t bytes);
   void received(const wire::StateChunk& piece);
 
-  /// The next that is whole, in the order in which they were wanted.
+  /// The next version if it is whole, in the order of the requests.
   std::optional<ModelRequest> take();
 
  private:

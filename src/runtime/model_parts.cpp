@@ -19,7 +19,7 @@ void ModelParts::begin(std::vector<store::StagePlace> places) {
   newest_ = 0;
 }
 
-/// Null: it is left out. Every stage hands in one model after the other, so one that began to come and was forgotten is never whole.
+/// Null: it is dropped. Every stage submits one model after the other, so a model that was dropped once can never be whole.
 ModelParts::Coming* ModelParts::coming(std::uint64_t mini_batches) {
   if (const auto found = coming_.find(mini_batches); found != coming_.end()) return &found->second;
   if (mini_batches <= newest_) return nullptr;
@@ -47,17 +47,17 @@ std::optional<ModelParts::ReceiveBuffer> ModelParts::receive_buffer(const wire::
   return ReceiveBuffer{std::span(all).subspan(slice.offset, bytes / sizeof(float)), model->parts[slice.stage]};
 }
 
-bool ModelParts::wants(const wire::StageSlice& slice, const ReceiveBuffer& landing_buffer) const {
+bool ModelParts::wants(const wire::StageSlice& slice, const ReceiveBuffer& buffer) const {
   const auto found = coming_.find(slice.mini_batches);
-  return landing_buffer.keeps && found != coming_.end() && slice.stage < found->second.parts.size() &&
-         found->second.parts[slice.stage] == landing_buffer.keeps;
+  return buffer.keeps && found != coming_.end() && slice.stage < found->second.parts.size() &&
+         found->second.parts[slice.stage] == buffer.keeps;
 }
 
-bool ModelParts::received(const wire::StageSlice& slice, const ReceiveBuffer& landing_buffer) {
+bool ModelParts::received(const wire::StageSlice& slice, const ReceiveBuffer& buffer) {
   const auto found = coming_.find(slice.mini_batches);
   Coming& model = found->second;
-  model.received[slice.stage][static_cast<std::size_t>(slice.state_kind)] += landing_buffer.values.size();
-  model.missing -= landing_buffer.values.size();
+  model.received[slice.stage][static_cast<std::size_t>(slice.state_kind)] += buffer.values.size();
+  model.missing -= buffer.values.size();
   if (model.missing > 0) return false;
   coming_.erase(coming_.begin(), found);
   return true;

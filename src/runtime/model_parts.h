@@ -1,7 +1,8 @@
-// Whole models out of what the stages of a pipeline hand in: each its values, then its moments, slice after slice. Knows no connection.
+// Assembles whole models from the parts that the stages of a pipeline submit: each its values, then its moments, slice after slice. Knows
+// no connection.
 //
-// Rule: at most two models come in at once, since each takes as much memory as the model with its moments: the oldest, which will be whole
-//   first, and the newest, which is the last one when training ends. Where links are slow, those between are left out: never kept.
+// Rule: at most two models are received at once, since each takes as much memory as the model with its moments: the oldest, which will be
+//   whole first, and the newest, which is the last one when training ends. Where links are slow, the models between are dropped.
 #pragma once
 #include <array>
 #include <cstddef>
@@ -24,21 +25,21 @@ class ModelParts {
   /// `second`: the optimizer has second moments.
   explicit ModelParts(bool second) : second_(second) {}
 
-  /// Another layout, with each stage's place in the model. What came in so far is forgotten.
+  /// A new layout, with each stage's place in the model. Parts of the layout before are dropped.
   void begin(std::vector<store::StagePlace> places);
 
-  /// Where a slice is written until it is here. It keeps its memory, however soon the model is forgotten.
+  /// The memory that a slice is received into. It stays allocated when the model is dropped meanwhile.
   struct ReceiveBuffer {
     std::span<float> values{};
-    std::shared_ptr<store::StagePart> keeps{};  // null: nobody wants it
+    std::shared_ptr<store::StagePart> keeps{};  // null: the model was dropped
   };
-  /// None: it does not follow what the stage has handed in of this model. The stage must be one of the layout's.
+  /// None: the slice does not follow the stage's last one of this model. The stage must be one of the layout's.
   [[nodiscard]] std::optional<ReceiveBuffer> receive_buffer(const wire::StageSlice& slice, std::size_t bytes);
-  /// Whether the model that the slice belongs to is collected still.
-  [[nodiscard]] bool wants(const wire::StageSlice& slice, const ReceiveBuffer& landing_buffer) const;
-  /// The slice, which is wanted, is here. True: its model is whole now; older ones are forgotten.
-  [[nodiscard]] bool received(const wire::StageSlice& slice, const ReceiveBuffer& landing_buffer);
-  /// Puts a whole model into `model`, and forgets it and older ones. False: it is not here, or not whole.
+  /// Whether the model of the slice is still being received.
+  [[nodiscard]] bool wants(const wire::StageSlice& slice, const ReceiveBuffer& buffer) const;
+  /// The slice, which is wanted, has arrived. True: its model is whole now; older ones are dropped.
+  [[nodiscard]] bool received(const wire::StageSlice& slice, const ReceiveBuffer& buffer);
+  /// Moves a whole model into `model` and drops older ones. False: it is not there, or not whole.
   [[nodiscard]] bool put(std::uint64_t mini_batches, store::StagedModel& model);
 
   [[nodiscard]] std::size_t models() const { return coming_.size(); }
@@ -54,7 +55,7 @@ class ModelParts {
   bool second_;
   std::vector<store::StagePlace> places_;   // by stage
   std::map<std::uint64_t, Coming> coming_;  // by mini-batches
-  std::uint64_t newest_ = 0;                // that ever began to come in this layout
+  std::uint64_t newest_ = 0;                // of which anything was received in this layout
 };
 
 }  // namespace motley::runtime

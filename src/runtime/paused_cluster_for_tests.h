@@ -1,4 +1,4 @@
-// For tests: a cluster that is paused during training, so that a test can send it messages, and then continues.
+// A cluster whose computation stops in mid-training, so that a test can send it messages, and then continues.
 #pragma once
 #include "runtime/processes_for_tests.h"
 #include "runtime/server_process.h"
@@ -12,7 +12,7 @@ class PausedCluster : public Processes {
   static constexpr int frames = 5'000;  // wrong ones, sent to each receiver
   static constexpr std::size_t most_growth = std::size_t{64} << 20;
 
-  /// Trains up to a point where all workers wait.
+  /// Runs a training until all workers wait.
   void start_and_wait() {
     start_chief();
     if (job.servers > 1) start_server();
@@ -40,7 +40,7 @@ class PausedCluster : public Processes {
     WrongPeer peer(io, options);
     std::size_t before = 0;
     for (int i = 0; i < frames; ++i) {
-      if (i == frames / 8) before = resident_bytes();  // by then everything that is allocated once is allocated
+      if (i == frames / 8) before = resident_bytes();  // memory that is allocated once is allocated by then
       if (!peer.connected()) {
         peer.connect(accept_callbacks);
         introduce(peer, messages);

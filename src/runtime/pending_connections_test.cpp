@@ -1,4 +1,4 @@
-// Who may be on a connection, and what it may claim: names, memberships, steps; and how long it may be nobody.
+// The claims of a chief's peers (names, memberships, steps) are checked, and connections may be pending for a limited time.
 #include <algorithm>
 
 #include "runtime/paused_cluster_for_tests.h"
@@ -17,14 +17,14 @@ class PendingConnections : public PausedCluster {
   static wire::Contributed contributed(WorkerId id, Step step, Version base) {
     return {.worker = id, .step = step, .base = base, .report = {.finite = false}};
   }
-  /// Becomes a member of a training that is under way. Nothing of what it was told to do is done yet.
+  /// Becomes a member of the paused training. It has not executed any order yet.
   WorkerId join(WrongPeer& peer) {
     peer.connect(address);
     peer.say(wire::JoinRequest{node_name(3)});
     peer.say(wire::Hello{.node = node_name(3), .attempt = 1, .node_index = 3});
     std::optional<WorkerId> id;
     EXPECT_TRUE(run_until(io, [&] {
-      for (const wire::Message& message : peer.heard_now)
+      for (const wire::Message& message : peer.received_messages)
         if (const auto* welcome = std::get_if<wire::Welcome>(&message)) id = welcome->worker;
       return id.has_value();
     }));
@@ -32,7 +32,7 @@ class PendingConnections : public PausedCluster {
   }
 };
 
-TEST_F(PendingConnections, WhoNeverBecomesAMemberIsClosed) {
+TEST_F(PendingConnections, ConnectionsThatStayPendingAreClosed) {
   job.heartbeat = std::chrono::milliseconds(20);
   job.join_deadline = std::chrono::milliseconds(50);
   job.servers = 2;
@@ -49,7 +49,7 @@ TEST_F(PendingConnections, WhoNeverBecomesAMemberIsClosed) {
   expect_that_training_finishes();
 }
 
-TEST_F(PendingConnections, WhoWaitsForOthersMayWaitForLong) {
+TEST_F(PendingConnections, WorkersMayWaitLongForTheQuorum) {
   job.heartbeat = job.join_heartbeat = std::chrono::milliseconds(20);
   job.join_deadline = from_seconds(1);
   start_chief();
@@ -57,15 +57,15 @@ TEST_F(PendingConnections, WhoWaitsForOthersMayWaitForLong) {
   start_worker(1);
   WrongPeer silent(io, options);
   silent.connect(address);
-  ASSERT_TRUE(is_closed(silent));  // so long
-  EXPECT_FALSE(says(chief->log, "sent node-"));
+  ASSERT_TRUE(is_closed(silent));  // the deadline has passed
+  EXPECT_FALSE(says(chief->log, "expelled node-"));
   start_worker(2);
   ASSERT_TRUE(all_are_over());
   expect_every_sample_once();
   EXPECT_EQ(chief->values(), train_by_hand(job));
 }
 
-TEST_F(PendingConnections, ANameIsShortAndPrintableAndSoIsTheLog) {
+TEST_F(PendingConnections, NamesAndTheLogAreShortAndPrintable) {
   start_and_wait();
   WrongPeer peer(io, options);
   const std::vector<std::string> names{"\x1b[2J\x1b[1;1H", std::string(1'000'000, 'x'), std::string(65, 'x'), "a\nb", "\xc2\x9b"};
@@ -82,7 +82,7 @@ TEST_F(PendingConnections, ANameIsShortAndPrintableAndSoIsTheLog) {
   EXPECT_EQ(chief->values(), train_by_hand(job));
 }
 
-TEST_F(PendingConnections, AWorkerWithSuchANameSaysSoToItsUser) {
+TEST_F(PendingConnections, AWorkerWithABadNameTellsItsUser) {
   std::optional<Outcome> over;
   WorkerProcessOptions made;
   made.chief = address;
@@ -95,7 +95,7 @@ TEST_F(PendingConnections, AWorkerWithSuchANameSaysSoToItsUser) {
   EXPECT_EQ(over->error().next, Next::tell_user);
 }
 
-TEST_F(PendingConnections, AMemberPushesOnlyStepsThatItWasOrdered) {
+TEST_F(PendingConnections, MembersPushOnlyOrderedSteps) {
   start_and_wait();
   WrongPeer peer(io, options);
   const WorkerId id = join(peer);
@@ -109,7 +109,7 @@ TEST_F(PendingConnections, AMemberPushesOnlyStepsThatItWasOrdered) {
   expect_that_training_finishes();
 }
 
-TEST_F(PendingConnections, AMembersWordsComeInOrderAndForItself) {
+TEST_F(PendingConnections, MembersSpeakInOrderAndForThemselves) {
   start_and_wait();
   const std::vector<std::function<wire::Message(WorkerId)>> lies{
       [](WorkerId id) {
@@ -137,8 +137,8 @@ TEST_F(PendingConnections, AMembersWordsComeInOrderAndForItself) {
   expect_that_training_finishes();
 }
 
-/// Whatever is recorded lies on a disk: no peer may fill it.
-TEST_F(PendingConnections, AHelloThatIsRepeatedIsRecordedOnceAndAnsweredLast) {
+/// Inputs are recorded on disk, which no peer may fill.
+TEST_F(PendingConnections, RepeatedHellosAreRecordedOnce) {
   job.heartbeat = no_deadline;  // no tick is recorded meanwhile
   start_chief();
   WrongPeer peer(io, options);
@@ -158,7 +158,7 @@ TEST_F(PendingConnections, AHelloThatIsRepeatedIsRecordedOnceAndAnsweredLast) {
   start_worker(2);
   std::optional<wire::Welcome> welcome;
   ASSERT_TRUE(run_until(io, [&] {
-    for (const wire::Message& message : peer.heard_now)
+    for (const wire::Message& message : peer.received_messages)
       if (const auto* given = std::get_if<wire::Welcome>(&message)) welcome = *given;
     return welcome.has_value();
   }));
@@ -169,7 +169,7 @@ TEST_F(PendingConnections, AHelloThatIsRepeatedIsRecordedOnceAndAnsweredLast) {
   EXPECT_EQ(chief->story.count<trace::Joined>(), 3U);
 }
 
-TEST_F(PendingConnections, WhoHasLeftDoesNotComeBackOnThatConnection) {
+TEST_F(PendingConnections, MembersThatLeftDoNotRejoinOnThatConnection) {
   start_and_wait();
   const std::vector<std::function<wire::Message(WorkerId)>> repetitions{
       [](WorkerId id) { return wire::Leaving{id}; },
@@ -187,17 +187,17 @@ TEST_F(PendingConnections, WhoHasLeftDoesNotComeBackOnThatConnection) {
   expect_that_training_finishes();
 }
 
-TEST_F(PendingConnections, WhoWasStoppedSaysHelloInVain) {
+TEST_F(PendingConnections, HelloAfterStopIsIgnored) {
   start_and_wait();
   WrongPeer member(io, options), peer(io, options);
-  join(member);  // and does not go: the chief waits for it
+  join(member);  // and stays connected: the chief waits for it
   peer.connect(address);
   peer.say(wire::JoinRequest{node_name(3)});
-  ASSERT_TRUE(run_until(io, [&] { return !peer.heard_now.empty(); }));
+  ASSERT_TRUE(run_until(io, [&] { return !peer.received_messages.empty(); }));
   chief->process->interrupt();
   peer.say(wire::Hello{.node = node_name(3), .attempt = 1, .node_index = 3});
   ASSERT_TRUE(run_until(io, [&] {
-    return std::any_of(peer.heard_now.begin(), peer.heard_now.end(),
+    return std::any_of(peer.received_messages.begin(), peer.received_messages.end(),
                        [](const wire::Message& message) { return std::holds_alternative<wire::Stop>(message); });
   }));
   const std::size_t recorded = chief->inputs.size();
@@ -206,13 +206,13 @@ TEST_F(PendingConnections, WhoWasStoppedSaysHelloInVain) {
   for (std::uint32_t i = 0; i < times; ++i) peer.say(wire::Hello{.node = node_name(3), .attempt = i + 2, .node_index = 3});
   peer.say(again);  // not the next: all before it were heard when this closes the connection
   ASSERT_TRUE(is_closed(peer));
-  EXPECT_LT(chief->inputs.size(), recorded + times * wire::encoded_bytes(again) / 2) << "ticks, and those who leave";
+  EXPECT_LT(chief->inputs.size(), recorded + times * wire::encoded_bytes(again) / 2) << "ticks, and workers that leave";
   member.hang_up();
   gate.open();
   ASSERT_TRUE(all_are_over());
 }
 
-TEST_F(PendingConnections, NobodyAttachesToAServerAsAnother) {
+TEST_F(PendingConnections, WorkersAttachToServersOnlyAsThemselves) {
   job.servers = 2;
   start_and_wait();
   WrongPeer peer(io, options);
@@ -228,7 +228,7 @@ TEST_F(PendingConnections, NobodyAttachesToAServerAsAnother) {
   expect_that_training_finishes();
 }
 
-TEST_F(PendingConnections, AServerIsWhoCameFirstAndAMemberIsNone) {
+TEST_F(PendingConnections, TheFirstProcessIsTheServer) {
   job.servers = 2;
   start_and_wait();
   WrongPeer peer(io, options);

@@ -1,4 +1,5 @@
-// Whole pipelines over real sockets, in one process and on one pump: that they learn what a hand would, whoever is lost.
+// Whole pipelines over real sockets, in one process and on one event loop: they end with the values computed by hand, whichever stage is
+// lost.
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -9,7 +10,7 @@
 namespace motley::runtime {
 namespace {
 
-TEST_F(PipelineProcesses, EndWithTheBitsOfTheHand) {
+TEST_F(PipelineProcesses, EndWithTheValuesComputedByHand) {
   start_all();
   ASSERT_TRUE(is_over());
   expect_good_end();
@@ -19,7 +20,7 @@ TEST_F(PipelineProcesses, EndWithTheBitsOfTheHand) {
   EXPECT_EQ(story.count<trace::Committed>(), 3 * mini_batches);
   EXPECT_TRUE(std::is_sorted(story.events.begin(), story.events.end(), [](const trace::Event& a, const trace::Event& b) {
     return !a.is<trace::Evaluated>() && !b.is<trace::Evaluated>() && a.at < b.at;
-  })) << "told in order of time";
+  })) << "written in order of time";
 }
 
 TEST_F(PipelineProcesses, EndWithTheSameBitsOnEmulatedDevicesAndLinks) {
@@ -87,10 +88,10 @@ TEST_F(PipelineProcesses, AStageThatIsLostIsDoneWithoutAndTakenInAgain) {
   start_stage(1);
   ASSERT_TRUE(is_over());
   expect_good_end();
-  EXPECT_EQ(values(), train_by_hand(micros)) << "what was done again was not counted twice";
+  EXPECT_EQ(values(), train_by_hand(micros)) << "mini-batches computed again are counted once";
 }
 
-/// On a busy machine others are slow as well, are expelled too, and come again: all must hold just so.
+/// On a busy machine other stages may be expelled as slow and rejoin: the same must hold.
 TEST_F(PipelineProcesses, AStageWhoseDeviceHangsIsExpelledByName) {
   for (const Duration lasting : {cluster::forever, from_seconds(1.5)}) {
     SCOPED_TRACE(seconds(lasting));
@@ -108,20 +109,20 @@ TEST_F(PipelineProcesses, AStageWhoseDeviceHangsIsExpelledByName) {
     ASSERT_TRUE(is_over());
     expect_good_end();
     EXPECT_EQ(values(), train_by_hand(micros));
-    EXPECT_GE(reported(node_name(1), "is expelled: it is heard, but stage 2 of 3"), 1);
+    EXPECT_GE(reported(node_name(1), "is expelled: its process answers but stage 2 of 3"), 1);
     const auto left = story.all<trace::Left>();
     EXPECT_TRUE(std::any_of(left.begin(), left.end(), [](const trace::Left& e) {
       return e.node == 1 && e.why == static_cast<std::uint8_t>(protocol::LeaveReason::step_too_long);
     }));
     if (lasting == cluster::forever) {
-      EXPECT_EQ(reported(node_name(1), "is here"), 1) << "it does not come while its device hangs";
+      EXPECT_EQ(reported(node_name(1), "is here"), 1) << "it does not join while its device hangs";
     }
     stages.clear();
     pipeline_chief.reset();
   }
 }
 
-TEST_F(PipelineProcesses, WhatIsLeftOverAtTheEndIsTrainedToo) {
+TEST_F(PipelineProcesses, ASmallerLastMiniBatchIsTrained) {
   for (const std::uint64_t left : {1U, 3U, 7U}) {
     SCOPED_TRACE(left);
     address = fresh_socket();
@@ -137,14 +138,14 @@ TEST_F(PipelineProcesses, WhatIsLeftOverAtTheEndIsTrainedToo) {
   }
 }
 
-TEST_F(PipelineProcesses, AnyStageMayBeLostWhenOthersThanTheFirstOnesTakeOver) {
+TEST_F(PipelineProcesses, StagesOfOtherNodesTakeOverALostOne) {
   for (const std::uint32_t victim : {0U, 1U, 2U}) {
     SCOPED_TRACE(victim);
     address = fresh_socket();
     over.reset();
     story = {};
     log.clear();
-    begins_with = {{0, blocks, victim}};  // one stage; then two, which nobody has heard of before
+    begins_with = {{0, blocks, victim}};  // one stage; then two on the other nodes
     start_pipeline_chief();
     for (const std::uint32_t node : {0U, 1U, 2U})
       if (node != victim) start_stage(node);
@@ -168,8 +169,8 @@ TEST_F(PipelineProcesses, AnyStageMayBeLostWhenOthersThanTheFirstOnesTakeOver) {
   }
 }
 
-/// However a number that is none gets into a pipeline: the run ends as diverged, says where, and the model that was kept has none of it.
-TEST_F(PipelineProcesses, WhatIsNotFiniteEndsTheRunByNameAndIsNeverKept) {
+/// A value that is not finite, wherever it appears, ends the run as diverged; the stage is named and the kept model stays finite.
+TEST_F(PipelineProcesses, InfiniteValuesEndTheRunAndAreNotKept) {
   struct Case {
     const char* name;
     Made made;
@@ -202,7 +203,7 @@ TEST_F(PipelineProcesses, WhatIsNotFiniteEndsTheRunByNameAndIsNeverKept) {
   }
 }
 
-TEST_F(PipelineProcesses, StagesWaitForAConductorThatComesBack) {
+TEST_F(PipelineProcesses, StagesWaitForAChiefThatComesBack) {
   start_all();
   ASSERT_TRUE(run_until(io, [this] { return story.version() >= 12 || over; }));
   pipeline_chief.reset();
@@ -212,7 +213,7 @@ TEST_F(PipelineProcesses, StagesWaitForAConductorThatComesBack) {
   EXPECT_EQ(values(), train_by_hand(micros));
 }
 
-TEST_F(PipelineProcesses, StagesOutlastWhateverTakesTheConductorsPlace) {
+TEST_F(PipelineProcesses, StagesSurviveImpostorsAtTheChiefsAddress) {
   options.token = "a secret of many letters";
   start_all();
   ASSERT_TRUE(run_until(io, [this] { return story.version() >= 12 || over; }));

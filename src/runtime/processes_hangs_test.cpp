@@ -42,7 +42,7 @@ TEST_P(ProcessesThatHang, AreExpelledByNameAndComeBackWhenTheyMove) {
   ASSERT_TRUE(run_until(io, [&] { return left() || chief->over; }));
   ASSERT_TRUE(left()) << "training ended before anybody could hang";
   EXPECT_EQ(left()->why, static_cast<std::uint8_t>(LeaveReason::step_too_long));
-  const std::string named = "worker " + std::to_string(hung->value) + ", " + node_name(2);
+  const std::string named = "worker " + std::to_string(hung->value) + " on node " + node_name(2);
   EXPECT_TRUE(std::any_of(chief->log.begin(), chief->log.end(), [&](const std::string& line) {
     return line.find(named) == 0 && line.find("is expelled") != std::string::npos && line.find("cluster.step_limit_s") != std::string::npos;
   })) << named;
@@ -59,7 +59,7 @@ TEST_P(ProcessesThatHang, AreExpelledByNameAndComeBackWhenTheyMove) {
   expect_every_sample_once();
 }
 
-/// The pump of all of them stands still, as when the chief's process is stopped: what workers have sent meanwhile is not heard yet.
+/// The event loop of all processes stands still, as when the chief is stopped: messages that workers sent meanwhile are not received yet.
 TEST_F(Processes, AChiefThatStoodStillExpelsNobody) {
   job.heartbeat = std::chrono::milliseconds(20);
   job.silence_deadline = std::chrono::milliseconds(200);

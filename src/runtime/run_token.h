@@ -1,5 +1,5 @@
-// The secret of a run whose user gave none: RUN/token, readable by this user only. A process with the secret may join the run; --resume
-// uses the same one.
+// The token of a run whose user gave none: RUN/token, which only this user may read. A process with this token may join the run; it is the
+// same after every --resume.
 #pragma once
 #include <filesystem>
 #include <string>
@@ -10,7 +10,7 @@ namespace motley::runtime {
 
 class RunToken {
  public:
-  /// Reads the token of the run's folder, or makes a new one if there is none. Fails if other users may read the file.
+  /// The token in the run's folder, or a new one that is not written yet. Refuses a file that other users may read.
   static Result<RunToken> of(const std::filesystem::path& run);
 
   [[nodiscard]] const std::string& secret() const { return secret_; }

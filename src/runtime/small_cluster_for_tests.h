@@ -1,5 +1,5 @@
-// For tests: a chief and workers in one process, on one event loop, over a unix socket, with LinearSource; and a reference of the same
-// training without processes. Deadlines are far away: a worker that is expelled was really lost.
+// For the tests of this module: a chief and workers in one process, on one event loop, over a unix socket, with a linear model; and the
+// same training computed by hand. Deadlines are so long that a worker is expelled only when a test makes it so.
 #pragma once
 #include <gtest/gtest.h>
 
@@ -28,7 +28,7 @@ inline constexpr Duration no_deadline = from_seconds(1e6);
 inline constexpr std::uint32_t small_batch = 12;
 inline constexpr double small_momentum = 0.9;
 
-/// The name of the node with this index. Names and indices are in different order, so that mixing them up is visible.
+/// The name of the node with this index. Names and indices are in different order, so that tests see which of them is used.
 inline std::string node_name(std::uint32_t node_index) { return "node-" + std::to_string(9 - node_index); }
 
 struct SmallJob {
@@ -37,15 +37,15 @@ struct SmallJob {
   std::uint32_t servers = 1;
   Duration join_deadline = no_deadline;
   Duration join_heartbeat = from_seconds(10);
-  std::uint64_t epoch_samples = 50;  // not a multiple of the batch: leases cross epochs
+  std::uint64_t epoch_samples = 50;  // no multiple of the batch: leases cross the end of an epoch
   std::uint64_t total_samples = 300;
   std::uint64_t checkpoint_every = 0;
   std::uint64_t seed = 11;
   OptimizerSpec optimizer{.momentum = small_momentum, .weight_decay = 0.001};
-  bool emulated = false;       // devices and links of finite speed
-  bool devices = false;        // with their own memory
-  bool rounds = false;         // which compute in bf16
-  bool bf16_transfer = false;  // and report it, so that parameters are sent as bf16
+  bool emulated = false;       // devices and links take time
+  bool devices = false;        // workers compute on devices with their own memory
+  bool rounds = false;         // the devices compute with bf16 weights
+  bool bf16_transfer = false;  // and report it, so that bf16 is sent
   policy::Knobs knobs{};
   std::vector<std::uint32_t> batches{};
   Duration heartbeat = from_seconds(1);
@@ -92,7 +92,7 @@ struct SmallJob {
   }
 };
 
-/// Reference: the same state machines and source without processes. An undisturbed training must end with these bits.
+/// The same state machines and arithmetic without processes: the values that a training without faults ends with, bit for bit.
 inline std::vector<float> train_by_hand(const SmallJob& job) {
   protocol::ChiefDriver chief(job.chief_options(), job.strategy_spec(), small_batch);
   const store::Layout layout = linear_layout();
@@ -136,7 +136,7 @@ inline std::vector<float> train_by_hand(const SmallJob& job) {
   return values;
 }
 
-/// The events that a chief recorded.
+/// The trace of a chief's process.
 class Story {
  public:
   std::vector<trace::Event> events;
@@ -219,7 +219,7 @@ class SmallChief {
     EXPECT_TRUE(started.ok()) << started.error().message;
   }
 
-  /// All checkpoints so far, oldest first.
+  /// The checkpoints so far, oldest first.
   [[nodiscard]] std::vector<Saved> saved() const {
     const std::lock_guard lock(mutex_);
     return saved_;
@@ -232,7 +232,7 @@ class SmallChief {
   }
 
  private:
-  mutable std::mutex mutex_;  // the background thread saves
+  mutable std::mutex mutex_;  // checkpoints are saved on a background thread
   std::vector<Saved> saved_;
 };
 
@@ -242,7 +242,7 @@ class SmallWorker {
   std::optional<Outcome> over;
   std::unique_ptr<WorkerProcess> process;
 
-  /// Computations wait at `gate`, if there is one.
+  /// Each computation waits at `gate`, if there is one.
   SmallWorker(boost::asio::io_context& event_loop, const SmallJob& job, const transport::Address& address, std::uint32_t node_index,
               Gate* gate = nullptr, const transport::Options& options = {}, std::chrono::milliseconds patience = std::chrono::hours(10)) {
     const PrepareWorker prepare = [=](const std::string& text) -> Result<WorkerSetup> {

@@ -1,5 +1,5 @@
-// For tests: whole pipelines over real sockets, in one process and on one event loop. The model is a chain of blocks, each of which
-// multiplies by its one value.
+// Whole pipelines over real sockets, in one process and on one event loop: a chain of blocks, each of which multiplies by its one value, so
+// that tests can compute the result by hand.
 #pragma once
 #include <gtest/gtest.h>
 
@@ -25,7 +25,7 @@ inline constexpr std::uint64_t mini_batches = 40;
 inline constexpr std::uint64_t samples = 8;  // of a mini-batch
 
 enum class Made { output, gradient_of_inputs, gradient_of_weights };
-/// May change the output of a stage.
+/// May change the values that a stage has computed.
 using Spoils = std::function<void(Made what, std::uint64_t micro, std::span<float> values)>;
 
 /// The blocks of a stage. Every cut gives the same bits.
@@ -120,7 +120,7 @@ inline store::StageReplicaOptions replica_options() {
   return options;
 }
 
-/// The values with which a synchronous pipeline must end.
+/// The values that a pipeline with synchronous updates ends with.
 inline std::vector<float> train_by_hand(std::uint32_t micros, std::uint64_t total = mini_batches * samples) {
   const Batching batching{total, samples, micros};
   store::StageReplicaOptions options = replica_options();
@@ -281,24 +281,24 @@ class PipelineProcesses : public testing::Test {
   Duration heartbeat = from_seconds(1);
   Duration join_deadline = no_deadline;
   Duration join_heartbeat = from_seconds(10);
-  std::function<void()> before_preparing;  // on the preparing threads
-  Spoils spoils;                           // changes the output of node 1
+  std::function<void()> before_preparing;  // on the threads that prepare
+  Spoils spoils;                           // changes the results of node 1
   std::string schedule = "gpipe";
   transport::Options options = patient();
   transport::Address address = fresh_socket();
   boost::asio::io_context io;
   std::vector<std::string> log;
   Story story;
-  std::vector<std::pair<std::uint64_t, std::uint64_t>> recorded_when_saving;  // the model's version, and the newest in the trace
+  std::vector<std::pair<std::uint64_t, std::uint64_t>> recorded_when_saving;  // the model's version, and the newest one in the trace
   std::optional<Result<protocol::TrainingOutcome>> over;
   std::unique_ptr<PipelineChiefProcess> pipeline_chief;
   std::map<std::uint32_t, std::unique_ptr<StageProcess>> stages;
   std::vector<std::uint32_t> ended;
-  std::map<std::uint32_t, transport::Address> listens;  // addresses of stages
+  std::map<std::uint32_t, transport::Address> listens;  // the addresses of the stages
   Gate gate;                                            // before each forward
   const Opens opens{gate};
 
-  /// Stops all computing during training.
+  /// Stops all computation in mid-training.
   void start_and_wait() {
     start_all();
     ASSERT_TRUE(run_until(io, [this] { return story.version() >= 7 || over; }));

@@ -34,7 +34,7 @@ class WrongMessages {
       return message;
     });
   }
-  /// One that may head a payload.
+  /// One that may precede a payload.
   wire::Message any_head() {
     switch (below(5)) {
       case 0: return filled<wire::Push>();
@@ -94,9 +94,9 @@ class WrongPeer : public transport::ConnectionCallbacks {
  public:
   WrongPeer(boost::asio::io_context& io, transport::Options options) : io_(io), options_(std::move(options)) {}
 
-  std::vector<wire::Message> heard_now;  // on this connection
+  std::vector<wire::Message> received_messages;  // on this connection
   std::size_t closings = 0;
-  std::string why;  // it was closed last
+  std::string why;  // of the last closing
 
   [[nodiscard]] bool connected() const { return connection_ != nullptr && !closed_; }
   void connect(const transport::Address& address) {
@@ -105,7 +105,7 @@ class WrongPeer : public transport::ConnectionCallbacks {
     ASSERT_TRUE(opened.ok()) << opened.error().message;
     take(std::move(*opened));
   }
-  /// In memory: as fast as it gets.
+  /// In memory, which is fastest.
   void connect(transport::AcceptCallbacks& accept_callbacks) {
     auto [here, there] = transport::loopback(io_, options_);
     take(std::move(here));
@@ -118,7 +118,7 @@ class WrongPeer : public transport::ConnectionCallbacks {
   }
   void hang_up() {
     connection_.reset();
-    heard_now.clear();
+    received_messages.clear();
     closed_ = false;
   }
   void say(const wire::Message& message) {
@@ -139,11 +139,11 @@ class WrongPeer : public transport::ConnectionCallbacks {
 
  private:
   void on_message(transport::Connection&, wire::Message message) override {
-    if (heard_now.size() < 100) heard_now.push_back(std::move(message));
+    if (received_messages.size() < 100) received_messages.push_back(std::move(message));
   }
   std::span<std::byte> receive_buffer(transport::Connection&, const wire::Message&, std::size_t bytes) override {
-    waste_.resize(bytes);
-    return waste_;
+    discarded_bytes_.resize(bytes);
+    return discarded_bytes_;
   }
   void received(transport::Connection&, const wire::Message&) override {}
   void sent(transport::Connection&, std::uint64_t) override {}
@@ -158,10 +158,10 @@ class WrongPeer : public transport::ConnectionCallbacks {
   std::unique_ptr<transport::Connection> connection_;
   bool closed_ = false;
   std::vector<std::byte> zeros_ = std::vector<std::byte>(65'536);
-  std::vector<std::byte> waste_;
+  std::vector<std::byte> discarded_bytes_;
 };
 
-/// Memory of this process that is there, in bytes.
+/// Resident memory of this process, in bytes.
 inline std::size_t resident_bytes() {
   std::size_t pages = 0;
   std::FILE* file = std::fopen("/proc/self/statm", "r");

@@ -29,12 +29,12 @@ TEST_F(PausedCluster, AServerSurvivesThemAndTrainingFinishes) {
 
 std::uint32_t attempt_of(const WrongPeer& peer) {
   std::uint32_t attempt = 0;
-  for (const wire::Message& message : peer.heard_now)
+  for (const wire::Message& message : peer.received_messages)
     if (const auto* hello = std::get_if<wire::Hello>(&message)) attempt = hello->attempt;
   return attempt;
 }
 
-/// Whoever comes to it is in its hands.
+/// Accepts workers; the test sends them wrong messages.
 class WrongChief : public transport::AcceptCallbacks {
  public:
   WrongChief(boost::asio::io_context& io, const transport::Address& address, const transport::Options& options)
@@ -62,17 +62,17 @@ TEST_F(PausedCluster, AWorkerSurvivesThemAndTrainingFinishes) {
       if (!peer.connected()) {
         ASSERT_TRUE(run_until(io, [&] { return wrong.came != nullptr; }));
         peer.take(std::move(wrong.came));
-        const auto last_heard = [&](auto kind) {
+        const auto receives = [&](auto kind) {
           return run_until(io, [&] {
-            return !peer.connected() || std::any_of(peer.heard_now.begin(), peer.heard_now.end(),
+            return !peer.connected() || std::any_of(peer.received_messages.begin(), peer.received_messages.end(),
                                                     [&](const wire::Message& m) { return std::holds_alternative<decltype(kind)>(m); });
           });
         };
-        const std::uint64_t as = messages.below(8);  // seldom one that has not said what the job is
+        const std::uint64_t as = messages.below(8);  // seldom one that has not sent the job
         if (as > 0) peer.say(wire::JobDescription{"the job", {""}, {}});
-        ASSERT_TRUE(as < 1 || last_heard(wire::Hello{}));
+        ASSERT_TRUE(as < 1 || receives(wire::Hello{}));
         if (as > 1) peer.say(wire::Welcome{{static_cast<std::uint32_t>(messages.below(4))}, attempt_of(peer)});
-        ASSERT_TRUE(as < 2 || last_heard(wire::Attach{}));
+        ASSERT_TRUE(as < 2 || receives(wire::Attach{}));
       }
       wire::Message message = messages.any();
       if (auto* job_description = std::get_if<wire::JobDescription>(&message))
