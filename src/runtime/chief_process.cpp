@@ -15,7 +15,7 @@ namespace {
 
 /// Statistics that are not finite or negative tell a strategy nothing: they are set to 0, which means unknown.
 wire::Contributed without_invalid_statistics(wire::Contributed reported) {
-  for (double* statistic : {&reported.residual, &reported.update_norm})
+  for (double* statistic : {&reported.report.residual, &reported.report.update_norm})
     if (!std::isfinite(*statistic) || *statistic < 0) *statistic = 0;
   return reported;
 }
