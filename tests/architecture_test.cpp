@@ -109,7 +109,6 @@ const std::set<std::string, std::less<>> to_be_divided = {
     "runtime/ServerProcess",
     "runtime/ShardHost",
     "runtime/StageProcess",
-    "runtime/WorkerProcess",
     "sim/PipelineWorld",
     "sim/World",
     "trace/activity.cpp Activity::on_event",
