@@ -108,7 +108,6 @@ const std::set<std::string, std::less<>> to_be_divided = {
     "runtime/PipelineChiefProcess",
     "runtime/ServerProcess",
     "runtime/ShardHost",
-    "runtime/StageProcess",
     "sim/PipelineWorld",
     "sim/World",
     "trace/activity.cpp Activity::on_event",
