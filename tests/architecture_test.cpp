@@ -106,7 +106,6 @@ const std::set<std::string, std::less<>> to_be_divided = {
     "learn/DeviceLocalSgd",
     "runtime/ChiefProcess",
     "runtime/PipelineChiefProcess",
-    "runtime/ServerProcess",
     "runtime/ShardHost",
     "sim/PipelineWorld",
     "sim/World",

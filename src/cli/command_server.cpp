@@ -11,7 +11,7 @@
 #include "cli/connection_arguments.h"
 #include "cli/job_arguments.h"
 #include "engine/process_setup.h"
-#include "runtime/reconnecting_server.h"
+#include "runtime/server_process.h"
 
 namespace motley::cli {
 namespace {
@@ -36,15 +36,14 @@ int hold(const ServerArguments& arguments) {
   if (const Outcome may = arguments.connection.may_listen(*listen, *allowed); !may) return fail(may.error());
   boost::asio::io_context event_loop;
   runtime::ServerProcessOptions options;
-  runtime::ReconnectOptions reconnect;
   options.server = ServerId{arguments.server};
   options.chief = *chief;
   options.listen = *listen;
   options.reach = arguments.reach;
   options.transport = *allowed;
   options.store_threads = arguments.store_threads;
-  reconnect.patience = std::chrono::milliseconds(static_cast<std::int64_t>(arguments.patience_s * 1e3));
-  runtime::ReconnectingServer server(event_loop, std::move(options), reconnect, engine::prepare_server, [](const std::string& sentence) {
+  options.reconnect.patience = std::chrono::milliseconds(static_cast<std::int64_t>(arguments.patience_s * 1e3));
+  runtime::ServerProcess server(event_loop, std::move(options), engine::prepare_server, [](const std::string& sentence) {
     fmt::print(stderr, "{}\n", sentence);
     std::fflush(stderr);
   });
