@@ -1,4 +1,5 @@
-// Parameters on their way to where they are computed on. The pump fills, the desk waits and takes.
+// The parameters of one pull while their slices arrive: the event loop marks slices as arrived, the executor's thread waits for them and
+// takes them.
 #pragma once
 #include <chrono>
 #include <condition_variable>
@@ -15,29 +16,29 @@
 
 namespace motley::runtime {
 
-/// The parameters of one pull, as they come in. The pump fills, the desk waits.
 class IncomingParameters {
  public:
   IncomingParameters(const store::Layout& layout, SharedBuffer buffer);
   [[nodiscard]] Buffer& buffer() { return *buffer_; }
-  /// Its slice is in the buffer: its values, or coded, from where its values would begin: with fewer than 32 bits a change of those that
-  /// came with `before`, or without one the values rounded to so many.
+  /// The slice is in the buffer. With 32 bits: its values. With fewer: encoded, beginning where its values would; a change of the values of
+  /// `before`, or, without one, the values rounded to so many bits.
   void arrived(SliceId slice, std::uint8_t bits = 32, const std::shared_ptr<IncomingParameters>& before = nullptr);
-  /// Of a slice that is there: what makes its values of those that were handed over before, each only once. The desk's.
+  /// Calls `each` with the encoded values of a slice that has arrived: first those of earlier pulls that it is a change of, as far as they
+  /// have not been handed over. Every slice is handed over once. Executor's thread.
   void hand_over(std::size_t slice, const std::function<void(const IncomingValues&)>& each);
-  /// The same of all that touch [first, last).
+  /// The same for all slices that overlap [first, last).
   void hand_over(std::uint64_t first, std::uint64_t last, const std::function<void(const IncomingValues&)>& each);
-  /// When it did.
+  /// The time at which the slice arrived.
   [[nodiscard]] std::chrono::steady_clock::time_point when(SliceId slice);
   [[nodiscard]] bool has(SliceId slice);
-  /// All slices that touch [first, last) are there, and still wanted.
+  /// All slices that overlap [first, last) have arrived, and cancel() was not called.
   [[nodiscard]] bool has(std::uint64_t first, std::uint64_t last);
-  /// Every slice is there.
+  /// Every slice has arrived.
   [[nodiscard]] bool complete();
-  /// Returns when all slices that touch [first, last) are there; false: no longer wanted.
+  /// Waits until all slices that overlap [first, last) have arrived. False: cancel() was called.
   bool await(std::uint64_t first, std::uint64_t last);
   void cancel();
-  /// The slices that are there and not in `taken` (by SliceId; grows with them), as pieces of the flat buffer, as few as possible.
+  /// Appends the slices that have arrived and are not in `taken` (by SliceId; updated), as pieces of the flat buffer, as few as possible.
   void take(std::vector<bool>& taken, std::vector<store::IncomingUpdates::Piece>& out);
 
  private:
@@ -45,13 +46,13 @@ class IncomingParameters {
   SharedBuffer buffer_;
   std::mutex mutex_;
   std::condition_variable changed_;
-  std::vector<bool> here_;
+  std::vector<bool> here_;  // by slice: it has arrived
   std::vector<std::chrono::steady_clock::time_point> when_;
   std::vector<std::uint8_t> bits_;
-  std::vector<bool> change_;                    // of what was handed over before
-  std::shared_ptr<IncomingParameters> before_;  // null: nothing here is a change, or all was handed over
-  std::vector<bool> handed_over_;               // the desk's
-  std::size_t left_;                            // slices that were not
+  std::vector<bool> change_;                    // by slice: of the values in `before_`
+  std::shared_ptr<IncomingParameters> before_;  // null: no slice is a change, or all were handed over
+  std::vector<bool> handed_over_;               // by slice
+  std::size_t left_;                            // slices that were not handed over
   bool cancelled_ = false;
 };
 

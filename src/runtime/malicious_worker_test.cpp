@@ -1,5 +1,5 @@
-// A worker that calls finite what is not: under every strategy and in whatever form its numbers come, it is sent away by name, nothing of
-// it is applied, and the others finish the training.
+// A worker that reports values as finite that are not: under every strategy and with every codec it is expelled by name, none of its values
+// is applied, and the others finish the training.
 #include <fmt/ranges.h>
 
 #include <atomic>
@@ -31,24 +31,24 @@ void PrintTo(const Lie& lie, std::ostream* out) { *out << lie.name; }
 
 class MaliciousWorkerTest : public Processes, public testing::WithParamInterface<Lie> {
  protected:
-  std::unique_ptr<MaliciousWorker> pusher(std::uint32_t node_index, MaliciousWorker::Numbers numbers, bool supports_borrowing = false) {
-    MaliciousWorker::Options who{.node = node_name(node_index), .node_index = node_index};
+  std::unique_ptr<MaliciousWorker> worker(std::uint32_t node_index, MaliciousWorker::Numbers numbers, bool supports_borrowing = false) {
+    MaliciousWorker::Options made{.node = node_name(node_index), .node_index = node_index};
     const store::Layout layout = linear_layout();
-    for (const store::Slice& slice : layout.slices) who.counts.push_back(slice.count);
-    who.bits = [layout](SliceId slice, std::uint8_t ordered) { return layout[slice].bits(ordered); };
-    who.supports_borrowing = supports_borrowing;
-    return std::make_unique<MaliciousWorker>(io, address, options, std::move(who), std::move(numbers));
+    for (const store::Slice& slice : layout.slices) made.counts.push_back(slice.count);
+    made.bits = [layout](SliceId slice, std::uint8_t ordered) { return layout[slice].bits(ordered); };
+    made.supports_borrowing = supports_borrowing;
+    return std::make_unique<MaliciousWorker>(io, address, options, std::move(made), std::move(numbers));
   }
 };
 
-TEST_P(MaliciousWorkerTest, IsSentAwayByNameAndTheOthersFinish) {
+TEST_P(MaliciousWorkerTest, IsExpelledByNameAndTheOthersFinish) {
   const Lie& lie = GetParam();
   job.strategy = lie.strategy;
   if (lie.bits != 32) job.knobs.bits = policy::BitsConfig{.dynamic = false, .fixed = {lie.bits, lie.bits}};
   start_chief();
   const auto honest = [](const wire::Order&, SliceId, std::vector<float>&) {};
   bool lied = false;
-  const auto liar = pusher(
+  const auto malicious = worker(
       1,
       [&](const wire::Order& order, SliceId slice, std::vector<float>& values) {
         if (slice.value != lie.slice || order.step.value < lie.from_step) return;
@@ -56,23 +56,23 @@ TEST_P(MaliciousWorkerTest, IsSentAwayByNameAndTheOthersFinish) {
         lied = true;
       },
       lie.supports_borrowing);
-  const auto first = pusher(0, honest), last = pusher(2, honest);
+  const auto first = worker(0, honest), last = worker(2, honest);
   ASSERT_TRUE(chief_is_over());
 
   ASSERT_TRUE(chief->over->ok()) << chief->over->error().message;
   ASSERT_TRUE(lied);
-  EXPECT_EQ(liar->borrowed, lie.supports_borrowing && transport::has_segments());
+  EXPECT_EQ(malicious->borrowed, lie.supports_borrowing && transport::has_segments());
   for (const float value : chief->values()) EXPECT_LT(std::abs(value), 1e3F);
   expect_every_sample_once();
   const auto gone = chief->story.all(trace::Kind::left);
   const auto expelled = std::find_if(gone.begin(), gone.end(), [](const trace::Event& e) { return e.why == sent_not_finite; });
   ASSERT_NE(expelled, gone.end());
-  EXPECT_EQ(expelled->worker, liar->id);
-  EXPECT_EQ(std::count_if(gone.begin(), gone.end(), [](const trace::Event& e) { return e.why >= 3; }), 1) << "nobody else";
-  const std::string who = fmt::format("worker {} on node {}", liar->id->value, node_name(1));
+  EXPECT_EQ(expelled->worker, malicious->id);
+  EXPECT_EQ(std::count_if(gone.begin(), gone.end(), [](const trace::Event& e) { return e.why >= 3; }), 1) << "no other worker";
+  const std::string who = fmt::format("worker {} on node {}", malicious->id->value, node_name(1));
   const auto names_it = [&](const std::string& line) { return line.find("sent " + who) != std::string::npos; };
   EXPECT_EQ(std::count_if(chief->log.begin(), chief->log.end(), names_it), 1) << fmt::format("{}", fmt::join(chief->log, "\n"));
-  EXPECT_TRUE(liar->stopped);
+  EXPECT_TRUE(malicious->stopped);
 }
 
 std::vector<Lie> lies() {
@@ -89,22 +89,22 @@ std::vector<Lie> lies() {
   }
   all.push_back({.name = "Huge", .value = 1e38F});
   all.push_back({.name = "MinusInfinity", .strategy = "asp", .value = -infinity});
-  all.push_back({.name = "Lent", .slice = 0, .from_step = 3, .supports_borrowing = true});
+  all.push_back({.name = "Borrowed", .slice = 0, .from_step = 3, .supports_borrowing = true});
   return all;
 }
 
 INSTANTIATE_TEST_SUITE_P(Kinds, MaliciousWorkerTest, testing::ValuesIn(lies()), [](const auto& lie) { return lie.param.name; });
 
-/// Infinity and its opposite sum to a NaN, and two huge values to infinity: what each contributes is looked at, not the sum.
-TEST_F(Processes, LiarsWhoCancelOutAreBothSentAway) {
+/// Infinity and its opposite sum to NaN: the values of each contribution are checked, not the sum.
+TEST_F(Processes, InfinitiesThatCancelOutAreBothExpelled) {
   start_chief();
   std::vector<std::unique_ptr<MaliciousWorker>> all;
   for (std::uint32_t node_index = 0; node_index < 3; ++node_index) {
-    MaliciousWorker::Options who{.node = node_name(node_index), .node_index = node_index};
-    for (const store::Slice& slice : linear_layout().slices) who.counts.push_back(slice.count);
+    MaliciousWorker::Options made{.node = node_name(node_index), .node_index = node_index};
+    for (const store::Slice& slice : linear_layout().slices) made.counts.push_back(slice.count);
     const float value = node_index == 0 ? infinity : node_index == 1 ? -infinity : 0.001F;
     all.push_back(
-        std::make_unique<MaliciousWorker>(io, address, options, std::move(who),
+        std::make_unique<MaliciousWorker>(io, address, options, std::move(made),
                                           [value](const wire::Order&, SliceId, std::vector<float>& values) { values.front() = value; }));
   }
   ASSERT_TRUE(chief_is_over());
@@ -115,7 +115,7 @@ TEST_F(Processes, LiarsWhoCancelOutAreBothSentAway) {
   EXPECT_EQ(all[1]->pushed, 1U);
 }
 
-/// Whether a loss is not finite in the middle (a hundred samples apart) or in the last evaluation: the run does not end well.
+/// In an evaluation during training (every hundred samples) or in the last one.
 TEST_F(Processes, ALossThatIsNotFiniteEndsTheTrainingAsDiverged) {
   for (const int bad : {2, 3}) {
     SCOPED_TRACE(bad);
@@ -129,7 +129,7 @@ TEST_F(Processes, ALossThatIsNotFiniteEndsTheTrainingAsDiverged) {
     ASSERT_TRUE(chief->over->ok()) << chief->over->error().message;
     EXPECT_EQ((*chief->over)->why, protocol::EndReason::diverged);
     const auto finished = chief->story.all(trace::Kind::finished);
-    ASSERT_EQ(finished.size(), 1U) << "one ending is told";
+    ASSERT_EQ(finished.size(), 1U) << "one end is recorded";
     EXPECT_EQ(finished.back().why, static_cast<std::uint8_t>(protocol::EndReason::diverged));
     const auto says_so = [](const std::string& line) { return line.find("training diverged") == 0; };
     EXPECT_EQ(std::count_if(chief->log.begin(), chief->log.end(), says_so), 1);
@@ -138,7 +138,7 @@ TEST_F(Processes, ALossThatIsNotFiniteEndsTheTrainingAsDiverged) {
   }
 }
 
-/// A rate at which the model overflows within a few updates: everyone's numbers do.
+/// Weight decay with which the model overflows within a few updates: the values of all workers do.
 TEST_F(Processes, AModelThatIsNotFiniteIsNeverSaved) {
   job.checkpoint_every = 1;
   job.optimizer.weight_decay = 1e30;  // w -= 0.1 * 1e30 * w, again and again
@@ -150,7 +150,7 @@ TEST_F(Processes, AModelThatIsNotFiniteIsNeverSaved) {
     EXPECT_TRUE(codec::all_finite(std::as_const(*saved.values).floats()));
     EXPECT_TRUE(codec::all_finite(saved.moments.first));
   }
-  EXPECT_EQ(chief->story.count(trace::Kind::left), 0U) << "nobody is to blame";
+  EXPECT_EQ(chief->story.count(trace::Kind::left), 0U) << "no worker is at fault";
 }
 
 }  // namespace
