@@ -104,11 +104,7 @@ const std::map<std::string, std::string, std::less<>> exempt_functions = {
 };
 
 /// Classes and functions that are still to be divided; empty when that is done.
-const std::set<std::string, std::less<>> to_be_divided = {
-    "runtime/ServerProcess",
-    "runtime/StageProcess",
-    "runtime/WorkerProcess",
-};
+const std::set<std::string, std::less<>> to_be_divided = {};
 
 /// Files whose tests are still to be renamed; empty when that is done.
 const std::set<std::string, std::less<>> long_test_names = {

@@ -4,7 +4,7 @@
 #include "cli/commands.h"
 #include "cli/member_arguments.h"
 #include "engine/process_setup.h"
-#include "runtime/reconnecting_server.h"
+#include "runtime/server_process.h"
 
 namespace motley::cli {
 namespace {
@@ -23,15 +23,14 @@ int run_server(const ServerArguments& arguments) {
   if (!listen) return fail(listen.error());
   boost::asio::io_context event_loop;
   runtime::ServerProcessOptions options;
-  runtime::ReconnectOptions reconnect;
   options.server = ServerId{arguments.server};
   options.chief = link->chief;
   options.listen = *listen;
   options.reach = arguments.listening.reach;
   options.transport = link->transport;
   options.store_threads = arguments.store_threads;
-  reconnect.patience = link->patience;
-  runtime::ReconnectingServer server(event_loop, std::move(options), reconnect, engine::prepare_server, log_to_stderr(""));
+  options.reconnect.patience = link->patience;
+  runtime::ServerProcess server(event_loop, std::move(options), engine::prepare_server, log_to_stderr(""));
   return run_to_end(event_loop, server, /*interrupted=*/false);
 }
 

@@ -4,7 +4,7 @@
 
 namespace motley::runtime {
 
-Attachments::Answer Attachments::claimed(transport::Connection& from, const wire::Attach& claim) {
+Attachments::Answer Attachments::claimed(PeerConnection& from, const wire::Attach& claim) {
   waiting_.erase(&from);
   const auto key = keys_.find(claim.worker);
   if (key != keys_.end()) return key->second == claim.key ? attached(claim.worker, from) : Answer::refuse;
@@ -12,7 +12,7 @@ Attachments::Answer Attachments::claimed(transport::Connection& from, const wire
   return Answer::wait;
 }
 
-Attachments::Answer Attachments::attached(WorkerId worker, const transport::Connection& from) {
+Attachments::Answer Attachments::attached(WorkerId worker, const PeerConnection& from) {
   return attached_.try_emplace(worker, &from).first->second == &from ? Answer::attach : Answer::refuse;
 }
 
@@ -21,7 +21,7 @@ void Attachments::forget(WorkerId worker) {
   attached_.erase(worker);
 }
 
-void Attachments::closed(const transport::Connection& connection) {
+void Attachments::closed(const PeerConnection& connection) {
   waiting_.erase(&connection);
   std::erase_if(attached_, [&](const auto& one) { return one.second == &connection; });
 }

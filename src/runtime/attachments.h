@@ -1,42 +1,41 @@
-// Matches a server's connections to workers: the chief gives a worker a key and tells it to the server; the worker shows it on its
-// connection. Either message may arrive first, so a claim that arrives before the chief's message waits for it.
+// Which connections of a server belong to which members: a member shows the key that the chief sent to it and to the server. The two
+// messages take different ways, so a claim may arrive before the chief has named the member: then it waits.
 #pragma once
 #include <map>
 #include <optional>
 #include <vector>
 
-#include "transport/transport.h"
+#include "runtime/peer_connection.h"
 #include "wire/message.h"
-#include "wire/permissions.h"
 
 namespace motley::runtime {
 
 class Attachments {
  public:
   enum class Answer { attach, wait, refuse };
-  /// A connection claims to belong to this worker.
-  Answer claimed(transport::Connection& from, const wire::Attach& claim);
-  /// The chief has admitted this worker. Returns the waiting claims to it, each with its answer.
+  /// A connection claims to be this member's.
+  Answer claimed(PeerConnection& from, const wire::Attach& claim);
   struct Claim {
-    transport::Connection* from = nullptr;
+    PeerConnection* from = nullptr;
     Answer answer{};
   };
+  /// The chief names a member and its key. Answers to the claims that waited for it.
   std::vector<Claim> admitted(const wire::Admitted& member);
   [[nodiscard]] bool knows(WorkerId worker) const { return keys_.contains(worker); }
   void forget(WorkerId worker);
-  void closed(const transport::Connection& connection);
+  void closed(const PeerConnection& connection);
 
  private:
-  /// A second connection for one worker is refused: it must not overwrite slices that were received and checked on the first.
-  Answer attached(WorkerId worker, const transport::Connection& from);
+  /// A second connection of one member is refused: memory whose values were checked must not be overwritten through the other connection.
+  Answer attached(WorkerId worker, const PeerConnection& from);
 
   std::map<WorkerId, std::uint64_t> keys_;
-  std::map<WorkerId, const transport::Connection*> attached_;
+  std::map<WorkerId, const PeerConnection*> attached_;
   struct Waiting {
-    transport::Connection* from = nullptr;
+    PeerConnection* from = nullptr;
     wire::Attach claim;
   };
-  std::map<const transport::Connection*, Waiting> waiting_;  // the last claim of each connection
+  std::map<const PeerConnection*, Waiting> waiting_;  // the last claim of each
 };
 
 }  // namespace motley::runtime

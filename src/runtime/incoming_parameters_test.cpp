@@ -1,3 +1,4 @@
+// In which order slices and the values that they are changes of are handed over, and what is kept until then.
 #include "runtime/incoming_parameters.h"
 
 #include <gtest/gtest.h>
@@ -18,9 +19,9 @@ class IncomingParametersTest : public testing::Test {
   [[nodiscard]] std::shared_ptr<IncomingParameters> make() const {
     return std::make_shared<IncomingParameters>(layout, make_buffer(linear_values));
   }
-  /// Every value of the slice is `value`: as a float, or coded.
-  void lay(IncomingParameters& incoming, std::uint32_t slice, float value, std::uint8_t bits = 32,
-           const std::shared_ptr<IncomingParameters>& before = nullptr) {
+  /// A slice arrives whose values are all `value`, in fp32 or encoded.
+  void arrive(IncomingParameters& incoming, std::uint32_t slice, float value, std::uint8_t bits = 32,
+              const std::shared_ptr<IncomingParameters>& before = nullptr) {
     const store::Slice& place = layout.slices[slice];
     codec::Bytes bytes;
     codec::make(bits).value()->encode(std::vector<float>(place.count, value), bytes);
@@ -41,41 +42,41 @@ class IncomingParametersTest : public testing::Test {
   store::Layout layout = linear_layout();
 };
 
-TEST_F(IncomingParametersTest, WhatCameIsHandedOverOnce) {
+TEST_F(IncomingParametersTest, Slices_are_handed_over_once) {
   const auto incoming = make();
-  lay(*incoming, 1, 2);
+  arrive(*incoming, 1, 2);
   EXPECT_EQ(handed_over(*incoming, 1), (Came{{32, 2}}));
   EXPECT_EQ(handed_over(*incoming, 1), Came{});
 }
 
-TEST_F(IncomingParametersTest, AChangeComesAfterWhatItChanges) {
+TEST_F(IncomingParametersTest, A_change_follows_the_values_that_it_changes) {
   const auto values = make();
-  const auto skipped = make();  // nobody has computed on it
+  const auto skipped = make();  // no step used it
   const auto now = make();
-  lay(*values, 0, 4);
-  lay(*skipped, 0, 1, few, values);
-  lay(*now, 0, -2, few, skipped);
+  arrive(*values, 0, 4);
+  arrive(*skipped, 0, 1, few, values);
+  arrive(*now, 0, -2, few, skipped);
   EXPECT_EQ(handed_over(*now, 0), (Came{{32, 4}, {few, 1}, {few, -2}}));
-  EXPECT_EQ(handed_over(*skipped, 0), Came{}) << "it has been, on the way";
+  EXPECT_EQ(handed_over(*skipped, 0), Came{}) << "it was handed over with the later one";
 }
 
-TEST_F(IncomingParametersTest, ValuesThemselvesNeedNothingBeforeThem) {
+TEST_F(IncomingParametersTest, Fp32_values_need_no_earlier_parameters) {
   const auto before = make();
   const auto now = make();
-  lay(*before, 0, 4);
-  lay(*before, 2, 5);
-  lay(*now, 0, 1, few, before);
-  lay(*now, 2, 7);
+  arrive(*before, 0, 4);
+  arrive(*before, 2, 5);
+  arrive(*now, 0, 1, few, before);
+  arrive(*now, 2, 7);
   EXPECT_EQ(handed_over(*now, 2), (Came{{32, 7}}));
   EXPECT_EQ(handed_over(*now, 0), (Came{{32, 4}, {few, 1}}));
 }
 
-TEST_F(IncomingParametersTest, WhatIsHandedOverHoldsNothingOlder) {
+TEST_F(IncomingParametersTest, Earlier_parameters_are_freed_after_the_last_hand_over) {
   auto before = make();
   const auto now = make();
   for (std::uint32_t s = 0; s < layout.slices.size(); ++s) {
-    lay(*before, s, 1);
-    lay(*now, s, 1, few, before);
+    arrive(*before, s, 1);
+    arrive(*now, s, 1, few, before);
   }
   const std::weak_ptr<IncomingParameters> watched = std::exchange(before, nullptr);
   EXPECT_FALSE(watched.expired());
@@ -83,11 +84,11 @@ TEST_F(IncomingParametersTest, WhatIsHandedOverHoldsNothingOlder) {
   EXPECT_TRUE(watched.expired());
 }
 
-TEST_F(IncomingParametersTest, WhatCouldNotBeTakenIsHandedOverAgain) {
+TEST_F(IncomingParametersTest, A_slice_is_handed_over_again_after_an_exception) {
   const auto before = make();
   const auto now = make();
-  lay(*before, 0, 4);
-  lay(*now, 0, 1, few, before);
+  arrive(*before, 0, 4);
+  arrive(*now, 0, 1, few, before);
   int calls = 0;
   const auto no_memory = [&](const IncomingValues&) {
     if (++calls == 2) throw OutOfMemory("for the change");
@@ -96,21 +97,21 @@ TEST_F(IncomingParametersTest, WhatCouldNotBeTakenIsHandedOverAgain) {
   EXPECT_EQ(handed_over(*now, 0), (Came{{few, 1}})) << "the values themselves were taken";
 }
 
-TEST_F(IncomingParametersTest, NeighboursAreTakenTogether) {
+TEST_F(IncomingParametersTest, Adjacent_slices_are_taken_as_one_piece) {
   const auto incoming = make();
   std::vector<bool> taken;
   std::vector<store::IncomingUpdates::Piece> pieces;
-  lay(*incoming, 0, 1);
-  lay(*incoming, 1, 1);
-  lay(*incoming, 3, 1);
+  arrive(*incoming, 0, 1);
+  arrive(*incoming, 1, 1);
+  arrive(*incoming, 3, 1);
   incoming->take(taken, pieces);
   ASSERT_EQ(pieces.size(), 2U);
   EXPECT_EQ(pieces[0].first, 0U);
   EXPECT_EQ(pieces[0].values.size(), layout.slices[0].count + layout.slices[1].count);
   EXPECT_EQ(pieces[1].first, layout.slices[3].offset);
-  lay(*incoming, 2, 1);
+  arrive(*incoming, 2, 1);
   incoming->take(taken, pieces);
-  ASSERT_EQ(pieces.size(), 3U) << "what was taken before stays as it is";
+  ASSERT_EQ(pieces.size(), 3U) << "earlier pieces stay as they are";
   EXPECT_EQ(pieces[2].first, layout.slices[2].offset);
   EXPECT_EQ(pieces[2].values.size(), layout.slices[2].count);
 }

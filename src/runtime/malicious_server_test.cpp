@@ -1,5 +1,5 @@
-// A server that speaks the protocol and sends a worker what it cannot use: the worker says so, goes, and comes again; it never computes on
-// it.
+// A server that speaks the protocol and sends slices that cannot be used: the worker logs the reason, never computes on them, and
+// reconnects.
 #include <fmt/format.h>
 
 #include "codec/codec.h"
@@ -8,15 +8,16 @@
 namespace motley::runtime {
 namespace {
 
-/// Plays a chief until a worker has attached, and sends that one whatever the test says. Who comes again hears that training is over.
+/// Plays a chief until a worker has attached, and sends it the messages of the test. A worker that reconnects is told that training is
+/// over.
 class MaliciousChief : public transport::AcceptCallbacks, public transport::ConnectionCallbacks {
  public:
-  using Says = std::function<std::vector<transport::BulkMessage>()>;
-  MaliciousChief(boost::asio::io_context& io, const transport::Address& address, const transport::Options& options, Says says)
-      : says_(std::move(says)), acceptor_(transport::listen(io, address, options, *this).value()) {}
+  using Messages = std::function<std::vector<transport::BulkMessage>()>;
+  MaliciousChief(boost::asio::io_context& io, const transport::Address& address, const transport::Options& options, Messages messages)
+      : messages_(std::move(messages)), acceptor_(transport::listen(io, address, options, *this).value()) {}
 
-  std::vector<std::string> ends;  // why connections did
-  bool computed = false;          // the worker has, on what it was sent
+  std::vector<std::string> ends;  // reasons of closed connections
+  bool computed = false;          // the worker has computed on these slices
 
   void accepted(std::unique_ptr<transport::Connection> connection) override {
     pending_workers_.push_back(std::move(connection));
@@ -37,7 +38,7 @@ class MaliciousChief : public transport::AcceptCallbacks, public transport::Conn
       order.push_bits = fp32_bits;
       order.lease.ranges = {{0, 0, 4}};
       from.send(order);
-      for (const transport::BulkMessage& bulk_message : says_()) from.send(bulk_message);
+      for (const transport::BulkMessage& bulk_message : messages_()) from.send(bulk_message);
     }
     if (std::holds_alternative<wire::Contributed>(message)) {
       computed = true;
@@ -53,8 +54,8 @@ class MaliciousChief : public transport::AcceptCallbacks, public transport::Conn
   void closed(transport::Connection&, const Error& why) override { ends.push_back(why.message); }
 
  private:
-  Says says_;
-  std::vector<std::byte> pushed_;  // one slice after the other
+  Messages messages_;
+  std::vector<std::byte> pushed_;  // the last slice
   std::unique_ptr<transport::Acceptor> acceptor_;
   std::vector<std::unique_ptr<transport::Connection>> pending_workers_;
 };
@@ -65,14 +66,14 @@ struct Case {
   bool rounded = false;
   std::uint32_t slice = 0;
   std::ptrdiff_t too_many = 0;  // bytes
-  bool device = true;           // it keeps what it was given
-  bool bf16_transfer = true;    // and computes with 16 bits
+  bool device = true;           // the worker has a device that keeps encoded values
+  bool bf16_transfer = true;    // and computes with bf16 weights
 };
 void PrintTo(const Case& lie, std::ostream* out) { *out << lie.name; }
 
 class MaliciousServer : public Processes, public testing::WithParamInterface<Case> {};
 
-TEST_P(MaliciousServer, IsLeftAndTriedAgain) {
+TEST_P(MaliciousServer, IsLeftAndTheWorkerReconnects) {
   const Case& lie = GetParam();
   job.devices = lie.device;
   job.rounds = job.bf16_transfer = lie.device && lie.bf16_transfer;
@@ -94,23 +95,21 @@ TEST_P(MaliciousServer, IsLeftAndTriedAgain) {
   EXPECT_EQ(std::count_if(worker.log.begin(), worker.log.end(), says_so), 1) << fmt::format("{}", fmt::join(worker.log, "\n"));
 }
 
-INSTANTIATE_TEST_SUITE_P(Kinds, MaliciousServer,
-                         testing::Values(Case{.name = "RoundedForWhoComputesInFloats", .bits = 16, .rounded = true, .bf16_transfer = false},
-                                         Case{.name = "RoundedForAProcessor", .bits = 16, .rounded = true, .device = false},
-                                         Case{.name = "RoundedToFewerBitsThanItComputesWith", .bits = 8, .rounded = true},
-                                         Case{.name = "RoundedAndTooLong", .bits = 16, .rounded = true, .too_many = 2},
-                                         Case{.name = "RoundedAndTooShort", .bits = 16, .rounded = true, .too_many = -2},
-                                         Case{.name = "AChangeOfNothing", .bits = 16},
-                                         Case{.name = "AChangeOfNothingForAProcessor", .bits = 16, .device = false},
-                                         Case{.name = "FloatsThatAreTooMany", .too_many = 4},
-                                         Case{.name = "FloatsThatAreTooFew", .too_many = -4},
-                                         Case{.name = "BitsThatThereIsNoCodecFor", .bits = 5},
-                                         Case{.name = "BitsThatThereIsNoCodecForAndAProcessor", .bits = 5, .device = false},
-                                         Case{.name = "ASliceThatThereIsNot", .slice = 99}),
-                         [](const auto& lie) { return lie.param.name; });
+INSTANTIATE_TEST_SUITE_P(
+    Kinds, MaliciousServer,
+    testing::Values(Case{.name = "RoundedForADeviceThatComputesInFp32", .bits = 16, .rounded = true, .bf16_transfer = false},
+                    Case{.name = "RoundedForACpu", .bits = 16, .rounded = true, .device = false},
+                    Case{.name = "RoundedToFewerBitsThanBf16", .bits = 8, .rounded = true},
+                    Case{.name = "RoundedAndTooLong", .bits = 16, .rounded = true, .too_many = 2},
+                    Case{.name = "RoundedAndTooShort", .bits = 16, .rounded = true, .too_many = -2},
+                    Case{.name = "AChangeOfNothing", .bits = 16}, Case{.name = "AChangeOfNothingForACpu", .bits = 16, .device = false},
+                    Case{.name = "TooManyFloats", .too_many = 4}, Case{.name = "TooFewFloats", .too_many = -4},
+                    Case{.name = "BitsWithoutCodec", .bits = 5}, Case{.name = "BitsWithoutCodecForACpu", .bits = 5, .device = false},
+                    Case{.name = "AnUnknownSlice", .slice = 99}),
+    [](const auto& lie) { return lie.param.name; });
 
-/// What is computed on is what was asked for: the same server, when it does not lie.
-TEST_F(Processes, AnHonestServerIsComputedFor) {
+/// The control: the worker computes on the slices of the same server when they are right.
+TEST_F(Processes, AWorkerComputesForACorrectServer) {
   for (const bool bf16_transfer : {false, true}) {
     job.devices = true;
     job.rounds = job.bf16_transfer = bf16_transfer;

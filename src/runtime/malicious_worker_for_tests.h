@@ -1,4 +1,4 @@
-// For tests: a worker that follows the protocol but pushes values of the test's choice and reports that they are finite.
+// For tests: a peer that follows the protocol of a worker, but pushes values of the test's choice and reports them as finite.
 #pragma once
 #include <boost/asio/io_context.hpp>
 #include <cstdint>
@@ -19,14 +19,14 @@ namespace motley::runtime {
 
 class MaliciousWorker final : private transport::ConnectionCallbacks {
  public:
-  /// The slice's values as they go into its codec.
+  /// Sets the slice's values before they are encoded.
   using Numbers = std::function<void(const wire::Order& order, SliceId slice, std::vector<float>& values)>;
   struct Options {
     std::string node;
     std::uint32_t node_index = wire::no_node_index;
     std::vector<std::size_t> counts{};  // values, by slice
     std::function<std::uint8_t(SliceId slice, std::uint8_t ordered)> bits = [](SliceId, std::uint8_t ordered) { return ordered; };
-    bool supports_borrowing = false;  // its payloads are read from its memory, if its connection supports that
+    bool supports_borrowing = false;  // its pushes are read in place, if its connection can
   };
 
   MaliciousWorker(boost::asio::io_context& event_loop, const transport::Address& chief, const transport::Options& transport,
@@ -44,9 +44,9 @@ class MaliciousWorker final : private transport::ConnectionCallbacks {
   MaliciousWorker& operator=(const MaliciousWorker&) = delete;
 
   std::optional<WorkerId> id;
-  bool stopped = false;      // by a Stop of the chief
-  bool borrowed = false;     // a payload was
-  std::string ended;         // its connection, for this reason
+  bool stopped = false;      // the chief sent Stop
+  bool borrowed = false;     // a slice was offered in shared memory
+  std::string ended;         // why its connection was closed
   std::uint64_t pushed = 0;  // contributions
 
  private:
@@ -70,7 +70,7 @@ class MaliciousWorker final : private transport::ConnectionCallbacks {
     return arrived_;
   }
   void received(transport::Connection&, const wire::Message&) override {}
-  void sent(transport::Connection&, std::uint64_t ticket) override { leaving_.erase(ticket); }
+  void sent(transport::Connection&, std::uint64_t ticket) override { sending_.erase(ticket); }
   void closed(transport::Connection&, const Error& why) override { ended = why.message; }
 
   void contribute(const wire::Order& order) {
@@ -101,7 +101,7 @@ class MaliciousWorker final : private transport::ConnectionCallbacks {
         borrowed = true;
       }
     }
-    leaving_[next_ticket_] = bytes;
+    sending_[next_ticket_] = bytes;
     chief_->send(transport::BulkMessage{wire::Push{order.worker, order.step, slice, order.push_bits}, payload, slice.value, next_ticket_++,
                                         options_.supports_borrowing});
   }
@@ -110,9 +110,9 @@ class MaliciousWorker final : private transport::ConnectionCallbacks {
   Numbers numbers_;
   std::shared_ptr<bool> alive_;
   std::vector<std::byte> arrived_;
-  std::map<std::uint64_t, std::shared_ptr<std::vector<std::byte>>> leaving_;
+  std::map<std::uint64_t, std::shared_ptr<std::vector<std::byte>>> sending_;
   std::uint64_t next_ticket_ = 0;
-  std::unique_ptr<transport::Connection> chief_;  // last: it reads what leaves
+  std::unique_ptr<transport::Connection> chief_;  // last: it reads `sending_`
 };
 
 }  // namespace motley::runtime

@@ -1,5 +1,5 @@
-// A worker that reports values as finite that are not: with every strategy and encoding it is expelled by name, nothing of it is applied,
-// and the other workers finish the training.
+// A worker that reports values as finite that are not: under every strategy and with every codec it is expelled by name, none of its values
+// is applied, and the others finish the training.
 #include <fmt/ranges.h>
 
 #include <atomic>
@@ -31,13 +31,13 @@ void PrintTo(const Lie& lie, std::ostream* out) { *out << lie.name; }
 
 class MaliciousWorkerTest : public Processes, public testing::WithParamInterface<Lie> {
  protected:
-  std::unique_ptr<MaliciousWorker> pusher(std::uint32_t node_index, MaliciousWorker::Numbers numbers, bool supports_borrowing = false) {
-    MaliciousWorker::Options who{.node = node_name(node_index), .node_index = node_index};
+  std::unique_ptr<MaliciousWorker> worker(std::uint32_t node_index, MaliciousWorker::Numbers numbers, bool supports_borrowing = false) {
+    MaliciousWorker::Options made{.node = node_name(node_index), .node_index = node_index};
     const store::Layout layout = linear_layout();
-    for (const store::Slice& slice : layout.slices) who.counts.push_back(slice.count);
-    who.bits = [layout](SliceId slice, std::uint8_t ordered) { return layout[slice].bits(ordered); };
-    who.supports_borrowing = supports_borrowing;
-    return std::make_unique<MaliciousWorker>(io, address, options, std::move(who), std::move(numbers));
+    for (const store::Slice& slice : layout.slices) made.counts.push_back(slice.count);
+    made.bits = [layout](SliceId slice, std::uint8_t ordered) { return layout[slice].bits(ordered); };
+    made.supports_borrowing = supports_borrowing;
+    return std::make_unique<MaliciousWorker>(io, address, options, std::move(made), std::move(numbers));
   }
 };
 
@@ -48,7 +48,7 @@ TEST_P(MaliciousWorkerTest, IsExpelledByNameAndTheOthersFinish) {
   start_chief();
   const auto honest = [](const wire::Order&, SliceId, std::vector<float>&) {};
   bool lied = false;
-  const auto malicious = pusher(
+  const auto malicious = worker(
       1,
       [&](const wire::Order& order, SliceId slice, std::vector<float>& values) {
         if (slice.value != lie.slice || order.step.value < lie.from_step) return;
@@ -56,7 +56,7 @@ TEST_P(MaliciousWorkerTest, IsExpelledByNameAndTheOthersFinish) {
         lied = true;
       },
       lie.supports_borrowing);
-  const auto first = pusher(0, honest), last = pusher(2, honest);
+  const auto first = worker(0, honest), last = worker(2, honest);
   ASSERT_TRUE(chief_is_over());
 
   ASSERT_TRUE(chief->over->ok()) << chief->over->error().message;
@@ -100,11 +100,11 @@ TEST_F(Processes, WorkersWhoseValuesCancelOutAreAllExpelled) {
   start_chief();
   std::vector<std::unique_ptr<MaliciousWorker>> all;
   for (std::uint32_t node_index = 0; node_index < 3; ++node_index) {
-    MaliciousWorker::Options who{.node = node_name(node_index), .node_index = node_index};
-    for (const store::Slice& slice : linear_layout().slices) who.counts.push_back(slice.count);
+    MaliciousWorker::Options made{.node = node_name(node_index), .node_index = node_index};
+    for (const store::Slice& slice : linear_layout().slices) made.counts.push_back(slice.count);
     const float value = node_index == 0 ? infinity : node_index == 1 ? -infinity : 0.001F;
     all.push_back(
-        std::make_unique<MaliciousWorker>(io, address, options, std::move(who),
+        std::make_unique<MaliciousWorker>(io, address, options, std::move(made),
                                           [value](const wire::Order&, SliceId, std::vector<float>& values) { values.front() = value; }));
   }
   ASSERT_TRUE(chief_is_over());
@@ -138,7 +138,7 @@ TEST_F(Processes, InfiniteLossEndsTheTrainingAsDiverged) {
   }
 }
 
-/// A weight decay with which the model overflows within a few updates, and so the contributions of all workers.
+/// Weight decay with which the model overflows within a few updates: the values of all workers do.
 TEST_F(Processes, AModelThatIsNotFiniteIsNeverSaved) {
   job.checkpoint_every = 1;
   job.optimizer.weight_decay = 1e30;  // w -= 0.1 * 1e30 * w, again and again

@@ -50,7 +50,7 @@ class PeerConnection final : private transport::ConnectionCallbacks {
   /// Tickets from here on are this class's; an owner that sends on transport() itself uses lower ones.
   static constexpr std::uint64_t first_ticket = std::uint64_t{1} << 63U;
 
-  /// The link has no emulated limits until transport().reshape(). `owner` outlives this.
+  /// The link has no emulated limits until transport().reshape(). `owner` outlives this, or its last call of retire().
   PeerConnection(std::unique_ptr<transport::Connection> connection, boost::asio::io_context& event_loop, const transport::Options& options,
                  PeerOwner& owner);
   ~PeerConnection() override = default;
@@ -76,6 +76,9 @@ class PeerConnection final : private transport::ConnectionCallbacks {
   /// For PeerOwner::received(): what was given to receive_into(), once.
   Received take_received() { return std::exchange(receiving_, {}); }
 
+  /// From now on the owner is not called; memory is kept as before. For a connection that waits for its destruction.
+  void retire() { owner_ = nullptr; }
+
   /// False: it was closed before. A connection delivers messages for a while after it was closed; they are ignored.
   bool close(const std::string& reason);
   [[nodiscard]] bool is_closing() const { return closing_; }
@@ -91,9 +94,9 @@ class PeerConnection final : private transport::ConnectionCallbacks {
   bool accept_in_place(transport::Connection& from, const wire::Message& head, std::span<const std::byte> payload,
                        const transport::BorrowedMemory& borrow) override;
   void sent(transport::Connection& to, std::uint64_t ticket) override;
-  void closed(transport::Connection&, const Error& why) override { owner_.closed(*this, why); }
+  void closed(transport::Connection& connection, const Error& why) override;
 
-  PeerOwner& owner_;
+  PeerOwner* owner_;  // null: retired
   bool closing_ = false;
   std::uint64_t next_ticket_ = first_ticket;
   std::map<std::uint64_t, std::shared_ptr<const void>> unsent_;  // by ticket

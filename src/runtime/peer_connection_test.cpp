@@ -1,4 +1,4 @@
-// What a connection delivers and refuses, how long it keeps memory, and how often an expulsion is logged.
+// The messages that a connection delivers and refuses, how long it keeps memory, and how often an expulsion is logged.
 #include "runtime/peer_connection.h"
 
 #include <gtest/gtest.h>

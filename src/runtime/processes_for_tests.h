@@ -15,11 +15,11 @@ using transport::run_until;
 
 constexpr transport::Options patient() {
   transport::Options options;
-  options.handshake_time = std::chrono::hours(1);  // a busy machine must not fail the test
+  options.handshake_time = std::chrono::hours(1);  // a test must not fail because the machine is busy
   return options;
 }
 
-/// Opens a gate when a test ends for any reason, so that no thread waits forever.
+/// Opens a gate when a test ends, also when it fails: no thread waits behind it forever.
 class Opens {
  public:
   explicit Opens(Gate& gate) : gate_(gate) {}

@@ -1,4 +1,4 @@
-// A chief that dies, and something else in its place for a while: whoever has been a member goes on knocking until the chief is back.
+// A chief that dies while another program takes its port for a while: former members connect again until the chief is back.
 #include "runtime/processes_for_tests.h"
 #include "transport/impostor_for_tests.h"
 
@@ -13,8 +13,8 @@ class Reconnecting : public Processes {
   [[nodiscard]] bool anyone_has_given_up() const {
     return std::any_of(workers.begin(), workers.end(), [](const auto& worker) { return worker->over.has_value(); });
   }
-  /// Until everybody has been answered, twice on average.
-  void face(Impostor& impostor, Imposture imposture) {
+  /// Runs until each worker has been answered twice on average.
+  void meet(Impostor& impostor, Imposture imposture) {
     impostor.imposture = imposture;
     impostor.answered = 0;
     ASSERT_TRUE(run_until(io, [&] { return impostor.answered >= 2 * workers.size() || anyone_has_given_up(); }));
@@ -22,7 +22,7 @@ class Reconnecting : public Processes {
       ASSERT_FALSE(worker->over) << "it gave up when it met impostor " << static_cast<int>(imposture) << ": "
                                  << worker->over->error().message;
   }
-  [[nodiscard]] bool some_worker_says(std::string_view words) const {
+  [[nodiscard]] bool some_worker_logs(std::string_view words) const {
     for (const auto& worker : workers)
       for (const std::string& line : worker->log)
         if (line.find(words) != std::string::npos) return true;
@@ -30,7 +30,7 @@ class Reconnecting : public Processes {
   }
 };
 
-TEST_F(Reconnecting, MembersOutlastWhateverTakesTheChiefsPlace) {
+TEST_F(Reconnecting, MembersOutlastOtherProgramsOnTheChiefsPort) {
   options.token = "a secret of many letters";
   job.checkpoint_every = 4;
   Gate gate;
@@ -44,11 +44,11 @@ TEST_F(Reconnecting, MembersOutlastWhateverTakesTheChiefsPlace) {
   chief.reset();
   {
     Impostor impostor(io, address);
-    for (const Imposture imposture : transport::impostures) ASSERT_NO_FATAL_FAILURE(face(impostor, imposture));
+    for (const Imposture imposture : transport::impostures) ASSERT_NO_FATAL_FAILURE(meet(impostor, imposture));
   }
-  EXPECT_TRUE(some_worker_says("SSH-2.0-OpenSSH_9.2p1"));
-  EXPECT_TRUE(some_worker_says("HTTP/1.1 400 Bad Request"));
-  EXPECT_TRUE(some_worker_says("another version"));
+  EXPECT_TRUE(some_worker_logs("SSH-2.0-OpenSSH_9.2p1"));
+  EXPECT_TRUE(some_worker_logs("HTTP/1.1 400 Bad Request"));
+  EXPECT_TRUE(some_worker_logs("another version"));
   gate.open();
   start_chief(&saved);
   ASSERT_TRUE(all_are_over());
@@ -57,7 +57,7 @@ TEST_F(Reconnecting, MembersOutlastWhateverTakesTheChiefsPlace) {
   EXPECT_EQ(chief->values(), train_by_hand(job));
 }
 
-TEST_F(Reconnecting, AMemberEndsWhenItIsProvenThatTheJobIsAnother) {
+TEST_F(Reconnecting, AMemberEndsWhenTheChiefProvesAnotherJob) {
   options.token = "a secret of many letters";
   options.job.fill(std::byte{1});
   start_all();
@@ -74,7 +74,7 @@ TEST_F(Reconnecting, AMemberEndsWhenItIsProvenThatTheJobIsAnother) {
   }
 }
 
-TEST_F(Reconnecting, AMembersPatienceEnds) {
+TEST_F(Reconnecting, AMemberGivesUpAfterItsPatience) {
   Gate gate;
   start_chief();
   workers.push_back(std::make_unique<SmallWorker>(io, job, address, 0, &gate, options, std::chrono::milliseconds(1)));
@@ -87,7 +87,7 @@ TEST_F(Reconnecting, AMembersPatienceEnds) {
   EXPECT_NE(workers[0]->over->error().message.find("no chief at unix:"), std::string::npos) << workers[0]->over->error().message;
 }
 
-TEST_F(Reconnecting, WhoWasNeverAMemberIsToldWhatItFoundAndEnds) {
+TEST_F(Reconnecting, ANewWorkerEndsWithTheReasonOfItsRefusal) {
   Impostor impostor(io, address);
   for (const auto& [imposture, words] :
        {std::pair{Imposture::ssh, "\"SSH-2.0-OpenSSH_9.2p1 Debian-2+deb12u3\""}, std::pair{Imposture::http, "\"HTTP/1.1 400 Bad Request\""},

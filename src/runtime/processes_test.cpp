@@ -1,4 +1,4 @@
-// Whole trainings over real sockets, in one process: what the machines promise must hold with threads, connections and their ends between
+// Whole trainings over real sockets, in one process: the guarantees of the state machines must hold with threads and connections between
 // them.
 #include <fmt/format.h>
 
@@ -10,7 +10,7 @@ namespace {
 
 // Without incident -----------------------------------------------------------------------------------------------------------------------
 
-TEST_F(Processes, TrainToTheEndWithTheBitsOfTheHand) {
+TEST_F(Processes, TrainToTheEndWithTheBitsOfTheReference) {
   start_all();
   ASSERT_TRUE(all_are_over());
   expect_every_sample_once();
@@ -24,15 +24,15 @@ TEST_F(Processes, TrainToTheEndWithTheBitsOfTheHand) {
   EXPECT_EQ(chief->story.all<trace::Evaluated>().back().version, Version{outcome.updates});
 }
 
-TEST_F(Processes, EndWithTheSameBitsWhoeverComesFirst) {
+TEST_F(Processes, EndWithTheSameBitsInAnyOrderOfArrival) {
   start_chief();
   for (const std::uint32_t node_index : {2U, 0U, 1U}) {
     start_worker(node_index);
-    ASSERT_TRUE(run_until(io, [&] { return !workers.back()->log.empty(); }));  // it prepares: it has been briefed
+    ASSERT_TRUE(run_until(io, [&] { return !workers.back()->log.empty(); }));  // it prepares: it has the job
   }
   ASSERT_TRUE(all_are_over());
   EXPECT_EQ(chief->values(), train_by_hand(job));
-  for (const trace::Joined& joined : chief->story.all<trace::Joined>()) EXPECT_EQ(joined.worker.value, joined.node) << "by seat";
+  for (const trace::Joined& joined : chief->story.all<trace::Joined>()) EXPECT_EQ(joined.worker.value, joined.node) << "by node index";
 }
 
 TEST_F(Processes, EndWithTheSameBitsOnEmulatedDevicesAndLinks) {
@@ -43,8 +43,8 @@ TEST_F(Processes, EndWithTheSameBitsOnEmulatedDevicesAndLinks) {
   EXPECT_EQ(chief->values(), train_by_hand(job));
 }
 
-/// Few bits both ways, coded and decoded by the pump, or where the values are kept; before a checkpoint what was kept back goes along.
-TEST_F(Processes, EndWithTheSameBitsWhoeverCodes) {
+/// Few bits both ways, encoded and decoded by the event loop or by the device; before a checkpoint the residual is sent too.
+TEST_F(Processes, EndWithTheSameBitsWhereverValuesAreEncoded) {
   job.strategy = "hps";
   job.batches = {4, 4, 4};
   job.knobs.time_limited = false;
@@ -69,8 +69,8 @@ TEST_F(Processes, EndWithTheSameBitsWhoeverCodes) {
     }
 }
 
-/// What a device would round anyway is rounded before it travels, and what it makes so travels so: nothing changes but the bytes.
-TEST_F(Processes, OfDevicesThatComputeWithSixteenBitsNoMoreTravel) {
+/// Values that a device would round to bf16 are rounded before they are sent, and its bf16 gradients are sent as such: only bytes change.
+TEST_F(Processes, SendBf16ToAndFromDevicesThatComputeWithIt) {
   job.strategy = "hps";
   job.batches = {4, 4, 4};
   job.knobs.time_limited = false;
@@ -78,7 +78,7 @@ TEST_F(Processes, OfDevicesThatComputeWithSixteenBitsNoMoreTravel) {
   job.rounds = true;
   for (const policy::Bits bits : {policy::Bits{32, 32}, policy::Bits{32, 8}, policy::Bits{8, 32}, policy::Bits{4, 8}})
     for (const std::uint32_t overlap : {0U, 1U}) {
-      job.checkpoint_every = overlap == 0 ? 4 : 0;  // what goes before one is pushed whole
+      job.checkpoint_every = overlap == 0 ? 4 : 0;  // contributions before a checkpoint are pushed in fp32
       job.knobs.bits = policy::BitsConfig{false, bits};
       job.knobs.overlap = overlap;
       std::vector<std::vector<float>> ends;
@@ -122,7 +122,7 @@ INSTANTIATE_TEST_SUITE_P(Strategies, EveryStrategy, testing::Values("asp", "ssp"
   return name;
 });
 
-TEST_F(Processes, WhatTheChiefHeardCanBeLivedAgain) {
+TEST_F(Processes, TheChiefsRecordedInputsCanBeReplayed) {
   start_all();
   ASSERT_TRUE(chief_is_over());
   protocol::Chief again = job.chief();
@@ -133,9 +133,9 @@ TEST_F(Processes, WhatTheChiefHeardCanBeLivedAgain) {
   EXPECT_TRUE(again.finished());
 }
 
-// Coming and going -----------------------------------------------------------------------------------------------------------------------
+// Joining and leaving --------------------------------------------------------------------------------------------------------------------
 
-TEST_F(Processes, OneThatDiesInMidRunStopsNobody) {
+TEST_F(Processes, ADeadWorkerStopsNoOther) {
   start_all();
   ASSERT_TRUE(reaches(5));
   workers.erase(workers.begin() + 1);
@@ -148,7 +148,7 @@ TEST_F(Processes, OneThatDiesInMidRunStopsNobody) {
   EXPECT_EQ(left.why, static_cast<std::uint8_t>(protocol::LeaveReason::connection_lost));
 }
 
-TEST_F(Processes, OneThatDiesWhileItComputesStopsNobody) {
+TEST_F(Processes, AWorkerThatDiesWhileComputingStopsNoOther) {
   Gate gate;
   start_chief();
   start_worker(0);
@@ -167,7 +167,7 @@ TEST_F(Processes, OneThatDiesWhileItComputesStopsNobody) {
   expect_every_sample_once();
 }
 
-TEST_F(Processes, OneThatLeavesReturnsItsLease) {
+TEST_F(Processes, AWorkerThatLeavesReturnsItsLease) {
   start_all();
   ASSERT_TRUE(reaches(5));
   workers[2]->process->leave();
@@ -180,8 +180,8 @@ TEST_F(Processes, OneThatLeavesReturnsItsLease) {
   EXPECT_EQ(chief->story.all<trace::Left>()[0].why, static_cast<std::uint8_t>(protocol::LeaveReason::said_goodbye));
 }
 
-TEST_F(Processes, OneThatIsSilentIsFenced) {
-  job.heartbeat = std::chrono::milliseconds(20);  // on a busy machine the others are fenced too, and come again: all must hold just so
+TEST_F(Processes, ASilentWorkerIsFenced) {
+  job.heartbeat = std::chrono::milliseconds(20);  // on a busy machine the others may be fenced and admitted again too
   job.silence_deadline = std::chrono::milliseconds(100);
   start_chief();
   start_worker(0);
@@ -189,14 +189,14 @@ TEST_F(Processes, OneThatIsSilentIsFenced) {
   auto silent = transport::connect_now(io, address, options);
   ASSERT_TRUE(silent.ok());
   transport::RecordingCallbacks ear;
-  const auto last_heard = [&]<class Message>(const Message&) {
+  const auto has_received = [&]<class Message>(const Message&) {
     return std::any_of(ear.messages.begin(), ear.messages.end(), [](const auto& m) { return std::holds_alternative<Message>(m); });
   };
   (*silent)->start(ear);
   (*silent)->send(wire::JoinRequest{node_name(2)});
   (*silent)->send(wire::Hello{.node = node_name(2), .attempt = 1, .node_index = 2});
-  ASSERT_TRUE(run_until(io, [&] { return last_heard(wire::Fenced{}); }));
-  EXPECT_TRUE(last_heard(wire::Welcome{}) && last_heard(wire::Order{}));
+  ASSERT_TRUE(run_until(io, [&] { return has_received(wire::Fenced{}); }));
+  EXPECT_TRUE(has_received(wire::Welcome{}) && has_received(wire::Order{}));
   const auto welcome =
       std::find_if(ear.messages.begin(), ear.messages.end(), [](const auto& m) { return std::holds_alternative<wire::Welcome>(m); });
   const WorkerId id = std::get<wire::Welcome>(*welcome).worker;
@@ -211,15 +211,15 @@ TEST_F(Processes, OneThatIsSilentIsFenced) {
   for (const trace::Counted& event : chief->story.all<trace::Counted>()) EXPECT_NE(event.worker, id);
 }
 
-TEST_F(Processes, OneThatLeavesBeforeItReachesAnybodyIsDone) {
+TEST_F(Processes, AWorkerThatLeavesBeforeItConnectsIsDone) {
   SmallWorker& alone = start_worker(0);
-  ASSERT_TRUE(run_until(io, [&] { return !alone.log.empty(); }));  // nobody there
+  ASSERT_TRUE(run_until(io, [&] { return !alone.log.empty(); }));  // no chief yet
   alone.process->leave();
   ASSERT_TRUE(run_until(io, [&] { return alone.over.has_value(); }));
   EXPECT_TRUE(alone.over->ok());
 }
 
-TEST_F(Processes, OneThatComesLaterIsPutToWork) {
+TEST_F(Processes, AWorkerThatJoinsLaterIsGivenWork) {
   job.quorum = 2;
   Gate gate;
   start_all(&gate);
@@ -239,10 +239,10 @@ TEST_F(Processes, OneThatComesLaterIsPutToWork) {
   EXPECT_TRUE(std::any_of(counted.begin(), counted.end(), [](const trace::Counted& event) { return event.worker == WorkerId{2}; }));
 }
 
-TEST_F(Processes, AWorkerMayComeLongBeforeItsChief) {
+TEST_F(Processes, AWorkerMayStartLongBeforeItsChief) {
   for (std::uint32_t n = 0; n < job.quorum; ++n) {
     SmallWorker& early = start_worker(n);
-    ASSERT_TRUE(run_until(io, [&] { return !early.log.empty(); }));  // nobody there
+    ASSERT_TRUE(run_until(io, [&] { return !early.log.empty(); }));  // no chief yet
   }
   start_chief();
   ASSERT_TRUE(all_are_over());
@@ -250,7 +250,7 @@ TEST_F(Processes, AWorkerMayComeLongBeforeItsChief) {
   EXPECT_EQ(chief->values(), train_by_hand(job));
 }
 
-TEST_F(Processes, AWorkerGivesUpOnAChiefThatNeverComes) {
+TEST_F(Processes, AWorkerGivesUpOnAChiefThatNeverStarts) {
   SmallWorker alone(io, job, address, 0, nullptr, options, std::chrono::milliseconds(0));
   ASSERT_TRUE(run_until(io, [&] { return alone.over.has_value(); }));
   EXPECT_FALSE(alone.over->ok());

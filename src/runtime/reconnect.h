@@ -1,6 +1,6 @@
-// How a process goes on without its chief: it tries again with growing pauses, until it has it back, is told for sure that it is not
-// wanted, or its patience is over. What anybody on the chief's port may say without knowing the token is no reason to end for who has been
-// in.
+// How a process that has lost its chief connects again: with growing pauses, until it succeeds, is refused by an authenticated chief, or
+// has waited for too long. A refusal without proof of the token ends only a process that was never connected: any process may answer on the
+// port.
 #pragma once
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/steady_timer.hpp>
@@ -19,24 +19,24 @@
 namespace motley::runtime {
 
 struct ReconnectOptions {
-  std::chrono::milliseconds first_pause{100};  // doubles; each is drawn from its upper half, so that a cluster does not come back at once
+  std::chrono::milliseconds first_pause{100};  // doubles; each is drawn from its upper half: the processes of a cluster spread out
   std::chrono::milliseconds longest_pause{5'000};
-  std::chrono::milliseconds patience{120'000};  // without a chief for so long: give up
-  /// Of a process that was never in and is refused. Longer than a chief's port is somebody else's by accident, short enough for a user who
-  /// has mistyped a token or a port, and who reads why at once.
+  std::chrono::milliseconds patience{120'000};  // gives up after this time without a chief
+  /// Gives up after this time of refusals when it was never connected: longer than another program holds the chief's port by accident,
+  /// short enough for a user who has mistyped a token or a port.
   std::chrono::milliseconds first_contact{10'000};
 };
 
-/// Decides. Knows no clock. An Error's `next` is read as transport::connect() says it.
+/// Decides on pauses, without a clock. Reads an Error's `next` as transport::connect() defines it.
 class ReconnectPolicy {
  public:
-  /// `chief`: where it is looked for.
+  /// `chief`: its address, for messages.
   ReconnectPolicy(ReconnectOptions options, std::string chief, Rng jitter)
       : options_(options), chief_(std::move(chief)), jitter_(jitter), next_pause_(options.first_pause) {}
 
-  /// Someone was reached who knows the token: from now on refusals without it are passed over.
+  /// A process that knows the token was reached: from now on refusals without proof are ignored.
   void proven() { proven_ = true; }
-  /// All is well again: the next loss begins anew.
+  /// The process takes part again: the next loss begins with the first pause.
   void settled();
   /// The pause before the next attempt, or why there will be none.
   Result<Duration> lost(Instant now, const Error& why);
@@ -48,13 +48,13 @@ class ReconnectPolicy {
   std::chrono::milliseconds next_pause_;
   bool proven_ = false;
   std::optional<Instant> alone_since_;
-  std::optional<Instant> refused_since_;  // without a proof, one time after the other
+  std::optional<Instant> refused_since_;  // without proof, in every attempt since
 };
 
-/// Carries it out on the pump. Sentences go to `log`, each when it is news.
+/// Waits and calls on the event loop. Logs each reason once, until another one follows.
 class Reconnect {
  public:
-  /// `name`: of this process; its jitter is its own.
+  /// `name`: of this process; seeds its jitter.
   Reconnect(boost::asio::io_context& event_loop, const ReconnectOptions& options, std::string name, std::string chief,
             std::function<void(const std::string&)> log);
   Reconnect(const Reconnect&) = delete;
@@ -63,7 +63,7 @@ class Reconnect {
 
   void proven() { policy_.proven(); }
   void settled();
-  /// Good: `again` is called after a pause, unless cancel() is. Else what to end with.
+  /// Good: `again` is called after a pause, unless cancel() is called. Else the error to end with.
   [[nodiscard]] Outcome lost(const Error& why, std::function<void()> again);
   void cancel() { pause_.cancel(); }
 
@@ -72,7 +72,7 @@ class Reconnect {
   std::function<void(const std::string&)> log_;
   Clock clock_;
   ReconnectPolicy policy_;
-  std::string last_reported_;  // last
+  std::string last_reported_;  // reason
   boost::asio::steady_timer pause_;
   transport::Anchor<Reconnect> anchor_{*this};
 };

@@ -44,7 +44,7 @@ Instant StageTimes::believe(Instant now, std::uint32_t stage, std::uint32_t micr
 }
 
 Instant StageTimes::recorded_until() const {
-  check(!recorded_until_.empty(), "something is laid out");
+  check(!recorded_until_.empty(), "stages are assigned");
   return *std::min_element(recorded_until_.begin(), recorded_until_.end());
 }
 

@@ -1,4 +1,4 @@
-// Sends a server's state between chief and server: slices of values and of the optimizer's moments.
+// The state of a server as it is sent between chief and server: slices of values and of the optimizer's moments.
 #pragma once
 #include <cstddef>
 #include <functional>
@@ -11,10 +11,10 @@
 
 namespace motley::runtime {
 
-/// Encoded size of all slices of `server` with so many bits per value.
+/// Bytes of all slices of `server` with `bits` per value.
 [[nodiscard]] std::uint64_t encoded_bytes(const store::Layout& layout, ServerId server, std::uint8_t bits);
 
-/// The number of pieces that send_state() makes.
+/// The number of chunks that send_state() makes.
 [[nodiscard]] std::uint64_t pieces_of(const store::Layout& layout, ServerId server, bool first, bool second);
 
 /// Calls `send` with each slice of `server`: its values, then its first and second moments if there are any. Statistics have no moments.
@@ -22,7 +22,7 @@ using SendStateChunk = std::function<void(const wire::StateChunk& head, std::spa
 void send_state(const store::Layout& layout, ServerId server, Version version, std::span<const float> values, const store::Moments* moments,
                 const SendStateChunk& send);
 
-/// Where the payload of `head` belongs; empty if there is no such slice or the size is wrong. Allocates moments with their first piece.
+/// Memory for the payload of `head`; empty: there is no such slice, or the size is wrong. Allocates moments with their first chunk.
 std::span<std::byte> place(const store::Layout& layout, const wire::StateChunk& head, std::size_t bytes, std::span<float> values,
                            std::optional<store::Moments>& moments);
 

@@ -5,17 +5,17 @@
 namespace motley::runtime {
 namespace {
 
-TEST_F(PausedCluster, AChiefSurvivesThemAndTrainingFinishes) {
+TEST_F(PausedCluster, AChiefSurvivesWrongFrames) {
   start_and_wait();
   attack(chief->process->accept_callbacks(), [](WrongPeer& peer, WrongMessages& messages) {
-    const std::uint64_t as = messages.below(4);  // nobody, a worker, a member, a server
+    const std::uint64_t as = messages.below(4);  // unidentified, a worker, a member, a server
     if (as > 0) peer.say(wire::JoinRequest{as == 3 ? "server 1" : node_name(3)});
     if (as == 2) peer.say(wire::Hello{.node = node_name(3), .attempt = 1, .node_index = 3});
   });
   expect_that_training_finishes();
 }
 
-TEST_F(PausedCluster, AServerSurvivesThemAndTrainingFinishes) {
+TEST_F(PausedCluster, AServerSurvivesWrongFrames) {
   job.servers = 2;
   start_and_wait();
   attack(server->accept_callbacks(), [](WrongPeer& peer, WrongMessages& messages) {
@@ -34,50 +34,50 @@ std::uint32_t attempt_of(const WrongPeer& peer) {
   return attempt;
 }
 
-/// Accepts workers; the test sends them wrong messages.
-class WrongChief : public transport::AcceptCallbacks {
+/// Accepts connections and hands them to a WrongPeer.
+class AcceptingEndpoint : public transport::AcceptCallbacks {
  public:
-  WrongChief(boost::asio::io_context& io, const transport::Address& address, const transport::Options& options)
+  AcceptingEndpoint(boost::asio::io_context& io, const transport::Address& address, const transport::Options& options)
       : acceptor_(transport::listen(io, address, options, *this).value()) {}
-  std::unique_ptr<transport::Connection> came;
+  std::unique_ptr<transport::Connection> connection;
 
  private:
-  void accepted(std::unique_ptr<transport::Connection> connection) override { came = std::move(connection); }
+  void accepted(std::unique_ptr<transport::Connection> made) override { connection = std::move(made); }
   void refused(const std::string&, const std::string&) override {}
   std::unique_ptr<transport::Acceptor> acceptor_;
 };
 
-TEST_F(PausedCluster, AWorkerSurvivesThemAndTrainingFinishes) {
+TEST_F(PausedCluster, AWorkerSurvivesWrongFrames) {
   SCOPED_TRACE(seed);
-  constexpr int fewer = 300;  // it comes over a socket each time
+  constexpr int fewer = 300;  // each connection is a real socket
   job.quorum = 1;
   SmallWorker& worker = start_worker(0);
   WrongMessages messages(seed);
   {
-    WrongChief wrong(io, address, options);
+    AcceptingEndpoint wrong(io, address, options);
     WrongPeer peer(io, options);
     std::size_t before = 0;
     for (int i = 0; i < fewer; ++i) {
       if (i == fewer / 8) before = resident_bytes();
       if (!peer.connected()) {
-        ASSERT_TRUE(run_until(io, [&] { return wrong.came != nullptr; }));
-        peer.take(std::move(wrong.came));
-        const auto receives = [&](auto kind) {
+        ASSERT_TRUE(run_until(io, [&] { return wrong.connection != nullptr; }));
+        peer.take(std::move(wrong.connection));
+        const auto has_received = [&](auto kind) {
           return run_until(io, [&] {
             return !peer.connected() || std::any_of(peer.received_messages.begin(), peer.received_messages.end(),
                                                     [&](const wire::Message& m) { return std::holds_alternative<decltype(kind)>(m); });
           });
         };
-        const std::uint64_t as = messages.below(8);  // seldom one that has not sent the job
+        const std::uint64_t as = messages.below(8);  // seldom without a job description
         if (as > 0) peer.say(wire::JobDescription{"the job", {""}, {}});
-        ASSERT_TRUE(as < 1 || receives(wire::Hello{}));
+        ASSERT_TRUE(as < 1 || has_received(wire::Hello{}));
         if (as > 1) peer.say(wire::Welcome{{static_cast<std::uint32_t>(messages.below(4))}, attempt_of(peer)});
-        ASSERT_TRUE(as < 2 || receives(wire::Attach{}));
+        ASSERT_TRUE(as < 2 || has_received(wire::Attach{}));
       }
       wire::Message message = messages.any();
       if (auto* job_description = std::get_if<wire::JobDescription>(&message))
-        job_description->job = "the job";                         // of another it says that it cannot do it
-      if (std::holds_alternative<wire::Stop>(message)) continue;  // it ends when its chief says so
+        job_description->job = "the job";                         // another job would end the worker
+      if (std::holds_alternative<wire::Stop>(message)) continue;  // it would end the worker
       if (messages.below(3) == 0)
         peer.send(messages.any_head(), messages.below(100));
       else
