@@ -1,4 +1,4 @@
-// The bulk lane's announcements on any bytes: only what carries a payload, no longer than promised, no payload beyond the limit.
+// The bulk lane's announcements on arbitrary bytes: only messages with a payload are accepted, within the length limits.
 #include <array>
 
 #include "fuzzing.h"
@@ -8,7 +8,7 @@ using namespace motley;  // NOLINT(google-build-using-namespace): a program of t
 
 namespace {
 constexpr std::size_t behind_the_head = 8;  // length and checksum
-std::array<std::byte, 1 << 16> payload;     // as large as is allowed here
+std::array<std::byte, 1 << 16> payload;     // of the largest allowed size
 }  // namespace
 
 extern "C" std::size_t LLVMFuzzerCustomMutator(std::uint8_t* data, std::size_t size, std::size_t largest, unsigned seed) {
@@ -21,17 +21,18 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const auto parsed = parse(bytes);
   if (!parsed.ok()) return fuzz::check_refusal(parsed.error()), 0;
   if (const auto* incomplete = std::get_if<wire::Incomplete>(&*parsed)) {
-    check(incomplete->more_bytes >= 1, "an incomplete announcement asks for something");
-    check(size + incomplete->more_bytes <= transport::longest_announcement, "no announcement is longer than promised");
+    check(incomplete->more_bytes >= 1, "an incomplete announcement asks for at least one byte");
+    check(size + incomplete->more_bytes <= transport::longest_announcement, "an announcement is no longer than longest_announcement");
     return 0;
   }
   const auto& announced = std::get<transport::Announced>(*parsed);
-  check(announced.bytes <= std::min(size, transport::longest_announcement), "an announcement takes no more than was given and promised");
+  check(announced.bytes <= std::min(size, transport::longest_announcement),
+        "an announcement is no longer than the input and longest_announcement");
   check(announced.payload_bytes <= payload.size(), "no payload is larger than allowed");
   wire::Bytes again;
   transport::append_announcement({.head = announced.head, .payload = std::span(payload).first(announced.payload_bytes)}, announced.checksum,
                                  again);
-  check(fuzz::same(again, bytes.first(announced.bytes)), "an announcement has one form only");
+  check(fuzz::same(again, bytes.first(announced.bytes)), "an announcement has one encoding only");
   fuzz::check_initial_states(again, parse);
   return 0;
 }

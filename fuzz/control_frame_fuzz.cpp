@@ -1,4 +1,4 @@
-// The control lane on any bytes, frame after frame as a lane reads them, until it refuses or wants more.
+// The control lane on arbitrary bytes: parses frame after frame until one is refused or incomplete.
 #include "base/match.h"
 #include "fuzzing.h"
 #include "transport/control_frame.h"
@@ -16,14 +16,14 @@ wire::Bytes written(const transport::Said& reported) {
   return out;
 }
 
-/// A goodbye was made printable on the way in: it is as long as it was, and stays as it is now.
+/// A parsed goodbye was made printable: it keeps its length, and encoding it again does not change it.
 void check_goodbye(const transport::Goodbye& goodbye, fuzz::Span taken) {
-  check(std::all_of(goodbye.reason.begin(), goodbye.reason.end(), [](char c) { return c >= ' ' && c <= '~'; }), "a reason can be printed");
+  check(std::all_of(goodbye.reason.begin(), goodbye.reason.end(), [](char c) { return c >= ' ' && c <= '~'; }), "a reason is printable");
   const wire::Bytes again = written(goodbye);
   check(again.size() == taken.size(), "a reason keeps its length");
   const auto parsed = transport::parse_control(again);
   check(parsed.ok() && std::get<transport::Goodbye>(std::get<transport::ParsedControlFrame>(*parsed).frame).reason == goodbye.reason,
-        "a printable reason stays as it is");
+        "a printable reason is not changed");
 }
 
 }  // namespace
@@ -39,16 +39,16 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     const auto parsed = transport::parse_control(left);
     if (!parsed.ok()) return fuzz::check_refusal(parsed.error()), 0;
     if (const auto* incomplete = std::get_if<wire::Incomplete>(&*parsed)) {
-      check(incomplete->more_bytes >= 1, "an incomplete frame asks for something");
+      check(incomplete->more_bytes >= 1, "an incomplete frame asks for at least one byte");
       return 0;
     }
     const auto& whole = std::get<transport::ParsedControlFrame>(*parsed);
-    check(whole.bytes >= 1 && whole.bytes <= left.size(), "a frame takes something, and no more than was given");
+    check(whole.bytes >= 1 && whole.bytes <= left.size(), "a frame has at least one byte and no more than the input");
     const fuzz::Span taken = left.first(whole.bytes);
     if (const auto* goodbye = std::get_if<transport::Goodbye>(&whole.frame))
       check_goodbye(*goodbye, taken);
     else
-      check(fuzz::same(written(whole.frame), taken), "what was said has one frame only");
+      check(fuzz::same(written(whole.frame), taken), "a frame has one encoding only");
     fuzz::check_initial_states(taken, [](fuzz::Span some) { return transport::parse_control(some); });
     left = left.subspan(whole.bytes);
   }

@@ -1,5 +1,5 @@
-// What the fuzz targets share: input as bytes, the law of everything that reads frames from a stream, and a mutator that repairs a frame's
-// head and checksum, for else almost no mutation would get past them. A broken promise is a check(), whose exception libFuzzer reports.
+// Shared by the fuzz targets: input as bytes, checks for every parser of frames, and a mutator that repairs the head and checksum of a
+// frame, because almost no other mutation would pass them. A violated check throws, and libFuzzer reports it.
 #pragma once
 #include <zlib.h>
 
@@ -25,26 +25,27 @@ inline Span bytes_of(const std::uint8_t* data, std::size_t size) { return std::a
 
 inline bool same(Span a, Span b) { return std::equal(a.begin(), a.end(), b.begin(), b.end()); }
 
-/// Bytes from a peer are refused with a reason, and only the peer is to blame.
+/// Invalid bytes of a peer are refused with a reason, as the peer's fault.
 inline void check_refusal(const Error& error) {
-  check(error.next == Next::drop_peer, "bytes that are no frame are the peer's fault");
-  check(!error.message.empty(), "a refusal says why");
+  check(error.next == Next::drop_peer, "invalid bytes are the peer's fault");
+  check(!error.message.empty(), "a refusal has a reason");
 }
 
-/// Every beginning of a good frame is incomplete and asks for no byte beyond its end: who waits for what was asked never waits too long.
+/// Every proper prefix of a valid frame is incomplete and asks for no byte beyond its end, so that a reader never waits for too many bytes.
 template <class Parse>
 void check_initial_states(Span whole, Parse parse) {
-  constexpr std::size_t most = 512;  // beyond, more of the body is the same again
+  constexpr std::size_t most = 512;  // longer prefixes only differ in the length of the body
   for (std::size_t n = 0; n < std::min(whole.size(), most); ++n) {
     const auto parsed = parse(whole.first(n));
-    check(parsed.ok(), "the beginning of a good frame is not refused");
+    check(parsed.ok(), "a prefix of a valid frame is not refused");
     const auto* incomplete = std::get_if<wire::Incomplete>(&*parsed);
-    check(incomplete != nullptr, "the beginning of a frame is not a frame");
-    check(incomplete->more_bytes >= 1 && n + incomplete->more_bytes <= whole.size(), "an incomplete frame asks for what is missing of it");
+    check(incomplete != nullptr, "a proper prefix of a frame is not a frame");
+    check(incomplete->more_bytes >= 1 && n + incomplete->more_bytes <= whole.size(), "an incomplete frame asks for missing bytes only");
   }
 }
 
-/// Gives the bytes from `at` to `behind` before the end the head and checksum of a frame; its kind and body stay. Nothing when too short.
+/// Writes head and checksum of a frame over the bytes from `at` to `behind` before the end; kind and body stay. Does nothing when it is too
+/// short.
 inline void reseal(std::span<std::uint8_t> data, std::size_t at, std::size_t behind) {
   constexpr std::size_t kind_at = 6, kind_bytes = 2, length_at = 8, head_bytes = 12, crc_bytes = 4;
   static constexpr std::uint8_t magic_and_version[kind_at] = {'M', 'T', 'L', 'Y', wire::version & 0xffU, wire::version >> 8U};
@@ -60,7 +61,7 @@ inline void reseal(std::span<std::uint8_t> data, std::size_t at, std::size_t beh
   put(frame.size() - crc_bytes, crc32_z(0, frame.data(), frame.size() - crc_bytes));
 }
 
-/// Mutates; three times out of four makes the frame whole again.
+/// Mutates the input; in three of four cases the frame is made valid again.
 inline std::size_t mutate(std::uint8_t* data, std::size_t size, std::size_t largest, unsigned seed, std::size_t at, std::size_t behind) {
   size = LLVMFuzzerMutate(data, size, largest);
   if (seed % 4 != 0) reseal({data, size}, at, behind);

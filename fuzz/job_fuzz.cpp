@@ -1,5 +1,5 @@
-// The reader of jobs on any text: the document, then after each NUL an override that is applied to it. A good job's strategy list is read
-// too. The file itself is left out: loading it is a call that has nothing to understand.
+// The job reader on arbitrary text: the document, then after each NUL an override that is applied to it. The strategy list of a valid job
+// is read too. Loading the file is left out.
 #include <string>
 #include <vector>
 
@@ -23,11 +23,11 @@ std::vector<std::string> pieces_of(std::string_view text) {
 }
 
 void check_error(const Error& error) {
-  check(error.next == Next::tell_user, "a bad job is the user's to mend");
-  check(!error.message.empty(), "an error says what is wrong");
+  check(error.next == Next::tell_user, "an invalid job is the user's error");
+  check(!error.message.empty(), "an error has a message");
 }
 
-/// As read_job() does once the file is loaded.
+/// As read_job() does after loading the file.
 bool read_sections(const config::Value& document, config::Job& job) {
   config::Complaints complaints;
   config::Reader root(document, "", complaints);
@@ -45,9 +45,9 @@ bool read_sections(const config::Value& document, config::Job& job) {
 }
 
 void check_job(const config::Job& job) {
-  check(job.max_epochs > 0 && job.evaluate_every > 0 && job.global_batch > 0, "a good job trains and evaluates something");
-  check(!job.cluster.nodes.empty() && job.cluster.servers > 0, "a good job has workers and servers");
-  check(job.slice_bytes > 0 && job.slice_bytes % sizeof(float) == 0, "a slice holds whole values");
+  check(job.max_epochs > 0 && job.evaluate_every > 0 && job.global_batch > 0, "a valid job trains and evaluates");
+  check(!job.cluster.nodes.empty() && job.cluster.servers > 0, "a valid job has workers and servers");
+  check(job.slice_bytes > 0 && job.slice_bytes % sizeof(float) == 0, "a slice is a multiple of the size of a value");
 }
 
 }  // namespace

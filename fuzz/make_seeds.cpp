@@ -1,4 +1,4 @@
-// Makes the seeds of the fuzz targets: one of every message, framed and bare, and what the lanes add of their own.
+// Generates the seeds of the fuzz targets: one of every message, framed and bare, and the frames of the lanes.
 // usage: build-fuzz/fuzz/make_seeds fuzz/seeds, again when messages change (scripts/fuzz.sh builds it).
 #include <boost/mp11.hpp>
 #include <cstdio>
@@ -16,7 +16,7 @@ using namespace std::string_view_literals;
 
 namespace {
 
-/// Numbers that grow, lists of two, so that no two fields look alike.
+/// Increasing numbers and lists of two, so that all fields differ.
 template <class T>
 void fill(T& x, std::uint8_t& n) {
   if constexpr (std::is_enum_v<T>) {

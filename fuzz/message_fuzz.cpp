@@ -1,5 +1,5 @@
-// The body of every kind of message, without a frame in the way: the first byte chooses the kind, the rest is the body.
-// What was read, written and read again is the same, byte for byte.
+// The body of every kind of message, without a frame: the first byte chooses the kind, the rest is the body. Reading, writing and reading
+// again gives the same bytes.
 #include <boost/mp11.hpp>
 
 #include "fuzzing.h"
@@ -16,20 +16,20 @@ template <class T>
 void read_write_read(fuzz::Span body) {
   wire::Reader in(body);
   T message{};
-  if (!wire::read(in, message)) return check(!in.problem().empty(), "a refusal says why");
+  if (!wire::read(in, message)) return check(!in.problem().empty(), "a refusal has a reason");
   const fuzz::Span taken = body.first(body.size() - in.left());
-  check(wire::written_bytes(message) == taken.size(), "a message's size is known before it is written");
+  check(wire::written_bytes(message) == taken.size(), "written_bytes() is the size of the body");
   wire::Bytes frame;
   wire::append(message, frame);
-  check(fuzz::same(fuzz::Span(frame).subspan(head_bytes, taken.size()), taken), "a message has one body only");
+  check(fuzz::same(fuzz::Span(frame).subspan(head_bytes, taken.size()), taken), "a message has one encoding only");
 
   const auto parsed = wire::parse(frame);
-  check(parsed.ok() && std::holds_alternative<wire::Complete>(*parsed), "our own frame is good");
+  check(parsed.ok() && std::holds_alternative<wire::Complete>(*parsed), "our own frame is valid");
   const auto& complete = std::get<wire::Complete>(*parsed);
   check(std::holds_alternative<T>(complete.message), "a message keeps its kind");
   wire::Bytes again;
   wire::append(complete.message, again);
-  check(again == frame, "what is read again is the same");
+  check(again == frame, "writing the parsed message gives the same frame");
 }
 
 }  // namespace

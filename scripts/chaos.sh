@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
-# Trains for real while random processes are killed every few seconds: workers and stages, and every fifth time the chief. Requires of every
-# strategy and pipeline schedule that training ends well and that every sample of every epoch was counted exactly once. The checker is the
+# Trains with real processes and kills a random one every few seconds: a worker or stage, and every fifth time the chief. Requires of every
+# strategy and pipeline schedule that training completes and that every sample of every epoch is counted exactly once. The checker is the
 # one of tests/real_trace.h, which shares no code with src/.
 #
-#   scripts/chaos.sh [STRATEGIES [SECONDS]]      strategies with commas between them; how long to kill during each run (default 120)
+#   scripts/chaos.sh [STRATEGIES [SECONDS]]      comma-separated strategies; seconds of kills in each run (default 120)
 #
-# BUILD=folder of the build (default build), PAUSE=seconds between two kills (5), JOBS=runs side by side (1), SEED=which process is killed
-# when (printed; another each time).
+# BUILD=build folder (default build), PAUSE=seconds between two kills (5), JOBS=concurrent runs (1), SEED=of the choice of processes (random;
+# printed).
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
@@ -23,7 +23,7 @@ checker=$build/tests/real_trace_test
 epoch=60000 # samples of Fashion-MNIST
 
 for program in "$motley" "$checker"; do
-  [[ -x $program ]] || { echo "$program: found no such program, expected a build (make build)" >&2; exit 2; }
+  [[ -x $program ]] || { echo "$program: found no such program, expected a built tree (make build)" >&2; exit 2; }
 done
 
 folder=$(mktemp -d)
@@ -40,7 +40,7 @@ trap clean_up EXIT
 trap 'exit 130' INT
 trap 'exit 143' TERM
 
-# children_of LAUNCHER COMMAND: the processes `motley COMMAND` that it has started and that live
+# children_of LAUNCHER COMMAND: the live processes `motley COMMAND` that it has started
 children_of() {
   local child
   for child in $(cat "/proc/$1/task/$1/children" 2>/dev/null); do
@@ -49,13 +49,13 @@ children_of() {
 }
 # number KEY FILE
 number() { grep -o "\"$1\":[-0-9.eE+]*" "$2" | head -n 1 | cut -d: -f2; }
-# How many global batches (of 128 samples) the run must have to be disturbed for so many seconds, at the speed that the simulator predicts.
+# The number of global batches (of 128 samples) that take $seconds at the throughput that the simulator predicts.
 batches_for() {
   "$motley" simulate "$1" --strategy "$2" --set job.max_epochs=0.2 --json |
     grep -o '"samples_per_second":[-0-9.eE+]*' | head -n 1 | cut -d: -f2 | awk -v s="$seconds" '{ printf "%d", 10 + $1 * s / 128 }'
 }
 
-# one STRATEGY SEED: a line of the table on stdout; status 0 if everything is as it must be
+# one STRATEGY SEED: prints a line of the table; status 0 if the run and its ledger are correct
 one() {
   local strategy=$1 job=examples/4421-cheap.toml members=worker pipeline=
   RANDOM=$2
@@ -78,7 +78,7 @@ one() {
     if (((kills + chief_kills) % 5 == 4)); then
       victim=$(children_of $launcher chief | head -n 1)
       [[ -z $victim ]] || { kill -9 "$victim" 2>/dev/null && chief_kills=$((chief_kills + 1)); } || true
-    elif ((${#victims[@]} >= 2)); then # the last one is spared: without it there would be nobody to survive
+    elif ((${#victims[@]} >= 2)); then # the last worker is spared, so that the run can go on
       victim=${victims[RANDOM % ${#victims[@]}]}
       if kill -9 "$victim" 2>/dev/null; then kills=$((kills + 1)); fi
     fi
@@ -108,4 +108,4 @@ while read -r strategy; do
   one "$strategy" $seed &
 done < <(tr ',' '\n' <<<"$strategies")
 while [[ -n $(jobs -p) ]]; do wait -n || { (($? == 127)) && break; bad=$((bad + 1)); }; done
-((bad == 0)) || { echo "$bad of the runs above were not as they should be"; exit 1; }
+((bad == 0)) || { echo "$bad of the runs above failed"; exit 1; }

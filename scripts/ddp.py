@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""PyTorch's DistributedDataParallel (DDP) over gloo, on one NVIDIA GPU that MPS splits into unlike partitions: the baseline beside which
-motley is measured. Same ResNet-18 for small pictures, same data and normalisation, bf16, SGD with momentum, same learning-rate schedule.
+"""PyTorch's DistributedDataParallel (DDP) over gloo, on one NVIDIA GPU that MPS splits into unlike partitions: the baseline with which
+Motley is compared. Same ResNet-18 for small pictures, same data and normalisation, bf16, SGD with momentum, same learning-rate schedule.
 
   ddp.py speed --partitions 40,30,20,10 --global 1024 --shares equal --seconds 4
       Samples per second on random 3x32x32 pictures of 100 classes: first every worker for itself, all at the same time ("alone"), then
@@ -150,7 +150,7 @@ class Worker:
         self.optimizer = torch.optim.SGD(self.model.parameters(), **options, **({"fused": self.config["fused"]} if self.on_gpu else {}))
 
     def together(self):
-        # Running statistics are not sent around: in training nobody reads them, and rank 0, which evaluates, has what DDP would send.
+        # Running statistics are not broadcast: training does not read them, and rank 0, which evaluates, has the values that DDP would send.
         return nn.parallel.DistributedDataParallel(self.model, device_ids=[0] if self.on_gpu else None,
                                                    broadcast_buffers=False, gradient_as_bucket_view=True)
 
@@ -168,7 +168,7 @@ class Worker:
             torch.cuda.synchronize()
 
     def meet(self):
-        """Everyone's work is done; returns the time."""
+        """Waits until all workers have finished their work; returns the time."""
         self.settle()
         dist.barrier()
         return time.perf_counter()
@@ -182,18 +182,18 @@ class Worker:
         return torch.randint(0, len(self.labels), (batch,), device=self.device)
 
     def alone(self, batch):
-        """Samples per second of each worker for itself, while the others compute for themselves."""
+        """Samples per second of each worker alone, while the others also compute alone."""
         for _ in range(WARM_UP_STEPS):
             self.step(self.model, self.some(batch))
-        began, steps, under_way = self.meet(), 0, collections.deque()
+        began, steps, in_flight = self.meet(), 0, collections.deque()
         while time.perf_counter() - began < self.config["seconds"]:
             self.step(self.model, self.some(batch))
             steps += 1
-            if self.on_gpu:  # the host is two steps ahead, not more: all stop at the same time
-                under_way.append(torch.cuda.Event())
-                under_way[-1].record()
-                if len(under_way) > 2:
-                    under_way.popleft().synchronize()
+            if self.on_gpu:  # the host is at most two steps ahead, so that all stop at the same time
+                in_flight.append(torch.cuda.Event())
+                in_flight[-1].record()
+                if len(in_flight) > 2:
+                    in_flight.popleft().synchronize()
         self.settle()
         return self.gathered(steps * batch / (time.perf_counter() - began))
 
@@ -221,7 +221,7 @@ class Worker:
                 "ratio": round(int(steps) * total / seconds / sum(speeds), 4)}
 
     def rate(self, samples, epoch):
-        """As src/policy/lr_schedule.cpp has it."""
+        """The same schedule as src/policy/lr_schedule.cpp."""
         config = self.config
         warm_up = config["warmup"] * epoch / config["global"]  # in global batches
         rate = config["lr"] * (min(1, (samples / config["global"] + 1) / warm_up) if warm_up > 0 else 1)
@@ -231,7 +231,7 @@ class Worker:
         return rate
 
     def evaluate(self):
-        """The share of test pictures that rank 0 gets right, known to all; they wait for it."""
+        """The test accuracy, computed by rank 0 and broadcast to all, which wait for it."""
         accuracy = torch.zeros((), dtype=torch.float64)
         if self.rank == 0:
             images, labels = self.test
@@ -252,11 +252,11 @@ class Worker:
         weight = mine * self.world / total
         self.restart()
         net = self.together()
-        for _ in range(WARM_UP_STEPS):  # thrown away: cudnn chooses its kernels, DDP its buckets
+        for _ in range(WARM_UP_STEPS):  # not measured: cuDNN chooses its kernels, DDP its buckets
             self.step(net, self.some(mine), weight)
         self.evaluate()
         self.restart()
-        # Each epoch is a permutation, the same for all; a batch may end one epoch and begin the next, so that all batches are alike.
+        # Each epoch is a permutation, the same for all; a batch may end one epoch and begin the next, so that all batches have the same size.
         steps = max(1, math.ceil(config["max_epochs"] * epoch / total))
         shuffle = torch.Generator().manual_seed(config["seed"])
         order = torch.cat([torch.randperm(epoch, generator=shuffle) for _ in range(math.ceil(steps * total / epoch))]).to(self.device)
@@ -306,13 +306,13 @@ def work(rank, config):
 # The parent: partitions and processes -----------------------------------------------------------------------------------------------------
 
 def start(command, environment):
-    """In a process group of its own; it ends when this process does, however that happens (1 is PR_SET_PDEATHSIG)."""
+    """Starts a process in its own process group; it is terminated when this process ends for any reason (1 is PR_SET_PDEATHSIG)."""
     return subprocess.Popen(command, env=environment, stdin=subprocess.DEVNULL, stdout=sys.stderr, start_new_session=True,
                             preexec_fn=lambda: libc.prctl(1, signal.SIGTERM))
 
 
 def end(processes, patience=5.0):
-    """Each is the leader of its own group. Asks first, then kills, and leaves none."""
+    """Ends the process groups: SIGTERM first, then SIGKILL."""
     for sent in (signal.SIGTERM, signal.SIGKILL):
         for process in processes:
             if process.poll() is None or sent == signal.SIGKILL:
@@ -326,7 +326,7 @@ def end(processes, patience=5.0):
 
 @contextlib.contextmanager
 def multi_process_service(folder):
-    """NVIDIA's MPS for ourselves, in `folder`; gives what clients need in their environment."""
+    """Starts a private MPS daemon in `folder`; returns the environment for its clients."""
     places = {"CUDA_MPS_PIPE_DIRECTORY": f"{folder}/pipe", "CUDA_MPS_LOG_DIRECTORY": f"{folder}/log"}
     for place in places.values():
         os.mkdir(place)
@@ -348,8 +348,8 @@ def multi_process_service(folder):
 
 
 def run(config):
-    """Starts the workers, waits until all have ended well, and prints what rank 0 has found."""
-    batches_of(config)  # refuses what cannot be
+    """Starts the workers, waits until all have succeeded, and prints the result of rank 0."""
+    batches_of(config)  # refuses impossible shares
     with contextlib.ExitStack() as stack:
         folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="ddp-", ignore_cleanup_errors=True))
         on_gpu, world = config["device"] == "cuda", len(config["partitions"])
@@ -364,7 +364,7 @@ def run(config):
         deadline = time.monotonic() + config["timeout"]
         while (codes := [worker.poll() for worker in workers]) != [0] * world:
             if any(codes):
-                raise SystemExit(f"a worker failed, its words are above; exit codes by rank: {codes} (None: it was still at work)")
+                raise SystemExit(f"a worker failed, its output is above; exit codes by rank: {codes} (None: still running)")
             if time.monotonic() > deadline:
                 raise SystemExit(f"not done after {config['timeout']} s (--timeout)")
             time.sleep(0.05)
@@ -394,33 +394,33 @@ def parser():
             ("--global", int, 1024, "samples of a global batch"), ("--seconds", float, 4, "length of a measurement of speed"),
             ("--shares", shares, "equal", "equal, proportional, ddp-alone, or each worker's batch"),
             ("--width", int, 64, "channels of the first layer"), ("--seed", int, 0, "of weights and order"),
-            ("--lr", float, 0.1, "learning rate"), ("--momentum", float, 0.9, "share of the last direction that stays"),
-            ("--weight-decay", float, 5e-4, "pull of all parameters towards 0"),
-            ("--timeout", float, 1800, "seconds after which a run is given up"))
-    both.add_argument("--nesterov", action=argparse.BooleanOptionalAction, default=True, help="as motley has it for everyone")
+            ("--lr", float, 0.1, "learning rate"), ("--momentum", float, 0.9, "momentum of SGD"),
+            ("--weight-decay", float, 5e-4, "weight decay of all parameters"),
+            ("--timeout", float, 1800, "seconds after which a run is aborted"))
+    both.add_argument("--nesterov", action=argparse.BooleanOptionalAction, default=True, help="Nesterov momentum, as Motley uses for all strategies")
     both.add_argument("--fused", action=argparse.BooleanOptionalAction, default=True, help="the optimizer's step in one kernel (GPU only)")
-    both.add_argument("--device", choices=("cuda", "cpu"), default="cuda", help="cpu: without partitions, only to try things out")
+    both.add_argument("--device", choices=("cuda", "cpu"), default="cuda", help="cpu: without partitions, for trying the script")
     options(modes.add_parser("speed", parents=[both]), ("--pictures", int, 16384, "random pictures to choose from"))
     train = modes.add_parser("train", parents=[both])
-    options(train, ("--data", str, "/usr/share/datasets/fashion-mnist", "folder of the four idx files, packed or not; or noise"),
+    options(train, ("--data", str, "/usr/share/datasets/fashion-mnist", "folder of the four idx files, compressed or not; or noise"),
             ("--target", float, 0.92, "test accuracy"), ("--max-epochs", float, 12, "the end of training"),
             ("--evaluate-every", float, 0.25, "epochs between evaluations"),
             ("--warmup", float, 0, "epochs over which the rate rises from 0"),
-            ("--final-fraction", float, 0, "cosine: where the rate ends, as a share of --lr"))
+            ("--final-fraction", float, 0, "cosine: final learning rate as a fraction of --lr"))
     train.add_argument("--schedule", choices=("constant", "cosine"), default="constant")
-    train.add_argument("--go-on", action="store_true", help="to --max-epochs, even if the target is reached")
+    train.add_argument("--go-on", action="store_true", help="train to --max-epochs even after the target is reached")
     modes.add_parser("local-check")
     return top
 
 
 def stop(number, _):
     for each in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-        signal.signal(each, signal.SIG_IGN)  # once is enough: cleaning up goes on undisturbed
+        signal.signal(each, signal.SIG_IGN)  # a second signal must not interrupt the cleanup
     raise SystemExit(128 + number)
 
 
 def main():
-    if sys.argv[1:2] == ["worker"]:  # how this script starts itself
+    if sys.argv[1:2] == ["worker"]:  # the script starts its workers this way
         return work(int(sys.argv[2]), json.loads(sys.argv[3]))
     for each in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(each, stop)

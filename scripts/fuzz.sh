@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
-# Feeds every reader of foreign bytes with noise for a while: builds fuzz/ with clang and runs each target for its share of the time.
-# What a target finds interesting is kept in build-fuzz/corpus and used again; an input that breaks one stays in build-fuzz/broken.
-# usage: scripts/fuzz.sh SECONDS        (BUILD=folder to build elsewhere than in build-fuzz)
+# Fuzzes every parser of untrusted bytes: builds fuzz/ with clang and runs each target for its share of the time. Inputs that reach new
+# code are kept in build-fuzz/corpus and used again; an input that fails is kept in build-fuzz/broken.
+# usage: scripts/fuzz.sh SECONDS        (BUILD=build folder, default build-fuzz)
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
-[[ ${1-} =~ ^[1-9][0-9]*$ ]] || { echo "fuzz: say for how many seconds, such as scripts/fuzz.sh 60" >&2; exit 2; }
+[[ ${1-} =~ ^[1-9][0-9]*$ ]] || { echo "fuzz: expected a number of seconds, such as scripts/fuzz.sh 60" >&2; exit 2; }
 clang=$(command -v clang++ || command -v clang++-14) || { echo "fuzz: found no clang++; on Debian 12: apt-get install clang" >&2; exit 2; }
 
 build=${BUILD:-build-fuzz}
@@ -25,11 +25,11 @@ for target in "${targets[@]}"; do
   [[ $target == job ]] && seeds+=(examples)
   options=(-max_total_time="$share" -timeout=10 -rss_limit_mb=2048 -print_final_stats=1 -artifact_prefix="$broken/")
   if "$build/fuzz/${target}_fuzz" "${options[@]}" "$corpus" "${seeds[@]}" >"$log" 2>&1; then
-    echo "fuzz: $target: $(awk '/number_of_executed_units/ { print $2 }' "$log") inputs in $share s, nothing broken"
+    echo "fuzz: $target: $(awk '/number_of_executed_units/ { print $2 }' "$log") inputs in $share s, no failure"
   else
     failed+=("$target")
-    echo "fuzz: $target: BROKEN; $log has all of it:" >&2
+    echo "fuzz: $target: FAILED; the full output is in $log:" >&2
     grep -E 'what\(\)|runtime error|ERROR:|SUMMARY:|Test unit written' "$log" >&2 || tail -n 20 "$log" >&2
   fi
 done
-((${#failed[@]} == 0)) || { echo "fuzz: broken: ${failed[*]}; the inputs are below $build/broken" >&2; exit 1; }
+((${#failed[@]} == 0)) || { echo "fuzz: failed: ${failed[*]}; the inputs are in $build/broken" >&2; exit 1; }

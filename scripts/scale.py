@@ -1,16 +1,16 @@
 #!/usr/bin/env python3
-"""The cost model of docs/scale.md: measures its constants, holds it against the simulator and real processes, prints its tables.
+"""The cost model of docs/scale.md: measures its constants, compares it with the simulator and real processes, prints its tables.
 
-  scripts/scale.py constants     what chief, server and worker spend: real processes on this machine, by Linux's account of their threads
-  scripts/scale.py memory        what a server holds, by the size of slices: real processes
-  scripts/scale.py cells         the standard cells on paper
-  scripts/scale.py check         real processes beside the simulator and the paper
+  scripts/scale.py constants     processor time of chief, server and worker: real processes on this machine, from Linux's statistics of their threads
+  scripts/scale.py memory        memory of a server by slice size: real processes
+  scripts/scale.py cells         the standard cells by the cost model
+  scripts/scale.py check         real processes, the simulator and the cost model compared
   scripts/scale.py simulate --workers 64 --servers 8 --gbit 25 --strategies lb-bsp,hps
   scripts/scale.py job --workers 64 --servers 8 --gbit 25           the job that `simulate` runs
-  scripts/scale.py predict       servers needed for nine tenths of the sum of the parts, and what their processors do then
-  scripts/scale.py chiefs        how many workers one chief can drive
+  scripts/scale.py predict       servers needed for nine tenths of the sum of the parts, and the load of their processors
+  scripts/scale.py chiefs        the number of workers that one chief can drive
 
-Python's own library is enough. --motley says where the binary is (build/motley).
+Needs only Python's standard library. --motley is the path of the binary (default build/motley).
 """
 import argparse
 import json
@@ -22,45 +22,45 @@ import tempfile
 import time
 from dataclasses import dataclass
 
-PART = {32: 1, 16: 0.5, 8: (1 + 2 / 256) / 4, 4: (0.5 + 2 / 256) / 4}  # of the bytes at 32 bits a value
-LEVELS = ((32, 32, 1), (16, 16, 1), (8, 8, 0.998), (4, 8, 0.99))  # push, pull, worth: policy/communication/predictive_communication.cpp
+PART = {32: 1, 16: 0.5, 8: (1 + 2 / 256) / 4, 4: (0.5 + 2 / 256) / 4}  # fraction of the bytes at 32 bits per value
+LEVELS = ((32, 32, 1), (16, 16, 1), (8, 8, 0.998), (4, 8, 0.99))  # push, pull, relative value: policy/communication/predictive_communication.cpp
 
-# Constants fitted by hand to the cheapest measured runs (docs/scale.md says which, and what they miss): seconds of one core.
-CHIEF_STEP = 50e-6  # of the chief's pump: a step of a worker, beside slices
-CHIEF_SERVER = 4e-6  # the same step, for each server beyond the first
-PUMP_SLICE = 4e-6  # of a server's pump: a slice in or out
-PUMP_BYTE = 0.13e-9  # of a server's pump: a byte of it
-WORKER_BYTE, WORKER_CODED_BYTE = 0.4e-9, 0.75e-9  # of a worker's pump: a byte of its floats pushed and pulled, at 32 and at few bits
-SUM_BYTE = 1 / 19.4e9  # of a store thread: a byte of floats summed into an update
-DECODE_BYTE = 1 / 6.5e9  # of a store thread: a byte of floats decoded from few bits
+# Constants fitted by hand to the fastest measured runs (see docs/scale.md for the data and errors): seconds of one core.
+CHIEF_STEP = 50e-6  # of the chief's event loop: per step of a worker, without slices
+CHIEF_SERVER = 4e-6  # the same, for each server beyond the first
+LOOP_SLICE = 4e-6  # of a server's event loop: per slice in or out
+LOOP_BYTE = 0.13e-9  # of a server's event loop: per byte of it
+WORKER_BYTE, WORKER_CODED_BYTE = 0.4e-9, 0.75e-9  # of a worker's event loop: per byte of floats pushed and pulled, at 32 and at few bits
+SUM_BYTE = 1 / 19.4e9  # of a store thread: per byte of floats summed into an update
+DECODE_BYTE = 1 / 6.5e9  # of a store thread: per byte of floats decoded from few bits
 
 
 @dataclass
 class Load:
-    """What is trained on what: workers of a few speeds, in a pattern that repeats."""
+    """The workload and the workers, whose speeds follow a repeated pattern."""
     values: int = 11_200_000  # ResNet-18
-    speeds: tuple = ((4000, 2), (2000, 1), (1000, 1))  # samples/s, how many of the pattern
-    overhead: float = 0.002  # seconds of a step beside its samples
+    speeds: tuple = ((4000, 2), (2000, 1), (1000, 1))  # samples/s, number in the pattern
+    overhead: float = 0.002  # fixed seconds per step
     batch: int = 64  # samples of an average worker and step
     latency: float = 50e-6
 
     def __post_init__(self):
         self.pattern = sum(n for _, n in self.speeds)
         rate = sum(speed * n for speed, n in self.speeds)
-        self.together = (self.pattern * self.batch + rate * self.overhead) / rate  # seconds of a step in which all finish together
-        self.slowest = self.overhead + self.batch / min(speed for speed, _ in self.speeds)  # when all get as much
+        self.together = (self.pattern * self.batch + rate * self.overhead) / rate  # seconds of a step that all finish together
+        self.slowest = self.overhead + self.batch / min(speed for speed, _ in self.speeds)  # of the slowest worker with equal batches
 
     @property
     def bytes(self):
         return 4 * self.values
 
     def local(self, samples):
-        """Seconds of a global batch in local steps of so many samples, against one step that all finish together."""
+        """Time of a global batch in local steps of `samples` samples, relative to one step that all finish together."""
         rate = sum(n * samples / (self.overhead + samples / speed) for speed, n in self.speeds)
         return self.pattern * self.batch / rate / self.together
 
 
-# The model on paper -------------------------------------------------------------------------------------------------------------------
+# The cost model ------------------------------------------------------------------------------------------------------------------------
 
 @dataclass
 class Wire:
@@ -71,33 +71,33 @@ class Wire:
     L: float
     N: float
     slice_bytes: float
-    pumps: bool = False  # what passes a server's pump takes its time too; the simulator knows nothing of that
+    loops: bool = False  # whether the servers' event loops take time; in the simulator they take none
 
     def __post_init__(self):
         self.k = max(1.0, self.load.bytes / self.slice_bytes / self.S)  # slices of a server
-        self.uneven = math.ceil(self.k) / self.k if self.S > 1 else 1  # servers hold whole slices
+        self.uneven = math.ceil(self.k) / self.k if self.S > 1 else 1  # a server holds whole slices
         self.latencies = (2 if self.S == 1 else 4) * self.load.latency
 
     def one_way(self, bits, workers=None):
-        """All at once: the slower of a worker's link and a server's card, and a k-th part of the other."""
+        """Seconds of a transfer by all workers at once: the slower of a worker's link and a server's card, plus 1/k of the other."""
         own = PART[bits] * self.load.bytes / self.L
         card = self.uneven * PART[bits] * self.load.bytes * (workers or self.P) / (self.S * self.N)
         return max(own, card) + min(own, card) / self.k
 
-    def pump(self, push, pull, workers=None):
-        """Seconds of a server's pump for what all push and pull once."""
+    def event_loop(self, push, pull, workers=None):
+        """Seconds of a server's event loop for one push and pull of all workers."""
         floats = self.uneven * (workers or self.P) * self.load.bytes / self.S
-        return 2 * floats / self.slice_bytes * PUMP_SLICE + floats * (PART[push] + PART[pull]) * PUMP_BYTE
+        return 2 * floats / self.slice_bytes * LOOP_SLICE + floats * (PART[push] + PART[pull]) * LOOP_BYTE
 
     def both(self, push, pull, workers=None):
-        travel = self.one_way(push, workers) + self.one_way(pull, workers) + self.latencies
-        return max(travel, self.pump(push, pull, workers)) if self.pumps else travel
+        transfer = self.one_way(push, workers) + self.one_way(pull, workers) + self.latencies
+        return max(transfer, self.event_loop(push, pull, workers)) if self.loops else transfer
 
 
 def period(strategy, wire, H=16):
-    """Seconds between two updates as far as devices and wire go, and those that the computing of them needs at least."""
+    """Seconds between two updates by devices and network, and the seconds of the computation alone."""
     load, T = wire.load, wire.load.together
-    if strategy == "bsp":  # who is done early pushes early; the slowest push last, then all pull
+    if strategy == "bsp":  # fast workers push early; the slowest push last, then all pull
         free = 0.0
         for speed, n in load.speeds:
             done, of = load.overhead + load.batch / speed, n * wire.P / load.pattern
@@ -106,14 +106,14 @@ def period(strategy, wire, H=16):
         return load.slowest + push + wire.one_way(32) + wire.latencies, T
     if strategy == "lb-bsp":
         return T + wire.both(32, 32), T
-    if strategy == "hps":  # chooses as policy/communication/predictive_communication.cpp does
-        apart = max((worth / (T + c), T + c) for u, d, worth in LEVELS for c in [wire.both(u, d)])
-        u, d, worth = next((level for level in LEVELS if wire.both(*level[:2]) <= 0.7 * T), LEVELS[-1])
+    if strategy == "hps":  # the choice of policy/communication/predictive_communication.cpp
+        apart = max((value / (T + c), T + c) for u, d, value in LEVELS for c in [wire.both(u, d)])
+        u, d, value = next((level for level in LEVELS if wire.both(*level[:2]) <= 0.7 * T), LEVELS[-1])
         hidden = max(T, wire.both(u, d))
-        return max(apart, (0.92 * worth / hidden, hidden))[1], T
-    if strategy == "grouped":  # two groups of half the workers by turns, as long as the cards can carry both
+        return max(apart, (0.92 * value / hidden, hidden))[1], T
+    if strategy == "grouped":  # two alternating groups of half the workers, as far as the cards allow
         u, d, _ = LEVELS[-1]
-        return max(T + wire.both(u, d, wire.P / 2), wire.one_way(d), wire.pump(u, d) if wire.pumps else 0), T
+        return max(T + wire.both(u, d, wire.P / 2), wire.one_way(d), wire.event_loop(u, d) if wire.loops else 0), T
     if strategy == "multistep":
         return max(H * T * load.local(max(64, load.batch)), wire.both(4, 4)), H * T
     raise ValueError(strategy)
@@ -124,8 +124,8 @@ def share(strategy, wire, H=16):
     return ideal / took
 
 
-def travels(strategy, wire):
-    """Bits of push and pull that a strategy settles on."""
+def bits_of(strategy, wire):
+    """Bits per value of push and pull that a strategy chooses."""
     if strategy in ("bsp", "lb-bsp"): return 32, 32
     if strategy == "multistep": return 4, 4
     if strategy == "grouped": return 4, 8
@@ -134,21 +134,21 @@ def travels(strategy, wire):
 
 
 def processors(strategy, wire):
-    """Seconds between two updates on one core each: the chief's pump, a server's pump, a server's store with one thread."""
-    u, d = travels(strategy, wire)
-    floats = wire.P * wire.load.bytes / wire.S  # that a server is pushed, and sends
+    """Processor seconds per update: of the chief's event loop, of a server's event loop, of a server's store with one thread."""
+    u, d = bits_of(strategy, wire)
+    floats = wire.P * wire.load.bytes / wire.S  # pushed to a server, and sent by it
     chief = wire.P * (CHIEF_STEP + CHIEF_SERVER * (wire.S - 1))
     store = floats * (SUM_BYTE + (DECODE_BYTE if u < 16 else 0))
-    return chief, wire.pump(u, d), store
+    return chief, wire.event_loop(u, d), store
 
 
-def fewest(strategy, load, P, line, H=1, pumps=False, wanted=0.9, most=4096):
-    """The fewest servers with which devices and wire (and pumps) allow the wanted share. Slices: 64 KiB, four to a server at least; where
-    pumps count, the best of some sizes."""
+def fewest(strategy, load, P, line, H=1, loops=False, wanted=0.9, most=4096):
+    """The fewest servers with which devices and network (and event loops) allow the wanted share. Slices: 64 KiB, at least four per server; with
+    event loops, the best of several sizes."""
     def wire(S):
         sizes = [min(load.bytes / S / 4, 65536)]
-        if pumps: sizes += [1 << 18, 1 << 20, *(min(load.bytes / S / k, 1 << 20) for k in (1, 2, 4))]
-        wires = [Wire(load, P, S, line, line, size, pumps) for size in sizes if load.bytes / size / S >= 0.99]
+        if loops: sizes += [1 << 18, 1 << 20, *(min(load.bytes / S / k, 1 << 20) for k in (1, 2, 4))]
+        wires = [Wire(load, P, S, line, line, size, loops) for size in sizes if load.bytes / size / S >= 0.99]
         best = max(wires, key=lambda one: (share(strategy, one, H), one.k))
         return best if share(strategy, best, H) >= wanted else None
     high = 1
@@ -162,10 +162,10 @@ def fewest(strategy, load, P, line, H=1, pumps=False, wanted=0.9, most=4096):
 
 def command_predict(args):
     load = Load(batch=args.batch)
-    print(f"A step of {args.batch} samples a worker takes {load.together * 1e3:.1f} ms when all finish together. "
+    print(f"A step of {args.batch} samples per worker takes {load.together * 1e3:.1f} ms when all finish together. "
           f"From `servers` on: with cards of {args.detail:g} Gbit/s.\n")
     print("| strategy | workers |", " | ".join(f"cards, {gbit} Gbit/s" for gbit in args.gbit),
-          "| servers | of slices | pump | store threads | worker's pump | chief |\n|---|---:|" + "---:|" * (len(args.gbit) + 6))
+          "| servers | of slices | event loop | store threads | worker's event loop | chief |\n|---|---:|" + "---:|" * (len(args.gbit) + 6))
     percent = lambda x: f"{x:.0%}" if x < 10 else f"{x:.0f}x"
     for full in args.strategies:
         strategy, H = full.split(":")[0], steps_of(full) if "multistep" in full else 1
@@ -175,12 +175,12 @@ def command_predict(args):
                 cards = fewest(strategy, load, P, line, H)
                 most = share(strategy, Wire(load, P, 4096, line, line, load.bytes / 4096 / 4), H)
                 cells.append(f"{cards.S:,}" if cards else f"({most:.2f})")
-            wire = fewest(strategy, load, P, args.detail / 8 * 1e9, H, pumps=True)
+            wire = fewest(strategy, load, P, args.detail / 8 * 1e9, H, loops=True)
             if wire:
                 took = period(strategy, wire, H)[0]
-                chief, pump, store = processors(strategy, wire)
-                worker = load.bytes * (WORKER_CODED_BYTE if travels(strategy, wire)[0] < 16 else WORKER_BYTE)
-                cells += [f"{wire.S:,}", f"{wire.slice_bytes / 1024:.0f} KiB", percent(pump / took), f"{math.ceil(store / took / 0.9)}",
+                chief, event_loop, store = processors(strategy, wire)
+                worker = load.bytes * (WORKER_CODED_BYTE if bits_of(strategy, wire)[0] < 16 else WORKER_BYTE)
+                cells += [f"{wire.S:,}", f"{wire.slice_bytes / 1024:.0f} KiB", percent(event_loop / took), f"{math.ceil(store / took / 0.9)}",
                           percent(worker / took), percent(chief / took)]
             else:
                 cells += ["none", "", "", "", "", ""]
@@ -188,10 +188,10 @@ def command_predict(args):
 
 
 def most_workers(strategy, load, line, H, chief_of):
-    """That one chief keeps up with, at nine tenths of its core, with as many servers as they need; and those."""
+    """The most workers for one chief, at nine tenths of its core, with as many servers as they need."""
     best = None
     for P in sorted({4 * round(2 ** (i / 8)) for i in range(4, 90)}):
-        wire = fewest(strategy, load, P, line, H, pumps=True)
+        wire = fewest(strategy, load, P, line, H, loops=True)
         if wire is None or chief_of(wire) > 0.9 * period(strategy, wire, H)[0]: break
         best = wire
     return best
@@ -199,7 +199,7 @@ def most_workers(strategy, load, line, H, chief_of):
 
 def command_chiefs(args):
     each = lambda wire: processors("bsp", wire)[0]
-    by_round = lambda wire: wire.P * CHIEF_STEP + wire.S * CHIEF_STEP  # a server says and hears one thing a round, as a worker does
+    by_round = lambda wire: wire.P * CHIEF_STEP + wire.S * CHIEF_STEP  # a server exchanges one message per round, as a worker does
     print("| strategy | Gbit/s | samples a worker | workers | servers | with one message a server and round | servers |\n"
           "|---|---:|---:|---:|---:|---:|---:|")
     for full in args.strategies:
@@ -217,7 +217,7 @@ def steps_of(strategy):
 
 # Jobs ----------------------------------------------------------------------------------------------------------------------------------
 
-def job(load, P, S, link, card, slice_bytes, updates, model='kind = "none"  # time and versions alone', data='kind = "none"'):
+def job(load, P, S, link, card, slice_bytes, updates, model='kind = "none"  # timing only', data='kind = "none"'):
     if 'kind = "none"' in model: model += f"\nvalues = {load.values}"
     nodes = "\n".join(f'[[cluster.node]]\nname = "s{speed}"\ncount = {P * n // load.pattern}\nsamples_per_second = {speed}\n'
                       f"overhead_s = {load.overhead}\n" for speed, n in load.speeds)
@@ -253,7 +253,7 @@ bandwidth = "{card / 1e6:.6g}MB/s"
 
 
 def steady(trace):
-    """Samples/s from a third to nine tenths of what a trace counts: neither the beginning nor the end."""
+    """Samples/s from a third to nine tenths of the counted samples of a trace, without its beginning and end."""
     record = struct.Struct("<qBIQQQ19x")  # src/trace/record.h, the fields of Counted
     with open(trace, "rb") as file:
         assert file.read(16) == b"motley trace v2\n", f"{trace} is of another version"
@@ -297,7 +297,7 @@ def command_simulate(args):
 # Real processes ------------------------------------------------------------------------------------------------------------------------
 
 def family(pid):
-    """A process and all that came of it."""
+    """A process and all its descendants."""
     found = [pid]
     for thread in os.listdir(f"/proc/{pid}/task"):
         with open(f"/proc/{pid}/task/{thread}/children") as file:
@@ -306,8 +306,8 @@ def family(pid):
 
 
 def look(pid, seen, resident):
-    """Processor seconds of every thread so far: (role, process, thread) -> seconds; the most memory of each process: (role, process) ->
-    bytes. A pump is the first thread of its process."""
+    """Records processor seconds of every thread so far: (role, process, thread) -> seconds; and the peak memory of each process: (role, process) ->
+    bytes. The event loop is the first thread of its process."""
     for one in family(pid):
         with open(f"/proc/{one}/cmdline") as file: words = file.read().split("\0")
         role = next((word for word in words if word in ("chief", "server", "worker")), None)
@@ -320,7 +320,7 @@ def look(pid, seen, resident):
 
 
 def train(args, text, strategy):
-    """Trains for real: steady samples/s, processor seconds of the threads, memory of the processes."""
+    """Trains with real processes: steady samples/s, processor seconds of the threads, memory of the processes."""
     seen, resident = {}, {}
     with tempfile.TemporaryDirectory() as folder:
         path, out = os.path.join(folder, "job.toml"), os.path.join(folder, "run")
@@ -329,14 +329,14 @@ def train(args, text, strategy):
                                     "--checkpoint-every", "0"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         while process.poll() is None:
             try: look(process.pid, seen, resident)
-            except OSError: pass  # somebody has just ended
+            except OSError: pass  # a process has just ended
             time.sleep(0.02)
         if process.returncode != 0: raise SystemExit(f"{args.motley} train failed: {process.returncode}")
         return steady(os.path.join(out, "trace.bin")), seen, resident
 
 
 def fast_job(P, S, updates, inputs, hidden, slice_bytes):
-    """Devices that compute one sample as fast as they can, nothing emulated: what is left is what Motley costs."""
+    """Devices that compute one sample per step, nothing emulated: the remaining time is the cost of Motley."""
     return f"""[job]
 max_epochs = 1
 evaluate_every = 1
@@ -365,18 +365,18 @@ samples_per_second = 1000000
 
 
 def spent(args, P, S, updates, model, strategy="bsp"):
-    """Microseconds of one worker's step, by kind of thread: between a short and a long run, each the cheapest of `args.repeats`."""
-    cheapest = []
+    """Microseconds per step of a worker, by kind of thread: the difference of a short and a long run, each the fastest of `args.repeats`."""
+    lowest = []
     for n in updates:
         runs = []
         for _ in range(args.repeats):
             sums = {}
             for (role, pid, thread), seconds in train(args, fast_job(P, S, n, *model), strategy)[1].items():
-                key = role, "pump" if thread == pid else "beside"
+                key = role, "loop" if thread == pid else "other"
                 sums[key] = sums.get(key, 0) + seconds
             runs.append(sums)
-        cheapest.append({key: min(run.get(key, 0) for run in runs) for key in runs[0]})
-    return {key: (cheapest[1][key] - cheapest[0].get(key, 0)) / (updates[1] - updates[0]) / P * 1e6 for key in cheapest[1]}
+        lowest.append({key: min(run.get(key, 0) for run in runs) for key in runs[0]})
+    return {key: (lowest[1][key] - lowest[0].get(key, 0)) / (updates[1] - updates[0]) / P * 1e6 for key in lowest[1]}
 
 
 def command_constants(args):
@@ -384,11 +384,11 @@ def command_constants(args):
     cases = ((8, 1, (200, 1700), "17 kB in 2 slices", tiny(1), "bsp"), (8, 4, (200, 1700), "17 kB in 5", tiny(4), "bsp"),
              (8, 16, (100, 900), "17 kB in 17", tiny(16), "bsp"), (32, 1, (50, 450), "17 kB in 2", tiny(1), "bsp"),
              (4, 1, (20, 170), "8.4 MB in 129", big, "bsp"), (4, 1, (20, 170), "8.4 MB in 129", big, "bsp:bits=4/8"))
-    print("| workers | servers | model | strategy | chief's pump | chief's store | a worker's pump |\n|---:|---:|---|---|---:|---:|---:|")
+    print("| workers | servers | model | strategy | chief's event loop | chief's store | a worker's event loop |\n|---:|---:|---|---|---:|---:|---:|")
     for P, S, updates, name, model, strategy in cases:
         cost = spent(args, P, S, updates, model, strategy)
-        print(f"| {P} | {S} | {name} | {strategy} | {cost['chief', 'pump']:.0f} us | {cost['chief', 'beside']:.0f} us | "
-              f"{cost['work', 'pump']:.0f} us |", flush=True)
+        print(f"| {P} | {S} | {name} | {strategy} | {cost['chief', 'loop']:.0f} us | {cost['chief', 'other']:.0f} us | "
+              f"{cost['worker', 'loop']:.0f} us |", flush=True)
 
 
 def command_memory(args):
@@ -401,7 +401,7 @@ def command_memory(args):
 
 
 def command_cells(args):
-    """The standard cells on paper: samples/s, to be held against docs/results."""
+    """The standard cells by the cost model: samples/s, to be compared with docs/results."""
     four = Load(109_386, ((1000, 2), (500, 1), (250, 1)), 0.002, 32, 0.0002)
     eight = Load(109_386, ((2000, 2), (1000, 3), (500, 1), (250, 2)), 0.002, 16, 0.0002)
     names = ("bsp", "lb-bsp", "hps", "grouped", "multistep")
@@ -431,7 +431,7 @@ def command_check(args):
         H = steps_of(strategy) if "multistep" in strategy else 1
         text = job(load, P, S, line, line, slice_bytes, updates, model, data)
         took = period(strategy.split(":")[0], Wire(load, P, S, line, line, slice_bytes), H)[0]
-        chief = CHIEF_STEP + (S - 1) * CHIEF_SERVER + 2 * math.ceil(load.bytes / slice_bytes / S) * PUMP_SLICE
+        chief = CHIEF_STEP + (S - 1) * CHIEF_SERVER + 2 * math.ceil(load.bytes / slice_bytes / S) * LOOP_SLICE
         paper = P * load.batch * H / (took + P * chief)
         virtual = simulate(args, text, strategy)[0]
         real = max(train(args, text, strategy)[0] for _ in range(args.repeats))

@@ -1,21 +1,21 @@
 #!/usr/bin/env bash
-# Brings a machine to where Motley builds: on Debian 12 it installs the packages that are missing and nothing else;
-# anywhere else it says what is needed and looks whether the essentials are there. Silent when nothing is missing.
+# Prepares a machine for building Motley: on Debian 12 it installs the missing packages and nothing else; on other systems it lists the
+# requirements and checks the essential ones. Prints nothing when nothing is missing.
 # usage: scripts/setup.sh [--dev]      --dev adds the tools of `make tidy` and `make format`
 set -euo pipefail
 export LC_ALL=C  # comm and sort agree on one order
 
-# what for | Debian 12 packages | elsewhere: what, from which version
+# purpose | Debian 12 packages | elsewhere: requirement and version
 groups=(
-  "compiler and build|build-essential g++ cmake ninja-build ccache pkg-config|g++ >= 12 or clang >= 14, CMake >= 3.25, ninja; ccache if you like"
-  "tensors, gradients, kernels|libtorch-dev|libtorch >= 1.13 (python's torch will do; without it: cmake -DMOTLEY_TORCH=OFF)"
+  "compiler and build|build-essential g++ cmake ninja-build ccache pkg-config|g++ >= 12 or clang >= 14, CMake >= 3.25, ninja; optionally ccache"
+  "tensors, gradients, kernels|libtorch-dev|libtorch >= 1.13 (Python's torch works too; without it: cmake -DMOTLEY_TORCH=OFF)"
   "fast matrix products: the reference BLAS is 40x slower|libopenblas0-pthread|OpenBLAS >= 0.3.21, unless libtorch carries its own BLAS"
   "event loop, JSON, described structs|libboost1.81-dev|Boost headers >= 1.81"
   "TLS and checksums|libssl-dev|OpenSSL >= 3.0"
   "compressed data sets|zlib1g-dev|zlib >= 1.2"
   "formatting, command line, job files|libfmt-dev libcli11-dev libtomlplusplus-dev|fmt >= 9, CLI11 >= 2.1, toml++ >= 3.3"
   "tests|libgtest-dev|GoogleTest >= 1.12 (without it: cmake -DMOTLEY_TESTS=OFF)"
-  "data that examples train on|dataset-fashion-mnist|Fashion-MNIST, its four .gz files in /usr/share/datasets/fashion-mnist"
+  "data set of the examples|dataset-fashion-mnist|Fashion-MNIST, its four .gz files in /usr/share/datasets/fashion-mnist"
 )
 dev_group="make tidy and make format|clang clang-tidy clang-format|clang, clang-tidy and clang-format 14"
 
@@ -27,7 +27,7 @@ debian_12() { have apt-get && have dpkg-query && grep -qx 'ID=debian' /etc/os-re
 # The packages among "$@" that are not installed, one per line.
 missing_of() {
   local installed
-  # dpkg-query fails when it knows nothing of one of the names; what it does know it still prints.
+  # dpkg-query fails when one of the names is unknown, but prints the others.
   installed=$(dpkg-query -W -f '${db:Status-Abbrev}\t${Package}\n' "$@" 2>/dev/null | sed -n 's/^[ih]i \t//p') || true
   comm -23 <(printf '%s\n' "$@" | sort -u) <(sort -u <<<"$installed")
 }
@@ -61,14 +61,14 @@ install_missing() {
     apt-get install --yes --no-install-recommends "${missing[@]}"; } </dev/null >"$log" 2>&1; then
     tail -n 5 "$log" >&2
     rm -f "$log"
-    fail "apt could not install: ${missing[*]}" "its last words are above; is the network there, and /etc/apt/sources.list right? Then run" \
+    fail "apt could not install: ${missing[*]}" "its last output is above; check the network and /etc/apt/sources.list, then run" \
       "  apt-get update && apt-get install --no-install-recommends ${missing[*]}"
   fi
   rm -f "$log"
-  say "installed ${#missing[@]} packages and what they need"
+  say "installed ${#missing[@]} packages and their dependencies"
 }
 
-# libtorch calls whatever BLAS the system's alternatives name. The reference BLAS may stand there by hand or by an old install.
+# libtorch calls the BLAS that the system's alternatives name, which may be the slow reference BLAS of an older installation.
 check_blas() {
   local name path wanted
   while read -r name _ path; do
@@ -78,15 +78,15 @@ check_blas() {
       say "$name points to the reference library $path (40x slower); now to $wanted"
       update-alternatives --set "$name" "$wanted" >/dev/null
     else
-      say "$name points to $path, so matrix products may crawl; OpenBLAS would be: update-alternatives --set $name $wanted"
+      say "$name points to $path, so matrix products may be slow; for OpenBLAS run: update-alternatives --set $name $wanted"
     fi
   done < <(update-alternatives --get-selections)
 }
 
-# Elsewhere: say it all, then look for what no build can do without.
+# On other systems: lists all requirements, then checks those that every build needs.
 explain() {
   local group purpose elsewhere lacking=() version
-  say "packages are installed on Debian 12 only; here Motley needs, from wherever you have it:"
+  say "packages are installed on Debian 12 only; on this system, please install:"
   for group in "${groups[@]}"; do
     IFS='|' read -r purpose _ elsewhere <<<"$group"
     say "  $elsewhere - for $purpose"
@@ -100,9 +100,9 @@ explain() {
     lacking+=("CMake >= 3.25 (found $version)")
   fi
   if ((${#lacking[@]})); then
-    fail "cannot build yet, missing:" "${lacking[@]/#/  }" "install them so that they are in PATH, then run make again"
+    fail "cannot build, missing:" "${lacking[@]/#/  }" "install them so that they are in PATH, then run make again"
   fi
-  say "compiler, CMake $version and ninja are here; CMake will name whatever library it does not find"
+  say "compiler, CMake $version and ninja are present; CMake names each library that it does not find"
 }
 
 case "${1-}" in

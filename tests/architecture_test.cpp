@@ -1,5 +1,5 @@
-// The structure of the project: which module may include which, where torch and the outside world may be touched, how a file begins, how
-// large files, classes and functions may get. Reads src/ as text. cmake/modules.cmake is the table of modules; ARCHITECTURE.md explains it.
+// The structure of the project: permitted includes, the places where torch and the system may be used, the opening of a file, sizes of
+// files, classes and functions. Reads src/ as text. cmake/modules.cmake is the table of modules; ARCHITECTURE.md explains it.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <map>
 #include <ostream>
+#include <regex>
 #include <set>
 #include <sstream>
 #include <string>
@@ -45,7 +46,7 @@ Architecture read_modules(const std::string& cmake) {
 
 const Architecture architecture = read_modules(read_text(root / "cmake" / "modules.cmake"));
 
-/// Decision modules: arguments in, values out. Their tests are free.
+/// Decision modules: arguments in, values out. Their tests are not restricted.
 const Modules pure_modules = {"base", "cluster", "policy", "pipeline", "wire", "trace", "protocol"};
 
 /// Names that decision modules do not use; searched in code, not in comments or string literals.
@@ -69,7 +70,7 @@ constexpr std::array<std::string_view, 19> impure_names = {"steady_clock",
                                                            "fstream",
                                                            "fopen"};
 
-/// Searched everywhere, comments included. In two pieces each, so that this file passes the same search.
+/// Searched in comments too. In two pieces each, so that this file passes the search.
 constexpr std::array<std::string_view, 2> unfinished = {
     "TO"
     "DO",
@@ -94,8 +95,10 @@ constexpr std::size_t longest_file = 400;   // lines; a longer file usually mixe
 constexpr std::size_t most_members = 20;    // data members of a class; a class with more has several tasks
 constexpr std::size_t longest_class = 450;  // lines of its body and its member functions in all files
 constexpr std::size_t longest_function = 60;
+constexpr std::size_t longest_body_comment = 2;  // lines; a longer comment belongs to the declaration, or the code should say it
+constexpr std::size_t longest_test_name = 60;    // characters of TEST(Suite, Name)'s Name
 
-/// Functions that are data.
+/// Functions that are tables.
 const std::map<std::string, std::string, std::less<>> exempt_functions = {
     {"policy/strategies.cpp table", "the table of strategies: one row for each"},
 };
@@ -105,13 +108,31 @@ const std::set<std::string, std::less<>> to_be_divided = {
     "runtime/ChiefProcess",
     "runtime/PipelineChiefProcess",
     "runtime/ServerProcess",
-    "runtime/ShardHost",
     "runtime/StageProcess",
     "runtime/WorkerProcess",
     "cli/command_chief_pipeline.cpp PipelineChiefRun::open_endpoint",
 };
 
-// -- what is read, and what is found --------------------------------------------------------------------------------------------------
+/// Files whose tests are still to be renamed; empty when that is done.
+const std::set<std::string, std::less<>> long_test_names = {
+    "learn/torch/device_learner_test.cpp",
+    "policy/communication/predictive_communication_test.cpp",
+    "policy/gate/gate_groups_test.cpp",
+    "policy/gate/gate_states_test.cpp",
+    "policy/gate/groups_test.cpp",
+    "policy/gate/stragglers_test.cpp",
+    "policy/interval/adaptive_interval_test.cpp",
+    "policy/monitor_test.cpp",
+    "policy/strategies_test.cpp",
+    "runtime/model_parts_test.cpp",
+    "sim/pipeline_world_test.cpp",
+    "sim/world_test.cpp",
+    "store/replica_test.cpp",
+    "trace/run_history_test.cpp",
+    "trace/summary_test.cpp",
+};
+
+// -- sources and violations -----------------------------------------------------------------------------------------------------------
 
 struct Violation {
   std::string path;
@@ -211,6 +232,33 @@ void nothing_is_left_behind(const Source& source, Violations& out) {
   }
 }
 
+/// Indented comments are those of bodies; `///` documents a member.
+void body_comments_are_short(const Source& source, Violations& out) {
+  const auto lines = lines_of(source.text);
+  std::size_t begun = 0;
+  for (std::size_t i = 0; i <= lines.size(); ++i) {
+    const std::size_t at = i < lines.size() ? lines[i].find_first_not_of(' ') : std::string::npos;
+    const bool comment = at != std::string::npos && at > 0 && lines[i].compare(at, 2, "//") == 0 && lines[i].compare(at, 3, "///") != 0;
+    if (!comment && i - begun > longest_body_comment)
+      out.push_back({source.path, begun + 1, "a comment of " + std::to_string(i - begun) + " lines in a body",
+                     "at most " + std::to_string(longest_body_comment)});
+    if (!comment) begun = i + 1;
+  }
+}
+
+void test_names_are_short(const Source& source, Violations& out) {
+  static const std::regex test(R"(^TEST(?:_F|_P)?\(\w+, (\w+)\))");
+  if (long_test_names.contains(source.path)) return;
+  std::size_t number = 0;
+  for (const std::string& line : lines_of(source.text)) {
+    ++number;
+    std::smatch found;
+    if (std::regex_search(line, found, test) && static_cast<std::size_t>(found.length(1)) > longest_test_name)
+      out.push_back({source.path, number, "a test name of " + std::to_string(found.length(1)) + " characters",
+                     "at most " + std::to_string(longest_test_name)});
+  }
+}
+
 Violations examine(const Source& source) {
   Violations out;
   includes_follow_the_table(source, out);
@@ -219,6 +267,8 @@ Violations examine(const Source& source) {
   headers_introduce_themselves(source, out);
   files_stay_short(source, out);
   nothing_is_left_behind(source, out);
+  body_comments_are_short(source, out);
+  test_names_are_short(source, out);
   return out;
 }
 
@@ -346,6 +396,7 @@ TEST(ArchitectureRules, Accept_good_code) {
        "auto r = R\"x(std::thread \" )\" )x\";\n"},
       {"learn/torch.cpp", "#include <torch/torch.h>\n#include \"codec/codec.h\"\n"},
       {"report/page.cpp", "#include <fstream>\n// see https://example.org" + std::string(machine_paths[0]) + "\n"},
+      {"cli/a_test.cpp", "// one\n// two\n// three\nTEST(A, Does_something) {\n  // one\n  // two\n}\n"},
       {"cli/main.cpp", "#include <boost/json.hpp>\n#include \"sim/world.h\"\n#include \"learn/learner.h\"\n"},
   };
   for (const Source& source : good)
@@ -376,10 +427,10 @@ std::vector<Planted> planted_violations() {
   std::vector<Planted> all = {
       {{"policy/a.cpp", "\n#include \"sim/world.h\"\n"}, 2, "sim/world.h", "policy to include only base, cluster"},
       {{"policy/a_test.cpp", "#include <gtest/gtest.h>\n#include \"protocol/chief.h\"\n"}, 2, "protocol/chief.h", "base, cluster"},
-      {{"protocol/a.cpp", "  #  include \"cluster/spec.h\"\n"},
+      {{"protocol/a.cpp", "  #  include \"codec/codec.h\"\n"},
        1,
-       "cluster/spec.h",
-       "protocol to include only base, pipeline, policy, trace, wire"},
+       "codec/codec.h",
+       "protocol to include only base, cluster, pipeline, policy, trace, wire"},
       {{"sim/a.cpp", "#include \"learn/learner.h\"\n"}, 1, "learn/learner.h", "sim to include only"},
       {{"base/a.cpp", "#include <wire/message.h>\n"}, 1, "wire/message.h", "no other module"},
       {{"wire/a.cpp", "#include \"frame.h\"\n"}, 1, "frame.h", "wire/frame.h"},
@@ -390,6 +441,8 @@ std::vector<Planted> planted_violations() {
       {{"base/a.h", "// A header without its guard.\nint x;\n"}, 1, "no #pragma once", "#pragma once"},
       {{"base/a.h", "#pragma once\n// Too late to say so.\n"}, 1, "#pragma once", "an opening comment"},
       {{"cli/a.cpp", std::string(longest_file + 1, '\n')}, longest_file + 1, "401 lines", "at most 400"},
+      {{"cli/a.cpp", "int f() {\n  // one\n  // two\n  // three\n}\n"}, 2, "a comment of 3 lines", "at most 2"},
+      {{"cli/a_test.cpp", "TEST(A, " + std::string(longest_test_name + 1, 'x') + ") {}\n"}, 1, "61 characters", "at most 60"},
   };
   for (const std::string_view word : impure_names)
     all.push_back({{"trace/a.cpp", "int x;\nauto y = " + std::string(word) + ";\n"}, 2, std::string(word), "decision"});

@@ -1,5 +1,5 @@
-// Bad jobs and bad data: each is refused with file, line, key, what was found, what was expected, and a remedy where there is one.
-// The cases are a table, so that other doors (the binary, for its exit code) can be tried with the same list.
+// Invalid jobs and data: each is refused with file, line, key, the value found, the value expected, and a remedy where there is one. The
+// cases are a table, so that the reader and the binary are tested with the same list.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <sys/wait.h>
@@ -17,7 +17,7 @@
 namespace motley {
 namespace {
 
-/// Text whose error lies in one line, under one key; the message holds every needle.
+/// A text with an error in one line, under one key; the message contains every needle.
 struct BadJob {
   std::string name;
   std::string text;
@@ -27,13 +27,13 @@ struct BadJob {
   friend void PrintTo(const BadJob& job, std::ostream* out) { *out << job.name; }
 };
 
-/// Ends a job whose bad lines come first.
+/// Ends a job whose invalid lines come first.
 const std::string workers = "\n[[cluster.node]]\nname = \"w\"\ncount = 4\nsamples_per_second = 250\n";
 
-/// A whole job of one node; `line` is its line 4.
+/// A complete job of one node; `line` is its line 4.
 std::string node(const std::string& line) { return "[[cluster.node]]\nname = \"w\"\nsamples_per_second = 250\n" + line + "\n"; }
 
-/// A whole job with one fault; `lines` start at its line 2.
+/// A complete job with one fault; `lines` start at its line 2.
 std::string fault(const std::string& lines) { return "[[cluster.fault]]\n" + lines + workers; }
 
 std::vector<BadJob> bad_jobs_of_training() {
@@ -133,7 +133,7 @@ std::vector<BadJob> bad_jobs_of_training() {
        4,
        "pipeline.micro_batches",
        {"found 9", "expected at most 8"}},
-      {"BoundariesDescend", "[pipeline]\nboundaries = [3, 3]" + workers, 2, "pipeline.boundaries", {"expected numbers that ascend"}},
+      {"BoundariesDescend", "[pipeline]\nboundaries = [3, 3]" + workers, 2, "pipeline.boundaries", {"expected ascending numbers"}},
       {"WireOrderUnknown", "[wire]\norder = \"lifo\"" + workers, 2, "wire.order", {"found \"lifo\"", "\"priority\", \"fifo\""}},
       {"SliceWithoutUnit", "[wire]\nslice = \"64 apples\"" + workers, 2, "wire.slice", {"found a string \"64 apples\"", "\"64KiB\""}},
       {"SliceOdd", "[wire]\nslice = 1001" + workers, 2, "wire.slice", {"found 1001", "a multiple of 4"}},
@@ -167,7 +167,7 @@ std::vector<BadJob> bad_jobs_of_clusters() {
       {"JitterNegative", node("jitter = -0.1"), 4, "cluster.node.jitter", {"found -0.1", "from 0 to 3"}},
       {"DeviceUnknown", node("device = \"gpu\""), 4, "cluster.node.device", {"found \"gpu\"", "\"cuda:0\""}},
       {"DeviceWithoutNumber", node("device = \"cuda:\""), 4, "cluster.node.device", {"found \"cuda:\""}},
-      {"PartOfNoGpu", node("device = \"cpu\"\ngpu_percent = 40"), 5, "cluster.node.gpu_percent", {"found 40", "no GPU", "cuda:0"}},
+      {"PartOfNoGpu", node("device = \"cpu\"\ngpu_percent = 40"), 5, "cluster.node.gpu_percent", {"found 40", "not a GPU", "cuda:0"}},
       {"PartOfAGpuTooLarge", node("device = \"cuda:0\"\ngpu_percent = 101"), 5, "cluster.node.gpu_percent", {"found 101", "from 1 to 100"}},
       {"PrecisionUnknown", "[model]\nprecision = \"fp8\"" + workers, 2, "model.precision", {"found \"fp8\"", "bf16"}},
       {"SlicesZero", "[pipeline]\nslices = 0" + workers, 2, "pipeline.slices", {"found 0", "from 1 to 1024"}},
@@ -209,7 +209,11 @@ std::vector<BadJob> bad_jobs_of_clusters() {
        {"found \"w-9\"", "did you mean w-1?"}},
       {"FaultInThePast", fault("at = -1\nkind = \"kill\"\nnode = \"w-1\""), 2, "cluster.fault.at", {"found -1", "of at least 0"}},
       {"FaultOfUnknownKind", fault("at = 1\nkind = \"die\"\nnode = \"w-1\""), 3, "cluster.fault.kind", {"found \"die\"", "\"kill\""}},
-      {"PauseWithoutEnd", fault("at = 1\nkind = \"pause\"\nnode = \"w-1\""), 1, "cluster.fault.for", {"found nothing", "seconds that it lasts"}},
+      {"PauseWithoutEnd",
+       fault("at = 1\nkind = \"pause\"\nnode = \"w-1\""),
+       1,
+       "cluster.fault.for",
+       {"found nothing", "seconds that it lasts"}},
       {"SlowWithoutFactor",
        fault("at = 1\nkind = \"slow\"\nnode = \"w-1\"\nfor = 2"),
        1,
@@ -224,7 +228,7 @@ std::vector<BadJob> bad_jobs_of_clusters() {
        "[[cluster.fault]]\nat = 2\nkind = \"kill\"\nnode = \"w-1\"\n" + fault("at = 1\nkind = \"leave\"\nnode = \"w-1\""),
        3,
        "cluster.fault.kind",
-       {"found \"kill\"", "expected \"join\"", "w-1 is out of the cluster"}},
+       {"found \"kill\"", "expected \"join\"", "w-1 is not in the cluster"}},
       {"NobodyAtTheStart",
        node("") + "[[cluster.fault]]\nat = 1\nkind = \"join\"\nnode = \"w\"",
        5,
@@ -239,7 +243,7 @@ std::vector<BadJob> bad_jobs() {
   return all;
 }
 
-/// A folder that goes away with the test; each test process has its own, for they run side by side.
+/// A folder that is removed after the test; each test process has its own, since tests run in parallel.
 class Refusal : public testing::Test {
  protected:
   void SetUp() override { std::filesystem::create_directories(folder_); }
@@ -277,17 +281,17 @@ class Refusal : public testing::Test {
 
 class BadJobs : public Refusal, public testing::WithParamInterface<BadJob> {};
 
-TEST_P(BadJobs, AreRefusedAtTheirLineAndKey) {
+TEST_P(BadJobs, Are_refused_at_their_line_and_key) {
   const BadJob& bad = GetParam();
   const std::string file = write("bad.toml", bad.text);
   const std::string message = refusal_of_job(file);
   expect_in(message, {fmt::format("{}:{}: {}: found ", file, bad.line, bad.key), ", expected "});
   expect_in(message, bad.needles);
-  EXPECT_EQ(message.find('\n'), std::string::npos) << "one mistake, but several complaints:\n" << message;
+  EXPECT_EQ(message.find('\n'), std::string::npos) << "one mistake, but several errors:\n" << message;
 }
 
-/// Through the door: exit code 2, the complaint on stderr, nothing on stdout, no crash.
-TEST_F(Refusal, EveryBadJobEndsTheBinaryWithExitCodeTwo) {
+/// The binary: exit code 2, the error on stderr, nothing on stdout, no crash.
+TEST_F(Refusal, Every_bad_job_ends_the_binary_with_exit_code_two) {
   for (const BadJob& bad : bad_jobs()) {
     const std::string file = write("bad.toml", bad.text);
     const std::string err = (folder_ / "stderr").string();
@@ -302,14 +306,14 @@ TEST_F(Refusal, EveryBadJobEndsTheBinaryWithExitCodeTwo) {
 
 INSTANTIATE_TEST_SUITE_P(Table, BadJobs, testing::ValuesIn(bad_jobs()), [](const auto& bad) { return bad.param.name; });
 
-TEST_F(Refusal, SeveralErrorsAreReportedTogether) {
+TEST_F(Refusal, Several_errors_are_reported_together) {
   const std::string file = write("bad.toml", "[job]\nseed = -1\n[optimizer]\nlr = 0\n[batch]\nglobal = \"many\"\n" + workers);
   const std::string message = refusal_of_job(file);
   expect_in(message, {file + ":2: job.seed: found -1", "\n" + file + ":4: optimizer.lr: found 0",
                       "\n" + file + ":6: batch.global: found a string \"many\""});
 }
 
-TEST_F(Refusal, AFileThatIsNotTomlNamesLineAndColumn) {
+TEST_F(Refusal, File_that_is_not_TOML_names_line_and_column) {
   for (const auto& [text, line] : std::vector<std::pair<std::string, int>>{{"[job]\nseed = = 1\n", 2},
                                                                            {"[job]\nseed = 1\nseed = 2\n", 3},
                                                                            {"[job\nseed = 1\n", 1},
@@ -321,7 +325,7 @@ TEST_F(Refusal, AFileThatIsNotTomlNamesLineAndColumn) {
   }
 }
 
-TEST_F(Refusal, AMissingJobNamesThePathAndTheNearestFile) {
+TEST_F(Refusal, Missing_job_names_the_path_and_the_nearest_file) {
   const std::string file = write("mixed.toml", workers);
   expect_in(refusal_of_job((folder_ / "mixd.toml").string()),
             {"mixd.toml: found no such file, expected a job file", "did you mean " + file + "?"});
@@ -329,7 +333,7 @@ TEST_F(Refusal, AMissingJobNamesThePathAndTheNearestFile) {
   expect_in(refusal_of_job(folder_.string()), {"found a folder, expected a job file"});
 }
 
-TEST_F(Refusal, AnOverrideIsJudgedLikeTheFile) {
+TEST_F(Refusal, Override_is_checked_like_the_file) {
   const std::string file = write("good.toml", workers);
   expect_in(refusal_of_job(file, {"optimizer.momentum=2"}),
             {"--set optimizer.momentum=2: optimizer.momentum: found 2, expected a number from 0 to below 1"});
@@ -356,18 +360,18 @@ std::string packed(const std::filesystem::path& file, const std::string& bytes) 
   return {std::istreambuf_iterator<char>(in), {}};
 }
 
-TEST_F(Refusal, MissingDataNamesTheFileAndWhereToGetIt) {
+TEST_F(Refusal, Missing_data_names_the_file_and_its_source) {
   expect_in(refusal_of_data("/nowhere/at/all"),
             {"/nowhere/at/all/train-images-idx3-ubyte", "found no such file", "expected an idx file of images", "dataset-fashion-mnist"});
 }
 
-TEST_F(Refusal, DataCutShortIsNamed) {
+TEST_F(Refusal, Truncated_data_is_named) {
   const std::string whole = packed(folder_ / "whole.gz", images(0x0803, 20));
   const std::string file = write("train-images-idx3-ubyte.gz", whole.substr(0, whole.size() / 2));
   expect_in(refusal_of_data(folder_.string()), {file, "cut short", "expected an idx file of images"});
 }
 
-TEST_F(Refusal, DataOfAnotherKindIsNamed) {
+TEST_F(Refusal, Data_of_another_kind_is_named) {
   const std::string file = write("train-images-idx3-ubyte", images(0x0801, 20));
   expect_in(refusal_of_data(folder_.string()), {file, "found magic number 0x00000801", "expected 0x00000803"});
 }

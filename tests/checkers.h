@@ -1,5 +1,5 @@
-// Checkers: watchers that stand outside. Each reads trace events alone, keeps its own books and complains when a promise is broken.
-// None of them knows a strategy, a gate or the chief: what they allow is told to them as numbers.
+// Checkers of invariants, independent of the code under test: each reads only trace events and reports violations. None knows a strategy, a
+// gate or the chief; the permitted limits are passed as numbers.
 #pragma once
 #include <fmt/format.h>
 
@@ -40,12 +40,12 @@ inline std::ostream& operator<<(std::ostream& out, const Complaint& c) {
 class Checker : public trace::Sink {
  public:
   [[nodiscard]] virtual std::string_view name() const = 0;
-  /// Nothing more will be told.
+  /// Called after the last event.
   virtual void closed() {}
   [[nodiscard]] const std::vector<Complaint>& complaints() const { return complaints_; }
 
  protected:
-  /// The first few say what is wrong; the rest follow from them.
+  /// Only the first few are kept; later ones usually follow from them.
   void complain(const Event& e, std::string found, std::string expected) {
     constexpr std::size_t most = 8;
     if (complaints_.size() < most)
@@ -72,12 +72,12 @@ class Checker : public trace::Sink {
 
 // -----------------------------------------------------------------------------------------------------------------------------------
 
-/// Virtual time never runs backwards.
+/// Time never decreases.
 class TimeOnlyGrows : public Checker {
  public:
   [[nodiscard]] std::string_view name() const override { return "TimeOnlyGrows"; }
   void on_event(const Event& e) override {
-    if (e.at < last_) complain(e, fmt::format("an event {} ns before the one told last", (last_ - e.at).count()), "time that only grows");
+    if (e.at < last_) complain(e, fmt::format("an event {} ns before the previous one", (last_ - e.at).count()), "time that only grows");
     last_ = std::max(last_, e.at);
   }
 
@@ -87,8 +87,8 @@ class TimeOnlyGrows : public Checker {
 
 // -----------------------------------------------------------------------------------------------------------------------------------
 
-/// Updates are numbered 1, 2, 3...; nothing is computed on a version that is not there yet; a worker's parameters never get older; the
-/// staleness told is the staleness there is.
+/// Updates are numbered 1, 2, 3...; no worker computes on a version that does not exist yet; a worker's parameters never get older; the
+/// reported staleness is the true one.
 class VersionsOnlyGrow : public Checker {
  public:
   [[nodiscard]] std::string_view name() const override { return "VersionsOnlyGrow"; }
@@ -133,10 +133,10 @@ class VersionsOnlyGrow : public Checker {
 
 // -----------------------------------------------------------------------------------------------------------------------------------
 
-/// How old a contribution may be, and how far ahead of the others a worker may run.
-///   staleness: most versions a counted contribution has missed
-///   ahead: nobody is ordered a step while its contributions are more than this ahead of those of the slowest worker that has work.
-///          Who comes, or comes back from rest, starts level with the slowest.
+/// Limits on the age of a contribution and on how far a worker may be ahead.
+///   staleness: most versions that a counted contribution may have missed
+///   ahead: no worker is ordered a step while it is more than this many contributions ahead of the slowest worker that has work.
+///          A worker that joins, or works again after a rest, starts level with the slowest.
 class StalenessBound : public Checker {
  public:
   struct Allowed {
@@ -181,7 +181,7 @@ class StalenessBound : public Checker {
   }
   void counted(const Event& event, const trace::Counted& e) {
     const auto base = weight_stash_.find({e.worker, e.step});
-    if (base == weight_stash_.end()) return;  // NothingFromTheDead and EverySampleOnce complain of it
+    if (base == weight_stash_.end()) return;  // FormerMembersFenced and EverySampleOnce report it
     const std::uint64_t missed = e.version.value - 1 - base->second.value;
     if (allowed_.staleness && missed > *allowed_.staleness)
       complain(event, fmt::format("a contribution that missed {} versions", missed), fmt::format("at most {}", *allowed_.staleness));
@@ -190,12 +190,13 @@ class StalenessBound : public Checker {
 
   Allowed allowed_;
   std::map<WorkerId, Runner> runners_;
-  std::map<std::pair<WorkerId, Step>, Version> weight_stash_;  // contributed, not yet counted
+  std::map<std::pair<WorkerId, Step>, Version> weight_stash_;  // contributed and not yet counted
 };
 
 // -----------------------------------------------------------------------------------------------------------------------------------
 
-/// A barrier: nobody is given a step while contributions wait for their round to end, or while others still work on an older version.
+/// A barrier: no worker is given a step while contributions wait for the end of their round, or while others still compute on an older
+/// version.
 class RoundsDoNotOverlap : public Checker {
  public:
   [[nodiscard]] std::string_view name() const override { return "RoundsDoNotOverlap"; }
@@ -222,7 +223,7 @@ class RoundsDoNotOverlap : public Checker {
 
  private:
   std::map<WorkerId, Version> working_;
-  std::uint64_t waiting_ = 0;  // contributed, not yet counted
+  std::uint64_t waiting_ = 0;  // contributed and not yet counted
 };
 
 // -----------------------------------------------------------------------------------------------------------------------------------
@@ -246,7 +247,7 @@ class EverySampleOnce : public Checker {
   enum class State : std::uint8_t { free, leased, counted };
   struct Held {
     std::vector<std::pair<std::uint64_t, std::uint64_t>> ranges;  // absolute positions
-    bool whole = false;                                           // contributed: outlives its worker
+    bool whole = false;                                           // contributed: stays valid after its worker has left
   };
 
   void leased(const Event& event, const trace::Leased& e) {
@@ -267,7 +268,7 @@ class EverySampleOnce : public Checker {
   }
   void contributed(const Event& event, const trace::Contributed& e) {
     const auto held = held_.find({e.worker, e.step});
-    if (held == held_.end()) return complain(event, "a contribution without a lease", "one that was leased and has not ended");
+    if (held == held_.end()) return complain(event, "a contribution without a lease", "a lease that has not ended");
     held->second.whole = true;
   }
   /// The end of a lease, for which there was no time; the rest of it counts.
@@ -276,7 +277,7 @@ class EverySampleOnce : public Checker {
     const std::uint64_t first = e.epoch * epoch_samples_ + e.first;
     const std::uint64_t last = e.epoch * epoch_samples_ + e.last;
     if (held == held_.end() || !held->second.whole)
-      return complain(event, "positions returned without a contribution", "one that has come");
+      return complain(event, "positions returned without a contribution", "one that has arrived");
     for (auto& range : held->second.ranges) {
       if (first < range.first || range.second != last || first >= last) continue;
       std::fill(positions_.begin() + static_cast<std::ptrdiff_t>(first), positions_.begin() + static_cast<std::ptrdiff_t>(last),
@@ -285,15 +286,15 @@ class EverySampleOnce : public Checker {
       return;
     }
     complain(event, fmt::format("positions {} to {} of epoch {} returned", e.first, e.last, e.epoch),
-             "the end of a range that it was leased");
+             "the end of one of its leased ranges");
   }
   template <class Step>
   void dropped(const Event& event, const Step& e, bool whole) {
     const auto held = held_.find({e.worker, e.step});
-    if (held == held_.end()) return complain(event, "a drop without a lease", "one that was leased and has not ended");
+    if (held == held_.end()) return complain(event, "a drop without a lease", "a lease that has not ended");
     if (held->second.whole != whole)
-      complain(event, fmt::format("{} of what has {}come", name_of(event.data), whole ? "not " : ""),
-               whole ? "a contribution" : "a step under way");
+      complain(event, fmt::format("{} of a contribution that has {}arrived", name_of(event.data), whole ? "not " : ""),
+               whole ? "a contribution" : "a step in progress");
     end(held, State::free);
   }
   void left(const trace::Left& e) {
@@ -303,7 +304,7 @@ class EverySampleOnce : public Checker {
   void counted(const Event& event, const trace::Counted& e) {
     const auto held = held_.find({e.worker, e.step});
     if (held == held_.end() || !held->second.whole)
-      return complain(event, "counted without a whole contribution", "leased, contributed, then counted once");
+      return complain(event, "counted without a complete contribution", "leased, contributed, then counted once");
     std::uint64_t size = 0;
     for (const auto& [first, last] : held->second.ranges) size += last - first;
     if (size != e.samples) complain(event, fmt::format("{} samples counted", e.samples), fmt::format("the {} that were leased", size));
@@ -311,7 +312,7 @@ class EverySampleOnce : public Checker {
   }
   void finished(const Event& event, const trace::Finished& e) {
     const auto counted = static_cast<std::uint64_t>(std::count(positions_.begin(), positions_.end(), State::counted));
-    if (e.samples != counted) complain(event, fmt::format("{} samples told as counted", e.samples), fmt::format("{}", counted));
+    if (e.samples != counted) complain(event, fmt::format("{} samples reported as counted", e.samples), fmt::format("{}", counted));
     if (ended_complete(e) && counted != positions_.size())
       complain(event, fmt::format("the end after {} samples", counted), fmt::format("all {} counted", positions_.size()));
   }
@@ -329,20 +330,20 @@ class EverySampleOnce : public Checker {
 
 // -----------------------------------------------------------------------------------------------------------------------------------
 
-/// Training goes on while somebody is there, and ends for a good reason.
+/// Training makes progress while there are members, and ends for a valid reason.
 class Liveness : public Checker {
  public:
   struct Patience {
-    Duration quiet{};  // longest time in which members are there and nobody receives, computes or sends
-    Duration stage{};  // longest time one of these may take
-    Duration empty{};  // without any member for so long, nobody_left is a good end
+    Duration quiet{};  // longest time in which there are members and none receives, computes or sends
+    Duration stage{};  // longest time of one receive, compute or send
+    Duration empty{};  // after so long without members, nobody_left is a valid end
   };
   explicit Liveness(Patience patience) : patience_(patience) {}
   [[nodiscard]] std::string_view name() const override { return "Liveness"; }
   void on_event(const Event& event) override {
     if (finished_) return after_the_end(event);
     if (!members_.empty() && busy_ == 0 && event.at - quiet_since_ > patience_.quiet)
-      complain(event, fmt::format("{:.3f} s without anybody receiving, computing or sending", seconds(event.at - quiet_since_)),
+      complain(event, fmt::format("{:.3f} s in which no member received, computed or sent", seconds(event.at - quiet_since_)),
                fmt::format("at most {:.3f} s", seconds(patience_.quiet)));
     std::visit(match{[&](const trace::Joined& e) {
                        if (members_.empty()) quiet_since_ = event.at;
@@ -393,7 +394,7 @@ class Liveness : public Checker {
     const bool nobody_left = e.why == static_cast<std::uint8_t>(protocol::EndReason::nobody_left);
     if (nobody_left && members_.empty() && event.at - empty_since_ >= patience_.empty) return;
     complain(event, fmt::format("the end, reason {}, with {} members", e.why, members_.size()),
-             "every sample counted, or nobody there for long");
+             "every sample counted, or no members for long");
   }
   void after_the_end(const Event& event) {
     const bool in_progress = event.is<trace::ComputeBegan>() || event.is<trace::ComputeEnded>() || event.is<trace::Evaluated>() ||
@@ -405,14 +406,14 @@ class Liveness : public Checker {
   std::map<WorkerId, Member> members_;
   std::size_t busy_ = 0;
   Instant quiet_since_{};
-  Instant empty_since_{};  // there is nobody at the beginning
+  Instant empty_since_{};  // there are no members at the beginning
   bool finished_ = false;
 };
 
 // -----------------------------------------------------------------------------------------------------------------------------------
 
-/// Contributions count by their samples. Gradients: weight = samples / global batch, so the weights of a whole training sum to its samples
-/// over the batch. Models: the weights of each update sum to 1. Where clipping may act, weights may be smaller but not larger.
+/// Contributions are weighted by samples. Gradients: weight = samples / global batch, so the weights of a whole training sum to its samples
+/// over the batch. Models: the weights of each update sum to 1. Clipping may make weights smaller, never larger.
 class WeightsSum : public Checker {
  public:
   enum class Of : std::uint8_t { gradients, models };
@@ -425,13 +426,13 @@ class WeightsSum : public Checker {
   [[nodiscard]] std::string_view name() const override { return "WeightsSum"; }
   void on_event(const Event& event) override {
     if (const auto* contribution = event.as<trace::Counted>()) {
-      if (!(contribution->weight > 0)) complain(event, fmt::format("weight {}", contribution->weight), "a positive one");
+      if (!(contribution->weight > 0)) complain(event, fmt::format("weight {}", contribution->weight), "a positive weight");
       ++parts_;
       update_.add(*contribution);
       training_.add(*contribution);
     } else if (const auto* update = event.as<trace::Applied>()) {
       if (parts_ != update->parts)
-        complain(event, fmt::format("an update of {} parts", update->parts), fmt::format("the {} that were counted", parts_));
+        complain(event, fmt::format("an update of {} parts", update->parts), fmt::format("the {} counted ones", parts_));
       compare(event, update_, "the update's weights");
       update_ = {};
       parts_ = 0;
@@ -464,10 +465,10 @@ class WeightsSum : public Checker {
 
 // -----------------------------------------------------------------------------------------------------------------------------------
 
-/// Who has left is given nothing and brings nothing; only what it had contributed whole before may still count. Ids are never used again.
-class NothingFromTheDead : public Checker {
+/// A former member receives nothing and sends nothing that counts, except contributions that were complete before. Ids are never reused.
+class FormerMembersFenced : public Checker {
  public:
-  [[nodiscard]] std::string_view name() const override { return "NothingFromTheDead"; }
+  [[nodiscard]] std::string_view name() const override { return "FormerMembersFenced"; }
   void on_event(const Event& event) override {
     std::visit(
         match{[&](const trace::Joined& e) {
@@ -475,7 +476,7 @@ class NothingFromTheDead : public Checker {
                 live_.insert(e.worker);
               },
               [&](const trace::Left& e) {
-                if (live_.erase(e.worker) == 0) complain(event, "somebody leaving who is not there", "a member");
+                if (live_.erase(e.worker) == 0) complain(event, "a worker that leaves without being a member", "a member");
               },
               [&](const trace::Ordered& e) { require_live(event, e.worker); },
               [&](const trace::Leased& e) { require_live(event, e.worker); },
@@ -489,7 +490,7 @@ class NothingFromTheDead : public Checker {
               },
               [&](const trace::Counted& e) {
                 if (!whole_.contains({e.worker, e.step}))
-                  complain(event, "counted, though never contributed whole", "a contribution made while its worker was a member");
+                  complain(event, "counted without a complete contribution", "a contribution made while its worker was a member");
               },
               [](const auto&) {}},
         event.data);
@@ -497,7 +498,7 @@ class NothingFromTheDead : public Checker {
 
  private:
   void require_live(const Event& event, WorkerId worker) {
-    if (!live_.contains(worker)) complain(event, fmt::format("{} of somebody who is no member", name_of(event.data)), "a member");
+    if (!live_.contains(worker)) complain(event, fmt::format("{} of a worker that is not a member", name_of(event.data)), "a member");
   }
   std::set<WorkerId> live_;
   std::set<WorkerId> seen_;
@@ -506,10 +507,10 @@ class NothingFromTheDead : public Checker {
 
 // -----------------------------------------------------------------------------------------------------------------------------------
 
-/// No step has more samples than its node's memory holds. Local steps share an order evenly, so the longest has its part rounded up.
+/// No step has more samples than its node's memory holds. Local steps divide an order evenly, rounded up.
 class WithinMemory : public Checker {
  public:
-  /// By node, 0 for no limit; empty: nobody has one.
+  /// By node, 0: no limit; empty: no node has a limit.
   explicit WithinMemory(std::vector<std::uint32_t> max_batch) : max_batch_(std::move(max_batch)) {}
   [[nodiscard]] std::string_view name() const override { return "WithinMemory"; }
   void on_event(const Event& event) override {
@@ -518,7 +519,7 @@ class WithinMemory : public Checker {
     if (order == nullptr || max_batch_.empty()) return;
     const std::uint64_t node = nodes_[order->worker];
     if (node >= max_batch_.size()) return complain(event, fmt::format("node {}", node), fmt::format("one of {}", max_batch_.size()));
-    if (order->local_steps == 0) return complain(event, "an order of no local steps", "one at least");
+    if (order->local_steps == 0) return complain(event, "an order of no local steps", "at least one");
     const std::uint64_t most = max_batch_[node];
     const std::uint64_t longest = order->samples / order->local_steps + (order->samples % order->local_steps > 0 ? 1 : 0);
     if (most > 0 && longest > most) complain(event, fmt::format("a step of {} samples", longest), fmt::format("at most {}", most));

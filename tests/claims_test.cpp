@@ -1,4 +1,5 @@
-// Workers that lie about how long they compute, to be given more than they can do. The checker reads from the trace who did how much.
+// Workers that report false compute times in order to be given more samples than they can compute. The trace shows how many samples each
+// computed.
 #include <gtest/gtest.h>
 
 #include <functional>
@@ -33,8 +34,8 @@ class Counts : public trace::Sink {
   std::map<std::uint64_t, std::uint64_t> counted_;
 };
 
-/// The part of all samples that is counted for node 0, which is like the others but for what it says.
-double share_of_liar(const std::string& strategy, const Claims& claims) {
+/// The share of all samples that is counted for node 0, which differs from the others only in its reports.
+double share_of_false_claim(const std::string& strategy, const Claims& claims) {
   sim::WorldOptions world;
   for (std::uint32_t n = 0; n < nodes; ++n) {
     cluster::Node node;
@@ -73,11 +74,11 @@ INSTANTIATE_TEST_SUITE_P(UnderEachStrategy, Claimed, testing::Values("lb-bsp", "
                            return name;
                          });
 
-TEST_P(Claimed, TheTruthGetsAFairShare) { EXPECT_NEAR(share_of_liar(GetParam(), {}), fair, 0.1 * fair); }
+TEST_P(Claimed, True_times_get_a_fair_share) { EXPECT_NEAR(share_of_false_claim(GetParam(), {}), fair, 0.1 * fair); }
 
-TEST_P(Claimed, NoTimeAtAllGetsNoMoreThanTwiceAFairShare) {
+TEST_P(Claimed, Zero_time_gets_at_most_twice_a_fair_share) {
   for (const Duration claimed : {Duration{0}, Duration{1}, Duration{-1}, Duration::min()})
-    EXPECT_LT(share_of_liar(GetParam(), [&](StepReport& reported) { reported.compute = claimed; }), 2 * fair) << claimed.count() << " ns";
+    EXPECT_LT(share_of_false_claim(GetParam(), [&](StepReport& reported) { reported.compute = claimed; }), 2 * fair) << claimed.count() << " ns";
 }
 
 TEST_P(Claimed, NoTimeBecauseAllWasWaitingGetsLittleMore) {
@@ -85,13 +86,13 @@ TEST_P(Claimed, NoTimeBecauseAllWasWaitingGetsLittleMore) {
     reported.pull += reported.compute;
     reported.compute = {};
   };
-  EXPECT_LT(share_of_liar(GetParam(), waited), 3 * fair);
+  EXPECT_LT(share_of_false_claim(GetParam(), waited), 3 * fair);
 }
 
-TEST_P(Claimed, TimesBeyondAllMeasureHarmNobody) {
+TEST_P(Claimed, Huge_times_harm_no_other_worker) {
   for (const Duration claimed : {Duration::min(), Duration::max()}) {
     const auto absurd = [&](StepReport& reported) { reported.compute = reported.pull = reported.stalled = claimed; };
-    EXPECT_LT(share_of_liar(GetParam(), absurd), 3 * fair) << claimed.count() << " ns";
+    EXPECT_LT(share_of_false_claim(GetParam(), absurd), 3 * fair) << claimed.count() << " ns";
   }
 }
 

@@ -1,4 +1,4 @@
-// The door as scripts see it: exit codes, JSON keys on stdout and nothing else there, the same job and seed giving the same trace.
+// The command line as scripts use it: exit codes, JSON keys on stdout and nothing else there, the same job and seed giving the same trace.
 #include <gtest/gtest.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -59,7 +59,7 @@ samples_per_second = 250
     return (folder_ / name).string();
   }
 
-  /// `before`: what the shell does first.
+  /// `before`: shell commands that run first.
   Ran motley(const std::string& arguments, const std::string& before = "true") {
     const std::string err_file = (folder_ / "stderr").string();
     const std::string command =
@@ -80,7 +80,7 @@ samples_per_second = 250
   std::string job_;
 };
 
-TEST_F(CommandLine, SimulatePrintsOneObjectWithEveryKey) {
+TEST_F(CommandLine, Simulate_prints_one_object_with_every_key) {
   const Ran ran = motley("simulate job.toml --strategy ssp --json");
   ASSERT_EQ(ran.code, 0) << ran.err;
   const auto object = boost::json::parse(ran.out).as_object();
@@ -107,7 +107,7 @@ TEST_F(CommandLine, Old_commands_are_refused_with_their_new_name) {
   }
 }
 
-TEST_F(CommandLine, AStepHasNoMoreSamplesThanTheMemoryOfItsNodeHolds) {
+TEST_F(CommandLine, Step_has_no_more_samples_than_memory_holds) {
   const std::string memory =
       " --set model.activation_bytes_per_sample=1000 --set cluster.node.fast.memory=330000";  // 4 x 80,000 and 10,000
   for (const char* strategy : {"bsp", "lb-bsp", "asp"}) {
@@ -115,18 +115,19 @@ TEST_F(CommandLine, AStepHasNoMoreSamplesThanTheMemoryOfItsNodeHolds) {
     ASSERT_EQ(ran.code, ExitCode::done) << ran.err;
     const auto workers = boost::json::parse(ran.out).at("per_worker").as_array();
     for (const int fast : {0, 1}) EXPECT_LE(workers.at(fast).at("mean_batch").as_double(), 10) << strategy;
-    EXPECT_GT(workers.at(2).at("mean_batch").as_double(), 20) << strategy << ": the slow one takes what does not fit elsewhere";
+    EXPECT_GT(workers.at(2).at("mean_batch").as_double(), 20)
+        << strategy << ": the slow worker takes the samples that do not fit elsewhere";
   }
 }
 
-TEST_F(CommandLine, ANodeThatCannotHoldOneSampleIsBadInput) {
+TEST_F(CommandLine, Node_that_cannot_hold_one_sample_is_bad_input) {
   const Ran ran = motley("simulate job.toml --json --set cluster.node.slow.memory=320999 --set model.activation_bytes_per_sample=1000");
   EXPECT_EQ(ran.code, ExitCode::bad_input);
   EXPECT_NE(ran.err.find("job.toml: cluster.node.memory: found 320999 bytes on node \"slow\", expected at least 321000"), std::string::npos)
       << ran.err;
 }
 
-TEST_F(CommandLine, TheSameSeedGivesTheSameTraceAndAnotherSeedAnother) {
+TEST_F(CommandLine, Trace_depends_on_the_seed_only) {
   const auto sha = [&](const std::string& seed) {
     return std::string(
         boost::json::parse(motley("simulate job.toml --strategy asp --json --seed " + seed).out).at("trace_sha256").as_string());
@@ -136,7 +137,7 @@ TEST_F(CommandLine, TheSameSeedGivesTheSameTraceAndAnotherSeedAnother) {
   EXPECT_NE(first, sha("8"));
 }
 
-TEST_F(CommandLine, CompareMakesARowPerStrategyAndAReport) {
+TEST_F(CommandLine, Compare_prints_a_row_per_strategy_and_a_report) {
   const Ran ran = motley("compare job.toml --strategies bsp,lb-bsp,local-sgd:steps=4 --seeds 10..11 --json --out report");
   ASSERT_EQ(ran.code, 0) << ran.err;
   const auto rows = boost::json::parse(ran.out).at("rows").as_array();
@@ -148,7 +149,7 @@ TEST_F(CommandLine, CompareMakesARowPerStrategyAndAReport) {
   EXPECT_TRUE(std::filesystem::exists(folder_ / "report" / "report.html"));
 }
 
-TEST_F(CommandLine, BadArgumentsAndBadJobsExitWithTwoAndSayWhy) {
+TEST_F(CommandLine, Bad_arguments_and_jobs_exit_with_2_and_a_reason) {
   EXPECT_EQ(motley("").code, ExitCode::bad_input);
   EXPECT_EQ(motley("frobnicate").code, 2);
   EXPECT_EQ(motley("simulate no-such-file.toml").code, 2);
@@ -159,7 +160,7 @@ TEST_F(CommandLine, BadArgumentsAndBadJobsExitWithTwoAndSayWhy) {
   EXPECT_TRUE(unknown.out.empty());
 }
 
-TEST_F(CommandLine, AClusterThatDiesForGoodExitsWithThree) {
+TEST_F(CommandLine, Cluster_that_dies_exits_with_3) {
   write("dead.toml", R"(
 [model]
 kind = "none"
@@ -181,7 +182,7 @@ node = "only"
   EXPECT_NE(compared.err.find("no worker was left"), std::string::npos) << compared.err;
 }
 
-TEST_F(CommandLine, ATargetThatIsMissedExitsWithFourWhenRequired) {
+TEST_F(CommandLine, Missed_required_target_exits_with_4) {
   if (!learn::available()) GTEST_SKIP() << "built without torch";
   write("hard.toml", R"(
 [job]
@@ -203,7 +204,7 @@ samples_per_second = 100
   EXPECT_EQ(motley("simulate hard.toml").code, 0);
 }
 
-TEST_F(CommandLine, TorchGivingUpIsAFailureOfTheWorldNotOurBug) {
+TEST_F(CommandLine, Failure_of_torch_exits_with_3) {
   if (!learn::available()) GTEST_SKIP() << "built without torch";
   write("huge.toml", R"(
 [data]
@@ -219,7 +220,7 @@ global = 65536
 name = "only"
 samples_per_second = 100
 )");
-  const std::string eight_gigabytes = "ulimit -v 8000000";  // the activations would take twice as much, and their gradients again
+  const std::string eight_gigabytes = "ulimit -v 8000000";  // the activations would take twice as much, and their gradients as much again
   for (const char* command : {"simulate huge.toml", "compare huge.toml --strategies bsp --seeds 1 --out out"}) {
     const Ran ran = motley(command, eight_gigabytes);
     EXPECT_EQ(ran.code, ExitCode::cluster_failed) << command << ": " << ran.err;
@@ -227,7 +228,7 @@ samples_per_second = 100
   }
 }
 
-TEST_F(CommandLine, ACompareWithoutATargetHasNoTimeToIt) {
+TEST_F(CommandLine, Compare_without_a_target_has_no_time_to_target) {
   const Ran ran = motley("compare job.toml --strategies bsp,asp --seeds 1 --out out");
   ASSERT_EQ(ran.code, ExitCode::done) << ran.err;
   EXPECT_EQ(ran.out.find("time to 0"), std::string::npos) << ran.out;
@@ -235,14 +236,14 @@ TEST_F(CommandLine, ACompareWithoutATargetHasNoTimeToIt) {
   EXPECT_EQ(ran.out.find("not reached"), std::string::npos) << ran.out;
 }
 
-TEST_F(CommandLine, TheTraceFileHoldsWholeRecords) {
+TEST_F(CommandLine, Trace_file_has_complete_records) {
   ASSERT_EQ(motley("simulate job.toml --trace t.bin").code, 0);
   const auto size = std::filesystem::file_size(folder_ / "t.bin");
   EXPECT_GT(size, 0U);
   EXPECT_EQ(size % 66, 0U);
 }
 
-TEST_F(CommandLine, BenchMixedHoldsWhatUnlikeDevicesDoTogetherAgainstTheirSum) {
+TEST_F(CommandLine, Bench_mixed_compares_strategies_with_the_sum_of_parts) {
   if (!learn::available()) GTEST_SKIP() << "built without torch";
   const Ran ran = motley(
       "bench mixed --emulated --partitions 80,40 --model mlp --precision fp32 --strategies bsp,lb-bsp --global 12 --seconds 1 --json "
@@ -262,11 +263,11 @@ TEST_F(CommandLine, BenchMixedHoldsWhatUnlikeDevicesDoTogetherAgainstTheirSum) {
   EXPECT_EQ(motley("bench mixed --partitions 0,40").code, 2);
   const Ran again = motley("bench mixed --emulated --out kept");
   EXPECT_EQ(again.code, 2);
-  EXPECT_NE(again.err.find("found something there"), std::string::npos) << again.err;
+  EXPECT_NE(again.err.find("found a folder that is not empty"), std::string::npos) << again.err;
   EXPECT_EQ(motley("bench mixed --emulated --strategies hps,hps --out twice").code, 2);
 }
 
-TEST_F(CommandLine, DoctorAnswersInJson) {
+TEST_F(CommandLine, Doctor_prints_JSON) {
   const Ran ran = motley("doctor --json");
   ASSERT_EQ(ran.code, 0);
   EXPECT_TRUE(boost::json::parse(ran.out).as_object().contains("ok"));

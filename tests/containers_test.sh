@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
-# The job of containers/compose.yaml in containers made by hand: a chief and four workers, each in a network namespace of its own behind a
-# link of its own speed (tc tbf), each worker with its own share of a processor (cgroup), a token at the door. The job's file is that of the
-# compose file and calls the workers alike; the shares are half of those that the compose file gives, so that two processors are enough.
-# Required: training ends well and has learned, nobody was lost on the way, every sample has been counted exactly once, and the batches lie
-# as the shares do. Nobody has told the planner of those: it can only have measured them.
+# The job of containers/compose.yaml in containers made of namespaces and cgroups: a chief and four workers, each in its own network
+# namespace with a shaped link (tc tbf), each worker with its own share of a processor, with a token. The job is that of the compose file
+# and describes equal workers; the shares are half of those in the compose file, so that two processors are enough. Required: training
+# completes with some accuracy, no worker is lost, every sample is counted exactly once, and the batches are ordered like the shares,
+# which the planner can only have measured.
 #
-#   containers_test.sh MOTLEY [STRATEGY]      exit 0: all of it holds; 77: cannot be tried here (why is printed); else: something does not
+#   containers_test.sh MOTLEY [STRATEGY]      exit 0: passed; 77: not possible here (the reason is printed); else: failed
 set -euo pipefail
 
 motley=$(realpath "$1")
@@ -15,11 +15,11 @@ containers=$(realpath "$(dirname "$0")/../containers")
 job=$containers/cluster.toml
 epoch_samples=60000  # of Fashion-MNIST
 least_accuracy=0.75
-least_ratio=2        # between the batches of the fastest and the slowest; their shares are as 4 to 1
+least_ratio=2        # between the batches of the fastest and the slowest worker; their shares are 4 to 1
 most_seconds=300     # of training
 port=7447
-id=mtly$$            # of everything made here; a link's name has at most 15 letters
-period_us=100000     # what Docker takes
+id=mtly$$            # prefix of all names; a link's name has at most 15 characters
+period_us=100000     # Docker's default
 
 workers=(worker-1 worker-2 worker-3 worker-4)
 mbit=(400 200 100 50)
@@ -33,7 +33,7 @@ fail() {
   exit 1
 }
 
-# Can it be tried? --------------------------------------------------------------------------------------------------------------------------
+# Requirements ------------------------------------------------------------------------------------------------------------------------------
 
 ((EUID == 0)) || skip "network namespaces and cgroups need root"
 for tool in ip tc awk od; do command -v "$tool" > /dev/null || skip "there is no $tool"; done
@@ -91,13 +91,13 @@ join() {
   for side in "$id-chief $near" "$inside eth0"; do
     read -r namespace device <<< "$side"
     ip -n "$namespace" link set "$device" up
-    # The queue holds a whole model: nothing is dropped, the link alone sets the pace.
+    # The queue holds a whole model: no packet is dropped, only the link limits the rate.
     tc -n "$namespace" qdisc add dev "$device" root tbf rate "$3mbit" burst 32kb limit 32mb || skip "tc tbf does not work here"
   done
   ip -n "$inside" route add 10.77.0.1 via "10.77.$2.1"
 }
 
-# limit NAME MICROSECONDS: so much of a processor in each period.
+# limit NAME MICROSECONDS: processor time in each period.
 limit() {
   local cgroup=$cgroups/$id-$1
   mkdir "$cgroup"
@@ -110,7 +110,7 @@ limit() {
   fi
 }
 
-# inside NAME COMMAND...: this process becomes the command, in that container. The threads are those of the image.
+# inside NAME COMMAND...: executes the command in that container, with the thread settings of the image.
 inside() {
   local name=$1
   shift
@@ -120,7 +120,7 @@ inside() {
 
 ip netns add "$id-chief"
 ip -n "$id-chief" link set lo up
-ip -n "$id-chief" addr add 10.77.0.1/32 dev lo  # where it listens, whichever way one comes
+ip -n "$id-chief" addr add 10.77.0.1/32 dev lo  # the address at which it listens, for all links
 quotas=() batch=()
 for i in "${!workers[@]}"; do
   cpus=$(share "${workers[i]}")
@@ -141,21 +141,21 @@ for name in "${workers[@]}"; do
   inside "$name" "$motley" worker --join "10.77.0.1:$port" --node "$name" --device cpu --token-file "$folder/token" 2> "$folder/$name.log" &
   pids+=($!)
 done
-# The workers first: without a chief they give up, but a chief without workers would wait for ever.
+# The workers end first: without a chief they give up, but a chief without workers would wait for ever.
 for pid in "${pids[@]:1}"; do wait "$pid" || fail "a worker ended with $?, expected 0"; done
 wait "${pids[0]}" || fail "the chief ended with $?, expected 0"
 pids=()
 
-# What came of it ---------------------------------------------------------------------------------------------------------------------------
+# Results -----------------------------------------------------------------------------------------------------------------------------------
 
-# number KEY: of the result. of NODE KEY: of that worker's row in it.
+# number KEY: a value of the result. of NODE KEY: a value of that worker's row.
 number() { grep -o "\"$1\":[-0-9.eE+]*" | head -n 1 | cut -d: -f2; }
 of() { grep -o "{\"node\":\"$1\"[^}]*}" "$folder/result.json" | number "$2"; }
-# holds EXPRESSION: of numbers.
+# holds EXPRESSION: whether an arithmetic condition holds.
 holds() { awk "BEGIN { exit !($1) }"; }
 
-# ledger: reads trace.bin (tests/real_trace.h draws its records) and says what is wrong with it, if anything is. What a worker was leased,
-# less what it gave back, is what was counted for it; and every position of every epoch is counted once.
+# ledger: reads trace.bin (format in tests/real_trace.h) and prints its faults. The positions leased to a worker, less the returned ones,
+# must be those counted for it; and every position of every epoch is counted once.
 ledger() {
   od -An -v -tu1 -j16 -w56 "$run/trace.bin" | awk -v epoch_samples=$epoch_samples -v epochs=$epochs '
     function field(at, bytes,   i, value) { for (i = bytes; i > 0; i--) value = value * 256 + $(at + i); return value }

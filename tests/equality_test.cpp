@@ -1,4 +1,5 @@
-// Numeric equality: BSP with unequal workers is one process on the joined batch, bit for bit where the parts are reduced in the same order.
+// Numeric equality: BSP with unequal workers equals one process on the joined batch, bit for bit when the parts are reduced in the same
+// order.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -8,8 +9,8 @@
 #include <vector>
 
 #include "base/rng.h"
-#include "engine/simulation.h"
 #include "config/job.h"
+#include "engine/simulation.h"
 #include "learn/learner.h"
 #include "policy/lr_schedule.h"
 #include "store/optimizer.h"
@@ -51,7 +52,7 @@ config::Job unequal_job(std::uint32_t servers) {
   return job;
 }
 
-/// One process: the same parts, or one big batch, of each step; plain code without any of the protocol's machinery.
+/// One process that computes the same parts, or one big batch, of each step, without any code of the protocol.
 class OneProcess {
  public:
   explicit OneProcess(const config::Job& job)
@@ -113,12 +114,12 @@ class Equality : public testing::TestWithParam<std::uint32_t> {
   }
 };
 
-TEST_P(Equality, UnequalWorkersLeaveTheBitsOfOneProcessThatReducesTheSamePartsInOrder) {
+TEST_P(Equality, Unequal_workers_equal_one_process_bit_for_bit) {
   const config::Job job = unequal_job(GetParam());
   EXPECT_EQ(train_cluster(job), OneProcess(job).train(batches));
 }
 
-TEST_P(Equality, UnequalWorkersAgreeWithOneBigBatchToOnePartInAHundredThousand) {
+TEST_P(Equality, Unequal_workers_agree_with_one_big_batch_to_1e_5) {
   const config::Job job = unequal_job(GetParam());
   const std::vector<float> cluster = train_cluster(job);
   const std::vector<float> big = OneProcess(job).train({global_batch});

@@ -1,5 +1,5 @@
-// Devices that hang: they compute nothing while their processes go on saying that they live. Under every strategy whoever hangs is expelled
-// for that reason, its samples are others', and training comes to its end. The checkers read the trace alone.
+// Devices that hang: they compute nothing while their processes still send heartbeats. Under every strategy a worker with a hung device is
+// expelled for that reason, other workers get its samples, and training completes. The checkers read the trace only.
 #include <gtest/gtest.h>
 
 #include <memory>
@@ -20,7 +20,7 @@ using protocol::LeaveReason;
 constexpr std::uint32_t global_batch = 64;
 constexpr std::uint64_t samples = 20'000;
 
-/// Four nodes, the last of them four times slower. A run takes some 9 s.
+/// Four nodes, the last of them four times slower. A run takes about 9 s.
 sim::WorldOptions four_nodes(double step_limit_s, std::uint32_t servers = 1) {
   sim::WorldOptions world;
   for (std::uint32_t n = 0; n < 4; ++n) {
@@ -61,7 +61,7 @@ struct Watched {
       if (e.worker == worker) return e.node;
     return ~std::uint64_t{0};
   }
-  /// Whoever left was this node, for this reason.
+  /// Exactly this node left, for this reason.
   void expect_only_left(std::uint32_t node, std::size_t times) const {
     EXPECT_EQ(of<trace::Left>().size(), times);
     for (const trace::Left& e : of<trace::Left>()) {
@@ -78,16 +78,16 @@ Watched run(const sim::WorldOptions& world, std::string_view strategy) {
   check(made.ok(), "the strategy is one of the table");
   checkers::EverySampleOnce once{world.chief.epoch_samples, world.chief.total_samples};
   checkers::VersionsOnlyGrow versions;
-  checkers::NothingFromTheDead dead;
+  checkers::FormerMembersFenced fenced;
   checkers::TimeOnlyGrows time;
   trace::Recorder recorder;
-  trace::Tee tee({&once, &versions, &dead, &time, &recorder});
+  trace::Tee tee({&once, &versions, &fenced, &time, &recorder});
   sim::NoNumbers none;
   const policy::LrSchedule schedule({}, global_batch, world.chief.epoch_samples, world.chief.total_samples);
   Watched watched;
   watched.outcome = sim::World(world, std::move(*made), schedule, none, tee).run();
   watched.events = recorder.events();
-  for (checkers::Checker* checker : std::initializer_list<checkers::Checker*>{&once, &versions, &dead, &time}) {
+  for (checkers::Checker* checker : std::initializer_list<checkers::Checker*>{&once, &versions, &fenced, &time}) {
     checker->closed();
     for (const checkers::Complaint& complaint : checker->complaints())
       ADD_FAILURE() << strategy << ", " << checker->name() << ": " << complaint;
@@ -104,7 +104,7 @@ INSTANTIATE_TEST_SUITE_P(UnderEachStrategy, Hangs, testing::ValuesIn(policy::str
                            return name;
                          });
 
-TEST_P(Hangs, WhoeverHangsIsExpelledAndTrainingEnds) {
+TEST_P(Hangs, Hung_worker_is_expelled_and_training_ends) {
   for (const std::uint32_t node : {0U, 3U})
     for (const double at_s : {0.05, 1.0, 2.345}) {
       SCOPED_TRACE(testing::Message() << "node " << node << " at " << at_s << " s");
@@ -112,13 +112,13 @@ TEST_P(Hangs, WhoeverHangsIsExpelledAndTrainingEnds) {
       world.cluster.faults = {hang(at_s, node)};
       const Watched watched = run(world, GetParam());
       watched.expect_only_left(node, 1);
-      EXPECT_EQ(watched.of<trace::Joined>().size(), 4U) << "its process does not ask for more while its device hangs";
-      const double known = at_s > 0.5 ? 2 : 20;  // ten times the limit before its first step is done
-      EXPECT_LT(seconds(watched.of<trace::Left>()[0].at), at_s + known + 8) << "and soon, whatever is cancelled and ordered meanwhile";
+      EXPECT_EQ(watched.of<trace::Joined>().size(), 4U) << "its process does not rejoin while its device hangs";
+      const double known = at_s > 0.5 ? 2 : 20;  // ten times the limit before its first step has ended
+      EXPECT_LT(seconds(watched.of<trace::Left>()[0].at), at_s + known + 8) << "the worker is expelled soon, whatever is cancelled and ordered meanwhile";
     }
 }
 
-TEST_P(Hangs, WhoMovesAgainComesBackAsSomebodyNew) {
+TEST_P(Hangs, Recovered_worker_rejoins_under_a_new_id) {
   sim::WorldOptions world = four_nodes(0.5);
   world.cluster.faults = {hang(1, 1, from_seconds(3))};
   world.cluster.heartbeat = from_seconds(0.1);
@@ -127,22 +127,22 @@ TEST_P(Hangs, WhoMovesAgainComesBackAsSomebodyNew) {
   const auto joined = watched.of<trace::Joined>();
   ASSERT_EQ(joined.size(), 5U);
   EXPECT_EQ(joined[4].node, 1U);
-  EXPECT_GE(joined[4].at, at_seconds(4)) << "not before its device moves";
+  EXPECT_GE(joined[4].at, at_seconds(4)) << "not before its device computes again";
 }
 
-TEST_P(Hangs, WithinTheLimitAreWaitedOut) {
+TEST_P(Hangs, Hang_within_the_limit_is_waited_for) {
   sim::WorldOptions world = four_nodes(2);
   world.cluster.faults = {hang(1, 0, from_seconds(1.5)), hang(4, 3, from_seconds(1.5))};
   run(world, GetParam()).expect_only_left(0, 0);
 }
 
-TEST_P(Hangs, WithSeveralServersAreTheWorkersFault) {
+TEST_P(Hangs, Worker_is_expelled_also_with_several_servers) {
   sim::WorldOptions world = four_nodes(2, 3);
   world.cluster.faults = {hang(1.5, 2)};
   run(world, GetParam()).expect_only_left(2, 1);
 }
 
-TEST_P(Hangs, OfAllTogetherLeaveNobody) {
+TEST_P(Hangs, Hang_of_all_workers_ends_training) {
   sim::WorldOptions world = four_nodes(2);
   world.chief.empty_deadline = from_seconds(5);
   for (std::uint32_t n = 0; n < 4; ++n) world.cluster.faults.push_back(hang(1, n));

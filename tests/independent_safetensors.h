@@ -1,5 +1,5 @@
-// A second, tiny reader of safetensors files for tests that must not trust src/store: shares no code with it and knows F32 alone.
-// It throws std::runtime_error on whatever it does not understand: in a test that is a failure with a reason.
+// A second reader of safetensors files for tests that must not rely on src/store: shares no code with it and supports F32 only. It throws
+// std::runtime_error on everything that it does not support, which fails the test with a reason.
 //
 //   file := header_bytes:u64 header data      header := {name: {"dtype": "F32", "shape": [...], "data_offsets": [begin, end]}, ...}
 #pragma once
@@ -27,12 +27,12 @@ struct Safetensors {
   std::map<std::string, std::string> metadata;
 };
 
-/// Walks the header's JSON from front to back; knows objects, lists of whole numbers, and text with plain escapes.
+/// Parses the header's JSON; supports objects, lists of integers, and text with simple escapes.
 class HeaderReader {
  public:
   explicit HeaderReader(std::string_view text) : text_(text) {}
 
-  /// Calls entry(key) at each value of the object; it must read the value.
+  /// Calls entry(key) at each value of the object; entry must read the value.
   template <class Entry>
   void object(Entry entry) {
     take('{');
@@ -75,7 +75,7 @@ class HeaderReader {
   /// Only padding may follow.
   void end() {
     skip();
-    if (at_ != text_.size()) fail("more behind the header's end");
+    if (at_ != text_.size()) fail("data after the header's end");
   }
 
  private:
@@ -112,7 +112,7 @@ class HeaderReader {
     if (digits == 0 || digits > 18) fail("expected a whole number");
     return value;
   }
-  /// "00XX" of a \u escape: names of tensors are ASCII.
+  /// The "00XX" of a \u escape: names of tensors are ASCII.
   char code() {
     std::string hex;
     for (int i = 0; i < 4; ++i) {
@@ -130,7 +130,7 @@ class HeaderReader {
 
 inline Safetensors read_safetensors(const std::filesystem::path& path) {
   std::ifstream in(path, std::ios::binary);
-  if (!in) throw std::runtime_error(path.string() + ": may not be read");
+  if (!in) throw std::runtime_error(path.string() + ": cannot be read");
   const std::string file{std::istreambuf_iterator<char>(in), {}};
   const auto fail = [&](const std::string& what) { throw std::runtime_error(path.string() + ": " + what); };
 

@@ -1,18 +1,18 @@
 #!/bin/sh
 # A chief and two workers as if on three machines: network namespaces joined by links of 1 Gbit/s and 200 Mbit/s (tc tbf), workers with
-# unlike shares of a processor (cgroup v1, where there is one), a token at the door. Trains with bsp and lb-bsp; then what the run itself
-# says of its devices goes, with the links, into a job for `motley simulate`, and the two speeds must lie within 15 % of each other.
+# unequal shares of a processor (cgroup v1, if present), with a token. Trains with bsp and lb-bsp; then the device speeds of the run and
+# the links make a job for `motley simulate`, and the two throughputs must agree within 15 %.
 #
-#   netns_test.sh MOTLEY        exit 0: they do; 77: cannot be tried here (why is printed); else: they do not, or something broke
+#   netns_test.sh MOTLEY        exit 0: they agree; 77: not possible here (the reason is printed); else: failed
 set -eu
 
 motley=$1
 tolerance=15  # per cent
 port=7447
-id=mtly$$     # of everything made here; a link's name has at most 15 letters
+id=mtly$$     # prefix of all names; a link's name has at most 15 characters
 fast_mbit=1000
 slow_mbit=200
-# Of 1514 bytes on the wire 1448 are ours; what passes first of all at full speed (burst) is too little to matter.
+# Of 1514 bytes of a packet 1448 are payload; the initial burst at full speed is too small to matter.
 goodput() { awk -v m="$1" 'BEGIN { printf "%.0f", m * 1e6 / 8 * 1448 / 1514 }'; }
 
 skip() { echo "skipped: $*"; exit 77; }
@@ -55,17 +55,17 @@ join() {
   for side in "chief $id$1" "$1 eth0"; do
     ns=$id-${side% *} dev=${side#* }
     ip -n "$ns" link set "$dev" up
-    # The queue holds a whole model: nothing is dropped, the link alone sets the pace.
+    # The queue holds a whole model: no packet is dropped, only the link limits the rate.
     tc -n "$ns" qdisc add dev "$dev" root tbf rate "$3mbit" burst 32kb limit 32mb || skip "tc tbf does not work here"
   done
 }
 ip netns add "$id-chief"
 ip -n "$id-chief" link set lo up
-ip -n "$id-chief" addr add 10.77.0.1/32 dev lo  # where it listens, whichever way one comes
+ip -n "$id-chief" addr add 10.77.0.1/32 dev lo  # the address at which it listens, for all links
 join fast 1 $fast_mbit
 join slow 2 $slow_mbit
 
-# A share of one processor: NAME PER_CENT. The period is short beside a step, so that a share is a speed; a quota has at least 1 ms.
+# A share of one processor: NAME PER_CENT. The period is short compared with a step, so that a share is a constant speed; a quota is at least 1 ms.
 limit() {
   cgroup=$cgroups/$id-$1
   mkdir "$cgroup" 2> /dev/null && echo 10000 > "$cgroup/cpu.cfs_period_us" && echo $(($2 * 100)) > "$cgroup/cpu.cfs_quota_us" && return
@@ -77,8 +77,8 @@ limit slow 15
 
 # The job -----------------------------------------------------------------------------------------------------------------------------------
 
-# A step computes much longer than it talks: a real worker begins with its first layers while the others are still on their way, and sends
-# its last ones while it computes the others, which the simulator does not.
+# Computation takes much longer than communication: a real worker overlaps receiving and sending of layers with computation, which the
+# simulator does not.
 # write_job NAME FAST_RATE FAST_OVERHEAD FAST_JITTER SLOW_RATE SLOW_OVERHEAD SLOW_JITTER DEVICE
 write_job() {
   cat > "$folder/$1.toml" << EOF
@@ -122,7 +122,7 @@ EOF
 write_job job 1000 0 0 1000 0 0 cpu
 head -c 32 /dev/urandom | od -An -tx1 | tr -d ' \n' > "$folder/token"
 
-# in_machine NAME COMMAND...: there, with its share of the processor.
+# in_machine NAME COMMAND...: runs it there, with its share of the processor.
 in_machine() {
   name=$1; shift
   set -- ip netns exec "$id-$name" env OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 "$@"
@@ -130,7 +130,7 @@ in_machine() {
   exec "$@"
 }
 
-# train STRATEGY: for real, to its end.
+# train STRATEGY: trains with real processes to the end.
 train() {
   run=$folder/$1
   in_machine chief "$motley" chief "$folder/job.toml" --strategy "$1" --listen "10.77.0.1:$port" --token-file "$folder/token" \
@@ -145,11 +145,11 @@ train() {
   pids=
 }
 
-# number KEY < JSON: of the object itself. worker NODE KEY < JSON: of that one's row in per_worker.
+# number KEY < JSON: a value of the object. worker NODE KEY < JSON: a value of that worker's row in per_worker.
 number() { grep -o "\"$1\":[-0-9.eE+]*" | head -n 1 | cut -d: -f2; }
 worker() { grep -o "{\"node\":\"$1\"[^}]*}" | number "$2"; }
 
-# How a device behaved in a run, NODE: "seconds of a step, samples of a step, deviation of the logarithm of a step's seconds".
+# Measurements of a device in a run, NODE: "seconds of a step, samples of a step, deviation of the logarithm of a step's seconds".
 device() {
   steps=$(worker "$1" steps < "$run.json") samples=$(worker "$1" samples < "$run.json") compute=$(worker "$1" compute_s < "$run.json")
   tid=$(grep -o "\"tid\":[0-9]*,\"args\":{\"name\":\"$1 " "$run/trace.json" | head -n 1 | grep -o '[0-9]*' | head -n 1)
@@ -165,7 +165,7 @@ for strategy in bsp lb-bsp; do
   for node in fast slow; do eval "${node}_$(echo $strategy | tr -d -)='$(device $node)'"; done
 done
 
-# A step takes overhead + samples / rate. Two runs with unlike batches give both; with like batches all of it goes to the rate.
+# A step takes overhead + samples / rate. Two runs with different batches give both; with equal batches all time is attributed to the rate.
 # solve BSP_SECONDS BSP_BATCH BSP_JITTER LB_SECONDS LB_BATCH LB_JITTER: "rate overhead"
 solve() {
   awk -v t1="$1" -v b1="$2" -v t2="$4" -v b2="$5" 'BEGIN {

@@ -1,4 +1,4 @@
-// A pipeline that updates in step is plain training, bit for bit, however it is cut and whatever its devices do.
+// A synchronous pipeline equals plain training, bit for bit, with any cut and any device speeds.
 #include <gtest/gtest.h>
 
 #include <filesystem>
@@ -66,7 +66,7 @@ class PipelineEquality : public testing::Test {
     return result.ok() ? result->values : std::vector<float>{};
   }
 
-  /// One process, the micro-batches of each update one after the other, summed in order.
+  /// One process: the micro-batches of each update one after the other, summed in order.
   [[nodiscard]] std::vector<float> plain(std::uint32_t micros) const {
     const auto learner = std::move(learn::make_learner(job.model, material.data).value());
     const auto stage = std::move(learn::make_stages(job.model, material.data, std::vector<std::uint32_t>{0}).value().front());
@@ -79,7 +79,8 @@ class PipelineEquality : public testing::Test {
     for (std::uint64_t first = 0; first < all; first += batch) {
       std::vector<float> gradient(values.size());
       const std::uint64_t left = std::min(batch, all - first);
-      const std::uint64_t parts = (left * micros + batch - 1) / batch;  // what is left is not cut smaller than the rest
+      const std::uint64_t parts =
+          (left * micros + batch - 1) / batch;  // the rest is not divided into smaller micro-batches than the others
       for (std::uint64_t m = 0; m < parts; ++m) {
         const auto& samples = epochs.samples_of(between(first + m * left / parts, first + (m + 1) * left / parts));
         Activation none;
@@ -109,14 +110,14 @@ class PipelineEquality : public testing::Test {
   Material material;
 };
 
-TEST_F(PipelineEquality, NaiveModelParallelismIsPlainTraining) { EXPECT_EQ(simulated("naive-mp"), plain(1)); }
+TEST_F(PipelineEquality, Naive_model_parallelism_equals_plain_training) { EXPECT_EQ(simulated("naive-mp"), plain(1)); }
 
-TEST_F(PipelineEquality, GpipeOverFiveStagesIsPlainTrainingOverTheSameMicroBatches) {
+TEST_F(PipelineEquality, Gpipe_over_five_stages_equals_plain_training) {
   EXPECT_EQ(simulated("gpipe:micro_batches=4"), plain(4));
   EXPECT_EQ(simulated("1f1b:micro_batches=4"), plain(4));
 }
 
-TEST_F(PipelineEquality, WhoeverDiesPlainTrainingComesOutOfIt) {
+TEST_F(PipelineEquality, Deaths_do_not_change_the_model) {
   job.evaluate_every = 0.1;
   job.cluster.faults.push_back({at_seconds(1), cluster::FaultKind::kill, NodeId{2}, {}, 1});
   job.cluster.faults.push_back({at_seconds(2), cluster::FaultKind::kill, NodeId{0}, {}, 1});
@@ -124,9 +125,9 @@ TEST_F(PipelineEquality, WhoeverDiesPlainTrainingComesOutOfIt) {
   EXPECT_EQ(simulated("gpipe:micro_batches=4"), plain(4));
 }
 
-TEST_F(PipelineEquality, WhatIsLeftOverAtTheEndIsTrainedToo) {
+TEST_F(PipelineEquality, Smaller_last_mini_batch_is_trained_too) {
   job.global_batch = 48;
-  for (const double epochs : {1.0, 1.5, 0.51, 0.05}) {  // 16, 0, 38 and 32 of 48 samples are left
+  for (const double epochs : {1.0, 1.5, 0.51, 0.05}) {  // the last mini-batch has 16, 0, 38 and 32 of 48 samples
     SCOPED_TRACE(epochs);
     job.max_epochs = epochs;
     EXPECT_EQ(simulated("naive-mp"), plain(1));
@@ -143,15 +144,15 @@ TEST_F(PipelineEquality, WhatIsLeftOverAtTheEndIsTrainedToo) {
   }
 }
 
-TEST_F(PipelineEquality, OneStageWithOneMicroBatchIsPlainTraining) {
+TEST_F(PipelineEquality, One_stage_with_one_micro_batch_equals_plain_training) {
   job.pipeline.stages = 1;
   EXPECT_EQ(simulated("gpipe:micro_batches=1"), plain(1));
-  EXPECT_EQ(simulated("pipedream"), plain(1)) << "nobody runs ahead of anybody";
+  EXPECT_EQ(simulated("pipedream"), plain(1)) << "no stage runs ahead";
 }
 
-TEST_F(PipelineEquality, WhoRunsAheadLearnsSomethingElse) { EXPECT_NE(simulated("pipedream"), plain(1)); }
+TEST_F(PipelineEquality, Running_ahead_changes_the_model) { EXPECT_NE(simulated("pipedream"), plain(1)); }
 
-TEST_F(PipelineEquality, WhatIsAskedOfItInVainIsRefused) {
+TEST_F(PipelineEquality, Unsupported_options_are_refused) {
   const auto refusal = [&](const std::string& strategy) {
     auto spec = config::read_strategy(job, strategy);
     if (!spec) return spec.error().message;
@@ -177,7 +178,7 @@ TEST_F(PipelineEquality, WhatIsAskedOfItInVainIsRefused) {
   EXPECT_TRUE(says(refusal("gpipe:micro_batches=4"), "cluster.node.memory: found 4000 bytes on node"));
 }
 
-TEST_F(PipelineEquality, ADivergedRunSaysSo) {
+TEST_F(PipelineEquality, Diverged_run_is_reported) {
   SimulationOptions options;
   options.strategy = *config::read_strategy(job, "gpipe:micro_batches=4:lr=1000");
   const auto result = simulate(job, material, options);
@@ -185,7 +186,7 @@ TEST_F(PipelineEquality, ADivergedRunSaysSo) {
   EXPECT_EQ(result->outcome.why, protocol::EndReason::diverged);
 }
 
-TEST_F(PipelineEquality, BlocksThatMoveTakeTheirMomentumAlong) {
+TEST_F(PipelineEquality, Moved_blocks_keep_their_momentum) {
   job.cluster.nodes.resize(3);
   job.max_epochs = 4;
   job.cluster.nodes[1].samples_per_second = 100;
@@ -194,18 +195,18 @@ TEST_F(PipelineEquality, BlocksThatMoveTakeTheirMomentumAlong) {
   SimulationOptions options;
   options.strategy = *config::read_strategy(job, "adapipe:without=clipping");
   options.seed = 3;
-  const auto update_norm = simulate(job, material, options);
-  ASSERT_TRUE(update_norm.ok()) << update_norm.error().message;
-  EXPECT_GE(update_norm->pipeline->repartitions, 1U);
+  const auto moved = simulate(job, material, options);
+  ASSERT_TRUE(moved.ok()) << moved.error().message;
+  EXPECT_GE(moved->pipeline->repartitions, 1U);
   options.strategy = *config::read_strategy(job, "adapipe:without=replan");
   const auto stayed = simulate(job, material, options);
   ASSERT_TRUE(stayed.ok());
   EXPECT_EQ(stayed->pipeline->repartitions, 0U);
-  ASSERT_FALSE(update_norm->summary.curve().empty());
-  EXPECT_LT(update_norm->summary.curve().back().loss, 1.3 * stayed->summary.curve().back().loss + 0.05) << "it has learned as much";
+  ASSERT_FALSE(moved->summary.curve().empty());
+  EXPECT_LT(moved->summary.curve().back().loss, 1.3 * stayed->summary.curve().back().loss + 0.05) << "the loss is about as low";
 }
 
-TEST_F(PipelineEquality, TheSameSeedLeavesTheSameBits) { EXPECT_EQ(simulated("adapipe"), simulated("adapipe")); }
+TEST_F(PipelineEquality, Same_seed_gives_the_same_bits) { EXPECT_EQ(simulated("adapipe"), simulated("adapipe")); }
 
 }  // namespace
 }  // namespace motley::engine

@@ -1,4 +1,4 @@
-// Doors of a real cluster: who gets in, who is sent away with what words, and that whoever hammers at them changes no bit of the model.
+// Access to a real cluster: admission, refusals with their messages, and floods of malicious clients, which change no bit of the model.
 #include <cstdlib>
 #include <random>
 
@@ -36,7 +36,7 @@ class RealAccess : public RealCluster {
     words.insert(words.end(), more.begin(), more.end());
     return motley(words, node + "-" + std::to_string(++workers_));
   }
-  /// Where a chief listens, once it does; 0: it never did.
+  /// The port of a chief once it listens; 0: it never listened.
   static std::uint16_t port_of(Program& chief) {
     const std::string words = "listening on 127.0.0.1:";
     if (!chief.says(words)) return 0;
@@ -53,7 +53,7 @@ class RealAccess : public RealCluster {
     expect_good_end(b);
     return model("quiet");
   }
-  /// It must end with 2, say each of these words on stderr, and print nothing.
+  /// The command must exit with 2, print each of these sentences on stderr, and nothing on stdout.
   void expect_refused(const Words& words, const std::vector<std::string>& sentences) {
     const Ran ran = run(words);
     std::string command;
@@ -67,7 +67,7 @@ class RealAccess : public RealCluster {
   int workers_ = 0;
 };
 
-TEST_F(RealAccess, ADoorToOtherMachinesStaysShutWithoutAToken) {
+TEST_F(RealAccess, Listening_to_other_machines_needs_a_token) {
   for (const char* address : {"0.0.0.0:0", "[::]:0"})
     expect_refused({"chief", "two.toml", "--listen", address, "--no-token", "--out", "x"}, {"token"});
   expect_refused({"chief", "two.toml", "--token-file", "no-such-file", "--out", "x"}, {"no-such-file", "found", "expected"});
@@ -81,7 +81,7 @@ TEST_F(RealAccess, ADoorToOtherMachinesStaysShutWithoutAToken) {
   EXPECT_NE(named.err().find("MOTLEY_TOKEN"), std::string::npos) << named.err();
 }
 
-TEST_F(RealAccess, AWorkerWithTheWrongTokenIsSentAwayAndTheRunIsUnharmed) {
+TEST_F(RealAccess, Worker_with_a_wrong_token_is_refused) {
   const std::string quiet = quiet_model();
   Program chief = serve("run", {"--token-file", "token"});
   const std::uint16_t port = port_of(chief);
@@ -102,7 +102,7 @@ TEST_F(RealAccess, AWorkerWithTheWrongTokenIsSentAwayAndTheRunIsUnharmed) {
   EXPECT_EQ(members_of(folder_ / "run").left.size(), 0U);
 }
 
-TEST_F(RealAccess, AChiefWithoutATokenMakesOneForItsUserAlone) {
+TEST_F(RealAccess, Generated_token_is_readable_by_its_user_only) {
   Program chief = serve("run", {});
   const std::uint16_t port = port_of(chief);
   const fs::path file = folder_ / "run" / "token";
@@ -127,11 +127,11 @@ TEST_F(RealAccess, AChiefWithoutATokenMakesOneForItsUserAlone) {
   expect_refused({"chief", "two.toml", "--out", "run", "--resume"}, {"token", "mode 604", "expected"});
 }
 
-TEST_F(RealAccess, MemoryOfAHostilePeerChangesNoBit) {
+TEST_F(RealAccess, Invalid_memory_of_a_peer_changes_no_bit) {
   using namespace motley::transport;
   if (!has_segments()) GTEST_SKIP() << "this kernel has no sealed memory";
   const std::string quiet = quiet_model();
-  const std::string socket_path = (folder_ / "door").string();
+  const std::string socket_path = (folder_ / "socket").string();
   Program chief = motley({"chief", "two.toml", "--listen", "unix:" + socket_path, "--out", "run", "--json"}, "run");
   ASSERT_TRUE(chief.says("listening on unix:")) << chief.err();
 
@@ -144,10 +144,10 @@ TEST_F(RealAccess, MemoryOfAHostilePeerChangesNoBit) {
     to.put(bytes, 4);
     words.push_back(std::byte{1});
     write_raw_with_file(bulk.descriptor(), words, file);
-    const std::string heard = bulk.hear(11);
-    return heard.size() == 11 && heard[10] == 1;  // taken
+    const std::string answer = bulk.receive_bytes(11);
+    return answer.size() == 11 && answer[10] == 1;  // accepted
   };
-  std::vector<RawClient> lanes;  // all to the end: each takes its time to be sent away
+  std::vector<RawClient> lanes;  // kept open to the end: refusals take a while
   const auto bulk_lane = [&]() -> const RawClient& {
     const auto session = random_bytes<16>();
     for (const int lane : {0, 1}) EXPECT_TRUE(lanes.emplace_back(socket_path).prove(lane, session, ""));
@@ -159,7 +159,7 @@ TEST_F(RealAccess, MemoryOfAHostilePeerChangesNoBit) {
     const RawClient& left_to_the_stream = bulk_lane();
     EXPECT_FALSE(offer(left_to_the_stream, getpid(), invalid.claimed_bytes, invalid.file.number()));
     EXPECT_TRUE(invalid.what != "a file" || ftruncate(invalid.file.number(), 0) == 0);
-    left_to_the_stream.say(std::string(1'000, 'x'));  // the stream carries what comes, and that is no slice
+    left_to_the_stream.send_bytes(std::string(1'000, 'x'));  // the bytes go to the stream, and are not a slice
 
     const RawClient& taken = bulk_lane();
     const Descriptor ring = memory_sealed_by(F_SEAL_SHRINK, ring_bytes);
@@ -169,7 +169,7 @@ TEST_F(RealAccess, MemoryOfAHostilePeerChangesNoBit) {
     write_raw_with_file(taken.descriptor(), shown, invalid.file.number());
   }
   EXPECT_FALSE(offer(bulk_lane(), chief.pid(), ring_bytes, memory_sealed_by(F_SEAL_SHRINK, ring_bytes).number()));
-  lanes.back().say(std::string(1'000, 'x'));
+  lanes.back().send_bytes(std::string(1'000, 'x'));
   for (const RawClient& lane : lanes) EXPECT_TRUE(lane.is_refused());
 
   const auto join = [&](const std::string& node) { return motley({"worker", "--join", "unix:" + socket_path, "--node", node}, node); };
@@ -180,7 +180,7 @@ TEST_F(RealAccess, MemoryOfAHostilePeerChangesNoBit) {
   EXPECT_TRUE(model("run") == quiet);
 }
 
-TEST_F(RealAccess, StrangersWhoHammerAtTheDoorChangeNoBit) {
+TEST_F(RealAccess, Malicious_clients_change_no_bit) {
   const std::string quiet = quiet_model();
   const std::uint32_t seed = std::random_device{}();
   SCOPED_TRACE("seed " + std::to_string(seed));
@@ -197,36 +197,36 @@ TEST_F(RealAccess, StrangersWhoHammerAtTheDoorChangeNoBit) {
   Program a = work("a", port), b = work("b", port);
   await_evaluations(chief, "run", 1);
 
-  const RawClient silent(port);  // stays to the end and says one byte
-  silent.say("M");
+  const RawClient silent(port);  // stays open to the end and sends one byte
+  silent.send_bytes("M");
   for (const std::size_t bytes : {1U, 38U, 119U, 5000U, 1'000'000U}) {
     const RawClient loud(port);
     EXPECT_TRUE(loud.connected());
-    loud.say(noise(bytes));
+    loud.send_bytes(noise(bytes));
   }
-  const int knocks = std::getenv("MOTLEY_SOAK") != nullptr ? 10'000 : 300;
-  for (int i = 0; i < knocks; ++i) EXPECT_TRUE(RawClient(port).connected());
+  const int connections = std::getenv("MOTLEY_SOAK") != nullptr ? 10'000 : 300;
+  for (int i = 0; i < connections; ++i) EXPECT_TRUE(RawClient(port).connected());
 
-  // Strangers who know the opening, and lie afterwards.
-  const auto liar = [&](const std::string& control_bytes, const std::string& bulk_bytes) {
+  // Clients that authenticate and send invalid messages afterwards.
+  const auto malicious_client = [&](const std::string& control_bytes, const std::string& bulk_bytes) {
     const auto session = motley::transport::random_bytes<16>();
     const RawClient control(port), bulk(port);
-    EXPECT_TRUE(control.introduce(0, session, ""));
-    EXPECT_TRUE(bulk.introduce(1, session, ""));
-    control.say(control_bytes);
-    bulk.say(bulk_bytes);
+    EXPECT_TRUE(control.authenticate(0, session, ""));
+    EXPECT_TRUE(bulk.authenticate(1, session, ""));
+    control.send_bytes(control_bytes);
+    bulk.send_bytes(bulk_bytes);
     EXPECT_TRUE(control.is_refused());
     EXPECT_TRUE(bulk.is_refused());
   };
-  for (std::uint16_t kind = 0; kind < 4; ++kind) liar(head_of_frame(kind, 0xFFFFFFFFU), "");
-  liar("", head_of_frame(0, 0xFFFFFFFFU));
-  liar(noise(100), "");
-  liar("", noise(100));
+  for (std::uint16_t kind = 0; kind < 4; ++kind) malicious_client(head_of_frame(kind, 0xFFFFFFFFU), "");
+  malicious_client("", head_of_frame(0, 0xFFFFFFFFU));
+  malicious_client(noise(100), "");
+  malicious_client("", noise(100));
   {
-    const RawClient unpaired(port);  // one lane, and then gone
-    EXPECT_TRUE(unpaired.introduce(0, motley::transport::random_bytes<16>(), ""));
+    const RawClient unpaired(port);  // one lane, closed without the other
+    EXPECT_TRUE(unpaired.authenticate(0, motley::transport::random_bytes<16>(), ""));
   }
-  EXPECT_TRUE(chief.alive()) << "training ended before all had knocked; " << chief.err();
+  EXPECT_TRUE(chief.alive()) << "training ended before all clients had connected; " << chief.err();
 
   expect_good_end(chief);
   expect_good_end(a);
@@ -238,7 +238,7 @@ TEST_F(RealAccess, StrangersWhoHammerAtTheDoorChangeNoBit) {
 
 // Bad arguments ---------------------------------------------------------------------------------------------------------------------------
 
-TEST_F(RealAccess, BadArgumentsEndWithTwoAndSayWhatWasFoundAndExpected) {
+TEST_F(RealAccess, Bad_arguments_exit_with_2_and_a_reason) {
   expect_refused({"train"}, {"JOB"});
   expect_refused({"train", "no-such-job.toml"}, {"no-such-job.toml"});
   expect_refused({"train", "job.toml", "--strategy", "bps"}, {"bps", "expected"});
@@ -263,27 +263,27 @@ TEST_F(RealAccess, BadArgumentsEndWithTwoAndSayWhatWasFoundAndExpected) {
   expect_refused({"train", "no-run", "--resume"}, {"no-run"});
 }
 
-TEST_F(RealAccess, AWorkerThatFindsNoChiefGivesUpWhenItsPatienceEnds) {
+TEST_F(RealAccess, Worker_without_a_chief_gives_up_in_time) {
   const Ran ran = run({"worker", "--join", "unix:" + (folder_ / "nobody").string(), "--patience", "0.5"});
   EXPECT_EQ(ran.code, 3) << ran.err;
   EXPECT_NE(ran.err.find("no chief at unix:"), std::string::npos) << ran.err;
 }
 
-TEST_F(RealAccess, AWorkerThatCannotDoTheJobSaysSoAndTheRunGoesOn) {
+TEST_F(RealAccess, Unsuitable_worker_is_reported_and_the_run_continues) {
   Program chief = serve("run");
   const std::uint16_t port = port_of(chief);
   Program cuda = work("x", port, {"--device", "cuda:99"});
   EXPECT_EQ(cuda.wait().code, 2) << cuda.err();
   EXPECT_NE(cuda.err().find("cuda:99"), std::string::npos) << cuda.err();
-  Program a = work("a", port), stranger = work("a-name-that-the-job-does-not-know", port, {"--device", "cpu"});
+  Program a = work("a", port), unnamed = work("a-name-that-the-job-does-not-know", port, {"--device", "cpu"});
   expect_good_end(chief);
   expect_good_end(a);
-  expect_good_end(stranger);
+  expect_good_end(unnamed);
   EXPECT_NE(chief.out().find("a-name-that-the-job-does-not-know"), std::string::npos) << chief.out();
   expect_exact_ledger("run");
 }
 
-TEST_F(RealAccess, CheckpointsOfAnotherJobAndDamagedOnesAreRefused) {
+TEST_F(RealAccess, Foreign_and_damaged_checkpoints_are_refused) {
   Program program = train("run");
   expect_good_end(program);
   expect_refused({"chief", "job.toml", "--out", "run", "--resume", "--seed", "9"}, {"checkpoint of another job", "expected"});
@@ -299,7 +299,7 @@ TEST_F(RealAccess, CheckpointsOfAnotherJobAndDamagedOnesAreRefused) {
   damage("");
   expect_refused({"train", "run", "--resume"}, {name});
   std::string turned = whole;
-  turned[10] = static_cast<char>(turned[10] ^ 0x40);  // in its header
+  turned[10] = static_cast<char>(turned[10] ^ 0x40);  // in the header
   damage(turned);
   expect_refused({"train", "run", "--resume"}, {name});
   fs::remove(checkpoints / name);
@@ -309,16 +309,16 @@ TEST_F(RealAccess, CheckpointsOfAnotherJobAndDamagedOnesAreRefused) {
   expect_good_end(resumed);
 }
 
-TEST_F(RealAccess, ANewRunNeverMixesWithTheOneThatIsInItsFolder) {
+TEST_F(RealAccess, New_run_does_not_mix_with_an_existing_run) {
   Program first = train("run");
   expect_good_end(first);
   const Ran second = run({"train", "job.toml", "--out", "run", "--strategy", "asp"});
-  EXPECT_TRUE(second.code == 2 || second.code == 0) << second.err;  // it is refused, or it begins with an empty folder
+  EXPECT_TRUE(second.code == 2 || second.code == 0) << second.err;  // refused, or it began after the folder was emptied
   expect_exact_ledger("run");
   EXPECT_EQ(run({"replay", "run"}).code, 0);
 }
 
-TEST_F(RealAccess, ARefusedResumeLeavesTheRunAsItWas) {
+TEST_F(RealAccess, Refused_resume_leaves_the_run_unchanged) {
   Program program = train("run");
   expect_good_end(program);
   const auto state = [&] {

@@ -1,4 +1,4 @@
-// A small cluster of real processes, run through the program as a user would, and what its folder says afterwards.
+// A small cluster of real processes, started by the program's commands, and helpers that read its run folder.
 #pragma once
 #include <gtest/gtest.h>
 
@@ -38,7 +38,7 @@ global = 64
 [strategy]
 kind = "bsp"
 [cluster]
-deadline_s = 60  # a machine with other things to do starves processes for seconds
+deadline_s = 60  # processes may be delayed for seconds on a busy machine
 [[cluster.node]]
 name = "a"
 samples_per_second = 20000
@@ -50,13 +50,13 @@ name = "c"
 samples_per_second = 10000
 )";
 
-/// Slow enough to be disturbed: 8192 samples take the three 5 s at least.
+/// Slow enough to be disturbed: 8192 samples take the three workers at least 5 s.
 inline std::vector<std::string> slow_devices() {
   return {"--set", "cluster.node.a.samples_per_second=700", "--set", "cluster.node.b.samples_per_second=700",
           "--set", "cluster.node.c.samples_per_second=350"};
 }
 
-/// The metrics of a run as far as they are written.
+/// The metrics of a run written so far.
 inline std::vector<json::object> metrics_of(const fs::path& run) {
   std::vector<json::object> lines;
   const std::string text = text_of(run / "metrics.jsonl");
@@ -65,7 +65,7 @@ inline std::vector<json::object> metrics_of(const fs::path& run) {
   return lines;
 }
 
-/// Who is in now, by node, and who has left and why, as the metrics tell it.
+/// The current members by node, and those that left with the reason, according to the metrics.
 struct Members {
   std::map<std::string, std::uint32_t> in;
   std::vector<std::pair<std::uint32_t, std::string>> left;
@@ -95,7 +95,7 @@ class RealCluster : public testing::Test {
     write("job.toml", small_job);
     Program doctor = motley({"doctor", "--json"}, "doctor");
     doctor.wait();
-    if (!json::parse(doctor.out()).at("torch").as_bool()) GTEST_SKIP() << "built without torch: a real cluster has nothing to train";
+    if (!json::parse(doctor.out()).at("torch").as_bool()) GTEST_SKIP() << "built without torch: a real cluster cannot train";
   }
   void TearDown() override {
     if (!HasFailure()) fs::remove_all(folder_);
@@ -111,7 +111,7 @@ class RealCluster : public testing::Test {
     words.insert(words.begin(), MOTLEY_BINARY);
     return Program(std::move(words), folder_, name, environment);
   }
-  /// `motley train job.toml --out NAME --json` and more.
+  /// `motley train job.toml --out NAME --json` with further arguments.
   Program train(const std::string& name, const std::vector<std::string>& more = {}) {
     std::vector<std::string> words{"train", "job.toml", "--out", name, "--json"};
     words.insert(words.end(), more.begin(), more.end());
@@ -122,14 +122,14 @@ class RealCluster : public testing::Test {
     int code = -1;
     std::string out, err;
   };
-  /// To its end.
+  /// Runs it to the end.
   Ran run(const std::vector<std::string>& words, const std::string& name = "run") {
     Program program = motley(words, name);
     const End end = program.wait();
     return {end.code.value_or(-1), program.out(), program.err()};
   }
 
-  /// Waits until training has come to `evaluations` judgements.
+  /// Waits until training has made `evaluations` evaluations.
   void await_evaluations(Program& program, const std::string& run, std::uint64_t evaluations) {
     EXPECT_TRUE(wait_until([&] { return !program.alive() || members_of(folder_ / run).evaluations >= evaluations; }));
     EXPECT_TRUE(program.alive()) << "it ended before it could be disturbed\n" << program.err();

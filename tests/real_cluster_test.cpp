@@ -1,5 +1,5 @@
-// A job for real, undisturbed: what a run prints and leaves behind, that its bits depend on the seed alone, and that an interruption does
-// not change them.
+// A real run without disturbances: its output and folder, that its bits depend on the seed only, and that an interruption does not change
+// them.
 #include "real_cluster.h"
 
 #include <cmath>
@@ -9,7 +9,7 @@
 namespace real {
 namespace {
 
-TEST_F(RealCluster, TrainPrintsOneObjectWithEveryKey) {
+TEST_F(RealCluster, Train_prints_one_object_with_every_key) {
   Program program = train("run");
   expect_good_end(program);
   const json::object result = json::parse(program.out()).as_object();
@@ -28,7 +28,7 @@ TEST_F(RealCluster, TrainPrintsOneObjectWithEveryKey) {
   EXPECT_EQ(samples, 4 * epoch_samples);
 }
 
-TEST_F(RealCluster, ARunLeavesEverythingInItsFolder) {
+TEST_F(RealCluster, Run_folder_is_complete) {
   Program program = train("run");
   expect_good_end(program);
   const fs::path run = folder_ / "run";
@@ -42,7 +42,7 @@ TEST_F(RealCluster, ARunLeavesEverythingInItsFolder) {
   expect_exact_ledger("run");
   const std::vector<Record> records = trace("run").records;
   ASSERT_FALSE(records.empty());
-  EXPECT_EQ(std::count_if(records.begin(), records.end(), [](const Record& r) { return r.kind == Told::finished; }), 1);
+  EXPECT_EQ(std::count_if(records.begin(), records.end(), [](const Record& r) { return r.kind == EventKind::finished; }), 1);
 
   const json::value chrome = json::parse(text_of(run / "trace.json"));
   EXPECT_GT(chrome.as_array().size(), 100U);
@@ -58,11 +58,11 @@ TEST_F(RealCluster, ARunLeavesEverythingInItsFolder) {
   EXPECT_TRUE(board) << "no file for TensorBoard";
 }
 
-TEST_F(RealCluster, TheModelIsAFileThatOthersCanRead) {
+TEST_F(RealCluster, Model_is_readable_by_an_independent_reader) {
   Program program = train("run");
   expect_good_end(program);
   const independent::Safetensors model = independent::read_safetensors(folder_ / "run" / "model.safetensors");
-  // Synthetic data has 16 features and 4 classes; between them are 32.
+  // Synthetic data has 16 features and 4 classes; the hidden layer has 32 units.
   std::map<std::vector<std::uint64_t>, int> shapes;
   std::size_t values = 0;
   for (const auto& [name, tensor] : model.tensors) {
@@ -76,7 +76,7 @@ TEST_F(RealCluster, TheModelIsAFileThatOthersCanRead) {
   EXPECT_EQ(values, 32U * 16 + 32 + 4 * 32 + 4);
 }
 
-TEST_F(RealCluster, ReplayDecidesTheSameAgain) {
+TEST_F(RealCluster, Replay_repeats_all_decisions) {
   for (const char* strategy : {"bsp", "lb-bsp", "asp", "dssp", "local-sgd", "hps", "multistep"}) {
     Program program = train(strategy, {"--strategy", strategy, "--set", "job.max_epochs=1"});
     expect_good_end(program);
@@ -88,25 +88,25 @@ TEST_F(RealCluster, ReplayDecidesTheSameAgain) {
   }
 }
 
-// Slices of few bits are changes of what came before, while forward begins with the first of them.
-TEST_F(RealCluster, FewBitsAndOverlapLoseNobodyAndNothing) {
+// Encoded slices are differences to earlier ones, while the forward pass begins with the first of them.
+TEST_F(RealCluster, Few_bits_and_overlap_lose_no_worker_and_no_sample) {
   int number = 0;
   for (const char* strategy : {"hps:bits=8/8:overlap=0", "hps:bits=4/8:overlap=1", "hps", "asp:bits=8/8", "multistep:steps=4"}) {
     const std::string name = "run" + std::to_string(number++);
     Program program = train(name, {"--strategy", strategy, "--set", "wire.slice=\"1KiB\""});
     expect_good_end(program);
     expect_exact_ledger(name);
-    for (const Record& record : trace(name).records) EXPECT_NE(record.kind, Told::left) << strategy;
+    for (const Record& record : trace(name).records) EXPECT_NE(record.kind, EventKind::left) << strategy;
     EXPECT_GT(json::parse(program.out()).at("final_accuracy").to_number<double>(), 0.5) << strategy;
   }
 }
 
-TEST_F(RealCluster, ReplayFindsTheDecisionThatWasTamperedWith) {
+TEST_F(RealCluster, Replay_finds_a_changed_decision) {
   Program program = train("run", {"--set", "job.max_epochs=1"});
   expect_good_end(program);
   std::string inputs = text_of(folder_ / "run" / "inputs.0.bin");
   constexpr std::size_t closed = 9;                    // the record that ends a recording
-  char& answers = inputs[inputs.size() - closed - 1];  // of the one before
+  char& answers = inputs[inputs.size() - closed - 1];  // of the record before it
   answers = static_cast<char>(answers ^ 1);
   write("run/inputs.0.bin", inputs);
   const Ran replayed = run({"replay", "run"});
@@ -114,7 +114,7 @@ TEST_F(RealCluster, ReplayFindsTheDecisionThatWasTamperedWith) {
   EXPECT_NE(replayed.err.find("differ"), std::string::npos) << replayed.err;
 }
 
-TEST_F(RealCluster, OneSeedGivesOneModelBitForBitAndAnotherSeedAnother) {
+TEST_F(RealCluster, Model_depends_on_the_seed_only) {
   for (const auto& [name, seed] : {std::pair("first", "7"), std::pair("second", "7"), std::pair("third", "8")}) {
     Program program = train(name, {"--seed", seed});
     expect_good_end(program);
@@ -124,18 +124,18 @@ TEST_F(RealCluster, OneSeedGivesOneModelBitForBitAndAnotherSeedAnother) {
   EXPECT_FALSE(model("first") == model("third"));
 }
 
-TEST_F(RealCluster, TheRealClusterAndTheSimulatorLearnTheSame) {
+TEST_F(RealCluster, Real_cluster_and_simulator_learn_the_same) {
   Program program = train("run", {"--seed", "3"});
   expect_good_end(program);
   const Ran simulated = run({"simulate", "job.toml", "--seed", "3", "--json"}, "simulated");
   ASSERT_EQ(simulated.code, 0) << simulated.err;
   const json::object real_result = json::parse(program.out()).as_object(), virtual_result = json::parse(simulated.out).as_object();
-  // The simulator leaves no model; how well the model does on every test sample is nearly as sharp.
+  // The simulator writes no model; its accuracy over every test sample is compared instead.
   for (const char* key : {"updates", "samples", "final_accuracy", "best_accuracy", "final_loss"})
     EXPECT_EQ(real_result.at(key), virtual_result.at(key)) << key;
 }
 
-TEST_F(RealCluster, SeveralServersLearnTheSameAsOne) {
+TEST_F(RealCluster, Several_servers_learn_the_same_as_one) {
   for (const auto& [name, servers] : {std::pair("one", "1"), std::pair("two", "2"), std::pair("three", "3")}) {
     Program program = train(name, {"--set", "wire.slice=\"512B\"", "--set", "cluster.server.count=" + std::string(servers)});
     expect_good_end(program);
@@ -147,8 +147,8 @@ TEST_F(RealCluster, SeveralServersLearnTheSameAsOne) {
   }
 }
 
-// The chief measures how far away the others are, and everybody agrees on where slices live.
-TEST_F(RealCluster, SlicesLiveOnTheNearestServersAndTheModelIsTheSame) {
+// The chief measures the distance of each server, and all processes agree on the placement of slices.
+TEST_F(RealCluster, Slices_on_the_nearest_servers_do_not_change_the_model) {
   Program one = train("one", {"--set", "wire.slice=\"512B\""});
   expect_good_end(one);
   Program far =
@@ -159,8 +159,8 @@ TEST_F(RealCluster, SlicesLiveOnTheNearestServersAndTheModelIsTheSame) {
   EXPECT_NE(far.err().find("slices are placed by distance"), std::string::npos) << far.err();
 }
 
-TEST_F(RealCluster, AnInterruptedRunThatIsResumedLeavesTheSameBits) {
-  Program whole = train("whole");  // how fast devices are does not change what bsp computes
+TEST_F(RealCluster, Resumed_run_gives_the_same_bits) {
+  Program whole = train("whole");  // the speed of devices does not change the model of bsp
   expect_good_end(whole);
   Program stopped = train("parts", slow_devices());
   await_evaluations(stopped, "parts", 2);

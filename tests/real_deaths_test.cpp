@@ -1,4 +1,4 @@
-// Real processes that die, freeze, leave and come back. Whoever survives goes on as it was, and every sample counts exactly once.
+// Real processes that die, freeze, leave and rejoin. The survivors continue, and every sample counts exactly once.
 #include <random>
 
 #include "real_cluster.h"
@@ -29,7 +29,7 @@ class RealDeaths : public RealCluster {
   }
 };
 
-/// All ways to wait: for everyone, for nobody, for the slowest, for the round, for the round before.
+/// All kinds of gates: barrier, none, bound, rounds, overlapping rounds.
 class RealDeathsUnderEachStrategy : public RealDeaths, public testing::WithParamInterface<const char*> {};
 INSTANTIATE_TEST_SUITE_P(Strategies, RealDeathsUnderEachStrategy, testing::Values("bsp", "lb-bsp", "asp", "ssp", "local-sgd", "multistep"),
                          [](const auto& strategy) {
@@ -38,7 +38,7 @@ INSTANTIATE_TEST_SUITE_P(Strategies, RealDeathsUnderEachStrategy, testing::Value
                            return name;
                          });
 
-TEST_P(RealDeathsUnderEachStrategy, KilledWorkersAreReplacedAndEverySampleCountsOnce) {
+TEST_P(RealDeathsUnderEachStrategy, Killed_workers_are_replaced_and_samples_count_once) {
   const std::uint32_t seed = std::random_device{}();
   SCOPED_TRACE("seed " + std::to_string(seed));
   std::mt19937 random(seed);
@@ -56,24 +56,24 @@ TEST_P(RealDeathsUnderEachStrategy, KilledWorkersAreReplacedAndEverySampleCounts
   expect_exact_ledger("run");
   EXPECT_EQ(json::parse(program.out()).at("deaths").to_number<std::size_t>(), killed.size());
 
-  // Who was not killed was never lost, so it kept its id; ids are never given twice.
+  // A worker that was not killed was never lost, so it kept its id; ids are never reused.
   std::vector<std::uint32_t> left, joined;
   for (const Record& record : trace("run").records) {
-    if (record.kind == Told::joined) joined.push_back(record.worker);
-    if (record.kind != Told::left) continue;
+    if (record.kind == EventKind::joined) joined.push_back(record.worker);
+    if (record.kind != EventKind::left) continue;
     left.push_back(record.worker);
     EXPECT_EQ(record.why, static_cast<int>(WhyLeft::connection_lost)) << record.worker;
   }
   EXPECT_EQ(left, killed);
   EXPECT_EQ(std::set<std::uint32_t>(joined.begin(), joined.end()).size(), joined.size());
-  EXPECT_GE(joined.size(), 4U) << "somebody came back";
+  EXPECT_GE(joined.size(), 4U) << "a worker rejoined";
 }
 
 class RealFreezes : public RealDeaths, public testing::WithParamInterface<const char*> {};
 INSTANTIATE_TEST_SUITE_P(Strategies, RealFreezes, testing::Values("bsp", "asp"),
                          [](const auto& strategy) { return std::string(strategy.param); });
 
-TEST_P(RealFreezes, AFrozenWorkerIsFencedAndComesBackAsSomebodyNew) {
+TEST_P(RealFreezes, Frozen_worker_is_fenced_and_rejoins_under_a_new_id) {
   Program program =
       train("run", slow_devices() + Words{"--strategy", GetParam(), "--set", "cluster.heartbeat_s=0.1", "--set", "cluster.deadline_s=0.4"});
   Members now;
@@ -95,7 +95,7 @@ TEST_P(RealFreezes, AFrozenWorkerIsFencedAndComesBackAsSomebodyNew) {
 
 // The chief ------------------------------------------------------------------------------------------------------------------------------
 
-TEST_F(RealDeaths, AChiefThatIsKilledGoesOnFromItsCheckpointAndItsWorkersComeBack) {
+TEST_F(RealDeaths, Killed_chief_resumes_and_its_workers_reconnect) {
   Program whole = train("whole");
   expect_good_end(whole);
   Program program = train("run", slow_devices() + Words{"--respawn", "--checkpoint-every", "10"});
@@ -103,19 +103,19 @@ TEST_F(RealDeaths, AChiefThatIsKilledGoesOnFromItsCheckpointAndItsWorkersComeBac
   const auto workers = workers_of(program);
   kill(chief_of(program).value(), SIGKILL);
   if (!await(program, [&] { return program.err().find("going on from") != std::string::npos; })) return;
-  EXPECT_EQ(workers_of(program), workers) << "no worker was started again";
+  EXPECT_EQ(workers_of(program), workers) << "no worker was restarted";
   expect_good_end(program);
 
   const std::string reported = program.err();
   EXPECT_NE(reported.find("the chief died: killed by signal 9"), std::string::npos) << reported;
   EXPECT_NE(reported.find(".safetensors: version "), std::string::npos) << reported;
-  EXPECT_TRUE(model("run") == model("whole")) << "updates that were made again came out otherwise";
+  EXPECT_TRUE(model("run") == model("whole")) << "repeated updates gave a different model";
   EXPECT_EQ(json::parse(program.out()).at("deaths").to_number<int>(), 0) << reported;
   expect_exact_ledger("run");
   EXPECT_EQ(run({"replay", "run"}, "replay").code, 0);
 }
 
-TEST_F(RealDeaths, AChiefThatIsKilledAgainBeforeItsNextCheckpointGoesOnFromTheSame) {
+TEST_F(RealDeaths, Chief_killed_twice_resumes_from_the_same_checkpoint) {
   Program whole = train("whole");
   expect_good_end(whole);
   Program program = train("run", slow_devices() + Words{"--respawn", "--checkpoint-every", "30"});
@@ -134,7 +134,7 @@ TEST_F(RealDeaths, AChiefThatIsKilledAgainBeforeItsNextCheckpointGoesOnFromTheSa
   EXPECT_EQ(run({"replay", "run"}, "replay").code, 0);
 }
 
-TEST_F(RealDeaths, AChiefThatIsKilledBeforeItsFirstCheckpointBeginsAgain) {
+TEST_F(RealDeaths, Chief_killed_before_a_checkpoint_starts_over) {
   Program whole = train("whole");
   expect_good_end(whole);
   Program program = train("run", slow_devices() + Words{"--respawn", "--checkpoint-every", "0"});
@@ -145,7 +145,7 @@ TEST_F(RealDeaths, AChiefThatIsKilledBeforeItsFirstCheckpointBeginsAgain) {
   EXPECT_TRUE(model("run") == model("whole"));
 }
 
-TEST_F(RealDeaths, AServerThatIsKilledIsStartedAgainAndTrainingGoesOnFromTheCheckpoint) {
+TEST_F(RealDeaths, Killed_server_is_restarted_from_the_checkpoint) {
   Program whole = train("whole");
   expect_good_end(whole);
   Program program = train("run", slow_devices() + Words{"--respawn", "--checkpoint-every", "10", "--set", "wire.slice=\"512B\"", "--set",
@@ -160,7 +160,7 @@ TEST_F(RealDeaths, AServerThatIsKilledIsStartedAgainAndTrainingGoesOnFromTheChec
   expect_exact_ledger("run");
 }
 
-TEST_F(RealDeaths, WorkersOfAChiefStartedByHandComeBackToItByThemselves) {
+TEST_F(RealDeaths, Workers_reconnect_to_a_manually_started_chief) {
   std::string two = small_job;
   two.erase(two.rfind("[[cluster.node]]"));
   write("two.toml", two);
@@ -193,10 +193,9 @@ TEST_F(RealDeaths, WorkersOfAChiefStartedByHandComeBackToItByThemselves) {
   expect_exact_ledger("run");
 }
 
-// What a user is told, and a job's own faults
-// ----------------------------------------------------------------------------------------------
+// Messages to the user, and a job's own faults
 
-TEST_F(RealDeaths, WhoDiesIsNamedWithItsSignalAndItsLastWords) {
+TEST_F(RealDeaths, Death_is_reported_with_signal_and_last_output) {
   Program program = train("run", slow_devices());
   if (!await(program, [&] { return members().evaluations >= 1; })) return;
   kill(workers_of(program).at("c"), SIGSEGV);
@@ -210,7 +209,7 @@ TEST_F(RealDeaths, WhoDiesIsNamedWithItsSignalAndItsLastWords) {
   expect_exact_ledger("run");
 }
 
-TEST_F(RealDeaths, ARunWhoseWorkersAllDieEndsWithThreeAndSaysHowToGoOn) {
+TEST_F(RealDeaths, Run_without_workers_exits_with_3_and_a_remedy) {
   Program program = train("run", slow_devices() + Words{"--checkpoint-every", "10"});
   if (!await(program, [&] { return members().evaluations >= 1; })) return;
   for (const auto& [node, pid] : workers_of(program)) kill(pid, SIGKILL);
@@ -223,7 +222,7 @@ TEST_F(RealDeaths, ARunWhoseWorkersAllDieEndsWithThreeAndSaysHowToGoOn) {
   expect_exact_ledger("run");
 }
 
-TEST_F(RealDeaths, TheFaultsOfAJobAreDoneForReal) {
+TEST_F(RealDeaths, Faults_of_a_job_are_injected) {
   Program program = train("run", slow_devices() + Words{"--set", "cluster.heartbeat_s=0.1", "--set", "cluster.deadline_s=0.5", "--set",
                                                         R"(cluster.fault=[{at=0.4, kind="kill", node="a"}, {at=0.8, kind="leave", node="b"},
                                       {at=1.2, kind="join", node="a"}, {at=1.6, kind="pause", node="c", for=1.5}])"});
@@ -252,7 +251,7 @@ TEST_F(RealDeaths, TheFaultsOfAJobAreDoneForReal) {
   expect_exact_ledger("run");
 }
 
-TEST_F(RealDeaths, ANodeWhoseFirstFaultIsAJoinComesLater) {
+TEST_F(RealDeaths, Node_whose_first_fault_is_a_join_starts_later) {
   Program program = train("run", slow_devices() + Words{"--set", R"(cluster.fault=[{at=0.3, kind="join", node="b"}])"});
   expect_good_end(program);
   std::map<std::string, std::int64_t> joined;

@@ -1,5 +1,5 @@
-// What may happen to the folder of a real run: two chiefs, damaged checkpoints, a trace that is gone, a disk that fills up, a launcher that
-// is killed. What was learned is not lost, and what is missing is told.
+// Failures of a run folder: two chiefs, damaged checkpoints, a missing trace, a full disk, a killed launcher. Learned parameters are not
+// lost, and missing files are reported.
 #include "real_cluster.h"
 
 namespace real {
@@ -34,7 +34,7 @@ class RealFolders : public RealCluster {
     write("job.toml", one_worker);
     fs::create_directories(folder_ / "tmp");
   }
-  /// Its temporary folders are its own.
+  /// The run has its own folder for temporary files.
   Program start(const Words& words, const std::string& name) { return motley(words, name, {{"TMPDIR", (folder_ / "tmp").string()}}); }
   [[nodiscard]] std::size_t temporary_folders() const {
     return static_cast<std::size_t>(std::distance(fs::directory_iterator(folder_ / "tmp"), fs::directory_iterator()));
@@ -61,7 +61,7 @@ class RealFolders : public RealCluster {
   }
 };
 
-TEST_F(RealFolders, AKilledRunGoesOnFromTheNewestWholeCheckpoint) {
+TEST_F(RealFolders, Killed_run_resumes_from_the_newest_valid_checkpoint) {
   Program first = start({"train", "job.toml", "--out", "run", "--checkpoint-every", "5"}, "first");
   await_evaluations(first, "run", 3);
   const std::string launcher = std::to_string(first.pid());
@@ -74,7 +74,7 @@ TEST_F(RealFolders, AKilledRunGoesOnFromTheNewestWholeCheckpoint) {
   first.signal(SIGKILL);
   first.wait();
   EXPECT_GE(temporary_folders(), 1U);
-  ASSERT_TRUE(wait_until([&] { return command_of(chief).empty(); })) << "its chief saves and ends";
+  ASSERT_TRUE(wait_until([&] { return command_of(chief).empty(); })) << "its chief saves a checkpoint and ends";
 
   ASSERT_EQ(checkpoints().size(), 2U);
   const std::string older = checkpoints().front().filename(), newer = checkpoints().back().filename();
@@ -93,19 +93,19 @@ TEST_F(RealFolders, AKilledRunGoesOnFromTheNewestWholeCheckpoint) {
   EXPECT_EQ(refused.code, 2) << refused.err;
   expect_said(refused.err, {"found no checkpoint that this run can go on from", "--from-scratch"});
   EXPECT_EQ(text_of(checkpoints().back()), before);
-  Program anew = start({"train", "run", "--resume", "--from-scratch"}, "anew");
-  expect_good_end(anew);
-  expect_said(anew.err(), {"2 checkpoints are set aside"});
+  Program restarted = start({"train", "run", "--resume", "--from-scratch"}, "restarted");
+  expect_good_end(restarted);
+  expect_said(restarted.err(), {"2 checkpoints are set aside"});
   EXPECT_EQ(text_of(folder_ / "run" / "set-aside.2" / checkpoints().back().filename()), before);
   expect_exact_ledger("run");
 }
 
-TEST_F(RealFolders, ARunThatIsStoppedSaysSoAndAMissingTraceIsTold) {
+TEST_F(RealFolders, Stopped_run_and_missing_trace_are_reported) {
   Program first = start({"train", "job.toml", "--out", "run"}, "first");
   await_evaluations(first, "run", 2);
   first.signal(SIGTERM);
   expect_code(first, 5);
-  expect_said(first.err(), {"stopped on request", "go on with: motley train run --resume"});
+  expect_said(first.err(), {"stopped on request", "continue with: motley train run --resume"});
   fs::remove(folder_ / "run" / "trace.bin");
   Program resumed = start({"train", "run", "--resume"}, "resumed");
   expect_code(resumed, 6);
@@ -113,12 +113,12 @@ TEST_F(RealFolders, ARunThatIsStoppedSaysSoAndAMissingTraceIsTold) {
   EXPECT_TRUE(fs::exists(folder_ / "run" / "model.safetensors"));
 }
 
-TEST_F(RealFolders, AFullDiskIsToldOnceAndTheRecordingIsReplayedUpToThere) {
-  const std::string socket_path = "unix:" + (folder_ / "door").string();
+TEST_F(RealFolders, Full_disk_is_reported_once_and_replay_stops_there) {
+  const std::string socket_path = "unix:" + (folder_ / "socket").string();
   Program chief({"/bin/sh", "-c", "ulimit -f 40; exec " MOTLEY_BINARY " chief job.toml --out run --bulk tcp --listen " + socket_path},
                 folder_,
-                "chief");  // 20 KiB a file
-  ASSERT_TRUE(wait_until([&] { return !chief.alive() || fs::exists(folder_ / "door"); })) << chief.err();
+                "chief");  // 20 KiB per file
+  ASSERT_TRUE(wait_until([&] { return !chief.alive() || fs::exists(folder_ / "socket"); })) << chief.err();
   const Words join{"worker", "--join", socket_path, "--node", "a", "--bulk", "tcp"};
   Program leaves = start(join, "leaves");
   await_evaluations(chief, "run", 1);
@@ -134,11 +134,11 @@ TEST_F(RealFolders, AFullDiskIsToldOnceAndTheRecordingIsReplayedUpToThere) {
     expect_said(reported, {words});
     EXPECT_EQ(reported.find(words), reported.rfind(words)) << "told once";
   }
-  EXPECT_TRUE(read_trace_file(folder_ / "run" / "trace.bin").faults.empty()) << "whole records as far as it goes";
+  EXPECT_TRUE(read_trace_file(folder_ / "run" / "trace.bin").faults.empty()) << "complete records up to the end";
   EXPECT_TRUE(fs::exists(folder_ / "run" / "model.safetensors"));
   const Ran replayed = run({"replay", "run"}, "replayed");
   EXPECT_EQ(replayed.code, 0) << replayed.err;
-  expect_said(replayed.err, {"the recording is torn after that because: it ends"});
+  expect_said(replayed.err, {"the recording ends there because: it ends"});
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-// Real processes that live and do not get on: a worker whose device hangs, a server that does nothing any more.
+// Real processes that are alive but make no progress: a worker whose device hangs, a server that does nothing.
 #include <csignal>
 
 #include "real_cluster.h"
@@ -17,7 +17,7 @@ class RealHangs : public RealCluster {
   }
 };
 
-TEST_F(RealHangs, AWorkerWhoseDeviceHangsIsExpelledByName) {
+TEST_F(RealHangs, Worker_with_a_hung_device_is_expelled_by_name) {
   Program program = train_slowly({"--set", "cluster.step_limit_s=1.5", "--set", R"(cluster.fault=[{at=1.0, kind="hang", node="b"}])"});
   expect_good_end(program);
   expect_exact_ledger("run");
@@ -28,10 +28,10 @@ TEST_F(RealHangs, AWorkerWhoseDeviceHangsIsExpelledByName) {
   const auto left = members_of(folder_ / "run").left;
   ASSERT_FALSE(left.empty());
   for (const auto& [worker, reason] : left) EXPECT_EQ(reason, "step_too_long") << worker;  // on a busy machine others may be slow as well
-  EXPECT_EQ(json::parse(program.out()).at("deaths").to_number<int>(), 0) << "its process lived";
+  EXPECT_EQ(json::parse(program.out()).at("deaths").to_number<int>(), 0) << "its process did not die";
 }
 
-TEST_F(RealHangs, AServerThatDoesNothingAnyMoreEndsTheRunByName) {
+TEST_F(RealHangs, Stuck_server_ends_the_run_by_name) {
   Program program = train_slowly(
       {"--set", "wire.slice=\"512B\"", "--set", "cluster.server.count=2", "--set", "cluster.step_limit_s=4", "--checkpoint-every", "10"});
   await_evaluations(program, "run", 1);
@@ -42,7 +42,7 @@ TEST_F(RealHangs, AServerThatDoesNothingAnyMoreEndsTheRunByName) {
   EXPECT_NE(program.err().find("server 1 at "), std::string::npos) << program.err();
   EXPECT_NE(program.err().find("is connected but has done nothing for"), std::string::npos) << program.err();
   EXPECT_NE(program.err().find("--resume"), std::string::npos) << program.err();
-  EXPECT_TRUE(members_of(folder_ / "run").left.empty()) << "no worker is to blame";
+  EXPECT_TRUE(members_of(folder_ / "run").left.empty()) << "no worker was expelled";
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-// Numbers that are none, for real: a worker that calls them finite, and training that diverges.
+// Invalid values in real runs: a worker that reports NaN as finite, and training that diverges.
 #include <cmath>
 
 #include "real_cluster.h"
@@ -18,7 +18,7 @@ class RealMalicious : public RealCluster {
     for (const auto& [name, tensor] : model.tensors)
       for (const float x : tensor.values) ASSERT_TRUE(std::isfinite(x)) << name;
   }
-  /// Everything that claims to be JSON is.
+  /// All output that should be JSON is valid JSON.
   void expect_json(const std::string& run, const Program& program) {
     EXPECT_NO_THROW(json::parse(program.out())) << program.out();
     EXPECT_NO_THROW(json::parse(text_of(folder_ / run / "result.json")));
@@ -27,12 +27,12 @@ class RealMalicious : public RealCluster {
   }
 };
 
-TEST_F(RealMalicious, AWorkerThatCallsNaNFiniteIsSentAwayByName) {
+TEST_F(RealMalicious, Worker_that_reports_NaN_as_finite_is_expelled) {
   write("token", "a secret of many letters\n");
-  for (const bool lends : {false, true}) {
-    const std::string name = lends ? "lent" : "sent";
+  for (const bool borrows : {false, true}) {
+    const std::string name = borrows ? "borrowed" : "sent";
     SCOPED_TRACE(name);
-    const std::string address = "unix:" + (folder_ / ("door-" + name)).string();
+    const std::string address = "unix:" + (folder_ / ("socket-" + name)).string();
     Program chief = motley({"chief", "job.toml", "--listen", address, "--out", name, "--json", "--token-file", "token"}, name);
     ASSERT_TRUE(chief.says("listening on"));
     Program a = motley({"worker", "--join", address, "--node", "a", "--token-file", "token"}, name + "-a");
@@ -40,13 +40,13 @@ TEST_F(RealMalicious, AWorkerThatCallsNaNFiniteIsSentAwayByName) {
     boost::asio::io_context io;
     motley::transport::Options options;
     options.token = "a secret of many letters";
-    // From 16 features by 32 to 4 classes: the first weights, and all that is small behind them.
-    MaliciousWorker::Options who{.node = "c", .node_index = 2, .counts = {16 * 32, 32 + 32 * 4 + 4}};
-    who.supports_borrowing = lends;
-    MaliciousWorker liar(io, *motley::transport::parse_address(address), options, std::move(who),
-                         [](const motley::wire::Order& order, motley::SliceId, std::vector<float>& values) {
-                           if (order.step.value == 2) values[values.size() / 2] = std::nanf("");
-                         });
+    // From 16 features by 32 units to 4 classes: the first weights are one slice, the small tensors after them another.
+    MaliciousWorker::Options worker_options{.node = "c", .node_index = 2, .counts = {16 * 32, 32 + 32 * 4 + 4}};
+    worker_options.supports_borrowing = borrows;
+    MaliciousWorker malicious(io, *motley::transport::parse_address(address), options, std::move(worker_options),
+                              [](const motley::wire::Order& order, motley::SliceId, std::vector<float>& values) {
+                                if (order.step.value == 2) values[values.size() / 2] = std::nanf("");
+                              });
     EXPECT_TRUE(wait_until([&] {
       io.restart();
       io.poll();
@@ -55,20 +55,20 @@ TEST_F(RealMalicious, AWorkerThatCallsNaNFiniteIsSentAwayByName) {
     expect_good_end(chief);
     expect_good_end(a);
     expect_good_end(b);
-    EXPECT_EQ(liar.pushed, 3U);
-    ASSERT_TRUE(liar.id.has_value());
-    EXPECT_NE(chief.err().find("sent worker " + std::to_string(liar.id->value) + " on node c"), std::string::npos) << chief.err();
+    EXPECT_EQ(malicious.pushed, 3U);
+    ASSERT_TRUE(malicious.id.has_value());
+    EXPECT_NE(chief.err().find("sent worker " + std::to_string(malicious.id->value) + " on node c"), std::string::npos) << chief.err();
     const auto left = members_of(folder_ / name).left;
     ASSERT_EQ(left.size(), 1U);
-    EXPECT_EQ(left[0], std::pair(liar.id->value, std::string("sent_not_finite")));
+    EXPECT_EQ(left[0], std::pair(malicious.id->value, std::string("sent_not_finite")));
     expect_finite_model(name);
     expect_exact_ledger(name);
     expect_json(name, chief);
   }
 }
 
-/// At such a rate everyone's numbers are infinite soon, and nobody is to blame.
-TEST_F(RealMalicious, TrainingThatDivergesExits3AndLeavesNoModel) {
+/// At this learning rate all workers soon have infinite values, and none is at fault.
+TEST_F(RealMalicious, Diverging_training_exits_with_3_without_a_model) {
   for (const char* strategy : {"bsp", "local-sgd"}) {
     SCOPED_TRACE(strategy);
     Program program = train(strategy, {"--strategy", strategy, "--set", "optimizer.lr=1000"});
@@ -83,7 +83,7 @@ TEST_F(RealMalicious, TrainingThatDivergesExits3AndLeavesNoModel) {
   }
 }
 
-TEST_F(RealMalicious, DivergenceInVirtualTimeExits3WithJson) {
+TEST_F(RealMalicious, Diverging_simulation_exits_with_3_and_JSON) {
   for (const char* strategy : {"bsp", "local-sgd", "multistep", "gpipe"}) {
     SCOPED_TRACE(strategy);
     const Ran ran = run({"simulate", "job.toml", "--strategy", strategy, "--set", "optimizer.lr=1000", "--json"});
@@ -93,7 +93,7 @@ TEST_F(RealMalicious, DivergenceInVirtualTimeExits3WithJson) {
   }
 }
 
-TEST_F(RealMalicious, APipelineThatDivergesExits3AndLeavesNoModel) {
+TEST_F(RealMalicious, Diverging_pipeline_exits_with_3_without_a_model) {
   Program program = train("pipe", {"--strategy", "gpipe", "--set", "optimizer.lr=1000"});
   EXPECT_EQ(program.wait().code, 3) << program.err();
   EXPECT_NE(program.err().find("lower the learning rate"), std::string::npos) << program.err();

@@ -1,4 +1,4 @@
-// A model cut across real processes: that it learns what the simulated one learns, whoever dies, and wherever it goes on.
+// A model cut across real processes learns the same as the simulated one, also after deaths and resumptions.
 #include "real_cluster.h"
 
 namespace real {
@@ -64,7 +64,7 @@ class RealPipelines : public RealPipeline, public testing::WithParamInterface<co
 INSTANTIATE_TEST_SUITE_P(Schedules, RealPipelines, testing::Values("gpipe", "1f1b", "adapipe"),
                          [](const auto& schedule) { return "of_" + std::string(schedule.param); });
 
-TEST_P(RealPipelines, ComeToTheirEndAndKeepTheirPromises) {
+TEST_P(RealPipelines, Complete_and_keep_the_invariants) {
   const bool runs_ahead = std::string(GetParam()) == "adapipe";
   Program program = train("run", {"--strategy", std::string(GetParam()) + ":micro_batches=4"});
   expect_good_end(program);
@@ -72,20 +72,20 @@ TEST_P(RealPipelines, ComeToTheirEndAndKeepTheirPromises) {
   EXPECT_EQ(number(program, "updates"), mini_batches);
   EXPECT_EQ(number(program, "samples"), 4 * epoch_samples);
   EXPECT_EQ(members_of(folder_ / "run").evaluations, 16U);
-  if (runs_ahead) return;  // what it computes depends on who was late
+  if (runs_ahead) return;  // the model depends on timing
   const Ran simulated = run({"simulate", "job.toml", "--strategy", std::string(GetParam()) + ":micro_batches=4", "--json"}, "simulated");
   ASSERT_EQ(simulated.code, 0) << simulated.err;
   for (const char* key : {"updates", "samples", "final_accuracy", "best_accuracy", "final_loss"})
     EXPECT_EQ(json::parse(program.out()).at(key), json::parse(simulated.out).at(key)) << key;
 }
 
-TEST_F(RealPipeline, EveryStageMayBeKilledAndTheModelIsTheSame) {
+TEST_F(RealPipeline, Killed_stages_do_not_change_the_model) {
   Program whole = train("whole");
   expect_good_end(whole);
   Program program = train("run", {"--respawn"});
   std::uint64_t lives = 3;
   for (const char* victim : {"b", "a", "c"}) {
-    // All three are there, and some of the model is kept.
+    // All three have joined, and some of the model is saved.
     const auto here = [&] { return workers_of(program).size() == 3 && members_of(folder_ / "run").evaluations >= lives - 1; };
     ASSERT_TRUE(wait_until([&] { return !program.alive() || here(); })) << program.err();
     ASSERT_TRUE(program.alive()) << "it ended before it could be disturbed\n" << program.err();
@@ -97,11 +97,11 @@ TEST_F(RealPipeline, EveryStageMayBeKilledAndTheModelIsTheSame) {
   expect_good_end(program);
   expect_exact("run");
   EXPECT_EQ(number(program, "deaths"), 3U);
-  EXPECT_TRUE(model("run") == model("whole")) << "whoever died, and however it was cut meanwhile";
+  EXPECT_TRUE(model("run") == model("whole")) << "after deaths and other cuts";
 }
 
-/// Over its link two slow nodes together are faster than one of them, and slower than the fast one.
-TEST_F(RealPipeline, EachStageAndTheChiefMayBeKilledAndMoreStagesTakeOver) {
+/// With their link, two slow nodes are faster than one of them alone, and slower than the fast one.
+TEST_F(RealPipeline, More_stages_take_over_after_deaths_of_any_process) {
   constexpr std::uint64_t samples = 7578;  // 3.7 epochs: 118 mini-batches of 64 and one of 26, which is two micro-batches
   const std::vector<std::string> shape{"--set", "job.max_epochs=3.7",
                                        "--set", "cluster.link={bandwidth=\"140kB/s\", latency_s=0.0001}",
@@ -134,10 +134,10 @@ TEST_F(RealPipeline, EachStageAndTheChiefMayBeKilledAndMoreStagesTakeOver) {
   const Ran simulated = run(std::vector<std::string>{"simulate", "job.toml", "--json"} + shape, "simulated");
   ASSERT_EQ(simulated.code, 0) << simulated.err;
   for (const char* key : {"updates", "samples", "epochs", "final_accuracy", "final_loss"})
-    EXPECT_EQ(json::parse(program.out()).at(key), json::parse(simulated.out).at(key)) << key << ", whoever died";
+    EXPECT_EQ(json::parse(program.out()).at(key), json::parse(simulated.out).at(key)) << key << ", after the deaths";
 }
 
-TEST_F(RealPipeline, AnInterruptedRunGoesOnWithAnotherNumberOfStages) {
+TEST_F(RealPipeline, Resumed_run_may_have_another_number_of_stages) {
   Program whole = train("whole");
   expect_good_end(whole);
   Program stopped = train("parts");
@@ -153,18 +153,19 @@ TEST_F(RealPipeline, AnInterruptedRunGoesOnWithAnotherNumberOfStages) {
   EXPECT_EQ(number(resumed, "updates"), mini_batches);
   EXPECT_TRUE(model("whole") == model("parts"));
   const Ran other = run({"train", "parts", "--resume", "--set", "optimizer.lr=0.1"}, "other");
-  EXPECT_EQ(other.code, 2) << "another way to learn is another run";
+  EXPECT_EQ(other.code, 2) << "another schedule is another run";
 }
 
-TEST_F(RealPipeline, StrangersAreToldWhatANodeIs) {
-  Program pipeline_chief = motley({"chief", "job.toml", "--listen", "unix:" + (folder_ / "door").string(), "--out", "run"}, "conductor");
-  ASSERT_TRUE(wait_until([&] { return fs::exists(folder_ / "door"); }));
-  const Ran stranger = run(
-      {"stage", "--join", "unix:" + (folder_ / "door").string(), "--node", "nobody", "--listen", "unix:" + (folder_ / "own-door").string()},
-      "stranger");
-  EXPECT_EQ(stranger.code, 2);
-  EXPECT_NE(stranger.err.find("--node nobody: found no such node"), std::string::npos) << stranger.err;
-  const Ran worker = run({"worker", "--join", "unix:" + (folder_ / "door").string(), "--node", "a"}, "worker");
+TEST_F(RealPipeline, Unknown_node_names_are_refused_with_a_reason) {
+  Program pipeline_chief =
+      motley({"chief", "job.toml", "--listen", "unix:" + (folder_ / "socket").string(), "--out", "run"}, "pipeline-chief");
+  ASSERT_TRUE(wait_until([&] { return fs::exists(folder_ / "socket"); }));
+  const Ran unknown = run({"stage", "--join", "unix:" + (folder_ / "socket").string(), "--node", "nobody", "--listen",
+                           "unix:" + (folder_ / "own-socket").string()},
+                          "unknown");
+  EXPECT_EQ(unknown.code, 2);
+  EXPECT_NE(unknown.err.find("--node nobody: found no such node"), std::string::npos) << unknown.err;
+  const Ran worker = run({"worker", "--join", "unix:" + (folder_ / "socket").string(), "--node", "a"}, "worker");
   EXPECT_EQ(worker.code, 2);
   EXPECT_NE(worker.err.find("motley stage"), std::string::npos) << worker.err;
   pipeline_chief.signal(SIGINT);

@@ -1,5 +1,5 @@
-// Real processes for whole-system tests: started, watched, killed, waited for. Nothing here sleeps for a fixed time: what is waited for is
-// a condition, and the limit on it only keeps a hung test from hanging for ever.
+// Real processes for whole-system tests: started, observed, killed, waited for. There are no sleeps of fixed length: tests wait for
+// conditions, and the limit only prevents a test from hanging.
 #pragma once
 #include <fcntl.h>
 #include <sys/prctl.h>
@@ -31,7 +31,7 @@ inline std::string text_of(const fs::path& path) {
   return {std::istreambuf_iterator<char>(file), {}};
 }
 
-/// Looks again and again until it holds. False: it never did.
+/// Polls until the condition holds. False: it did not in time.
 template <class Condition>
 bool wait_until(Condition holds) {
   const auto limit = std::chrono::steady_clock::now() + hang_guard;
@@ -42,16 +42,16 @@ bool wait_until(Condition holds) {
   return true;
 }
 
-/// How a process ended; neither: it still ran when the guard ran out.
+/// The end of a process; neither set: it still ran at the limit.
 struct End {
   std::optional<int> code;
   std::optional<int> signal;
 };
 
-/// A program of ours with its output in files. Dies with the test.
+/// A child process whose output goes to files. It is killed with the test.
 class Program {
  public:
-  /// `name`: of its two output files in `folder`, which is where it runs.
+  /// `name`: of the two output files in `folder`, its working directory.
   Program(std::vector<std::string> command, const fs::path& folder, const std::string& name,
           const std::vector<std::pair<std::string, std::string>>& environment = {})
       : out_(folder / (name + ".out")), err_(folder / (name + ".err")) {
@@ -97,11 +97,11 @@ class Program {
   }
   [[nodiscard]] std::string out() const { return text_of(out_); }
   [[nodiscard]] std::string err() const { return text_of(err_); }
-  /// Waits for these words on stderr. False: it ended, or the guard did, without them.
+  /// Waits until stderr contains `words`. False: the process or the time ended without them.
   bool says(const std::string& words) {
     bool reported = false;
     wait_until([&] {
-      const bool over = !alive();  // before the look: what it said last counts
+      const bool over = !alive();  // checked before reading, so that the last output counts
       reported = err().find(words) != std::string::npos;
       return reported || over;
     });
@@ -122,7 +122,7 @@ class Program {
   std::optional<End> ended_;
 };
 
-/// The words of a process's command line; empty when it is gone.
+/// The command line of a process; empty when it has ended.
 inline std::vector<std::string> command_of(pid_t pid) {
   std::vector<std::string> words;
   std::ifstream file("/proc/" + std::to_string(pid) + "/cmdline");
@@ -130,13 +130,13 @@ inline std::vector<std::string> command_of(pid_t pid) {
   return words;
 }
 
-/// The living children of a process.
+/// The live children of a process.
 inline std::vector<pid_t> children_of(pid_t parent) {
   std::vector<pid_t> children;
   for (const auto& entry : fs::directory_iterator("/proc")) {
     const std::string name = entry.path().filename();
     if (name.find_first_not_of("0123456789") != std::string::npos) continue;
-    const std::string stat = text_of(entry.path() / "stat");  // pid (name) state parent ...; the name may hold anything
+    const std::string stat = text_of(entry.path() / "stat");  // pid (name) state parent ...; the name may contain any character
     const std::size_t close = stat.rfind(')');
     if (close == std::string::npos || close + 4 > stat.size()) continue;
     const char state = stat[close + 2];
@@ -145,7 +145,7 @@ inline std::vector<pid_t> children_of(pid_t parent) {
   return children;
 }
 
-/// The worker processes that a launcher has started, by the names of their nodes.
+/// The worker processes that a launcher has started, by node name.
 inline std::map<std::string, pid_t> workers_of(const Program& launcher) {
   std::map<std::string, pid_t> workers;
   for (const pid_t child : children_of(launcher.pid())) {
@@ -157,7 +157,7 @@ inline std::map<std::string, pid_t> workers_of(const Program& launcher) {
   return workers;
 }
 
-/// A child of a launcher by the command it runs; none while there is none.
+/// A child of a launcher with this command; none while there is none.
 inline std::optional<pid_t> child_that(const Program& launcher, const std::string& command) {
   for (const pid_t child : children_of(launcher.pid())) {
     const std::vector<std::string> words = command_of(child);

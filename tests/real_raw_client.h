@@ -1,4 +1,4 @@
-// Someone at a listener's door who keeps to nothing: plain sockets, bytes by hand. Only the proof of the token is taken from the house.
+// A client with plain sockets that may break the protocol. It only takes the computation of proofs from src/.
 //
 //   server -> client   challenge := magic:u32 version:u16 nonce:32
 //   client -> server   answer    := magic:u32 version:u16 lane:u8 session:16 job:32 nonce:32 proof:32
@@ -32,7 +32,7 @@ class RawClient {
     connected_ = connect(socket_, reinterpret_cast<const sockaddr*>(&there), sizeof there) == 0;
     be_patient();
   }
-  /// At a unix socket.
+  /// Connects to a unix socket.
   explicit RawClient(const std::string& path) : socket_(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
     sockaddr_un there{};
     there.sun_family = AF_UNIX;
@@ -49,27 +49,27 @@ class RawClient {
   RawClient& operator=(const RawClient&) = delete;
 
   [[nodiscard]] bool connected() const { return connected_; }
-  /// Whoever was shown the door may find the socket closed: that is no error here.
-  void say(const std::string& bytes) const {
+  /// Errors are ignored: a refused client may find the socket closed.
+  void send_bytes(const std::string& bytes) const {
     for (std::size_t sent = 0; sent < bytes.size();) {
       const ssize_t n = send(socket_, bytes.data() + sent, bytes.size() - sent, MSG_NOSIGNAL);
       if (n <= 0) return;
       sent += static_cast<std::size_t>(n);
     }
   }
-  /// Exactly so many; fewer when the other side closes or says nothing for long.
-  [[nodiscard]] std::string hear(std::size_t bytes) const {
-    std::string heard(bytes, '\0');
+  /// Reads exactly that many bytes; fewer when the other side closes or sends nothing for long.
+  [[nodiscard]] std::string receive_bytes(std::size_t bytes) const {
+    std::string received(bytes, '\0');
     std::size_t there = 0;
-    while (there < bytes) {  // a descriptor in between ends a recv(), whatever it is to wait for
-      const ssize_t n = recv(socket_, heard.data() + there, bytes - there, 0);
+    while (there < bytes) {  // an attached descriptor ends a recv() early, even with MSG_WAITALL
+      const ssize_t n = recv(socket_, received.data() + there, bytes - there, 0);
       if (n <= 0) break;
       there += static_cast<std::size_t>(n);
     }
-    heard.resize(there);
-    return heard;
+    received.resize(there);
+    return received;
   }
-  /// True: the other side has closed, whatever it said before.
+  /// True: the other side has closed the connection, whatever it sent before.
   [[nodiscard]] bool is_refused() const {
     std::array<char, 4096> block{};
     for (;;) {
@@ -79,14 +79,14 @@ class RawClient {
     }
   }
 
-  /// Does the opening as it should be, on control (0) or bulk (1). False: it was refused.
-  [[nodiscard]] bool introduce(int lane, const motley::transport::Session& session, const std::string& token) const {
+  /// Authenticates correctly, on control (0) or bulk (1). False: it was refused.
+  [[nodiscard]] bool authenticate(int lane, const motley::transport::Session& session, const std::string& token) const {
     return prove(lane, session, token) && (lane == 0 || agree_on_the_stream());
   }
-  /// The same up to where the bulk lanes are agreed on.
+  /// The same up to the negotiation of the bulk lane.
   [[nodiscard]] bool prove(int lane, const motley::transport::Session& session, const std::string& token) const {
     namespace t = motley::transport;
-    const std::string challenge = hear(38);
+    const std::string challenge = receive_bytes(38);
     if (challenge.size() != 38) return false;
     t::Exchange exchange{.client_nonce = t::random_bytes<32>(), .lane = static_cast<t::Lane>(lane), .session = session, .job = t::any_job};
     std::memcpy(exchange.server_nonce.data(), challenge.data() + 6, 32);
@@ -96,20 +96,20 @@ class RawClient {
     put(answer, exchange.job);
     put(answer, exchange.client_nonce);
     put(answer, t::prove(token, t::Role::client, exchange));
-    say(answer);
-    const std::string verdict = hear(33);
+    send_bytes(answer);
+    const std::string verdict = receive_bytes(33);
     return verdict.size() == 33 && verdict[0] == 0;
   }
   [[nodiscard]] int descriptor() const { return socket_; }
 
  private:
-  /// Offers no shared memory, whatever the other side offers (transport/bulk_terms.h).
+  /// Offers no shared memory, whatever the other side offers (transport/bulk_negotiation.h).
   [[nodiscard]] bool agree_on_the_stream() const {
-    say(std::string(2, '\0'));
-    const std::string length = hear(2);
+    send_bytes(std::string(2, '\0'));
+    const std::string length = receive_bytes(2);
     if (length.size() != 2) return false;
     const bool offers = length != std::string(2, '\0');
-    return !offers || hear(8).size() == 8;
+    return !offers || receive_bytes(8).size() == 8;
   }
 
   void be_patient() const {

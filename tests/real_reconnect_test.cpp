@@ -1,5 +1,5 @@
-// A chief of real processes that dies, something else on its port until the test has it go, and the chief that comes back: workers and
-// servers are still there. And a chief that strangers flood: its log stays short.
+// A chief that dies, another program on its port, and the chief that returns: workers and servers have waited for it. And a flooded chief:
+// its log stays short.
 #include <boost/asio/io_context.hpp>
 
 #include "real_cluster.h"
@@ -52,7 +52,7 @@ class RealReconnect : public RealCluster {
   }
 };
 
-TEST_F(RealReconnect, WorkersAndServersOutlastWhateverTakesTheChiefsPort) {
+TEST_F(RealReconnect, Workers_and_servers_outlast_another_program_on_the_port) {
   Program first = serve("127.0.0.1:0", "first");
   const std::string address = address_of(first);
   const auto join = [&](Words words, const std::string& name) {
@@ -71,8 +71,8 @@ TEST_F(RealReconnect, WorkersAndServersOutlastWhateverTakesTheChiefsPort) {
     const auto port = static_cast<std::uint16_t>(std::stoi(address.substr(address.rfind(':') + 1)));
     motley::transport::Impostor impostor(io, motley::transport::TcpAddress{"127.0.0.1", port});
     for (const auto& [imposture, words] : {std::pair{motley::transport::Imposture::ssh, "SSH-2.0-OpenSSH"},
-                                       std::pair{motley::transport::Imposture::other_version, "another version"},
-                                       std::pair{motley::transport::Imposture::wrong_token, "wrong token"}}) {
+                                           std::pair{motley::transport::Imposture::other_version, "another version"},
+                                           std::pair{motley::transport::Imposture::wrong_token, "wrong token"}}) {
       impostor.imposture = imposture;
       for (auto& [name, member] : members) {
         ASSERT_TRUE(wait_until([&] {
@@ -90,7 +90,7 @@ TEST_F(RealReconnect, WorkersAndServersOutlastWhateverTakesTheChiefsPort) {
   expect_exact_ledger("run");
 }
 
-TEST_F(RealReconnect, AServerOfALauncherOutlivesItsChief) {
+TEST_F(RealReconnect, Launchers_server_outlives_the_chief) {
   Program program = train("run", {"--respawn", "--checkpoint-every", "10", "--set", "wire.slice=\"512B\"", "--set",
                                   "cluster.server.count=2", "--set", "cluster.node.a.samples_per_second=1400", "--set",
                                   "cluster.node.b.samples_per_second=1400", "--set", "cluster.node.c.samples_per_second=700"});
@@ -104,14 +104,14 @@ TEST_F(RealReconnect, AServerOfALauncherOutlivesItsChief) {
   expect_exact_ledger("run");
 }
 
-TEST_F(RealReconnect, AFloodOfStrangersWritesTenLinesASecondAndTheirNumber) {
+TEST_F(RealReconnect, Flood_logs_ten_lines_a_second_and_the_number) {
   Program chief = serve("127.0.0.1:0", "chief");
   const std::string address = address_of(chief);
   const auto port = static_cast<std::uint16_t>(std::stoi(address.substr(address.rfind(':') + 1)));
-  constexpr std::size_t strangers = 500;
-  for (std::size_t i = 0; i < strangers; ++i) RawClient(port).say("GET / HTTP/1.1\r\n\r\n");
+  constexpr std::size_t clients = 500;
+  for (std::size_t i = 0; i < clients; ++i) RawClient(port).send_bytes("GET / HTTP/1.1\r\n\r\n");
 
-  /// How many lines there are, and how many refusals they tell of.
+  /// The number of lines, and of refusals that they report.
   const auto logged = [&] {
     std::istringstream lines(chief.err());
     std::pair<std::size_t, std::size_t> seen{};
@@ -124,9 +124,9 @@ TEST_F(RealReconnect, AFloodOfStrangersWritesTenLinesASecondAndTheirNumber) {
     }
     return seen;
   };
-  ASSERT_TRUE(wait_until([&] { return !chief.alive() || logged().second >= strangers; })) << chief.err();
-  EXPECT_EQ(logged().second, strangers) << chief.err();
-  EXPECT_LT(logged().first, strangers / 2);
+  ASSERT_TRUE(wait_until([&] { return !chief.alive() || logged().second >= clients; })) << chief.err();
+  EXPECT_EQ(logged().second, clients) << chief.err();
+  EXPECT_LT(logged().first, clients / 2);
   EXPECT_NE(chief.err().find("it begins with \"GET / HTTP/1.1\""), std::string::npos) << chief.err();
 }
 

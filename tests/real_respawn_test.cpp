@@ -1,4 +1,4 @@
-// Processes that die again and again: whoever gets nowhere is not started for ever.
+// Processes that die again and again: one without progress is not restarted for ever.
 #include "real_cluster.h"
 
 namespace real {
@@ -6,7 +6,7 @@ namespace {
 
 class RealRespawn : public RealCluster {
  protected:
-  /// Kills whatever `find` finds, as soon as it is there, until the launcher says so.
+  /// Kills the process that `find` returns, as soon as there is one, until the launcher prints `words`.
   template <class Find>
   std::uint64_t kill_until(Program& program, const std::string& words, Find find) {
     std::uint64_t deaths = 0;
@@ -24,7 +24,7 @@ class RealRespawn : public RealCluster {
   }
 };
 
-TEST_F(RealRespawn, WhoeverDiesFiveTimesWithoutProgressIsGivenUp) {
+TEST_F(RealRespawn, Process_that_dies_5_times_without_progress_is_given_up) {
   Program program = train("run", {"--respawn", "--set", "job.max_epochs=400", "--set", "job.evaluate_every=1"});
   await_evaluations(program, "run", 1);
   const std::uint64_t deaths = kill_until(program, "c died 5 times", [&]() -> std::optional<pid_t> {
@@ -32,8 +32,8 @@ TEST_F(RealRespawn, WhoeverDiesFiveTimesWithoutProgressIsGivenUp) {
     return workers.contains("c") ? std::optional(workers.at("c")) : std::nullopt;
   });
   EXPECT_GE(deaths, 5U);
-  EXPECT_LE(deaths, 6U) << "what it had done before its first death is no progress after it";
-  ASSERT_TRUE(program.alive()) << "the others go on\n" << program.err();
+  EXPECT_LE(deaths, 6U) << "steps before its first death are not progress after it";
+  ASSERT_TRUE(program.alive()) << "the others continue\n" << program.err();
   EXPECT_NE(program.err().find("at last: killed by signal 9 (Killed); it is not started again. Find what ends it (run/logs/c.log)"),
             std::string::npos)
       << program.err();

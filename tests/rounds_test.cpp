@@ -1,6 +1,5 @@
-// Local rounds that overlap, merge late and die: whatever happens, the global model is the sum of the deltas that were counted, each once,
-// with the weight that the trace tells. Every delta is known beforehand here: each local step moves every value by the rate, wherever the
-// model stands, so that a round's delta is rate * steps.
+// Local rounds that overlap, merge late and die: the global model is always the sum of the counted deltas, each once, with the weight in
+// the trace. The deltas are known: each local step moves every value by the learning rate, so the delta of a round is rate * steps.
 #include <gtest/gtest.h>
 
 #include <map>
@@ -27,7 +26,7 @@ class Constant : public GradientSource {
   StepResult evaluate(std::span<const float>) override { return {}; }
 };
 
-/// Real numbers, and a note of what each order will make of them.
+/// Real arithmetic that records the delta of each order.
 class Noted : public sim::RealNumbers {
  public:
   using RealNumbers::RealNumbers;
@@ -38,7 +37,7 @@ class Noted : public sim::RealNumbers {
     return RealNumbers::compute(order, arrived_slices);
   }
   std::map<std::pair<WorkerId, Step>, double> deltas;
-  std::size_t merged = 0;  // slices, in the middle of a round
+  std::size_t merged = 0;  // slices, during a round
   std::uint32_t most_steps = 0;
 };
 
@@ -48,7 +47,7 @@ sim::WorldOptions cluster_of(const std::vector<double>& speeds) {
     cluster::Node node;
     node.name = "n" + std::to_string(world.cluster.nodes.size());
     node.samples_per_second = speed;
-    node.link.up_bytes_per_second = node.link.down_bytes_per_second = 2'000;  // a contribution travels for many milliseconds
+    node.link.up_bytes_per_second = node.link.down_bytes_per_second = 2'000;  // a contribution takes many milliseconds to send
     world.cluster.nodes.push_back(node);
   }
   world.cluster.servers = 2;
@@ -61,8 +60,8 @@ sim::WorldOptions cluster_of(const std::vector<double>& speeds) {
 }
 
 struct Ran {
-  double model = 0;     // one value of it; all are alike
-  double expected = 0;  // the sum of what the trace tells
+  double model = 0;     // one value of it; all are equal
+  double expected = 0;  // the sum according to the trace
   std::uint64_t counted = 0;
   std::size_t merged = 0;
   std::uint32_t most_steps = 0;
@@ -106,15 +105,15 @@ policy::Knobs in_whole_numbers() {
   return knobs;
 }
 
-TEST(Rounds, TheModelIsTheSumOfTheDeltasThatWereCounted) {
+TEST(Rounds, Model_is_the_sum_of_the_counted_deltas) {
   const Ran ran = run(cluster_of({400, 400, 200, 100}), in_whole_numbers());
   EXPECT_EQ(ran.counted, total);
-  EXPECT_GT(ran.merged, 0U) << "parameters came in mid-round";
+  EXPECT_GT(ran.merged, 0U) << "no parameters arrived during a round";
   EXPECT_GT(ran.most_steps, 4U);
   EXPECT_NEAR(ran.model, ran.expected, 1e-4 * ran.expected);
 }
 
-TEST(Rounds, WhoeverDiesAtWhateverMomentEveryCountedDeltaIsInItOnce) {
+TEST(Rounds, Every_counted_delta_is_in_the_model_once_after_deaths) {
   for (int moment = 0; moment < 60; ++moment) {
     sim::WorldOptions options = cluster_of({400, 400, 200, 100});
     const Instant at = at_seconds(1.5 + 0.013 * moment);
@@ -127,8 +126,8 @@ TEST(Rounds, WhoeverDiesAtWhateverMomentEveryCountedDeltaIsInItOnce) {
   }
 }
 
-TEST(Rounds, FewBitsLoseNothingInTheLongRun) {
-  policy::Knobs knobs;  // 4 bits each way, with error feedback
+TEST(Rounds, Few_bits_lose_nothing_over_time) {
+  policy::Knobs knobs;  // 4 bits in each direction, with error feedback
   const Ran ran = run(cluster_of({400, 400, 200, 100}), knobs);
   EXPECT_EQ(ran.counted, total);
   EXPECT_NEAR(ran.model, ran.expected, 0.01 * ran.expected);

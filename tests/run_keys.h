@@ -1,4 +1,4 @@
-// What `motley simulate --json` and `motley train --json` promise to scripts.
+// The JSON keys that `motley simulate --json` and `motley train --json` guarantee to scripts.
 #pragma once
 #include <array>
 #include <string_view>

@@ -1,17 +1,17 @@
-// Scenarios: scripts that drive a chief, and what it answers, line by line, with the reason. The files under tests/scenarios hold both; the
-// idea is etcd/raft's. MOTLEY_REWRITE=1 writes the answers anew: read the diff before you believe it.
-//
+// Scenarios: scripts that drive a chief, with its expected answers and their reasons, line by line, as in etcd/raft. MOTLEY_REWRITE=1
+// rewrites the answers in tests/scenarios: check the diff.
 // file    := lines; a block is commands, `----`, the answers, an empty line. `#` begins a comment.
-// command := job key=value...          before the first join: samples, epoch, batch, evaluate, quorum, servers, refusals, silence, empty,
-// max_time
+// command := job key=value...          before the first join: samples, epoch, batch, evaluate, quorum, servers, refusals, silence,
+//                                      empty, max_time
 //            strategy name knob=value...
-//            join a b c                each says hello on a connection of its own; from then on `a` is its newest membership
-//            rejoin a                  says hello again on the same connection
-//            finish a b [took=40ms]    each has computed, and every server has it whole
-//            nan a                     the same, with a value that is not a number
-//            compute a [took=40ms]     its half of that; `gather a 0` is server 0's
-//            die a | goodbye a | heartbeat a    a guest can only die
-//            at 5s | tick 5s           it is so late; the chief notices | tick
+//            join a b c                each sends Hello on its own connection; from then on `a` is its newest membership
+//            rejoin a                  sends Hello again on the same connection
+//            finish a b [took=40ms]    each has computed, and every server has its complete contribution
+//            nan a                     the same, with a value that is NaN
+//            compute a [took=40ms]     the worker's half of finish; `gather a 0` is the half of server 0
+//            die a | goodbye a | heartbeat a    a pending worker can only die
+//            aligned c 7 by=0.5        every server answers the alignment test of step 7 of c
+//            at 5s | tick 5s           sets the time; tick also lets the chief notice it
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -51,7 +51,7 @@ Words split(const std::string& line) {
   return words;
 }
 
-/// The words of a command that are key=value, taken out of it.
+/// Removes the words of the form key=value from a command.
 Arguments take_arguments(Words& words) {
   Arguments arguments;
   std::erase_if(words, [&](const std::string& word) {
@@ -74,7 +74,7 @@ Duration duration(const std::string& text) {
   return text.ends_with("ms") ? from_seconds(number(text, "ms") / 1000) : from_seconds(number(text, "s"));
 }
 
-/// Into the member of a described struct that is called `name`, if it has one.
+/// Sets the member called `name` of a described struct, if there is one.
 template <class Struct>
 void assign(Struct& target, const std::string& name, const std::string& value) {
   bool known = false;
@@ -89,7 +89,7 @@ void assign(Struct& target, const std::string& name, const std::string& value) {
     }
     if constexpr (std::is_arithmetic_v<Value>) target.*member.pointer = static_cast<Value>(number(value));
   });
-  if (!known) throw BadScript(fmt::format("found knob \"{}\", which there is not", name));
+  if (!known) throw BadScript(fmt::format("found the unknown knob \"{}\"", name));
 }
 
 // Writing ------------------------------------------------------------------------------------------------------------------------------
@@ -106,7 +106,7 @@ std::string text(const Lease& lease) {
   return result;
 }
 
-/// What the chief answered, one line each; facts that a later line repeats are left out.
+/// The chief's answers, one line each; facts that a later line repeats are left out.
 class Answers {
  public:
   void add(const protocol::ChiefActions& actions) {
@@ -115,33 +115,34 @@ class Answers {
   [[nodiscard]] const Words& lines() const { return lines_; }
 
   void operator()(const protocol::Send& send) {
-    if (send.to.role == protocol::Role::server && send.to.id > 0) return;  // told as server 0 is
-    std::visit(match{[&](const wire::Apply& m) { apply(m); },
-                     [&](const wire::Order& m) {
-                       line("  order w{} {}{}{}{}{}", m.worker.value, text(m.lease),
-                            m.local_steps > 1 ? fmt::format(" in {} steps", m.local_steps) : "",
-                            m.limit > Duration{0} ? fmt::format(" within {:.3g} ms", 1e3 * seconds(m.limit)) : "",
-                            m.parameters != m.step ? fmt::format(" on the parameters of step {}", m.parameters.value) : "",
-                            m.missing < m.step && m.correction > 0
-                                ? fmt::format(", giving up {:.3g} of what it did since step {}", m.correction, m.missing.value)
-                                : "");
-                     },
-                     [&](const wire::Discard& m) { line("discard w{}/{}", m.worker.value, m.step.value); },
-                     [&](const wire::AlignmentTest& m) { line("judge w{}/{}", m.worker.value, m.step.value); },
-                     [](const wire::Cancel&) {},  // Cancelled says it
-                     [&](const wire::Forget& m) { line("forget w{}", m.worker.value); },
-                     [&](const wire::Fenced& m) { line("fence w{}", m.worker.value); },
-                     [&](const wire::Stop&) { line("stop {}{}", send.to.role == protocol::Role::worker ? "w" : "guest ", send.to.id); },
-                     [](const wire::Welcome&) {},  // Joined says it
-                     [](const wire::Release&) {},  // Released says it
-                     [](const wire::Export&) {},   // Evaluate says it
-                     [](const wire::Probe&) {},    // whether it is answered matters
-                     [&](const auto&) { line("a message that is not a chief's"); }},
-               send.message);
+    if (send.to.role == protocol::Role::server && send.to.id > 0) return;  // the same message as to server 0
+    std::visit(
+        match{[&](const wire::Apply& m) { apply(m); },
+              [&](const wire::Order& m) {
+                line("  order w{} {}{}{}{}{}", m.worker.value, text(m.lease),
+                     m.local_steps > 1 ? fmt::format(" in {} steps", m.local_steps) : "",
+                     m.limit > Duration{0} ? fmt::format(" within {:.3g} ms", 1e3 * seconds(m.limit)) : "",
+                     m.parameters != m.step ? fmt::format(" on the parameters of step {}", m.parameters.value) : "",
+                     m.missing < m.step && m.correction > 0
+                         ? fmt::format(", giving up {:.3g} of what it did since step {}", m.correction, m.missing.value)
+                         : "");
+              },
+              [&](const wire::Discard& m) { line("discard w{}/{}", m.worker.value, m.step.value); },
+              [&](const wire::AlignmentTest& m) { line("test alignment of w{}/{}", m.worker.value, m.step.value); },
+              [](const wire::Cancel&) {},  // Cancelled covers it
+              [&](const wire::Forget& m) { line("forget w{}", m.worker.value); },
+              [&](const wire::Fenced& m) { line("fence w{}", m.worker.value); },
+              [&](const wire::Stop&) { line("stop {}{}", send.to.role == protocol::Role::worker ? "w" : "pending worker ", send.to.id); },
+              [](const wire::Welcome&) {},  // Joined covers it
+              [](const wire::Release&) {},  // Released covers it
+              [](const wire::Export&) {},   // Evaluate covers it
+              [](const wire::Probe&) {},    // only the answer matters
+              [&](const auto&) { line("a message that a chief does not send"); }},
+        send.message);
   }
   void operator()(const protocol::Joined& fact) { line("join w{} = {}", fact.worker.value, fact.node); }
   void operator()(const protocol::Left& fact) { line("leave w{} ({})", fact.worker.value, name_of(fact.why)); }
-  void operator()(const protocol::Completed&) {}  // the commands say it
+  void operator()(const protocol::Completed&) {}  // the commands cover it
   void operator()(const protocol::Returned& fact) { line("return w{}/{} {}", fact.worker.value, fact.step.value, text(fact.lease)); }
   void operator()(const protocol::Counted& fact) { staleness_[{fact.worker, fact.step}] = fact.staleness; }
   void operator()(const protocol::Released& fact) {
@@ -152,7 +153,7 @@ class Answers {
   void operator()(const protocol::Idled& fact) { line("rest w{}", fact.worker.value); }
   void operator()(const protocol::Cancelled& fact) { line("cancel w{}/{} ({})", fact.worker.value, fact.step.value, name_of(fact.why)); }
   void operator()(const protocol::Discarded& fact) { line("waste w{}/{} ({})", fact.worker.value, fact.step.value, name_of(fact.why)); }
-  void operator()(const protocol::WakeAt&) {}  // the script says when time passes
+  void operator()(const protocol::WakeAt&) {}  // the script sets the time
   void operator()(const protocol::Noted& fact) {
     std::visit(match{[&](const policy::StateNow& n) {
                        line("state: {} (gap {}, threshold {}, stragglers {})", name_of(n.state), n.gap, n.threshold, n.stragglers);
@@ -207,20 +208,20 @@ class Stage {
     if (command == "strategy") return choose_strategy(words.at(0), arguments);
     if (command == "at" || command == "tick") {
       chief().now = Instant{duration(words.at(0))};
-      if (command == "tick") act(answers, [](auto& hands) { hands.step(protocol::Tick{}); });
+      if (command == "tick") act(answers, [](auto& driver) { driver.step(protocol::Tick{}); });
       return;
     }
     if (command == "gather") {
       const auto server = static_cast<std::uint32_t>(number(words.at(1)));
-      return act(answers, [&](auto& hands) { hands.say_gathered(server, worker(words.at(0))); });
+      return act(answers, [&](auto& driver) { driver.report_gathered(server, worker(words.at(0))); });
     }
-    if (command == "judge") {
+    if (command == "aligned") {
       const Step step{static_cast<std::uint64_t>(number(words.at(1)))};
-      const double alignment = number(arguments.at("along"));
-      const WorkerId who = last_known(words.at(0));
-      return act(answers, [&](auto& hands) {
+      const double alignment = number(arguments.at("by"));
+      const WorkerId target = last_known(words.at(0));
+      return act(answers, [&](auto& driver) {
         for (std::uint32_t s = 0; s < job_.servers; ++s)
-          hands.step(protocol::Received{protocol::peer(ServerId{s}), wire::AlignmentResult{ServerId{s}, who, step, alignment}});
+          driver.step(protocol::Received{protocol::peer(ServerId{s}), wire::AlignmentResult{ServerId{s}, target, step, alignment}});
       });
     }
     const Duration took = arguments.contains("took") ? duration(arguments.at("took")) : from_seconds(0.1);
@@ -231,27 +232,27 @@ class Stage {
  private:
   struct Work {
     Duration took{};
-    std::uint32_t done = 0;  // samples; 0: all of the lease
+    std::uint32_t done = 0;  // samples; 0: the whole lease
   };
   void happen(const std::string& command, const std::string& name, const Work& work, Answers& answers) {
     if (command == "join") connections_[name] = next_connection_++;
-    act(answers, [&](protocol::ChiefDriver& hands) {
+    act(answers, [&](protocol::ChiefDriver& driver) {
       if (command == "join" || command == "rejoin") {
-        hands.hello(connections_.at(name), name, ++attempt_);
+        driver.hello(connections_.at(name), name, ++attempt_);
       } else if (command == "finish") {
-        hands.finish(worker(name), true, work.took, work.done);
+        driver.finish(worker(name), true, work.took, work.done);
       } else if (command == "nan") {
-        hands.finish(worker(name), false, work.took);
+        driver.finish(worker(name), false, work.took);
       } else if (command == "compute") {
-        hands.say_contributed(worker(name), true, work.took, work.done);
+        driver.report_contributed(worker(name), true, work.took, work.done);
       } else if (command == "die") {
-        is_pending(name) ? hands.lose_pending(connections_.at(name)) : hands.lose(worker(name));
+        is_pending(name) ? driver.lose_pending(connections_.at(name)) : driver.lose(worker(name));
       } else if (command == "goodbye") {
-        hands.say(worker(name), wire::Leaving{worker(name)});
+        driver.say(worker(name), wire::Leaving{worker(name)});
       } else if (command == "heartbeat") {
-        hands.say(worker(name), wire::Heartbeat{worker(name)});
+        driver.say(worker(name), wire::Heartbeat{worker(name)});
       } else {
-        throw BadScript(fmt::format("found command \"{}\", which there is not", command));
+        throw BadScript(fmt::format("found the unknown command \"{}\"", command));
       }
     });
   }
@@ -285,7 +286,7 @@ class Stage {
       else if (key == "max_time")
         job_.max_time = duration(value);
       else
-        throw BadScript(fmt::format("found job key \"{}\", which there is not", key));
+        throw BadScript(fmt::format("found the unknown job key \"{}\"", key));
     }
   }
 
@@ -301,10 +302,10 @@ class Stage {
   [[nodiscard]] bool is_pending(const std::string& name) {
     return connections_.contains(name) && !chief().members.contains(connections_.at(name));
   }
-  /// A member, or somebody who was.
+  /// A member, or a former one.
   [[nodiscard]] WorkerId last_known(const std::string& name) { return chief().members.at(connections_.at(name)); }
   [[nodiscard]] WorkerId worker(const std::string& name) {
-    if (!connections_.contains(name) || is_pending(name)) throw BadScript(fmt::format("found worker \"{}\", who was not welcomed", name));
+    if (!connections_.contains(name) || is_pending(name)) throw BadScript(fmt::format("found worker \"{}\", which was not admitted", name));
     return chief().members.at(connections_.at(name));
   }
 
@@ -317,7 +318,7 @@ class Stage {
   std::uint32_t attempt_ = 0;
 };
 
-/// The file as it should be: everything as written, the answers as they are.
+/// The file with the actual answers in place of the written ones.
 std::string played(const std::filesystem::path& file) {
   std::ifstream in(file);
   std::string result;
@@ -327,7 +328,7 @@ std::string played(const std::filesystem::path& file) {
   bool in_answers = false;
   for (std::string line; std::getline(in, line);) {
     ++number;
-    if (in_answers && !line.empty()) continue;  // what it was
+    if (in_answers && !line.empty()) continue;  // a written answer
     in_answers = false;
     result += line + "\n";
     if (line.empty() || line.front() == '#') continue;
@@ -364,10 +365,10 @@ std::vector<std::filesystem::path> files() {
 
 class Scenario : public testing::TestWithParam<std::filesystem::path> {};
 
-TEST_P(Scenario, IsAnsweredAsWritten) {
+TEST_P(Scenario, Has_the_expected_answers) {
   const std::string now = played(GetParam());
   if (std::getenv("MOTLEY_REWRITE") != nullptr) std::ofstream(GetParam()) << now;
-  EXPECT_EQ(contents(GetParam()), now) << "MOTLEY_REWRITE=1 writes " << GetParam() << " anew";
+  EXPECT_EQ(contents(GetParam()), now) << "MOTLEY_REWRITE=1 rewrites " << GetParam() << "";
 }
 
 INSTANTIATE_TEST_SUITE_P(All, Scenario, testing::ValuesIn(files()), [](const auto& scenario) {
@@ -377,7 +378,7 @@ INSTANTIATE_TEST_SUITE_P(All, Scenario, testing::ValuesIn(files()), [](const aut
   return name;
 });
 
-TEST(Scenarios, EveryStrategyHasOne) {
+TEST(Scenarios, Cover_every_strategy) {
   std::string all;
   for (const auto& file : files()) all += contents(file);
   for (const std::string_view name : policy::strategy_names())

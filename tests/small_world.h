@@ -1,5 +1,5 @@
-// One small world for tests/small_worlds_test.cpp: the real chief, shard and worker machines, with lanes between them in which messages lie
-// until somebody chooses one. Holds no clock, no network and no order of its own: whoever drives it says what happens next.
+// A small cluster for tests/small_worlds_test.cpp: the real chief, shard and worker machines, joined by lanes in which messages wait until
+// the driver delivers one. No clock and no network: the driver chooses the next event.
 #pragma once
 #include <fmt/format.h>
 
@@ -42,7 +42,7 @@ struct SmallJob {
   std::uint32_t batch = 2;
   std::uint64_t samples = 4;
   std::optional<std::uint32_t> overlap{};  // of strategies that may overlap
-  std::uint32_t ticks = 0;                 // so often the chief's clock may move on by a few steps, at any moment
+  std::uint32_t ticks = 0;                 // number of times that the chief's clock may advance by a few steps, at any moment
 };
 
 enum class Misfortune : std::uint8_t { none, connection_breaks, breaks_in_mid_push, taken_for_dead, leaves, not_finite };
@@ -73,7 +73,7 @@ inline std::uint64_t hash_of(const wire::Message& message) {
 
 // The world ---------------------------------------------------------------------------------------------------------------------------
 
-struct Broken {};  // the last thing a connection says
+struct Broken {};  // the last item of a connection
 struct Item {
   Peer from;
   std::variant<wire::Message, Broken> what;
@@ -85,11 +85,11 @@ struct Lane {
   std::vector<Item> items;  // oldest first; few
 };
 
-/// What may happen next.
+/// A possible next event.
 struct Choice {
-  enum class What : std::uint8_t { deliver, finish_computing, misfortune, time_passes, clock_ticks } what{};
+  enum class What : std::uint8_t { deliver, finish_computing, failure, time_passes, clock_ticks } what{};
   std::uint32_t index{};  // of the lane or the process
-  Misfortune misfortune{};
+  Misfortune failure{};
   auto operator<=>(const Choice&) const = default;
 };
 
@@ -117,7 +117,7 @@ class SmallWorld {
       }
     }
     watch(std::make_unique<checkers::EverySampleOnce>(job.samples, job.samples));
-    watch(std::make_unique<checkers::NothingFromTheDead>());
+    watch(std::make_unique<checkers::FormerMembersFenced>());
     watch(std::make_unique<checkers::VersionsOnlyGrow>());
     if (job.strategy == "bsp" || job.strategy == "lb-bsp" || job.strategy == "local-sgd") {
       watch(std::make_unique<checkers::StalenessBound>(checkers::StalenessBound::Allowed{.staleness = 0, .ahead = {}}));
@@ -139,32 +139,28 @@ class SmallWorld {
     if (ticks_ < job_.ticks && !members_.empty()) list.push_back({Choice::What::clock_ticks, 0, {}});
     if (list.empty() && waits_ < 2) list.push_back({Choice::What::time_passes, 0, {}});
     if (suffered_ == Misfortune::none)
-      for (std::uint32_t p = 0; p < processes_.size(); ++p) add_misfortunes(p, list);
+      for (std::uint32_t p = 0; p < processes_.size(); ++p) add_failures(p, list);
     return list;
   }
 
-  /// Whether these two, both possible now, lead to the same state in either order and neither makes the other impossible: they happen at
-  /// different machines. Misfortunes also depend on the chief (none happens after the end) and on the lanes that they empty.
+  /// Whether two possible events lead to the same state in either order, and neither prevents the other: they happen at different machines.
+  /// Failures also depend on the chief (none happens after the end) and on the lanes that they empty.
   [[nodiscard]] bool independent(const Choice& a, const Choice& b) const {
     using What = Choice::What;
     if (a.what == What::time_passes || b.what == What::time_passes) return false;
-    if (a.what == What::misfortune && b.what == What::misfortune) return false;
-    if (b.what == What::misfortune) return independent(b, a);
-    if (a.what == What::misfortune) {
+    if (a.what == What::failure && b.what == What::failure) return false;
+    if (b.what == What::failure) return independent(b, a);
+    if (a.what == What::failure) {
       if (machine(b) == protocol::the_chief) return false;
-      if (a.misfortune == Misfortune::breaks_in_mid_push && machine(b).role == Role::server) return false;
+      if (a.failure == Misfortune::breaks_in_mid_push && machine(b).role == Role::server) return false;
     }
     return machine(a) != machine(b);
   }
 
-  /// In words, before it is taken.
+  /// As text, before the event is taken.
   [[nodiscard]] std::string describe(const Choice& choice) const {
-    static constexpr std::array<std::string_view, 6> misfortunes{"nothing",
-                                                                 "connection breaks",
-                                                                 "connection breaks, its pushes are lost",
-                                                                 "is taken for dead",
-                                                                 "leaves",
-                                                                 "computes something that is not a number"};
+    static constexpr std::array<std::string_view, 6> failures{
+        "nothing", "connection breaks", "connection breaks, its pushes are lost", "is taken for dead", "leaves", "computes NaN"};
     switch (choice.what) {
       case Choice::What::deliver: {
         const Lane& lane = lanes_[choice.index];
@@ -173,8 +169,7 @@ class SmallWorld {
                            message != nullptr ? wire::name_of(*message) : "connection broken");
       }
       case Choice::What::finish_computing: return fmt::format("process {} has computed", choice.index);
-      case Choice::What::misfortune:
-        return fmt::format("process {}: {}", choice.index, misfortunes.at(static_cast<std::size_t>(choice.misfortune)));
+      case Choice::What::failure: return fmt::format("process {}: {}", choice.index, failures.at(static_cast<std::size_t>(choice.failure)));
       case Choice::What::time_passes: return "time passes";
       case Choice::What::clock_ticks: return "the clock ticks";
     }
@@ -185,7 +180,7 @@ class SmallWorld {
     switch (choice.what) {
       case Choice::What::deliver: return deliver(lanes_[choice.index]);
       case Choice::What::finish_computing: return finish_computing(choice.index, true);
-      case Choice::What::misfortune: suffered_ = choice.misfortune; return befall(choice.index, choice.misfortune);
+      case Choice::What::failure: suffered_ = choice.failure; return befall(choice.index, choice.failure);
       case Choice::What::time_passes: ++waits_; return let_time_pass(std::nullopt);
       case Choice::What::clock_ticks: return tick();
     }
@@ -214,13 +209,13 @@ class SmallWorld {
   [[nodiscard]] bool all_is_well() const {
     return std::all_of(watchers_.begin(), watchers_.end(), [](const auto& checker) { return checker->complaints().empty(); });
   }
-  /// What is wrong so far; at the end also what is missing.
+  /// The violations so far; at the end also unfinished work.
   [[nodiscard]] std::string troubles(bool at_the_end) const {
     std::ostringstream out;
     for (const auto& checker : watchers_)
       for (const checkers::Complaint& complaint : checker->complaints()) out << checker->name() << ": " << complaint << "\n";
     if (!at_the_end) return out.str();
-    if (!chief_.finished()) out << "nothing can happen any more, and training has not ended\n";
+    if (!chief_.finished()) out << "no event is possible, and training has not ended\n";
     if (ended_ && *ended_ != protocol::EndReason::every_sample_counted)
       out << "training ended for reason " << static_cast<int>(*ended_) << "\n";
     for (const protocol::Shard& shard : shards_) {
@@ -233,19 +228,19 @@ class SmallWorld {
 
  private:
   struct Process {
-    std::optional<protocol::Worker> machine;  // absent: gone
+    std::optional<protocol::Worker> machine;  // absent: the process has ended
     std::optional<wire::Order> computing;
-    std::optional<WorkerId> member;  // as the chief knows it
+    std::optional<WorkerId> member;  // its member id at the chief
     std::uint64_t history;
   };
-  /// What a server remembers.
+  /// The state of a server.
   struct Memory {
     std::uint64_t version = 0;
     std::set<WorkerId> forgotten;
     std::set<std::pair<WorkerId, Step>> discarded;
     std::map<std::pair<WorkerId, Step>, std::uint64_t> gathered;
   };
-  /// Of a contribution that the chief does not know whole yet.
+  /// Of a contribution that is not yet complete at the chief.
   struct Parts {
     std::uint32_t count = 0;
     std::uint64_t sum = 0;
@@ -258,13 +253,13 @@ class SmallWorld {
     options.evaluate_every = job.samples;
     options.servers = job.servers;
     options.quorum = job.quorum;
-    options.step_limit = from_seconds(1e6);  // servers here have nothing to say to a probe
+    options.step_limit = from_seconds(1e6);  // servers of small worlds do not answer probes
     return options;
   }
   static policy::Strategy make_strategy(const SmallJob& job) {
     policy::StrategySpec spec;
     spec.kind = job.strategy;
-    const auto perhaps = [&](auto knob, std::uint32_t value) {  // small, so that few steps reach every state
+    const auto perhaps = [&](auto knob, std::uint32_t value) {  // small values, so that few steps reach every state
       policy::StrategySpec with = spec;
       with.knobs.*knob = value;
       if (policy::make_strategy(with, {job.batch, 0.9}).ok()) spec = with;
@@ -274,22 +269,22 @@ class SmallWorld {
     perhaps(&policy::Knobs::bound_max, 1);
     if (job.overlap) perhaps(&policy::Knobs::overlap, *job.overlap);
     auto made = policy::make_strategy(spec, {job.batch, 0.9});
-    check(made.ok(), "small worlds name strategies that exist");
+    check(made.ok(), "small worlds use existing strategies");
     return std::move(*made);
   }
   void watch(std::unique_ptr<Checker> checker) { watchers_.push_back(std::move(checker)); }
 
-  /// Where it happens.
+  /// The machine at which the event happens.
   [[nodiscard]] Peer machine(const Choice& choice) const {
     if (choice.what == Choice::What::deliver) return lanes_[choice.index].to;
-    if (choice.misfortune == Misfortune::taken_for_dead || choice.what == Choice::What::clock_ticks) return protocol::the_chief;
+    if (choice.failure == Misfortune::taken_for_dead || choice.what == Choice::What::clock_ticks) return protocol::the_chief;
     return {Role::worker, choice.index};
   }
 
-  void add_misfortunes(std::uint32_t p, std::vector<Choice>& list) const {
+  void add_failures(std::uint32_t p, std::vector<Choice>& list) const {
     const Process& process = processes_[p];
     if (!process.machine) return;
-    const auto add = [&](Misfortune misfortune) { list.push_back({Choice::What::misfortune, p, misfortune}); };
+    const auto add = [&](Misfortune failure) { list.push_back({Choice::What::failure, p, failure}); };
     add(Misfortune::connection_breaks);
     if (pushes_in_flight(p)) add(Misfortune::breaks_in_mid_push);
     if (process.member) add(Misfortune::taken_for_dead);
@@ -297,8 +292,8 @@ class SmallWorld {
     if (process.computing) add(Misfortune::not_finite);
   }
 
-  void befall(std::uint32_t p, Misfortune misfortune) {
-    switch (misfortune) {
+  void befall(std::uint32_t p, Misfortune failure) {
+    switch (failure) {
       case Misfortune::none: return;
       case Misfortune::breaks_in_mid_push:
         for (Lane& lane : lanes_)
@@ -325,7 +320,7 @@ class SmallWorld {
     lane_between({Role::worker, p}, protocol::the_chief).items.push_back({{Role::worker, p}, Broken{}, 1});
   }
 
-  /// Longer than the silence deadline; everyone but `silent` is heard of.
+  /// Longer than the silence deadline; all processes but `silent` send heartbeats.
   void let_time_pass(std::optional<std::uint32_t> silent) {
     now_ += 2 * chief_options(job_).silence_deadline;
     for (std::uint32_t p = 0; p < processes_.size(); ++p)
@@ -335,7 +330,7 @@ class SmallWorld {
     chief_history_ = mix(chief_history_, 2, silent.value_or(99));
   }
 
-  /// Longer than any step should take, shorter than any deadline.
+  /// Longer than a normal step, shorter than any deadline.
   void tick() {
     ++ticks_;
     now_ += from_seconds(2);
@@ -351,11 +346,11 @@ class SmallWorld {
   }
   Lane& lane_between(Peer from, Peer to) {
     const auto lane = std::find_if(lanes_.begin(), lanes_.end(), [&](const Lane& l) { return l.from == from && l.to == to; });
-    check(lane != lanes_.end(), "who speaks to each other has a lane");
+    check(lane != lanes_.end(), "communicating machines have a lane");
     return *lane;
   }
   void send(Peer from_lane, Peer to_lane, Peer from, const wire::Message& message) {
-    if (to_lane.role == Role::worker && !processes_[to_lane.id].machine) return;  // nobody listens there any more
+    if (to_lane.role == Role::worker && !processes_[to_lane.id].machine) return;  // the worker has ended
     lane_between(from_lane, to_lane).items.push_back({from, message, mix(hash_of(message), from.role, from.id)});
   }
 
@@ -377,10 +372,10 @@ class SmallWorld {
     tell_chief(protocol::Received{item.from, message});
   }
 
-  /// What the chief keeps of a message: see the head of this file.
+  /// The part of a message that the chief keeps, see the head of this file.
   void remember(const wire::Message& message, std::uint64_t hash) {
     const auto part = [&](WorkerId worker, Step step) {
-      if (!members_.contains(worker)) return;  // ignored, or answered by Fenced: nothing is kept
+      if (!members_.contains(worker)) return;  // ignored, or answered by Fenced: no state is kept
       Parts& parts = parts_[{worker, step}];
       parts.sum += hash;
       if (++parts.count <= job_.servers) return;
@@ -443,7 +438,7 @@ class SmallWorld {
     bool awaited = false;
     for (const auto& action : actions)
       std::visit(match{[&](const protocol::Send& a) {
-                         if (std::holds_alternative<wire::Began>(a.message)) return;  // nothing depends on it
+                         if (std::holds_alternative<wire::Began>(a.message)) return;  // no state depends on it
                          const auto id = process.machine->id();
                          send({Role::worker, p}, a.to, id ? protocol::peer(*id) : protocol::pending_worker(p), a.message);
                        },
@@ -532,7 +527,7 @@ class SmallWorld {
   Misfortune suffered_ = Misfortune::none;
   std::uint32_t waits_ = 0;
   std::uint32_t ticks_ = 0;
-  // What the machines remember, for the fingerprint
+  // The states of the machines, for the fingerprint
   std::uint64_t chief_history_ = 0;
   std::map<std::pair<WorkerId, Step>, Parts> parts_;
   std::vector<Memory> servers_;

@@ -1,17 +1,15 @@
-// Exhaustive small worlds: the real chief, shard and worker machines, driven not by a clock but by a search that tries every order in which
-// their messages can arrive, with one misfortune at every possible moment.
+// Exhaustive small worlds: the real chief, shard and worker machines, driven by a search that tries every order in which their messages can
+// arrive, with one failure at every possible moment.
+// Lanes keep their order (control: chief-worker, chief-server; bulk: worker-server), each direction by itself; between lanes any message
+// may overtake any other. A failure hits one worker, once: its connection breaks (its pushes still arrive, or never do), it is taken for
+// dead while it computes, it leaves in good order, or a contribution of it contains NaN.
 //
-// Lanes keep their order (control: chief-worker, chief-server; bulk: worker-server), each way by itself; between lanes anything may
-// overtake anything. A misfortune befalls one worker, once: its connection breaks (what it had pushed still arrives, or never does), it is
-// taken for dead while it works on, it leaves in good order, or a contribution of it holds a value that is not a number.
-//
-// Exhaustive: with two workers, every state that can be reached is visited. Two orders of arrival are taken for one state when every
-// machine
-//   remembers the same: a server its version, whom it forgot and what it gathered; a worker that begins to compute only its order; the
-//   chief the order of everything but the parts of a contribution that is not complete yet (chief.h: the strategy hears of it only then).
-//   With MOTLEY_WORLDS=5000 or more (`make soak`) also with two servers: ten million states, some minutes.
-// Bounded: three workers and two servers are walked through at random, from printed seeds and without any such merging. Time stands still,
-//   so what strategies make of measured speeds is not varied here; worlds_test.cpp does that.
+// Exhaustive: with two workers, every reachable state is visited. Two orders of arrival lead to one state when every machine has the same
+// state: a server its version, former members and gathered slices; a worker that begins to compute only its order; the chief the order of
+// everything but the parts of an incomplete contribution (the strategy learns of it only when it is complete). With MOTLEY_WORLDS=5000 or
+// more (`make soak`) also with two servers: ten million states, some minutes.
+// Bounded: three workers and two servers are searched at random, from printed seeds and without merging states. Time stands still,
+//   so the effect of measured speeds is not varied here; worlds_test.cpp does that.
 #include "small_world.h"
 
 #include <gtest/gtest.h>
@@ -34,7 +32,7 @@ std::string in_words(const SmallJob& job, const Path& path) {
     try {
       world.take(choice);
     } catch (const std::exception&) {
-      break;  // the last one is what broke
+      break;  // the last choice is the one that failed
     }
   }
   return words;
@@ -43,10 +41,10 @@ std::string in_words(const SmallJob& job, const Path& path) {
 struct Explored {
   std::size_t states = 0;
   std::size_t ends = 0;
-  std::string trouble;  // the first found, with the way to it; empty: none
+  std::string trouble;  // the first violation with the path to it; empty: none
 };
 
-/// Choices that need not be tried in a state: what they lead to is reached by trying them earlier (sleep sets, Godefroid 1996). Sorted.
+/// Choices that need not be tried in a state, because trying them earlier reaches the same states (sleep sets, Godefroid 1996). Sorted.
 using Asleep = std::vector<Choice>;
 
 Asleep in_both(const Asleep& a, const Asleep& b) {
@@ -61,7 +59,7 @@ Asleep only_in_first(const Asleep& a, const Asleep& b) {
   return rest;
 }
 
-/// Visits every state that can be reached, depth first, and says what is wrong in the first one where something is.
+/// Visits every reachable state, depth first, and reports the first violation.
 class Search {
  public:
   explicit Search(SmallJob job) : job_(std::move(job)) {}
@@ -85,11 +83,11 @@ class Search {
  private:
   struct Branch {
     Path path;      // the choices from the beginning
-    Asleep asleep;  // where it leads to
+    Asleep asleep;  // in the state at its end
   };
 
-  /// Down to an end or to a state seen before. A world cannot be copied (a strategy owns its mechanisms), so a branch is reached by taking
-  /// its choices again.
+  /// Follows a branch to an end or a known state. A world cannot be copied (a strategy owns its mechanisms), so a branch is reached by
+  /// repeating its choices.
   void follow(Branch& branch) {
     SmallWorld world(job_);
     for (const Choice& choice : branch.path) world.take(choice);
@@ -112,7 +110,7 @@ class Search {
     }
   }
 
-  /// What has not been tried in this state yet.
+  /// The choices not yet tried in this state.
   std::vector<Choice> to_try(std::uint64_t state, std::vector<Choice> choices, const Asleep& asleep) {
     std::sort(choices.begin(), choices.end());
     const auto [seen, fresh] = seen_.try_emplace(state, asleep);
@@ -122,7 +120,7 @@ class Search {
     return missed;
   }
 
-  /// The branch that takes awake[i], after those before it have been tried.
+  /// The branch that takes awake[i], after the ones before it have been tried.
   static Branch after(const SmallWorld& world, const Branch& branch, const std::vector<Choice>& awake, std::size_t i) {
     Branch next{branch.path, {}};
     next.path.push_back(awake[i]);
@@ -139,16 +137,16 @@ class Search {
   Explored explored_;
 };
 
-/// One random order of events with at most one misfortune. What is wrong with it, in words; empty when nothing is.
+/// One random order of events with at most one failure. Returns the violations; empty when there are none.
 std::string run_round(const SmallJob& job, std::uint64_t seed) {
-  Rng rng(seed, "walk");
+  Rng rng(seed, "random order");
   Path path;
   try {
     SmallWorld world(job);
     for (std::vector<Choice> choices = world.choices(); !choices.empty(); choices = world.choices()) {
-      // Misfortunes are many among the choices: taken as often as the rest, all of them would strike at the very beginning.
+      // Failures are a large part of the choices: with equal probability all of them would happen at the very beginning.
       Choice choice = choices[rng.below(choices.size())];
-      if (choice.what == Choice::What::misfortune && rng.below(20) != 0) choice = choices.front();
+      if (choice.what == Choice::What::failure && rng.below(20) != 0) choice = choices.front();
       path.push_back(choice);
       world.take(choice);
     }
@@ -173,21 +171,21 @@ class SmallWorlds : public testing::TestWithParam<std::string_view> {
     job.strategy = std::string(GetParam());
     const Explored explored = Search(job).run();
     EXPECT_EQ(explored.trouble, "");
-    EXPECT_GT(explored.ends, 100U) << "so few ends mean that little was tried";
+    EXPECT_GT(explored.ends, 100U) << "the search reached only a few ends";
     RecordProperty("states", std::to_string(explored.states));
   }
 };
 
-// Two steps for one of them, one for the other, who then rests.
-TEST_P(SmallWorlds, TwoWorkersKeepEveryPromiseInEveryOrder) {
+// Two steps for one of them, one for the other, which then rests.
+TEST_P(SmallWorlds, Two_workers_keep_the_invariants_in_every_order) {
   search({.samples = 3});
   if (worlds_wanted() >= 5000) search({.servers = 2, .samples = 3});
 }
 
-// The second comes while the first is at work.
-TEST_P(SmallWorlds, AWorkerMayComeAtAnyMoment) { search({.quorum = 1, .samples = 2}); }
+// The second worker joins while the first computes.
+TEST_P(SmallWorlds, Worker_may_join_at_any_moment) { search({.quorum = 1, .samples = 2}); }
 
-TEST_P(SmallWorlds, ThreeWorkersAndTwoServersKeepEveryPromiseInManyOrders) {
+TEST_P(SmallWorlds, Three_workers_two_servers_keep_the_invariants) {
   const SmallJob job{.strategy = std::string(GetParam()), .workers = 3, .servers = 2, .slices = 4, .quorum = 2, .batch = 3, .samples = 9};
   for (std::uint64_t seed = 0; seed < 5 * worlds_wanted(); ++seed) {
     const std::string trouble = run_round(job, seed);
@@ -195,14 +193,14 @@ TEST_P(SmallWorlds, ThreeWorkersAndTwoServersKeepEveryPromiseInManyOrders) {
   }
 }
 
-// With one step of overlap, and steps whose time is up after one sample: what is left of them goes to whoever asks next, whoever dies.
-TEST(SmallWorldsOverlapped, WhatThereWasNoTimeForIsDoneOnceInEveryOrder) {
+// One step of overlap, and steps whose time limit ends after one sample: the rest goes to the next order, also after deaths.
+TEST(SmallWorldsOverlapped, Remaining_samples_count_once_in_every_order) {
   const Explored explored = Search({.strategy = "hps", .batch = 4, .samples = 6, .overlap = 1}).run();
   EXPECT_EQ(explored.trouble, "");
   EXPECT_GT(explored.ends, 100U);
 }
 
-TEST(SmallWorldsOverlapped, ThreeWorkersKeepEveryPromiseInManyOrders) {
+TEST(SmallWorldsOverlapped, Three_workers_keep_the_invariants) {
   const SmallJob job{.strategy = "hps", .workers = 3, .servers = 2, .slices = 4, .quorum = 2, .batch = 6, .samples = 30, .overlap = 1};
   for (std::uint64_t seed = 0; seed < 5 * worlds_wanted(); ++seed) {
     const std::string trouble = run_round(job, seed);
@@ -210,14 +208,14 @@ TEST(SmallWorldsOverlapped, ThreeWorkersKeepEveryPromiseInManyOrders) {
   }
 }
 
-// Local rounds that overlap: whoever dies in the middle of one, or while newer parameters come in, takes nothing with it that was counted.
-TEST(SmallWorldsOverlapped, RoundsOfLocalStepsCountOnceInEveryOrder) {
+// Local rounds that overlap: a worker that dies during one, or while newer parameters arrive, removes no counted sample.
+TEST(SmallWorldsOverlapped, Local_rounds_count_once_in_every_order) {
   const Explored explored = Search({.strategy = "multistep", .batch = 2, .samples = 4, .overlap = 1}).run();
   EXPECT_EQ(explored.trouble, "");
   EXPECT_GT(explored.ends, 100U);
 }
 
-TEST(SmallWorldsOverlapped, ThreeWorkersTakeLocalStepsInManyOrders) {
+TEST(SmallWorldsOverlapped, Three_workers_with_local_steps_keep_the_invariants) {
   const SmallJob job{
       .strategy = "multistep", .workers = 3, .servers = 2, .slices = 4, .quorum = 2, .batch = 6, .samples = 300, .overlap = 1};
   for (std::uint64_t seed = 0; seed < 5 * worlds_wanted(); ++seed) {
@@ -226,15 +224,15 @@ TEST(SmallWorldsOverlapped, ThreeWorkersTakeLocalStepsInManyOrders) {
   }
 }
 
-// The clock may tick at any moment: whoever computes then straggles, is applied late, over-stale, judged, dropped or cancelled; and may die
-// in each of these states.
-TEST(SmallWorldsOfStates, EverySampleCountsOnceInEveryStateAndOrder) {
+// The clock may advance at any moment: a computing worker then becomes a straggler, is applied late, over-stale, tested, dropped or
+// cancelled; and it may die in each of these states.
+TEST(SmallWorldsOfStates, Every_sample_counts_once_in_every_state_and_order) {
   const Explored explored = Search({.strategy = "adaptive", .samples = 3, .ticks = 1}).run();
   EXPECT_EQ(explored.trouble, "");
   EXPECT_GT(explored.ends, 100U);
 }
 
-TEST(SmallWorldsOfStates, ThreeWorkersKeepEveryPromiseInManyOrders) {
+TEST(SmallWorldsOfStates, Three_workers_keep_the_invariants) {
   const SmallJob job{.strategy = "adaptive", .workers = 3, .servers = 2, .slices = 4, .quorum = 2, .batch = 3, .samples = 30, .ticks = 6};
   for (std::uint64_t seed = 0; seed < 5 * worlds_wanted(); ++seed) {
     const std::string trouble = run_round(job, seed);

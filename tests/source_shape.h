@@ -1,5 +1,5 @@
-// Sizes of classes and functions, read from text that clang-format has laid out: definitions begin in column 0 (classes may be indented)
-// and end at a brace in the same column. A heuristic, not a parser; what it misses is a matter of layout, not of size.
+// Sizes of classes and functions, read from text formatted by clang-format: definitions begin in column 0 (classes may be indented) and end
+// at a brace in the same column. A heuristic, not a parser.
 #pragma once
 #include <cstddef>
 #include <map>
@@ -12,9 +12,9 @@
 namespace motley {
 
 struct ClassShape {
-  std::string path;  // of the file with its body
+  std::string path;  // of the file with the class body
   std::size_t members = 0;
-  std::size_t lines = 0;  // its body and its member functions in all files
+  std::size_t lines = 0;  // of the body and the member functions in all files
 };
 
 struct FunctionShape {
@@ -29,7 +29,7 @@ struct Shapes {
   std::vector<FunctionShape> functions;
 };
 
-/// Classes of one name in one module count as one; two files may each have a small local class of that name.
+/// Classes with one name in one module are merged; small local classes of the same name in two files are kept apart.
 class ShapeReader {
  public:
   void read(const Source& source) {
@@ -70,7 +70,7 @@ class ShapeReader {
     return static_cast<std::size_t>(std::distance(std::sregex_iterator(line.begin(), line.end(), member), std::sregex_iterator()));
   }
 
-  /// Reads the definition that begins at line `at`, if one does. Returns the line to go on with.
+  /// Reads the definition that begins at line `at`, if there is one. Returns the next line to read.
   std::size_t read_function(std::size_t at) {
     static const std::regex other(R"(^(namespace|class|struct|enum|union|extern|using|typedef|static_assert|public|private|#).*)");
     const std::string& first = lines_[at];

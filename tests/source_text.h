@@ -13,7 +13,7 @@
 namespace motley {
 
 struct Source {
-  std::string path;  // below src/: "policy/gate/gate.cpp"
+  std::string path;  // relative to src/: "policy/gate/gate.cpp"
   std::string text;
 };
 
@@ -39,7 +39,7 @@ inline std::vector<std::string> lines_of(const std::string& text) {
   return lines;
 }
 
-/// The text with the inside of comments, strings and characters blanked; line breaks stay.
+/// The text with the content of comments, strings and characters blanked; line breaks stay.
 inline std::string code_of(const std::string& text) {
   std::string code = text;
   const auto blank = [&code](std::size_t from, std::size_t to) {

@@ -1,5 +1,5 @@
-// A checker of straggler states, from the trace alone: what state there must be follows from the versions that are being computed on, who
-// straggles, and the threshold told; what counts how much, and what may be cancelled or discarded, from how late it is.
+// Checks straggler states from the trace alone: the expected state follows from the versions that are being computed on, the stragglers and
+// the reported threshold; permitted weights, cancellations and discards follow from the lateness of contributions.
 #pragma once
 #include <fmt/format.h>
 
@@ -43,7 +43,7 @@ class StatesFollowFromVersions : public Checker {
                event.data);
   }
 
-  /// How often each state was entered, and each rule used.
+  /// The number of times that each state was entered and each rule used.
   [[nodiscard]] std::uint64_t entered(std::size_t state) const { return entered_.at(state); }
   [[nodiscard]] std::uint64_t softened() const { return softened_; }
   [[nodiscard]] std::uint64_t accepted_over_stale() const { return accepted_; }
@@ -54,7 +54,7 @@ class StatesFollowFromVersions : public Checker {
  private:
   struct Base {
     Version version;
-    bool late = false;  // its worker straggled when it came
+    bool late = false;  // its worker was a straggler when it arrived
   };
   [[nodiscard]] std::uint64_t gap() const {
     std::uint64_t widest = 0;
@@ -71,23 +71,23 @@ class StatesFollowFromVersions : public Checker {
                fmt::format("state {} with gap {} and {} stragglers", wanted, gap(), stragglers_.size()));
     if (threshold < law_.least_threshold || threshold > law_.most_threshold || (threshold_ > 0 && threshold + 1 < threshold_) ||
         (threshold_ > 0 && threshold > threshold_ + 1))
-      complain(event, fmt::format("threshold {} after {}", threshold, threshold_), "one that moves by one, within its bounds");
+      complain(event, fmt::format("threshold {} after {}", threshold, threshold_), "a threshold that moves by one, within its bounds");
     threshold_ = threshold;
     if (e.state < entered_.size() && (state_ != e.state || entered_[e.state] == 0)) ++entered_[e.state];
     state_ = e.state;
   }
   void straggles(const Event& event, const trace::Straggles& e) {
     const bool fresh = e.now ? stragglers_.insert(e.worker).second : stragglers_.erase(e.worker) == 1;
-    if (!fresh) complain(event, "what was known", "a change");
+    if (!fresh) complain(event, "an unchanged state", "a change");
     if (!e.now) ++recovered_;
-    if (e.now && !held_.contains(e.worker)) complain(event, "somebody who computes nothing straggles", "one who computes");
+    if (e.now && !held_.contains(e.worker)) complain(event, "a straggler without a step", "a worker that computes");
   }
   void cancelled(const Event& event, const trace::Cancelled& e) {
     ++cancelled_;
     const auto held = held_.find(e.worker);
-    if (held == held_.end()) return complain(event, "a cancelled step of somebody who computes nothing", "one under way");
+    if (held == held_.end()) return complain(event, "a cancellation without a step", "a step in progress");
     if (newest_.ahead_of(held->second) <= law_.over_stale_gap)
-      complain(event, fmt::format("cancelled {} versions behind", newest_.ahead_of(held->second)), "an over-stale one");
+      complain(event, fmt::format("cancelled {} versions behind", newest_.ahead_of(held->second)), "an over-stale step");
     held_.erase(held);
   }
   void discarded(const Event& event, const trace::Discarded& e) {
@@ -95,7 +95,7 @@ class StatesFollowFromVersions : public Checker {
     const auto base = weight_stash_.extract({e.worker, e.step});
     if (base.empty()) return complain(event, "discarded without a contribution", "a contribution");
     if (newest_.ahead_of(base.mapped().version) <= law_.over_stale_gap)
-      complain(event, fmt::format("discarded {} versions behind", newest_.ahead_of(base.mapped().version)), "an over-stale one");
+      complain(event, fmt::format("discarded {} versions behind", newest_.ahead_of(base.mapped().version)), "an over-stale contribution");
   }
   /// What is late counts as much less as its lateness says.
   void counted(const Event& event, const trace::Counted& e) {
@@ -116,7 +116,7 @@ class StatesFollowFromVersions : public Checker {
 
   Law law_;
   Version newest_;
-  std::map<WorkerId, Version> held_;  // by those under way
+  std::map<WorkerId, Version> held_;  // the versions of steps in progress
   std::set<WorkerId> stragglers_;
   std::map<std::pair<WorkerId, Step>, Base> weight_stash_;  // contributed, neither counted nor discarded
   std::uint64_t threshold_ = 0;

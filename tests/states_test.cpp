@@ -1,5 +1,5 @@
-// adaptive in worlds that are hard on it: few workers that become 32 times slower, stop for a while, and die. Every state is entered and
-// every rule used; a checker outside confirms each from the trace alone.
+// adaptive in difficult worlds: few workers that become 32 times slower, pause, and die. Every state is entered and every rule used; an
+// independent checker confirms each from the trace only.
 #include <gtest/gtest.h>
 
 #include <memory>
@@ -19,8 +19,8 @@ using checkers::StatesFollowFromVersions;
 constexpr std::uint32_t global_batch = 48;
 constexpr std::uint64_t samples = 60'000;
 
-/// Three workers, of which one becomes 32 times slower again and again. So large an overhead that even a step of one sample takes it
-/// longer than over-stale allows, when steps do not end by themselves.
+/// Three workers, one of which becomes 32 times slower again and again. The overhead is so large that even a step of one sample then
+/// exceeds the over-stale threshold, if steps have no time limit.
 sim::WorldOptions hard_world(std::uint64_t seed, bool deadly) {
   sim::WorldOptions world;
   for (std::uint32_t n = 0; n < 3; ++n) {
@@ -60,26 +60,26 @@ struct Watched {
   StatesFollowFromVersions states{{.global_batch = global_batch}};
   checkers::EverySampleOnce once{samples, samples};
   checkers::VersionsOnlyGrow versions;
-  checkers::NothingFromTheDead dead;
+  checkers::FormerMembersFenced fenced;
   sim::TrainingOutcome outcome;
 
   void run(const sim::WorldOptions& world) {
     policy::StrategySpec spec;
     spec.kind = "adaptive";
-    spec.knobs.time_limited = false;  // else nobody's step takes long
+    spec.knobs.time_limited = false;  // otherwise no step takes long
     auto strategy = policy::make_strategy(spec, {global_batch, 0.9});
-    trace::Tee tee({&states, &once, &versions, &dead});
+    trace::Tee tee({&states, &once, &versions, &fenced});
     sim::NoNumbers none;
     const policy::LrSchedule schedule({}, global_batch, samples, samples);
     outcome = sim::World(world, std::move(*strategy), schedule, none, tee).run();
-    for (const checkers::Checker* checker : std::initializer_list<const checkers::Checker*>{&states, &once, &versions, &dead})
+    for (const checkers::Checker* checker : std::initializer_list<const checkers::Checker*>{&states, &once, &versions, &fenced})
       for (const checkers::Complaint& complaint : checker->complaints())
         ADD_FAILURE() << "seed " << world.seed << ", " << checker->name() << ": " << complaint;
     EXPECT_EQ(outcome.why, protocol::EndReason::every_sample_counted) << "seed " << world.seed;
   }
 };
 
-TEST(States, AWorldOf32TimesSlowerWorkersEntersEveryStateAndUsesEveryRule) {
+TEST(States, Slow_worlds_enter_every_state_and_use_every_rule) {
   std::uint64_t softened = 0;
   std::uint64_t accepted = 0;
   std::uint64_t discarded = 0;
@@ -99,14 +99,14 @@ TEST(States, AWorldOf32TimesSlowerWorkersEntersEveryStateAndUsesEveryRule) {
   EXPECT_GT(entered[0], 20U);
   EXPECT_GT(entered[1], 20U);
   EXPECT_GT(entered[2], 20U);
-  EXPECT_GT(softened, 20U) << "stragglers that came late counted less";
-  EXPECT_GT(accepted, 5U) << "over-stale, with the momentum";
-  EXPECT_GT(discarded, 5U) << "over-stale, against the momentum";
+  EXPECT_GT(softened, 20U) << "late contributions of stragglers are softened";
+  EXPECT_GT(accepted, 5U) << "over-stale and aligned with the momentum";
+  EXPECT_GT(discarded, 5U) << "over-stale and against the momentum";
   EXPECT_GT(cancelled, 20U);
   EXPECT_GT(recovered, 20U);
 }
 
-TEST(States, WhoeverDiesInWhateverStateEverySampleCountsOnce) {
+TEST(States, Deaths_in_any_state_keep_exactly_once) {
   for (std::uint64_t seed = 100; seed < 130; ++seed) {
     Watched watched;
     watched.run(hard_world(seed, true));

@@ -1,5 +1,5 @@
-// Every reader of trace files, in src and in tests, accepts 2,000 damaged ones.
-//   MOTLEY_MUTATION_SEED=k   this one alone
+// Every reader of trace files is given 2,000 damaged ones and must terminate with a result.
+//   MOTLEY_MUTATION_SEED=k   only this one
 #include <gtest/gtest.h>
 #include <unistd.h>
 
@@ -95,11 +95,11 @@ class TraceMutations : public testing::Test {
   }
   void TearDown() override { std::filesystem::remove_all(folder); }
 
-  /// A few kinds of damage, up to sixteen times: flipped bits, a field of another size, records of another trace, a torn end.
+  /// Applies up to sixteen mutations: flipped bits, a field of another size, records of another trace, a truncated end.
   [[nodiscard]] std::string damaged(Rng& rng) const {
     std::string bytes = traces[rng.below(traces.size())];
     const std::size_t begin = rng.below(bytes.size() / trace::record_bytes) * trace::record_bytes;
-    bytes = bytes.substr(begin, (1 + rng.below(800)) * trace::record_bytes);  // a stretch of it, mostly without the events of joining
+    bytes = bytes.substr(begin, (1 + rng.below(800)) * trace::record_bytes);  // a part of it, mostly without the join events
     if (rng.below(2) == 0) bytes.insert(0, traces[rng.below(traces.size())].substr(0, (4 + rng.below(100)) * trace::record_bytes));
     for (std::uint64_t times = 1 + rng.below(16); times > 0 && !bytes.empty(); --times) {
       const std::size_t at = rng.below(bytes.size());
@@ -131,7 +131,7 @@ class TraceMutations : public testing::Test {
     return bytes;
   }
 
-  /// Passes the events to every sink of a resumed run and reads all its results.
+  /// Resumes a run from the trace, and computes the results at its end.
   void relive(std::span<const trace::Event> events) const {
     RunResult run;
     run.label = "hps";
@@ -164,7 +164,7 @@ class TraceMutations : public testing::Test {
   }
 
   /// Passes the events to the readers of the tests.
-  static void check(const std::string& bytes, std::span<const trace::Event> events) {
+  static void read_independently(const std::string& bytes, std::span<const trace::Event> events) {
     using namespace checkers;
     TimeOnlyGrows time;
     VersionsOnlyGrow versions;
@@ -173,13 +173,13 @@ class TraceMutations : public testing::Test {
     EverySampleOnce once(epoch_samples, 2 * epoch_samples);
     Liveness alive({from_seconds(1), from_seconds(1), from_seconds(1)});
     WeightsSum weights({WeightsSum::Of::gradients, 64, false});
-    NothingFromTheDead dead;
+    FormerMembersFenced fenced;
     WithinMemory memory({10, 0, 20, 30});
     StatesFollowFromVersions states({});
-    trace::Tee all({&time, &versions, &staleness, &rounds, &once, &alive, &weights, &dead, &memory, &states});
+    trace::Tee all({&time, &versions, &staleness, &rounds, &once, &alive, &weights, &fenced, &memory, &states});
     for (const trace::Event& event : events) all.on_event(event);
     const real::Trace trace = real::read_trace(bytes);
-    EXPECT_FALSE(real::ledger_faults(trace, epoch_samples, 2 * epoch_samples).empty()) << "a stretch of a trace is no whole run";
+    EXPECT_FALSE(real::ledger_faults(trace, epoch_samples, 2 * epoch_samples).empty()) << "a part of a trace is not a complete run";
     EXPECT_FALSE(real::pipeline_faults(trace, 46, 8, 1).empty());
   }
 
@@ -198,7 +198,7 @@ TEST_F(TraceMutations, EveryReaderAcceptsTwoThousandDamagedTraces) {
     const auto events = trace::read_events(std::as_bytes(std::span(bytes)));
     ASSERT_TRUE(events.ok()) << events.error().message;
     relive(rng.below(3) == 0 ? trace::events_until(*events, Version{rng.below(60)}, 1).events : *events);
-    check(bytes, *events);
+    read_independently(bytes, *events);
     if (HasFailure()) return;
   }
 }

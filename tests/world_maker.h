@@ -1,5 +1,5 @@
-// One seed, one world: a random cluster, random faults, a random strategy with random knobs, small and short enough to run thousands of.
-// The same seed always makes the same world; nothing here looks at what the world then does.
+// Makes a random world from a seed: a random cluster, random faults, a random strategy with random knobs, small and short enough to run
+// thousands of them. The same seed always makes the same world.
 #pragma once
 #include <fmt/format.h>
 
@@ -20,7 +20,7 @@
 
 namespace motley::worlds {
 
-enum class Arithmetic : std::uint8_t { none, real, sometimes_broken };  // broken: gradients that are not numbers, now and then
+enum class Arithmetic : std::uint8_t { none, real, sometimes_broken };  // sometimes_broken: some gradients are NaN
 
 struct MadeWorld {
   std::uint64_t seed{};
@@ -29,20 +29,20 @@ struct MadeWorld {
   policy::JobFacts setting;
   Arithmetic arithmetic{};
   std::uint64_t parameters{};
-  [[nodiscard]] bool fixed_membership() const {  // nobody comes or goes, by itself or by being taken for dead
+  [[nodiscard]] bool fixed_membership() const {  // no worker joins, leaves or is taken for dead
     return std::all_of(options.cluster.faults.begin(), options.cluster.faults.end(),
                        [](const cluster::Fault& f) { return f.kind == cluster::FaultKind::slow; });
   }
 };
 
-/// Random choices in words.
+/// Random choices.
 class Dice {
  public:
   Dice(std::uint64_t seed, std::string_view name) : rng_(seed, name) {}
   bool one_in(std::uint64_t n) { return rng_.below(n) == 0; }
   std::uint32_t whole(std::uint32_t least, std::uint32_t most) { return least + static_cast<std::uint32_t>(rng_.below(most - least + 1)); }
   double real(double least, double most) { return least + (most - least) * rng_.uniform(); }
-  /// Each order of magnitude as likely as the next.
+  /// Log-uniform: every order of magnitude is equally likely.
   double scale(double least, double most) { return least * std::pow(most / least, rng_.uniform()); }
   template <class List>
   const auto& of(const List& list) {
@@ -53,7 +53,7 @@ class Dice {
   Rng rng_;
 };
 
-// Time in these worlds is measured in heartbeats.
+// Times in these worlds are multiples of the heartbeat.
 inline constexpr double beat_s = 0.05;
 
 inline cluster::Link make_link(Dice& dice) {
@@ -84,11 +84,11 @@ inline cluster::Spec make_cluster(Dice& dice) {
   spec.server_nic = make_link(dice);
   spec.servers = dice.whole(1, 3);
   spec.heartbeat = from_seconds(beat_s);
-  spec.silence_deadline = from_seconds(beat_s * dice.whole(5, 8));  // two beats and the longest way leave room
+  spec.silence_deadline = from_seconds(beat_s * dice.whole(5, 8));  // leaves time for two heartbeats and the longest latency
   return spec;
 }
 
-/// 1 to 6 slices of at most 500 values; at least one for each server, so there may be fewer servers than asked for.
+/// 1 to 6 slices of at most 500 values; at least one per server, so there may be fewer servers than requested.
 inline store::Layout make_layout(Dice& dice, std::uint64_t& parameters, std::uint32_t& servers) {
   std::vector<store::TensorPlace> tensors;
   std::uint64_t end = 0;
@@ -104,14 +104,14 @@ inline store::Layout make_layout(Dice& dice, std::uint64_t& parameters, std::uin
   return store::cut(tensors, slice_values, servers);
 }
 
-/// Any strategy there is, with any knobs that it takes.
+/// Any strategy with any of its knobs.
 inline policy::StrategySpec make_strategy(Dice& dice, std::size_t nodes, const policy::JobFacts& setting) {
   policy::StrategySpec spec;
   spec.kind = std::string(dice.of(policy::strategy_names()));
   const auto perhaps = [&](auto knob, auto value) {
     policy::StrategySpec with = spec;
     with.knobs.*knob = value;
-    if (dice.one_in(2) && policy::make_strategy(with, setting).ok()) spec = with;  // a knob of other strategies is refused
+    if (dice.one_in(2) && policy::make_strategy(with, setting).ok()) spec = with;  // a knob of another strategy is refused
   };
   perhaps(&policy::Knobs::steps, dice.whole(1, 6));
   perhaps(&policy::Knobs::bound, dice.whole(0, 4));
@@ -141,13 +141,13 @@ inline cluster::Fault make_fault(Dice& dice, const cluster::Spec& spec, double r
   cluster::Fault fault;
   fault.kind = dice.of(kinds);
   fault.node = NodeId{dice.whole(0, static_cast<std::uint32_t>(spec.nodes.size()) - 1)};
-  fault.at = at_seconds(dice.one_in(5) ? dice.real(0, 2 * beat_s) : dice.real(0, run_s));  // also before the quorum is there
-  fault.lasting = from_seconds(seconds(spec.silence_deadline) * dice.scale(0.1, 4));       // noticed or not
+  fault.at = at_seconds(dice.one_in(5) ? dice.real(0, 2 * beat_s) : dice.real(0, run_s));  // also before the quorum is reached
+  fault.lasting = from_seconds(seconds(spec.silence_deadline) * dice.scale(0.1, 4));       // shorter or longer than the deadline
   fault.factor = dice.real(1, 8);
   return fault;
 }
 
-/// Everyone dies at about one time; perhaps somebody comes later, perhaps too late.
+/// All workers die at about the same time; another may join later, or too late.
 inline void add_disaster(Dice& dice, cluster::Spec& spec, double run_s, double empty_s) {
   const double at_s = dice.real(0, run_s);
   for (std::uint32_t n = 0; n < spec.nodes.size(); ++n)
@@ -168,7 +168,7 @@ inline void add_faults(Dice& dice, cluster::Spec& spec, double run_s, double emp
   if (dice.one_in(4)) return;
   for (std::uint32_t faults = dice.whole(1, dice.one_in(3) ? 16 : 5); faults > 0; --faults) {
     spec.faults.push_back(make_fault(dice, spec, run_s));
-    if (dice.one_in(4)) {  // the next one strikes at the same moment
+    if (dice.one_in(4)) {  // the next fault strikes at the same moment
       cluster::Fault twin = make_fault(dice, spec, run_s);
       twin.at = spec.faults.back().at;
       spec.faults.push_back(twin);
@@ -214,16 +214,16 @@ inline MadeWorld make_world(std::uint64_t seed) {
   std::uint32_t present = 0;
   for (std::uint32_t n = 0; n < world.cluster.nodes.size(); ++n) present += cluster::present_at_start(world.cluster, NodeId{n}) ? 1 : 0;
   chief.quorum = dice.one_in(3) ? dice.whole(1, present + 1) : std::max(1U, present);
-  world.max_events = 3'000'000;  // hundreds of times what these worlds need
+  world.max_events = 3'000'000;  // hundreds of times more than these worlds need
   return made;
 }
 
 /// A model that is pulled towards sin(i), with a little noise that depends on the sample.
 class MadeUpGradients : public GradientSource {
  public:
-  /// One call in `broken_one_in` yields something that is not a number; 0: none does.
+  /// One call in `broken_one_in` yields NaN; 0: none does.
   MadeUpGradients(std::uint64_t parameters, std::uint64_t seed, std::uint64_t broken_one_in)
-      : parameters_(parameters), luck_(seed, "broken gradients"), broken_one_in_(broken_one_in) {}
+      : parameters_(parameters), broken_draws_(seed, "broken gradients"), broken_one_in_(broken_one_in) {}
 
   void initialize(std::uint64_t, std::span<float> values) override { std::fill(values.begin(), values.end(), 0.5F); }
 
@@ -236,7 +236,8 @@ class MadeUpGradients : public GradientSource {
       loss.loss_sum += error * error * static_cast<double>(samples.size());
       out[i] = static_cast<float>(i < parameters_ ? error + 0.01 * noise : -0.1 * error);
     }
-    if (broken_one_in_ > 0 && luck_.below(broken_one_in_) == 0) out[luck_.below(parameters_)] = std::numeric_limits<float>::quiet_NaN();
+    if (broken_one_in_ > 0 && broken_draws_.below(broken_one_in_) == 0)
+      out[broken_draws_.below(parameters_)] = std::numeric_limits<float>::quiet_NaN();
     return loss;
   }
 
@@ -249,14 +250,14 @@ class MadeUpGradients : public GradientSource {
  private:
   static double target(std::size_t i) { return std::sin(static_cast<double>(i)); }
   std::uint64_t parameters_;
-  Rng luck_;
+  Rng broken_draws_;
   std::uint64_t broken_one_in_;
 };
 
-/// Upper limits of what can take how long in this world, generous but finite.
+/// Upper limits of durations in this world, generous but finite.
 struct Limits {
-  Duration longest_stage{};  // of receiving, computing or sending
-  Duration longest_quiet{};  // members there, nobody busy: only while the quorum is awaited
+  Duration longest_stage{};  // of one receive, compute or send
+  Duration longest_quiet{};  // with members but without activity: only while the quorum is awaited
 };
 
 inline Limits limits_of(const MadeWorld& made) {
@@ -267,7 +268,7 @@ inline Limits limits_of(const MadeWorld& made) {
     if (fault.kind == cluster::FaultKind::slow) slow *= fault.factor;
     if (fault.kind == cluster::FaultKind::pause || fault.kind == cluster::FaultKind::partition) stopped_s += seconds(fault.lasting);
   }
-  constexpr double five_deviations = 4.5;  // exp(5 * 0.3): of the jitter that make_node gives
+  constexpr double five_deviations = 4.5;  // exp(5 * 0.3): of the jitter of make_node()
   const double steps = std::max(8U, made.strategy.knobs.steps.value_or(8));
   const double samples = made.setting.global_batch * steps;
   double compute_s = 0;
@@ -281,7 +282,7 @@ inline Limits limits_of(const MadeWorld& made) {
     slowest_link = std::min({slowest_link, group.uplink.up_bytes_per_second, group.uplink.down_bytes_per_second});
   const double model_bytes = 4.0 * static_cast<double>(made.options.layout.values);
   const double transfer_s =
-      4 * static_cast<double>(spec.nodes.size()) * model_bytes / slowest_link;  // everyone's, twice over, for those who came back
+      4 * static_cast<double>(spec.nodes.size()) * model_bytes / slowest_link;  // of all workers, twice, for those that rejoined
   return {from_seconds(compute_s + transfer_s + stopped_s + 4 * beat_s), spec.silence_deadline + 3 * spec.heartbeat};
 }
 

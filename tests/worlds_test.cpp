@@ -1,6 +1,6 @@
-// Seeded worlds: random clusters, faults and strategies, each run twice under every outside checker. Whatever fails prints its seed.
+// Seeded worlds: random clusters, faults and strategies, each run twice under every checker. A failure prints its seed.
 //   MOTLEY_WORLDS=n       how many (200)          MOTLEY_WORLDS_FROM=k   the first seed (0)
-//   MOTLEY_WORLD_SEED=k   this one alone, with its trace in words
+//   MOTLEY_WORLD_SEED=k   only this one, with its trace as text
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -34,7 +34,7 @@ using checkers::WeightsSum;
 using protocol::EndReason;
 using protocol::LeaveReason;
 
-// What each strategy promises, in numbers for the checkers ---------------------------------------------------------------------------
+// The guarantees of each strategy, as numbers for the checkers -----------------------------------------------------------------------
 
 bool has_barrier(const MadeWorld& made) {
   const std::string& kind = made.strategy.kind;
@@ -61,8 +61,8 @@ WeightsSum::Law weight_law(const MadeWorld& made) {
   const bool clips = made.strategy.knobs.clip.value_or(guarded ? 1.5 : 0) > 0;
   return {.of = kind == "local-sgd" || kind == "multistep" ? WeightsSum::Of::models : WeightsSum::Of::gradients,
           .global_batch = static_cast<double>(made.setting.global_batch),
-          .clipped = kind == "adaptive" || kind == "grouped" ||        // what is late counts less; K groups share the momentum out
-                     (clips && made.arithmetic != Arithmetic::none)};  // without numbers there is no norm to clip
+          .clipped = kind == "adaptive" || kind == "grouped" ||        // late contributions weigh less; K groups divide the momentum
+                     (clips && made.arithmetic != Arithmetic::none)};  // without values there is no norm to clip
 }
 
 std::vector<std::unique_ptr<Checker>> every_checker(const MadeWorld& made) {
@@ -76,7 +76,7 @@ std::vector<std::unique_ptr<Checker>> every_checker(const MadeWorld& made) {
   all.push_back(std::make_unique<checkers::EverySampleOnce>(chief.epoch_samples, chief.total_samples));
   all.push_back(std::make_unique<Liveness>(Liveness::Patience{limits.longest_quiet, limits.longest_stage, chief.empty_deadline}));
   all.push_back(std::make_unique<WeightsSum>(weight_law(made)));
-  all.push_back(std::make_unique<checkers::NothingFromTheDead>());
+  all.push_back(std::make_unique<checkers::FormerMembersFenced>());
   all.push_back(std::make_unique<checkers::WithinMemory>(made.options.max_batch));
   return all;
 }
@@ -95,7 +95,7 @@ Ran run(const MadeWorld& made, std::vector<trace::Sink*> sinks) {
   sinks.push_back(&writer);
   trace::Tee tee(sinks);
   auto strategy = policy::make_strategy(made.strategy, made.setting);
-  check(strategy.ok(), "the maker names strategies that exist");
+  check(strategy.ok(), "the maker uses existing strategies");
   const protocol::ChiefOptions& chief = made.options.chief;
   const policy::LrSchedule schedule({}, made.setting.global_batch, chief.epoch_samples, chief.total_samples);
   Ran ran;
@@ -103,7 +103,7 @@ Ran run(const MadeWorld& made, std::vector<trace::Sink*> sinks) {
     sim::NoNumbers none;
     ran.outcome = sim::World(made.options, std::move(*strategy), schedule, none, tee).run();
   } else {
-    // One bad gradient spoils a whole round, and small memories make for rounds of hundreds of steps.
+    // One NaN gradient spoils a whole round, and small memories make rounds of hundreds of steps.
     const std::uint64_t one_in = made.strategy.kind == "multistep" ? 1'000 : 20;
     MadeUpGradients source(made.parameters, made.seed, made.arithmetic == Arithmetic::sometimes_broken ? one_in : 0);
     sim::RealNumbersOptions options;
@@ -125,7 +125,7 @@ Ran run(const MadeWorld& made, std::vector<trace::Sink*> sinks) {
   return ran;
 }
 
-/// How often what happened, over all worlds: a maker that stops making trouble would be a test that tests nothing.
+/// Counts events over all worlds, because worlds without faults would test nothing.
 class Tally : public trace::Sink {
  public:
   void on_event(const trace::Event& event) override {
@@ -135,7 +135,7 @@ class Tally : public trace::Sink {
     if (event.is<trace::Dropped>()) ++dropped_;
   }
   void ran(const MadeWorld& made) { ++strategies_[made.strategy.kind]; }
-  /// Which strategies, faults, ways of leaving or lawful ends have never been seen.
+  /// Strategies, faults, kinds of leaving and valid ends that never happened.
   [[nodiscard]] std::string missing() const {
     std::string list;
     for (const std::string_view strategy : policy::strategy_names())
@@ -156,8 +156,8 @@ class Tally : public trace::Sink {
   std::uint64_t dropped_ = 0;
 };
 
-/// Prints every event.
-class Aloud : public trace::Sink {
+/// Prints the events.
+class PrintingSink : public trace::Sink {
  public:
   void on_event(const trace::Event& e) override {
     std::cout << fmt::format("{:12.6f} {:13}", seconds(e.at), name_of(e.data));
@@ -180,7 +180,7 @@ class Aloud : public trace::Sink {
   }
 };
 
-/// Steps that were cancelled and computed all the same: when training ends, what they made may still be on its way to be thrown away.
+/// Steps that were cancelled and computed nevertheless: when training ends, their results may still be in flight, to be discarded.
 class ComputedInVain : public trace::Sink {
  public:
   void on_event(const trace::Event& e) override {
@@ -197,7 +197,7 @@ class ComputedInVain : public trace::Sink {
   std::set<std::pair<WorkerId, Step>> computed_;
 };
 
-/// What is wrong with this world, in words; empty when nothing is. `listeners` hear the first of its two runs.
+/// The violations in this world; empty when there are none. `listeners` get the events of the first of its two runs.
 std::string troubles_of(const MadeWorld& made, const std::vector<trace::Sink*>& listeners, std::string& fingerprint) {
   std::ostringstream troubles;
   try {
@@ -215,7 +215,7 @@ std::string troubles_of(const MadeWorld& made, const std::vector<trace::Sink*>& 
       troubles << "the model holds values that are not numbers\n";
     if (first.outcome.why == EndReason::every_sample_counted && first.contributions_held > in_vain.count())
       troubles << first.contributions_held << " contributions are held though every one was applied or discarded\n";
-    if (run(made, {}).fingerprint != first.fingerprint) troubles << "the same world, run again, was another run\n";
+    if (run(made, {}).fingerprint != first.fingerprint) troubles << "the same world gave two different runs\n";
     fingerprint = first.fingerprint;
   } catch (const std::exception& broken) {
     troubles << broken.what() << "\n";
@@ -228,12 +228,12 @@ std::uint64_t number_from_environment(const char* name, std::uint64_t otherwise)
   return text == nullptr ? otherwise : std::strtoull(text, nullptr, 10);
 }
 
-TEST(Worlds, EverySeedKeepsEveryPromise) {
+TEST(Worlds, Every_seed_keeps_the_invariants) {
   const bool alone = std::getenv("MOTLEY_WORLD_SEED") != nullptr;
   const std::uint64_t first = number_from_environment(alone ? "MOTLEY_WORLD_SEED" : "MOTLEY_WORLDS_FROM", 0);
   const std::uint64_t count = alone ? 1 : number_from_environment("MOTLEY_WORLDS", 200);
   Tally tally;
-  Aloud aloud;
+  PrintingSink aloud;
   std::set<std::string> fingerprints;
   int failed = 0;
   for (std::uint64_t seed = first; seed < first + count && failed < 5; ++seed) {
@@ -242,14 +242,14 @@ TEST(Worlds, EverySeedKeepsEveryPromise) {
     std::string fingerprint;
     std::string troubles =
         troubles_of(made, alone ? std::vector<trace::Sink*>{&tally, &aloud} : std::vector<trace::Sink*>{&tally}, fingerprint);
-    if (troubles.empty() && !fingerprints.insert(fingerprint).second) troubles = "another seed made the very same run\n";
+    if (troubles.empty() && !fingerprints.insert(fingerprint).second) troubles = "two seeds gave the same run\n";
     tally.ran(made);
     if (troubles.empty()) continue;
     ++failed;
     ADD_FAILURE() << describe(made) << troubles << "replay: MOTLEY_WORLD_SEED=" << seed << " tests/worlds_test";
   }
   if (count >= 200 && failed == 0) {
-    EXPECT_EQ(tally.missing(), "") << "the worlds made have become too tame";
+    EXPECT_EQ(tally.missing(), "") << "the generated worlds have too few kinds of faults";
   }
 }
 
@@ -263,7 +263,7 @@ MadeWorld quiet_world() {
   return made;
 }
 
-TEST(Worlds, WithEverybodyDeadForGoodEndWithNobodyLeft) {
+TEST(Worlds, World_without_workers_ends_with_nobody_left) {
   for (const std::string_view strategy : policy::strategy_names()) {
     MadeWorld made = quiet_world();
     made.strategy.kind = std::string(strategy);
@@ -276,7 +276,7 @@ TEST(Worlds, WithEverybodyDeadForGoodEndWithNobodyLeft) {
   }
 }
 
-TEST(Worlds, ThatWouldGoOnForEverAreStoppedByTheirBound) {
+TEST(Worlds, Endless_world_is_stopped_by_its_bound) {
   MadeWorld made = quiet_world();
   made.options.max_events = 50;
   EXPECT_THROW((void)run(made, {}), Bug);

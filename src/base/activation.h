@@ -1,4 +1,4 @@
-// What one stage of a pipeline puts out and the next one reads, or the gradient of it.
+// The output of one pipeline stage, which the next stage reads, or the gradient of that output.
 #pragma once
 #include <cstdint>
 #include <vector>

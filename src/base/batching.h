@@ -1,5 +1,5 @@
-// How the samples of a training are divided among the updates of a pipeline, and those of an update among micro-batches. Nothing is left
-// over: the last mini-batch is smaller.
+// Divides the samples of a pipeline's training into mini-batches (one update each), and a mini-batch into micro-batches. The last
+// mini-batch may be smaller, so that every sample is used.
 #pragma once
 #include <algorithm>
 #include <cstdint>
@@ -7,12 +7,12 @@
 
 namespace motley {
 
-/// Of a training that nobody has set an end to.
+/// Of a training without an end.
 inline constexpr std::uint64_t no_end = std::numeric_limits<std::uint64_t>::max();
 
-/// Mini-batch n is positions [n * samples, (n + 1) * samples), counted on from epoch to epoch as leases are, so one in the middle may have
-/// samples of two epochs. The last has what is left, in micro-batches of about the usual size and so in fewer of them, each with a sample
-/// at least. Micro-batch k belongs to mini-batch k / micros.
+/// Mini-batch n has positions [n * samples, (n + 1) * samples), counted across epochs as leases are, so it may contain samples of two
+/// epochs. The last one has the remaining samples, in fewer micro-batches of about the usual size, none of them empty. Micro-batch k
+/// belongs to mini-batch k / micros.
 struct Batching {
   std::uint64_t total = no_end;  // samples of the whole training
   std::uint64_t samples = 1;     // of a mini-batch
@@ -25,7 +25,7 @@ struct Batching {
   };
 
   [[nodiscard]] std::uint64_t mini_batches() const { return total / samples + (total % samples > 0 ? 1 : 0); }
-  /// Samples of the first so many mini-batches.
+  /// Samples of the first `minis` mini-batches.
   [[nodiscard]] std::uint64_t until(std::uint64_t minis) const { return minis <= total / samples ? minis * samples : total; }
   [[nodiscard]] std::uint64_t size_of(std::uint64_t mini) const { return until(mini + 1) - until(mini); }
   [[nodiscard]] std::uint64_t micros_of(std::uint64_t mini) const { return (size_of(mini) * micros + samples - 1) / samples; }

@@ -1,4 +1,4 @@
-// Batches of a pipeline: every position is in one micro-batch, whatever is left over at the end.
+// Batches of a pipeline: every position is in exactly one micro-batch.
 #include "base/batching.h"
 
 #include <gtest/gtest.h>
@@ -8,7 +8,7 @@
 namespace motley {
 namespace {
 
-TEST(Batching, WholeMiniBatchesAreAllAlike) {
+TEST(Batching, Full_mini_batches_are_equal) {
   const Batching batching{.total = 24, .samples = 8, .micros = 3};
   EXPECT_EQ(batching.mini_batches(), 3U);
   EXPECT_EQ(batching.micro_batches(), 9U);
@@ -16,7 +16,7 @@ TEST(Batching, WholeMiniBatchesAreAllAlike) {
   EXPECT_EQ(batching.of_micro(4).size(), 3U);
 }
 
-TEST(Batching, TheLastMiniBatchHasWhatIsLeft) {
+TEST(Batching, Last_mini_batch_has_the_remaining_samples) {
   const Batching batching{.total = 2 * 8 + 5, .samples = 8, .micros = 4};
   EXPECT_EQ(batching.mini_batches(), 3U);
   EXPECT_EQ(batching.size_of(2), 5U);
@@ -25,13 +25,13 @@ TEST(Batching, TheLastMiniBatchHasWhatIsLeft) {
   EXPECT_EQ(batching.until(3), 21U);
 }
 
-TEST(Batching, WithoutAnEndEveryMiniBatchIsWhole) {
+TEST(Batching, Without_an_end_every_mini_batch_is_full) {
   const Batching batching{.samples = 7, .micros = 7};
   EXPECT_EQ(batching.size_of(1'000'000), 7U);
   EXPECT_EQ(batching.of_micro(7'000'001).size(), 1U);
 }
 
-TEST(Batching, EveryPositionIsInOneMicroBatchThatIsNotEmpty) {
+TEST(Batching, Every_position_is_in_one_non_empty_micro_batch) {
   for (std::uint64_t seed = 0; seed < 500; ++seed) {
     SCOPED_TRACE(seed);
     Rng rng(seed, "batching");
@@ -42,7 +42,7 @@ TEST(Batching, EveryPositionIsInOneMicroBatchThatIsNotEmpty) {
       const auto [first, last] = batching.of_micro(micro);
       ASSERT_EQ(first, next);
       ASSERT_LT(first, last);
-      ASSERT_LE(last - first, (samples + batching.micros - 1) / batching.micros) << "none is larger than usual";
+      ASSERT_LE(last - first, (samples + batching.micros - 1) / batching.micros) << "no micro-batch is larger than usual";
       next = last;
     }
     EXPECT_EQ(next, batching.total);

@@ -1,10 +1,10 @@
-// How many bits a value takes, where the number has a name.
+// Bits per value of the formats that have a name.
 #pragma once
 #include <cstdint>
 
 namespace motley {
 
-inline constexpr std::uint8_t fp32_bits = 32;  // a float as it lies in memory
-inline constexpr std::uint8_t bf16_bits = 16;  // its upper half: all there is to it where the lower one is 0
+inline constexpr std::uint8_t fp32_bits = 32;  // a float in memory
+inline constexpr std::uint8_t bf16_bits = 16;  // the upper half of a float; exact where the lower half is 0
 
 }  // namespace motley

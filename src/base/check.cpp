@@ -5,7 +5,7 @@
 namespace motley {
 
 void fail_check(std::string_view sentence, Where where) {
-  throw Bug(fmt::format("a promise inside Motley does not hold: {} ({}:{}, {})", sentence, where.file, where.line, where.function));
+  throw Bug(fmt::format("an assertion of Motley failed: {} ({}:{}, {})", sentence, where.file, where.line, where.function));
 }
 
 }  // namespace motley

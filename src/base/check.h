@@ -1,17 +1,17 @@
-// check(): for our own mistakes, on in every build. Never for input: that gets a Result.
+// check(): assertions about our own code, enabled in every build. Input is checked with Result instead.
 #pragma once
 #include <stdexcept>
 #include <string_view>
 
 namespace motley {
 
-/// A broken promise inside Motley. The door turns it into exit code 70.
+/// A violated assertion inside Motley. main() turns it into exit code 70.
 class Bug : public std::logic_error {
  public:
   using std::logic_error::logic_error;
 };
 
-/// A place in our source; std::source_location, which clang 14 does not read from this standard library.
+/// A position in our source; clang 14 cannot read std::source_location from this standard library.
 struct Where {
   const char* file;
   int line;
@@ -24,7 +24,7 @@ struct Where {
 
 [[noreturn]] void fail_check(std::string_view sentence, Where where = Where::here());
 
-/// `sentence` says what should hold.
+/// `sentence` states the condition that should hold.
 inline void check(bool condition, std::string_view sentence, Where where = Where::here()) {
   if (!condition) [[unlikely]]
     fail_check(sentence, where);

@@ -1,8 +1,8 @@
-// Where the processor multiplies without carries in wide registers (VPCLMULQDQ with AVX-512), four of them hold 256 bytes and are folded
-// over the 256 that follow (Gopal et al., Fast CRC Computation for Generic Polynomials Using PCLMULQDQ Instruction, Intel 2009). Elsewhere
-// the instruction crc32 has a latency of three cycles and can begin every cycle: three runs of a block are done side by side, and the
-// checksums of the first two are carried over the bytes that follow them (Gopal et al., Fast CRC Computation for iSCSI Polynomial Using
-// CRC32 Instruction, Intel 2011). A checksum carried over n zero bytes is a linear map: four tables of 256 entries for each n.
+// With VPCLMULQDQ and AVX-512, four registers hold 256 bytes and are folded over the next 256 (Gopal et al., Fast CRC Computation for
+// Generic Polynomials Using PCLMULQDQ Instruction, Intel 2009).
+// The instruction crc32 has a latency of three cycles and can start every cycle: three runs of a block are computed in parallel, and the
+// checksums of the first two are extended over the bytes after them (Gopal et al., Fast CRC Computation for iSCSI Polynomial Using CRC32
+// Instruction, Intel 2011). Extending a checksum over n zero bytes is a linear map: four tables of 256 entries for each n.
 #include "base/crc32c.h"
 
 #include <array>
@@ -32,7 +32,7 @@ constexpr Table bytewise = [] {
 constexpr std::uint32_t step(std::uint32_t crc, std::uint8_t byte) { return (crc >> 8U) ^ bytewise[(crc ^ byte) & 0xffU]; }
 
 #if defined(__x86_64__)
-/// A linear map of checksums: the image of any is the sum of those of its four bytes.
+/// A linear map of checksums: the image of a checksum is the sum of the images of its four bytes.
 struct Carry {
   std::array<Table, 4> tables{};
   [[nodiscard]] constexpr std::uint32_t of(std::uint32_t crc) const {
@@ -40,7 +40,7 @@ struct Carry {
   }
 };
 
-/// Over `zeros` bytes, a power of two.
+/// The map for `zeros` zero bytes, a power of two.
 Carry carry_over(std::size_t zeros) {
   std::array<std::uint32_t, 32> image{};  // of each bit
   for (std::uint32_t bit = 0; bit < image.size(); ++bit) image[bit] = step(1U << bit, 0);
@@ -67,7 +67,7 @@ __attribute__((target("sse4.2"))) std::uint64_t add_word(std::uint64_t crc, cons
   return _mm_crc32_u64(crc, word);
 }
 
-/// As many blocks of three runs of `run` bytes as there are. `carry` is over one run.
+/// Processes as many blocks of three runs of `run` bytes as `bytes` has. `carry` is the map for one run.
 template <std::size_t run>
 __attribute__((target("sse4.2"))) std::uint32_t add_blocks(std::uint32_t crc, const std::byte*& from, std::size_t& left,
                                                            const Carry& carry) {
@@ -87,7 +87,7 @@ __attribute__((target("sse4.2"))) std::uint32_t add_blocks(std::uint32_t crc, co
 }
 
 __attribute__((target("sse4.2"))) std::uint32_t by_instruction(std::uint32_t crc, std::span<const std::byte> bytes) {
-  constexpr std::size_t long_run = 4096;  // three fit the first cache
+  constexpr std::size_t long_run = 4096;  // three runs fit the first-level cache
   constexpr std::size_t short_run = 256;
   static const Carry over_long = carry_over(long_run);
   static const Carry over_short = carry_over(short_run);
@@ -101,7 +101,7 @@ __attribute__((target("sse4.2"))) std::uint32_t by_instruction(std::uint32_t crc
   return crc;
 }
 
-/// x^power modulo the polynomial, reversed; one bit higher, for the product of two reversed numbers ends one bit too low.
+/// x^power modulo the polynomial, reversed and shifted by one bit, because the product of two reversed numbers is one bit too low.
 constexpr std::uint64_t fold_factor(std::size_t power) {
   std::uint32_t remainder = 1U << 31U;  // x^0
   for (std::size_t i = 0; i < power; ++i) remainder = (remainder >> 1U) ^ ((remainder & 1U) != 0 ? polynomial : 0);
@@ -110,14 +110,14 @@ constexpr std::uint64_t fold_factor(std::size_t power) {
 
 __attribute__((target("avx512f"))) __m512i load(const std::byte* from) { return _mm512_loadu_si512(from); }
 
-/// `sum` stands for the bytes before; `next` lies as many bytes behind it as `factors` are for.
+/// `sum` represents the bytes before; `next` lies as many bytes after it as `factors` are made for.
 __attribute__((target("avx512f,vpclmulqdq"))) __m512i fold(__m512i sum, __m512i factors, __m512i next) {
   constexpr int exclusive_or_of_three = 0x96;
   return _mm512_ternarylogic_epi64(_mm512_clmulepi64_epi128(sum, factors, 0x00), _mm512_clmulepi64_epi128(sum, factors, 0x11), next,
                                    exclusive_or_of_three);
 }
 
-/// What is left in the registers has the checksum of all that was folded into them.
+/// Reduces the registers to the checksum of all folded bytes.
 __attribute__((target("avx512f,vpclmulqdq,sse4.2"))) std::uint32_t by_folding(std::uint32_t crc, std::span<const std::byte> bytes) {
   constexpr std::size_t vector = 64, block = 4 * vector;
   constexpr auto low = static_cast<long long>(fold_factor(8 * block + 32)), high = static_cast<long long>(fold_factor(8 * block - 32));

@@ -1,4 +1,4 @@
-// CRC-32C: known values, and the fast way held to the slow one.
+// CRC-32C: known values, and the fast variants compared with the table.
 #include "base/crc32c.h"
 
 #include <gtest/gtest.h>
@@ -13,7 +13,7 @@ namespace {
 
 std::span<const std::byte> bytes_of(std::string_view text) { return std::as_bytes(std::span(text)); }
 
-TEST(Crc32c, IsTheOneThatOthersCompute) {
+TEST(Crc32c, Has_the_known_values) {
   EXPECT_EQ(crc32c({}), 0U);
   EXPECT_EQ(crc32c(bytes_of("123456789")), 0xe3069283U);
   const std::vector<std::byte> zeros(32), ones(32, std::byte{0xff});  // RFC 3720, B.4
@@ -37,7 +37,7 @@ TEST(Crc32c, Every_variant_agrees_with_the_table) {
     }
 }
 
-TEST(Crc32c, GoesOnFromWhatWasBefore) {
+TEST(Crc32c, Continues_from_a_checksum) {
   Rng rng(2, "crc");
   std::vector<std::byte> bytes(30'000);
   for (std::byte& b : bytes) b = static_cast<std::byte>(rng.below(256));
@@ -45,7 +45,7 @@ TEST(Crc32c, GoesOnFromWhatWasBefore) {
   for (const std::size_t cut : {0U, 1U, 100U, 12'300U, 30'000U}) EXPECT_EQ(crc32c(all.subspan(cut), crc32c(all.first(cut))), crc32c(all));
 }
 
-TEST(Crc32c, NoticesEveryBitThatFlips) {
+TEST(Crc32c, Detects_every_flipped_bit) {
   std::vector<std::byte> bytes(1000, std::byte{0x5a});
   const std::uint32_t whole = crc32c(bytes);
   for (std::size_t bit = 0; bit < 8 * bytes.size(); bit += 7) {

@@ -1,4 +1,4 @@
-// Which data a job trains on, as the user says it.
+// DataSpec: the data set of a job.
 #pragma once
 
 #include <cstdint>
@@ -9,16 +9,17 @@
 namespace motley {
 
 struct DataSpec {
-  std::string kind = "fashion-mnist";  // fashion-mnist | mnist | cifar10 | cifar100 | text | synthetic | noise, or one that a program has registered
-  std::filesystem::path
-      path;  // folder (or file, for text); may be empty for fashion-mnist (Debian's package has its place), synthetic and noise
+  /// fashion-mnist | mnist | cifar10 | cifar100 | text | synthetic | noise, or a name that a program has registered.
+  std::string kind = "fashion-mnist";
+  /// A folder, or a file for text. May be empty for fashion-mnist (taken from Debian's package), synthetic and noise.
+  std::filesystem::path path;
   std::string evaluate = "test";   // "test", or "validation": the last tenth of the training set, which is then not trained on
-  std::string split = "shuffled";  // who gets which samples: anybody any, or "by-label": each node some of the classes
-  std::uint64_t samples = 4096;    // synthetic, noise: training samples (a quarter as many test samples)
+  std::string split = "shuffled";  // "shuffled": every node gets samples of all classes; "by-label": of some classes only
+  std::uint64_t samples = 4096;    // synthetic, noise: training samples (and a quarter as many test samples)
   std::uint64_t features = 16;     // synthetic: inputs of the teacher network
   std::uint64_t classes = 4;       // synthetic, noise
-  std::uint64_t context = 64;      // text: characters a model sees at once
-  std::uint64_t seed = 0;          // synthetic: the teacher
+  std::uint64_t context = 64;      // text: characters of one sample
+  std::uint64_t seed = 0;          // synthetic: of the teacher network
   std::vector<std::uint64_t> picture{3, 32, 32};  // noise: channels, height, width
 };
 

@@ -1,15 +1,15 @@
-// How large the values of a contribution may be. A number that is finite can end a model as well as infinity does: a sum overflows, and so
-// does a square. So servers take no value beyond 2^60 (its square, times all momentum, is well within a float), and a worker calls its own
-// contribution not finite long before (any value of it, error feedback included, is smaller by far than a server's limit): an honest worker
-// never sends what a server refuses. No training that still learns has gradients of either size.
+// Limits on the values of a contribution. A finite value can destroy a model as infinity does, because sums and squares overflow. Servers
+// refuse values from 2^60 on (the square, with all momentum, is far below the largest float).
+// A worker treats its own contribution as not finite at a much lower limit (every value of it, error feedback included, is far below a
+// server's limit), so a correct worker never sends a value that a server refuses. Gradients of useful training are far below both.
 #pragma once
 
 namespace motley {
 
-/// What a server takes: |x| < this, of each value.
+/// Servers accept |x| < this for each value.
 inline constexpr float value_limit = 0x1p60F;
 
-/// What a worker calls finite: a squared norm, and the square of each statistic, below this.
+/// Workers accept a squared norm, and squares of statistics, below this.
 inline constexpr double squared_norm_limit = 0x1p100;
 
 }  // namespace motley

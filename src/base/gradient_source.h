@@ -9,7 +9,7 @@
 
 namespace motley {
 
-/// What one computation returns beside its gradient or delta.
+/// The result of one computation, beside its gradient or delta.
 /// For text, a sample is a sequence: `loss_sum` adds each sequence's mean loss per character, `correct` is the share of characters
 /// predicted correctly times the sequences, rounded. An evaluation counts predicted characters as samples.
 struct StepResult {

@@ -1,4 +1,4 @@
-// Names for numbers: ids and counters that cannot be mixed up. They know nothing of what they name.
+// Strong types for ids and counters, so that they cannot be mixed up.
 #pragma once
 #include <compare>
 #include <cstdint>
@@ -6,7 +6,7 @@
 
 namespace motley {
 
-/// An id of one kind of thing. Dense from 0 within its kind, so it may index a vector.
+/// An id of one kind of object. Dense from 0 within its kind, so it may index a vector.
 template <class Tag>
 struct Id {
   using Rep = std::uint32_t;
@@ -14,24 +14,24 @@ struct Id {
   auto operator<=>(const Id&) const = default;
 };
 
-/// A counter of one kind of happening. Only grows.
+/// A counter of one kind of event. Only grows.
 template <class Tag>
 struct Count {
   using Rep = std::uint64_t;
   Rep value{};
   auto operator<=>(const Count&) const = default;
   [[nodiscard]] constexpr Count next() const { return {value + 1}; }
-  /// How far this is ahead of `other`; 0 when it is not.
+  /// The difference to `other`; 0 when this is not ahead.
   [[nodiscard]] constexpr Rep ahead_of(Count other) const { return value > other.value ? value - other.value : 0; }
 };
 
-using WorkerId =
-    Id<struct WorkerTag>;  // one membership of one worker: a worker that comes back gets a new one, so an old id is fenced for ever
+/// One membership of a worker: a worker that rejoins gets a new id, so that messages under the old one stay fenced.
+using WorkerId = Id<struct WorkerTag>;
 using ServerId = Id<struct ServerTag>;  // server 0 is the chief's own
 using SliceId = Id<struct SliceTag>;
 using NodeId = Id<struct NodeTag>;         // a machine of the cluster, as the job describes it
-using Step = Count<struct StepTag>;        // a worker's own count of orders
-using Version = Count<struct VersionTag>;  // how many global updates a parameter has seen
+using Step = Count<struct StepTag>;        // a worker's count of its orders
+using Version = Count<struct VersionTag>;  // number of updates applied to a parameter
 
 }  // namespace motley
 

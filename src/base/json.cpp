@@ -1,2 +1,2 @@
-// Boost.JSON's own code, compiled once, for every module above. Nothing else may live in this file.
+// Compiles Boost.JSON once for all modules. Must contain nothing else.
 #include <boost/json/src.hpp>

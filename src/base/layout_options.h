@@ -1,12 +1,12 @@
-// How parameters are cut into slices, where it is not as usual.
+// Options for cutting parameters into slices.
 #pragma once
 
 namespace motley {
 
-/// How slices are made and which go first, where it is not as usual: as most systems do it, to be compared with.
+/// Slices as most other systems make and order them, for comparisons.
 struct LayoutOptions {
-  bool whole_tensors = false;   // each tensor is one slice, whatever its size
-  bool backward_order = false;  // both ways in the order in which backward makes them, the last layer first
+  bool whole_tensors = false;   // each tensor is one slice of any size
+  bool backward_order = false;  // slices are sent in both directions in the order in which backward makes them, the last layer first
 };
 
 }  // namespace motley

@@ -1,4 +1,4 @@
-// A lease: which positions of the epochs' permutations one worker turns into one contribution.
+// Lease: the positions of the epochs' permutations that one worker turns into one contribution.
 #pragma once
 #include <boost/container/small_vector.hpp>
 #include <compare>
@@ -15,7 +15,7 @@ struct Range {
   [[nodiscard]] std::uint64_t size() const { return last - first; }
 };
 
-/// Most leases are one range; at the seam of two epochs, or made of returned pieces, more.
+/// Usually one range; several at the boundary of two epochs, or when it is made of returned pieces.
 struct Lease {
   boost::container::small_vector<Range, 2> ranges;
   bool operator==(const Lease&) const = default;

@@ -1,4 +1,4 @@
-// std::visit(match{...}): one arm per member of a closed set; a forgotten arm does not compile.
+// std::visit(match{...}): one lambda per alternative of a variant; a missing one does not compile.
 #pragma once
 
 namespace motley {

@@ -1,5 +1,5 @@
-// Damage for tests of readers: bytes that are flipped, put in, left out, doubled or cut off, from a seed; and how much memory the process
-// has come to use meanwhile.
+// Random damage for tests of parsers: flipped, inserted, removed, doubled or truncated bytes from a seed; and the growth of the process's
+// memory.
 #pragma once
 #include <sys/resource.h>
 
@@ -15,7 +15,7 @@ namespace motley {
 
 inline constexpr std::uint64_t mutations = 2000;
 
-/// One to four injuries.
+/// Applies one to four mutations.
 inline std::string mutated(std::string bytes, Rng& rng) {
   constexpr std::array<std::uint64_t, 8> extremes{0, 1, 0x7F, 0xFF, 0x7FFFFFFF, 0xFFFFFFFF, 0x7FFFFFFFFFFFFFFF, 0xFFFFFFFFFFFFFFFF};
   const auto place = [&] { return bytes.empty() ? 0 : rng.below(bytes.size()); };
@@ -38,7 +38,7 @@ inline std::string mutated(std::string bytes, Rng& rng) {
   return bytes;
 }
 
-/// A digit, point, sign or letter in a text becomes another: numbers that stay numbers get through more readers than noise does.
+/// Replaces digits, points, signs or letters: numbers that stay numbers pass more checks than random bytes.
 inline std::string mutated_text(std::string text, Rng& rng) {
   constexpr std::array<const char*, 16> words{
       "0", "-1", "1e308", "-1e308", "1e999", "18446744073709551615", "9223372036854775807", "nan", "inf", "", "\"",
@@ -53,7 +53,7 @@ inline std::string mutated_text(std::string text, Rng& rng) {
   return text;
 }
 
-/// The most memory that this process has ever had.
+/// The peak memory of this process.
 inline std::uint64_t peak_bytes() {
   rusage usage{};
   getrusage(RUSAGE_SELF, &usage);

@@ -1,4 +1,4 @@
-// Which update rule a job uses, with its constants.
+// OptimizerSpec: the update rule of a job, with its constants.
 #pragma once
 
 namespace motley {

@@ -1,4 +1,4 @@
-// Registry: factories by the names that job files give them. Built-in entries come first; a program may add its own.
+// Registry: factories by the names that job files use. Built-in entries come first; a program may add its own.
 #pragma once
 #include <algorithm>
 #include <string>
@@ -10,7 +10,7 @@
 
 namespace motley {
 
-/// Add entries before the first job is read; afterwards any thread may look them up. A factory stays where it is until the next add().
+/// Add entries before the first job is read; afterwards any thread may look them up. A factory keeps its address until the next add().
 template <class Factory>
 class Registry {
  public:
@@ -20,12 +20,12 @@ class Registry {
   };
   explicit Registry(std::vector<Entry> built_in) : entries_(std::move(built_in)) {}
 
-  /// `name` is new and not "none", which job files use for the absence of a thing.
+  /// `name` must be new and not "none", which job files use for absence.
   void add(std::string name, Factory make) {
     check(!name.empty() && name != "none" && find(name) == nullptr, "a registered name is new");
     entries_.push_back({std::move(name), std::move(make)});
   }
-  /// Null: no such name.
+  /// Null when there is no such name.
   [[nodiscard]] const Factory* find(std::string_view name) const {
     const auto entry = std::find_if(entries_.begin(), entries_.end(), [&](const Entry& e) { return e.name == name; });
     return entry == entries_.end() ? nullptr : &entry->make;
@@ -39,8 +39,7 @@ class Registry {
   /// "a, b or c", for error messages.
   [[nodiscard]] std::string list() const {
     std::string text;
-    for (std::size_t i = 0; i < entries_.size(); ++i)
-      text += (i == 0 ? "" : i + 1 == entries_.size() ? " or " : ", ") + entries_[i].name;
+    for (std::size_t i = 0; i < entries_.size(); ++i) text += (i == 0 ? "" : i + 1 == entries_.size() ? " or " : ", ") + entries_[i].name;
     return text;
   }
 

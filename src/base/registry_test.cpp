@@ -6,7 +6,9 @@ namespace motley {
 namespace {
 
 using Numbers = Registry<int (*)()>;
-Numbers numbers() { return Numbers({{"one", [] { return 1; }}, {"two", [] { return 2; }}}); }
+Numbers numbers() {
+  return Numbers({{"one", [] { return 1; }}, {"two", [] { return 2; }}});
+}
 
 TEST(Registry, Finds_built_in_and_added_entries) {
   Numbers registry = numbers();

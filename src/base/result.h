@@ -1,4 +1,4 @@
-// Result<T>: a value, or why there is none. For what the world may do to us; our own mistakes use check().
+// Result<T>: a value, or the reason why there is none. For failures of input, peers and environment; bugs of our own use check().
 #pragma once
 #include <string>
 #include <utility>
@@ -8,16 +8,16 @@
 
 namespace motley {
 
-/// Named by what the caller does next.
+/// The action that the caller should take next.
 enum class Next {
-  tell_user,  // the input is at fault: say what to change; exit 2
-  drop_peer,  // a peer misbehaves: go on without it
-  give_up     // the world failed: end this run; exit 3
+  tell_user,  // the input is wrong: say what to change; exit 2
+  drop_peer,  // a peer is broken: continue without it
+  give_up     // the environment failed: end this run; exit 3
 };
 
 struct Error {
   Next next{};
-  std::string message;  // what was tried, on what, what was found, what was expected, the remedy
+  std::string message;  // names what was tried, what was found, what was expected, and the remedy
 };
 
 inline Error bad_input(std::string message) { return {Next::tell_user, std::move(message)}; }
@@ -58,7 +58,7 @@ class [[nodiscard]] Result {
 };
 
 struct Done {};
-/// For what either works or does not.
+/// For operations without a value.
 using Outcome = Result<Done>;
 
 }  // namespace motley

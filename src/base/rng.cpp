@@ -50,8 +50,8 @@ std::uint64_t Rng::bits() {
 double Rng::uniform() { return static_cast<double>(bits() >> 11) * 0x1.0p-53; }
 
 std::uint64_t Rng::below(std::uint64_t n) {
-  check(n >= 1, "a random choice has something to choose from");
-  const std::uint64_t reject = (0 - n) % n;  // 2^64 mod n: what would favour the small numbers
+  check(n >= 1, "a random choice has at least one alternative");
+  const std::uint64_t reject = (0 - n) % n;  // 2^64 mod n: values below it are rejected, because they would favour small results
   for (;;) {
     const std::uint64_t x = bits();
     if (x >= reject) return x % n;
@@ -59,7 +59,7 @@ std::uint64_t Rng::below(std::uint64_t n) {
 }
 
 double Rng::normal() {
-  const double u = 1.0 - uniform();  // (0, 1]: the logarithm exists
+  const double u = 1.0 - uniform();  // (0, 1], so that the logarithm exists
   return std::sqrt(-2.0 * std::log(u)) * std::cos(2.0 * std::numbers::pi * uniform());
 }
 

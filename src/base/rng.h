@@ -1,4 +1,4 @@
-// Seeded randomness. One seed enters at the door; each use takes its own named stream, so that adding a use never moves another.
+// Seeded random numbers. A run has one seed; each use takes its own named stream, so that adding a use never changes another.
 // Generator: xoshiro256++ (Blackman and Vigna), seeded by splitmix64. Distributions are ours: the standard ones differ between libraries.
 #pragma once
 #include <array>
@@ -10,7 +10,7 @@ namespace motley {
 
 class Rng {
  public:
-  /// The stream called `name`, number `index`, of `seed`. Streams of unlike names or indices are independent.
+  /// The stream `name`, number `index`, of `seed`. Streams with different names or indices are independent.
   Rng(std::uint64_t seed, std::string_view name, std::uint64_t index = 0);
 
   std::uint64_t bits();
@@ -25,7 +25,7 @@ class Rng {
   std::array<std::uint64_t, 4> state_{};
 };
 
-/// 0..n-1 in the order that the stream gives.
+/// 0..n-1 in random order.
 std::vector<std::uint32_t> permutation(std::uint32_t n, Rng rng);
 
 }  // namespace motley

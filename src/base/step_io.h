@@ -1,5 +1,6 @@
-// Numbers that come and go while they are used: parameters still arriving as the forward pass begins, gradients leaving as the backward
-// pass makes them. Whoever computes says what it needs next and what it has just made; who listens may wait or send.
+// StepIo: the interface by which a computation receives parameters while its forward pass runs, and hands out gradients while its backward
+// pass makes them. The computation says which values it reads next and which gradients are final; the implementation may wait for
+// parameters or send gradients.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -12,72 +13,73 @@
 
 namespace motley {
 
-/// How a gradient is to leave: each slice with so many bits a value, as room codec has it, together with what rounding has kept back so
-/// far.
+/// The format in which gradients are sent: bits per value for each slice (module codec), with error feedback.
 struct GradientEncoding {
   struct Slice {
     std::uint64_t first = 0;
     std::uint64_t count = 0;
     std::uint8_t bits = 32;
   };
-  std::vector<Slice> slices;    // ascending, all of the flat buffer
-  float rescale = 1;            // what was kept back means the same change of the model when it is multiplied by this
-  bool reset_residual = false;  // nothing that was kept back counts
-  /// Only for who makes numbers of 16 bits: those slices of them leave as they are, the others as floats. Nothing is rounded, nothing kept
-  /// back.
+  std::vector<Slice> slices;  // ascending, covering the flat buffer
+  float rescale = 1;  // scales the residual of error feedback, so that it keeps its meaning when the weight of contributions changes
+  bool reset_residual = false;  // drops the residual
+  /// For devices that make bf16 gradients: slices of 16 bits are sent as they are, all others as floats; nothing is rounded, and there is
+  /// no residual.
   bool bf16_as_is = false;
 };
 
-/// Values that have come in.
+/// Parameters that have arrived.
 struct IncomingValues {
   std::uint64_t first = 0;
   std::uint64_t count = 0;
-  std::uint8_t bits = 32;            // 32: the values themselves; fewer: a change of what they were before, coded
-  std::span<const std::byte> bytes;  // to be read at once, unless they are the values themselves: then until the computation ends
-  bool rounded = false;              // if fewer than 32: no change, but the values themselves, for who computes with no more bits
+  std::uint8_t bits = 32;            // 32: the values; fewer: an encoded difference to the previous values
+  std::span<const std::byte> bytes;  // read at once; with 32 bits valid until the computation ends
+  bool rounded = false;  // with fewer than 32 bits: not a difference but the rounded values, for devices that compute with no more bits
 };
 
 class StepIo;
 
-/// The computation that comes after this one, for who can begin with it before this one has ended. Its values have begun to come.
+/// The computation after this one, for devices that can start it before this one has ended. Its parameters have begun to arrive.
 struct NextStep {
-  std::uint64_t id = 0;  // as its own flow will say it
+  std::uint64_t id = 0;  // equal to its own StepIo::id()
   std::span<const float> values;
   std::span<const std::uint32_t> samples;
-  StepIo* io = nullptr;  // to take its values by; nobody waits there: wait_for() says whether they have come
+  StepIo* io = nullptr;  // gives its parameters without blocking: wait_for() returns whether they have arrived
 };
 
 class StepIo {
  public:
   virtual ~StepIo() = default;
-  /// Which computation this is, no other having the same; 0: one that was never foretold.
+  /// Identifies the computation; 0: it was not announced by next_step().
   [[nodiscard]] virtual std::uint64_t id() const { return 0; }
-  /// Values [first, last) of the flat buffer are about to be read. Returns when they are there, or false: give this computation up.
+  /// Blocks until values [first, last) of the flat buffer have arrived. False: abandon this computation.
   virtual bool wait_for(std::uint64_t first, std::uint64_t last) = 0;
-  /// For who keeps the values that it was given, on a device: after wait_for(), what has come of [first, last) since the last computation,
-  /// as it came and in the order in which it counts. It may reach beyond them. False: the values lie where they always do.
+  /// For devices that keep parameters from step to step: after wait_for(), passes the values of [first, last) that have arrived since the
+  /// last computation, in the order in which they must be applied. May pass values beyond the range. False: the values are in the flat
+  /// buffer.
   virtual bool take(std::uint64_t, std::uint64_t, const std::function<void(const IncomingValues&)>&) { return false; }
-  /// The device stood still for values for so long, in one gradient of it; several add up. For who knows: a device that has work left
-  /// while wait_for() waits stands still for less than that takes, and one that must copy what has come for more.
+  /// Reports how long the device was idle for lack of parameters during this gradient; several calls add up. Only the device can measure
+  /// this: it may have queued work left while wait_for() blocks, and it needs longer when it must copy the values.
   virtual void stalled(Duration) {}
   /// Values [first, last) of the flat gradient are final.
   virtual void gradient_ready(std::uint64_t first, std::uint64_t last) = 0;
 
-  /// What the next computation is likely to be over, for who can make its samples ready meanwhile; empty: nobody knows. Valid until the
-  /// computation ends.
+  /// The samples that the next computation will probably use, so that they can be prepared; empty: unknown. Valid until this computation
+  /// ends.
   [[nodiscard]] virtual std::span<const std::uint32_t> likely_next_samples() { return {}; }
 
-  /// What comes next, unless something happens; nothing: it is not known yet. Its samples are valid until this computation
-  /// ends, its values until that one does, or another in its place.
+  /// The next computation, if it is known and nothing changes. Its samples are valid until this computation ends, its values until that one
+  /// ends or is replaced.
   [[nodiscard]] virtual std::optional<NextStep> next_step() { return std::nullopt; }
 
-  /// How gradients are wanted; null: as floats. Valid until the computation ends. Who cannot code leaves floats, and says gradient_ready().
+  /// The format in which gradients are wanted; null: floats. Valid until the computation ends. A device that cannot encode hands out floats
+  /// by gradient_ready().
   [[nodiscard]] virtual const GradientEncoding* gradient_encoding() { return nullptr; }
-  /// As gradient_ready(), but coded: the bytes of each slice lie where its floats would begin.
+  /// As gradient_ready(), with encoded values: the bytes of each slice begin at the position of its first float.
   virtual void encoded_gradient_ready(std::uint64_t, std::uint64_t) {}
 };
 
-/// Everything is there and nobody waits.
+/// All parameters are present, and gradients are not sent.
 class NoStreaming final : public StepIo {
  public:
   bool wait_for(std::uint64_t, std::uint64_t) override { return true; }

@@ -17,7 +17,7 @@ struct StepReport {
   bool finite = true;             // no value is NaN, infinite or too large to be applied (base/finite.h)
   Duration compute{};             // without waiting for parameters
   Duration pull{};                // from the order until the last slice of parameters arrived; 0: they were there before the order
-  double residual = 0;            // what rounding kept back of the contribution before, relative to it: |e| / |p|
+  double residual = 0;            // rounding error of the previous contribution, relative to it: |e| / |p|
   std::uint32_t max_batch = 0;    // the largest batch of one step, as an out-of-memory error has shown; 0: no such error
   double update_norm = 0;         // squared norm of the update that made the base version, as the worker saw it; 0: not known
   Duration stalled{};             // waiting for parameters after the first of them arrived; not part of `compute`

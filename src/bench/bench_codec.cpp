@@ -21,16 +21,16 @@ namespace {
 
 constexpr std::size_t values = 16U << 20;  // 64 MiB of floats
 constexpr double float_bytes = static_cast<double>(values) * sizeof(float);
-constexpr std::size_t slice_values = 1U << 14;  // 64 KiB, as jobs push them when they say nothing else
+constexpr std::size_t slice_values = 1U << 14;  // 64 KiB, the default slice of a job
 constexpr int rounds = 9;
 
 struct Timed {
   std::string name;
   std::function<void()> work;
-  double best_seconds = 1e30;  // the machine's other work only ever slows a run down
+  double best_seconds = 1e30;  // the minimum, because other load of the machine only adds time
 };
 
-/// What all of them work on, with room for the 16 bits of the widest. Every page has been touched before the first look at the clock.
+/// Buffers with space for the widest encoding. Every page is touched before the first measurement.
 struct Memory {
   std::vector<float> from = normals();
   std::vector<float> to = std::vector<float>(values, 1.0F);
@@ -41,7 +41,7 @@ struct Memory {
   static std::vector<float> normals() {
     std::vector<float> x(values);
     Rng rng(0, "bench codec");
-    constexpr std::size_t drawn = 1U << 16;  // then they repeat: drawing takes longer than all that is timed
+    constexpr std::size_t drawn = 1U << 16;  // then repeated, because drawing takes longer than the measurements
     for (std::size_t i = 0; i < values; ++i) x[i] = i < drawn ? static_cast<float>(rng.normal()) : x[i - drawn];
     return x;
   }
@@ -56,9 +56,9 @@ void add_target(codec::Target target, Memory& memory, std::vector<Timed>& all) {
       all.push_back({fmt::format("{}{}_{}_bits", prefix, verb, bits), std::move(work)});
     };
     add("encode", [&memory, codec, room] { codec->encode_into(memory.from, room); });
-    add("decode", [&memory, codec, room] {  // what was just encoded
+    add("decode", [&memory, codec, room] {  // decodes the last encoding
       const Outcome decoded = codec->decode(room, memory.to);
-      check(decoded.ok(), "a codec decodes what it encoded");
+      check(decoded.ok(), "a codec decodes its own encoding");
     });
     add("feedback", [&memory, codec, target] {
       for (std::size_t i = 0; i < values; i += slice_values) {
@@ -76,9 +76,9 @@ boost::json::object bench_codec() {
   Memory memory;
   std::vector<Timed> all{{"memcpy", [&memory] { std::memcpy(memory.to.data(), memory.from.data(), values * sizeof(float)); }}};
   std::vector<codec::Target> targets = codec::targets();
-  std::reverse(targets.begin(), targets.end());  // the one that is used comes first
+  std::reverse(targets.begin(), targets.end());  // the target in use comes first
   for (const codec::Target target : targets) add_target(target, memory, all);
-  for (int round = 0; round < rounds; ++round)  // one after the other in every round, so that what disturbs disturbs all
+  for (int round = 0; round < rounds; ++round)  // all in turn in every round, so that other load affects all alike
     for (Timed& one : all) {
       const runtime::Stopwatch watch;
       one.work();

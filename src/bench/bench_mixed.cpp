@@ -37,13 +37,13 @@ namespace {
 namespace fs = std::filesystem;
 namespace json = boost::json;
 
-constexpr double first_samples_per_second = 1000;  // of a GPU that was not measured yet
+constexpr double first_samples_per_second = 1000;  // of a GPU before it is measured
 constexpr std::uint64_t epoch_samples = 16'384;    // few enough to be kept on every GPU
-constexpr double fewest_updates = 8;               // of a run: a slow cluster is given the time for them
+constexpr double fewest_updates = 8;               // of a run: a slow cluster gets the time for them
 constexpr std::uint32_t alone_on_cpu = 16;         // samples of a step
-constexpr double learning_rate = 1e-5;             // so the model stays as it is, and what strategies look at: noise cannot be learned
+constexpr double learning_rate = 1e-5;             // so small that the model, and so the statistics, stay constant: noise cannot be learned
 
-/// So many of the global batch for each, by its part; of a CPU a few.
+/// Shares of the global batch, proportional to the partitions; a CPU gets a few samples.
 std::vector<std::uint32_t> shares(const MixedOptions& options) {
   const double all = std::accumulate(options.partitions.begin(), options.partitions.end(), 0.0);
   std::vector<std::uint32_t> batches;
@@ -55,10 +55,10 @@ std::vector<std::uint32_t> shares(const MixedOptions& options) {
 
 /// A job over these devices that trains on noise.
 std::string job_text(const MixedOptions& options, const std::vector<double>& speeds) {
-  const bool small = options.emulated;  // what is emulated still computes its gradients here
+  const bool small = options.emulated;  // emulated devices still compute their gradients on this machine
   const double sum = std::accumulate(speeds.begin(), speeds.end(), 0.0);
   const double seconds = std::max(options.seconds, fewest_updates * options.global_batch / sum);
-  const double epochs = 1.1 * seconds * sum / static_cast<double>(epoch_samples);  // as long as a training that nobody can end in time
+  const double epochs = 1.1 * seconds * sum / static_cast<double>(epoch_samples);  // more than fit into max_seconds
   std::string text = fmt::format(
       "[job]\nname = \"mixed\"\nmax_epochs = {:.6g}\nmax_seconds = {:.6g}\nevaluate_every = 1000000.0\n[model]\nkind = "
       "\"{}\"\nprecision = \"{}\"\n{}"
@@ -85,15 +85,15 @@ Result<fs::path> write_job(const fs::path& folder, const std::string& name, cons
   return file;
 }
 
-/// What a child has said last, and when the window began.
+/// The last report of a child process, and the one at the beginning of the window.
 struct Part {
   std::unique_ptr<runtime::Child> child;
   std::optional<std::pair<double, double>> first, last;  // clock, samples
   bool ended = false;
-  bool failed = false;  // it ended before it was told to
+  bool failed = false;  // it ended before it was asked to
 };
 
-/// A process that is killed in the middle of its work leaves the GPU's sharing service in disorder for those who come next.
+/// Ends the processes by a signal that they handle: one killed during a kernel leaves NVIDIA's sharing service (MPS) in a bad state.
 void end_gently(boost::asio::io_context& event_loop, std::vector<Part>& parts) {
   constexpr auto patience = std::chrono::seconds(10);
   for (Part& part : parts) {
@@ -117,9 +117,9 @@ bool read_line(const std::string& line, std::pair<double, double>& out) {
   return read(std::string_view(line).substr(0, gap), out.first) && read(std::string_view(line).substr(gap + 1), out.second);
 }
 
-/// Samples a second of each while all of them compute.
+/// Samples per second of each part while all of them compute.
 Result<std::vector<double>> measure_alone(const MixedOptions& options, const fs::path& job, const runtime::GpuShares* gpu) {
-  constexpr auto patience = std::chrono::seconds(120);  // until the last has begun
+  constexpr auto patience = std::chrono::seconds(120);  // until the last one has begun
   boost::asio::io_context event_loop;
   const std::vector<std::uint32_t> batches = shares(options);
   std::vector<Part> parts(batches.size());
@@ -138,7 +138,7 @@ Result<std::vector<double>> measure_alone(const MixedOptions& options, const fs:
     child.environment = {{"OMP_NUM_THREADS", threads}, {"OPENBLAS_NUM_THREADS", threads}};
     if (gpu != nullptr && !on_cpu)
       for (auto& variable : gpu->environment(options.partitions[i])) child.environment.push_back(std::move(variable));
-    const auto heard = [&, i](const std::string& line) {
+    const auto received = [&, i](const std::string& line) {
       std::pair<double, double> now;
       if (!read_line(line, now)) return;
       Part& part = parts[i];
@@ -149,7 +149,7 @@ Result<std::vector<double>> measure_alone(const MixedOptions& options, const fs:
       over.expires_after(std::chrono::duration_cast<std::chrono::milliseconds>(std::chrono::duration<double>(options.seconds)));
       over.async_wait(end);
     };
-    auto started = runtime::Child::start(event_loop, child, {heard, [&, i](const runtime::ChildEnd&) {
+    auto started = runtime::Child::start(event_loop, child, {received, [&, i](const runtime::ChildEnd&) {
                                                                parts[i].ended = true;
                                                                event_loop.stop();
                                                              }});
@@ -162,19 +162,18 @@ Result<std::vector<double>> measure_alone(const MixedOptions& options, const fs:
   end_gently(event_loop, parts);
   for (std::size_t i = 0; i < parts.size(); ++i) {
     const Part& part = parts[i];
-    if (one_has_ended && !part.failed) continue;  // it is not to blame
+    if (one_has_ended && !part.failed) continue;  // it was ended because another one failed
     if (part.failed || !part.first || part.last->first <= part.first->first) {
       std::string words;
       for (const std::string& line : part.child->last_lines()) words += "\n  " + line;
-      return world_failed(
-          fmt::format("bench mixed: part {} of {} did not compute by itself; its last words:{}", i + 1, parts.size(), words));
+      return world_failed(fmt::format("bench mixed: part {} of {} did not compute alone; its last output:{}", i + 1, parts.size(), words));
     }
     speeds.push_back((part.last->second - part.first->second) / (part.last->first - part.first->first));
   }
   return speeds;
 }
 
-/// Samples a second that were counted in the second half of a run's time, when everybody has warmed up and knows everybody's speed.
+/// Samples per second counted in the second half of a run, after caches and the measured speeds have settled.
 double steady_speed(const fs::path& trace) {
   std::ifstream file(trace, std::ios::binary);
   const std::string bytes((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
@@ -188,7 +187,7 @@ double steady_speed(const fs::path& trace) {
     samples += static_cast<double>(contribution->samples);
     counted.emplace_back(seconds(event.at), samples);
   }
-  constexpr std::size_t fewest = 3;  // in a window that says anything
+  constexpr std::size_t fewest = 3;  // in a meaningful window
   if (counted.empty()) return 0;
   const auto& [to, after] = counted.back();
   const auto half =
@@ -198,14 +197,16 @@ double steady_speed(const fs::path& trace) {
   return to > from ? (after - before) / (to - from) : 0;
 }
 
-/// Refuses, or makes the folder, before anything is measured.
+/// Checks or creates the output folder before anything is measured.
 Outcome prepare_to_keep(const MixedOptions& options) {
   const std::set<std::string> names(options.strategies.begin(), options.strategies.end());
   if (names.size() < options.strategies.size())
-    return bad_input("bench mixed: --out: found a strategy twice in --strategies, expected each once: its run is kept by its name");
+    return bad_input(
+        "bench mixed: --out: found a strategy twice in --strategies, expected each once, because its run is kept under its name");
   std::error_code failed;
   if (fs::exists(options.keep, failed) && !fs::is_empty(options.keep, failed))
-    return bad_input(fmt::format("bench mixed: --out {}: found something there, expected an empty or missing folder", options.keep));
+    return bad_input(
+        fmt::format("bench mixed: --out {}: found a folder that is not empty, expected an empty or missing one", options.keep));
   fs::create_directories(options.keep, failed);
   if (failed) return bad_input(fmt::format("bench mixed: --out {}: {}, expected a writable place", options.keep, failed.message()));
   return Done{};
@@ -225,7 +226,7 @@ Result<json::object> measure_together(const std::string& text, const std::string
   how.cluster = job->cluster;
   how.pipeline = config::is_pipeline(job->strategy);
   how.folder = run;
-  how.checkpoint_every = 1'000'000'000;  // this is about speed
+  how.checkpoint_every = 1'000'000'000;  // no checkpoint during a measurement
   runtime::Launcher launch(std::move(how));
   const auto launched = launch.run();
   if (!launched) return launched.error();
@@ -247,7 +248,7 @@ Result<json::object> bench_mixed(const MixedOptions& asked) {
   MixedOptions options = asked;
   if (learn::gpus() == 0) options.emulated = true;
   if (options.emulated && !options.cpus.empty())
-    return bad_input("bench mixed: --cpus: found CPU workers beside emulated devices, expected a GPU for them to stand beside");
+    return bad_input("bench mixed: --cpus: found CPU workers with emulated devices, expected a GPU");
   if (!options.keep.empty())
     if (const Outcome kept = prepare_to_keep(options); !kept) return kept.error();
   const auto folder = runtime::TemporaryFolder::make("motley-bench", "the runs of bench mixed");
@@ -257,7 +258,7 @@ Result<json::object> bench_mixed(const MixedOptions& asked) {
     auto started = runtime::GpuShares::start();
     if (!started) return started.error();
     gpu = std::move(*started);
-    for (const auto& [key, value] : gpu->environment(0)) setenv(key.c_str(), value.c_str(), 1);  // what is launched finds it there
+    for (const auto& [key, value] : gpu->environment(0)) setenv(key.c_str(), value.c_str(), 1);  // inherited by the launched processes
   }
 
   std::vector<double> speeds(options.partitions.begin(), options.partitions.end());
@@ -315,7 +316,7 @@ Outcome compute_alone(const std::string& job_file, const std::string& name, std:
   constexpr double between = 0.25;
   double next = 0;
   double done = 0;
-  // A device with memory of its own takes its steps there: nothing travels.
+  // A device with memory of its own computes its steps there without transfers.
   LocalSgd* steps = source.local_sgd();
   if (steps != nullptr) {
     steps->begin(values);

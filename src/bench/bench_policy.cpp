@@ -14,7 +14,20 @@
 namespace motley::bench {
 namespace {
 
-/// Drives a strategy as a chief does, without one: whoever is released contributes again, in order of release.
+policy::Contribution contribution_of(WorkerId worker, std::uint64_t number, const policy::Plan& plan) {
+  const double samples_per_second = 250.0 * (1U << (worker.value % 4));
+  return {.worker = worker,
+          .step = Step{number},
+          .base = Version{number},
+          .report = {.samples = plan.samples,
+                     .local_steps = plan.local_steps,
+                     .squared_norm = 1,
+                     .compute = from_seconds(plan.samples / samples_per_second),
+                     .pull = from_seconds(1e-3)},
+          .push = from_seconds(1e-3)};
+}
+
+/// Drives a strategy as a chief does: each released worker contributes again, in order of release.
 double microseconds_per_contribution(const std::string& name, std::uint32_t workers, std::uint64_t contributions) {
   const std::uint32_t batch = 32 * workers;
   auto made = policy::make_strategy({name, {}, {}}, {batch, 0.9});
@@ -23,7 +36,7 @@ double microseconds_per_contribution(const std::string& name, std::uint32_t work
   policy::Decisions decisions;
   struct Busy {
     WorkerId worker;
-    std::uint32_t incarnation{};  // how often it had been cancelled when it began
+    std::uint32_t incarnation{};  // number of cancellations when its step began
   };
   std::deque<Busy> busy;
   std::vector<std::uint32_t> cancelled(workers);
@@ -47,16 +60,16 @@ double microseconds_per_contribution(const std::string& name, std::uint32_t work
     }
     decisions.clear();
   };
-  std::vector<policy::WorkerProfile> everyone;  // every other one is short of memory, so that plans have limits to meet
-  for (std::uint32_t w = 0; w < workers; ++w) everyone.push_back({.worker = {w}, .device = {.max_batch = w % 2 == 0 ? 0 : 8 + w % 64}});
-  strategy.joined(now, everyone, decisions);
+  std::vector<policy::WorkerProfile> profiles;  // every second worker has little memory, so that plans must respect limits
+  for (std::uint32_t w = 0; w < workers; ++w) profiles.push_back({.worker = {w}, .device = {.max_batch = w % 2 == 0 ? 0 : 8 + w % 64}});
+  strategy.joined(now, profiles, decisions);
   carry_out();
   const runtime::Stopwatch watch;
   for (std::uint64_t i = 0; i < contributions; ++i) {
     for (; !asked.empty(); asked.pop_front(), carry_out()) strategy.alignment_known(now, asked.front(), 1, decisions);
     while (!busy.empty() && busy.front().incarnation != cancelled[busy.front().worker.value]) busy.pop_front();
     if (busy.empty()) {
-      check(wake.has_value(), "who has nobody at work waits for a time");
+      check(wake.has_value(), "a strategy without working workers asks to be woken");
       now = std::max(now, *std::exchange(wake, std::nullopt));
       strategy.woken(now, decisions);
       carry_out();
@@ -66,19 +79,7 @@ double microseconds_per_contribution(const std::string& name, std::uint32_t work
     const WorkerId worker = busy.front().worker;
     busy.pop_front();
     now += from_seconds(1e-4);
-    const policy::Plan plan = strategy.plan(worker);
-    const double speed = 250.0 * (1U << (worker.value % 4));
-    strategy.contributed(now,
-                         {.worker = worker,
-                          .step = Step{i},
-                          .base = Version{i},
-                          .report = {.samples = plan.samples,
-                                     .local_steps = plan.local_steps,
-                                     .squared_norm = 1,
-                                     .compute = from_seconds(plan.samples / speed),
-                                     .pull = from_seconds(1e-3)},
-                          .push = from_seconds(1e-3)},
-                         decisions);
+    strategy.contributed(now, contribution_of(worker, i, strategy.plan(worker)), decisions);
     carry_out();
   }
   return watch.seconds() / static_cast<double>(contributions) * 1e6;

@@ -54,7 +54,7 @@ Timed time_world(const std::string& strategy, std::uint32_t workers, std::uint32
   sim::World world(options, std::move(*made), schedule, none, trace);
   const runtime::Stopwatch watch;
   const sim::TrainingOutcome outcome = world.run();
-  check(outcome.why == protocol::EndReason::every_sample_counted, "a timing world runs to its end");
+  check(outcome.why == protocol::EndReason::every_sample_counted, "a timing-only simulation counts every sample");
   return {watch.seconds(), static_cast<double>(outcome.events)};
 }
 
@@ -79,7 +79,7 @@ boost::json::object bench_sim() {
       const double cost = run.seconds / run.events * 1e9;
       if (workers == 10) smallest = cost;
       out[key + "_ns_per_event"] = cost;
-      // 1 or less: no faster than the logarithm of the number of workers.
+      // At most 1: the cost per event grows no faster than the logarithm of the number of workers.
       out[key + "_growth_over_logarithm"] = cost / smallest / std::log10(workers);
       if (workers < 10000) continue;
       out[key + "_100_steps_seconds"] = run.seconds;

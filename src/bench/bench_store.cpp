@@ -1,5 +1,5 @@
-// The speed of a server's numbers, beside what its memory can do: a stream triad over as many bytes, by the same threads and with the same
-// instructions. (out = w - c*v, the look-ahead of SGD, is such a triad, so one of the store's own loops serves as it.)
+// Rates of a server's arithmetic, compared with a stream triad over as many bytes, by the same threads and with the same instructions. (out
+// = w - c*v, SGD's look-ahead, is such a triad, so one of the store's own loops serves as the limit.)
 #include <algorithm>
 #include <cstdint>
 #include <cstring>
@@ -17,36 +17,36 @@
 namespace motley::bench {
 namespace {
 
-constexpr std::size_t large = 32U << 20;   // 128 MiB of floats: three such arrays are beyond every cache
-constexpr std::size_t small = 512U << 10;  // 2 MiB: three of them stay in the last cache
+constexpr std::size_t large = 32U << 20;   // 128 MiB of floats: three such arrays exceed every cache
+constexpr std::size_t small = 512U << 10;  // 2 MiB: three of them stay in the last-level cache
 constexpr int rounds = 7;
 
-/// One thing to be timed, with the best time so far: the machine's other work only ever slows a run down.
-struct RunHistory {
+/// One measured operation with its best time: other load of the machine only adds time.
+struct Measurement {
   std::string name;
   double bytes;  // read and written by one run
   std::function<void()> run;
   double seconds = 1e30;
 };
 
-/// Everything once in each round, so that whatever else the machine does meets all.
-void time(std::vector<RunHistory>& histories, std::size_t repeats) {
+/// Runs every operation once per round, so that other load affects all alike.
+void time(std::vector<Measurement>& measurements, std::size_t repeats) {
   for (int round = 0; round <= rounds; ++round)
-    for (RunHistory& history : histories) {
+    for (Measurement& measurement : measurements) {
       const runtime::Stopwatch watch;
-      for (std::size_t i = 0; i < repeats; ++i) history.run();
-      if (round > 0) history.seconds = std::min(history.seconds, watch.seconds() / static_cast<double>(repeats));  // 0 warms up
+      for (std::size_t i = 0; i < repeats; ++i) measurement.run();
+      if (round > 0) measurement.seconds = std::min(measurement.seconds, watch.seconds() / static_cast<double>(repeats));  // 0 warms up
     }
 }
 
-/// What stores are given, and where a triad and snapshots go. Each part lies elsewhere: read twice, one would come from the cache.
+/// Inputs of the stores, and outputs of triad and snapshots. All are disjoint: an array that is read twice would come from the cache.
 struct Arrays {
   explicit Arrays(std::size_t values) : out(values, 1.0F), parts(4, store::Floats(values, 0.5F)) {}
   store::Floats out;
   std::vector<store::Floats> parts;
 };
 
-/// Stores and the team that works on them.
+/// The stores and their thread pool.
 class Bench {
  public:
   Bench(Arrays& arrays, std::size_t threads)
@@ -63,20 +63,22 @@ class Bench {
   }
 
   /// Traffic in arrays: a copy reads one and writes one; a triad reads two and writes one; SGD reads g, w, v and writes w, v; AdamW one
-  /// more of each; a further part is one more to read; a look-ahead reads w, v and writes one; a foreseen update reads what SGD reads and
-  /// writes w, v and what lies ahead, elsewhere; numbers of 16 bits are half an array. What the processor reads only to overwrite it is
-  /// counted for nobody.
-  void enter(std::vector<RunHistory>& histories) {
+  /// more of each; a further part is one more to read; a look-ahead reads w, v and writes one. A speculative update reads the arrays of SGD
+  /// and writes w, v and the look-ahead elsewhere; a bf16 array counts half. Reads that only precede an overwrite (write-allocate) are not
+  /// counted.
+  void enter(std::vector<Measurement>& measurements) {
     const double array = static_cast<double>(values_) * sizeof(float);
     const std::string by = "_" + std::to_string(pool_->threads()) + (pool_->threads() == 1 ? "_thread" : "_threads");
-    histories.push_back({"memcpy" + by, 2 * array, [this] { copy(); }});
-    histories.push_back({"triad" + by, 3 * array, [this] { triad(); }});
-    histories.push_back({"apply_sgd" + by, 5 * array, [this] { sgd_->apply(update, std::span(four_).first(1)); }});
-    histories.push_back({"apply_sgd_4_parts" + by, 8 * array, [this] { sgd_->apply(update, four_); }});
-    histories.push_back({"foreseen_sgd_4_parts" + by, 9 * array, [this] { run_speculated(four_, {0.9}); }});
-    histories.push_back({"foreseen_sgd_4_parts_of_16_bits" + by, 6.5 * array, [this] { run_speculated(four_of_16_bits_, {0.9, true}); }});
-    histories.push_back({"apply_adamw" + by, 7 * array, [this] { adamw_->apply(update, std::span(four_).first(1)); }});
-    histories.push_back({"snapshot" + by, 3 * array, [this] { sgd_->snapshot(0.9, arrays_.out); }});
+    measurements.push_back({"memcpy" + by, 2 * array, [this] { copy(); }});
+    measurements.push_back({"triad" + by, 3 * array, [this] { triad(); }});
+    measurements.push_back({"apply_sgd" + by, 5 * array, [this] { sgd_->apply(update, std::span(four_).first(1)); }});
+    measurements.push_back({"apply_sgd_4_parts" + by, 8 * array, [this] { sgd_->apply(update, four_); }});
+    measurements.push_back({"foreseen_sgd_4_parts" + by, 9 * array, [this] { run_speculated(four_, {0.9}); }});
+    measurements.push_back({"foreseen_sgd_4_parts_of_16_bits" + by, 6.5 * array, [this] {
+                              run_speculated(four_of_16_bits_, {0.9, true});
+                            }});
+    measurements.push_back({"apply_adamw" + by, 7 * array, [this] { adamw_->apply(update, std::span(four_).first(1)); }});
+    measurements.push_back({"snapshot" + by, 3 * array, [this] { sgd_->snapshot(0.9, arrays_.out); }});
   }
 
  private:
@@ -118,13 +120,13 @@ class Bench {
 void bench(std::size_t values, std::size_t repeats, const std::string& size, boost::json::object& figures) {
   Arrays arrays(values);
   Bench alone(arrays, 1), two(arrays, 2);
-  std::vector<RunHistory> histories;
-  alone.enter(histories);
-  two.enter(histories);
-  time(histories, repeats);
-  const std::size_t half = histories.size() / 2;
-  const auto speed = [&](std::size_t i) { return histories[i].bytes / histories[i].seconds; };
-  for (std::size_t i = 0; i < histories.size(); ++i) figures[histories[i].name + size + "_bytes_per_second"] = speed(i);
+  std::vector<Measurement> measurements;
+  alone.enter(measurements);
+  two.enter(measurements);
+  time(measurements, repeats);
+  const std::size_t half = measurements.size() / 2;
+  const auto speed = [&](std::size_t i) { return measurements[i].bytes / measurements[i].seconds; };
+  for (std::size_t i = 0; i < measurements.size(); ++i) figures[measurements[i].name + size + "_bytes_per_second"] = speed(i);
   constexpr std::size_t triad = 1, sgd = 2;
   figures["apply_sgd_ratio_to_triad_1_thread" + size] = speed(sgd) / speed(triad);
   figures["apply_sgd_ratio_to_triad_2_threads" + size] = speed(half + sgd) / speed(half + triad);

@@ -1,5 +1,5 @@
-// What the transport costs, beside bare TCP and memcpy: every gradient pushed, applied and pulled back, over loopback and through shared
-// memory, between real processes.
+// Cost of the transport, compared with bare TCP and memcpy: every gradient is pushed, applied and pulled back, over loopback TCP and
+// through shared memory, between separate processes.
 #include <algorithm>
 #include <array>
 #include <boost/asio/io_context.hpp>
@@ -32,16 +32,16 @@ constexpr Step training{0}, probing{1};
 constexpr SliceId urgent{9999};
 constexpr std::size_t bulk_slices = 64;
 
-/// Receives pushes straight into place, or reads them where they lie, and gives each new slice to all workers as soon as it is applied.
+/// Receives pushes into place, or reads them in place, and sends each new slice to all workers as soon as it is applied.
 class Server final : private transport::AcceptCallbacks, private transport::ConnectionCallbacks {
  public:
   explicit Server(std::size_t workers)
       : arrived_(slices), applier_(workers, [this](SliceId slice) { boost::asio::post(io_, [this, slice] { send(slice); }); }) {}
 
-  void serve(const transport::Address& address, const transport::Options& options, const Line& parent) {
+  void serve(const transport::Address& address, const transport::Options& options, const NumberPipe& parent) {
     const auto acceptor = transport::listen(io_, address, options, *this);
     const auto* tcp = std::get_if<transport::TcpAddress>(&(*acceptor)->address());
-    parent.say(tcp != nullptr ? tcp->port : 0);
+    parent.send(tcp != nullptr ? tcp->port : 0);
     io_.run();
   }
 
@@ -75,7 +75,7 @@ class Server final : private transport::AcceptCallbacks, private transport::Conn
     arrived_[slice.value] = 0;
     applier_.give(slice);
   }
-  /// Answers an urgent slice with how many came before it.
+  /// Answers an urgent slice with the number of slices that came before it.
   void probe(transport::Connection& from, const wire::Push& push) {
     if (push.slice == urgent) from.send(wire::Heartbeat{WorkerId{probes_}});
     ++probes_;
@@ -89,12 +89,14 @@ class Server final : private transport::AcceptCallbacks, private transport::Conn
   }
   void on_message(transport::Connection&, wire::Message) override {}
   void sent(transport::Connection&, std::uint64_t) override {}
-  void closed(transport::Connection&, const Error&) override { io_.stop(); }  // the worker is done; had it failed, it would say so itself
+  void closed(transport::Connection&, const Error&) override {
+    io_.stop();
+  }  // the worker has finished; a failed one reports its error itself
 
   boost::asio::io_context io_{1};
   std::vector<std::unique_ptr<transport::Connection>> workers_;
-  std::vector<std::size_t> arrived_;                                    // parts, by slice
-  std::array<std::vector<transport::BorrowedMemory>, slices> borrows_;  // of what is being applied
+  std::vector<std::size_t> arrived_;                                    // parts received, by slice
+  std::array<std::vector<transport::BorrowedMemory>, slices> borrows_;  // of slices that are being applied
   std::uint32_t probes_ = 0;
   Applier applier_;
 };
@@ -118,7 +120,7 @@ class Worker final : private transport::ConnectionCallbacks {
     run_until([this] { return back_ == slices; });
   }
 
-  /// How many slices arrive before an urgent one, of those that were not yet with the operating system when it was queued.
+  /// The number of slices that arrive before an urgent one, among those that were not yet with the operating system when it was queued.
   std::uint64_t overtaken_by() {
     sent_ = 0;
     for (std::uint32_t i = 0; i < bulk_slices; ++i) push({i}, probing, 5);
@@ -147,7 +149,7 @@ class Worker final : private transport::ConnectionCallbacks {
     return std::as_writable_bytes(weights_.slice(std::get<wire::Pulled>(head).slice));
   }
   void received(transport::Connection&, const wire::Message&) override { ++back_; }
-  /// As a worker's device would: it reads the values where they lie. Here they have been seen when the next round begins.
+  /// As a worker's device: values are used in place. In this benchmark they are released when the next round begins.
   bool accept_in_place(transport::Connection&, const wire::Message&, std::span<const std::byte>,
                        const transport::BorrowedMemory& borrow) override {
     if (!shareable_) return false;
@@ -172,22 +174,22 @@ class Worker final : private transport::ConnectionCallbacks {
 
 using Children = std::vector<std::unique_ptr<Child>>;
 
-/// What one round trip took.
+/// Durations of one round trip.
 struct Trip {
   double seconds = 0;
   double processor_seconds = 0;  // of all processes together
 };
 
-/// Processes that make one round trip each time they are told to.
+/// Processes that make one round trip whenever they are asked to.
 struct Party {
-  Children others;  // whom the trips lead to
+  Children others;  // the peers of the trips
   Children starters;
 
   [[nodiscard]] Trip trip() const {
     const double before = processor_seconds();
     const runtime::Stopwatch watch;
-    for (const auto& starter : starters) starter->say(0);
-    for (const auto& starter : starters) static_cast<void>(starter->hear());
+    for (const auto& starter : starters) starter->send(0);
+    for (const auto& starter : starters) static_cast<void>(starter->receive());
     const double seconds = watch.seconds();
     return {seconds, processor_seconds() - before};
   }
@@ -211,7 +213,7 @@ transport::Options carried_by(transport::Bulk bulk) {
   return options;
 }
 
-/// Where a server of the benchmark listens: memory is shared over a unix socket only.
+/// The address of a benchmark's server: shared memory needs a unix socket.
 class Meeting {
  public:
   explicit Meeting(transport::Bulk bulk) {
@@ -222,9 +224,9 @@ class Meeting {
     address_ = transport::UnixAddress{(folder_.path() / "server").string()};
   }
   [[nodiscard]] const transport::Address& address() const { return address_; }
-  /// The server says at which port it listens, if it is one.
+  /// Receives the server's port, if it has one.
   void opened(const Child& server) {
-    const std::uint64_t port = server.hear();
+    const std::uint64_t port = server.receive();
     if (auto* tcp = std::get_if<transport::TcpAddress>(&address_)) tcp->port = static_cast<std::uint16_t>(port);
   }
 
@@ -237,45 +239,45 @@ Party ours(std::size_t workers, transport::Bulk bulk, bool shareable = false) {
   const transport::Options options = carried_by(bulk);
   Meeting meeting(bulk);
   Party party;
-  party.others.push_back(std::make_unique<Child>([&](const Line& parent) {
+  party.others.push_back(std::make_unique<Child>([&](const NumberPipe& parent) {
     if (shareable) transport::shared_arena().want();
     Server(workers).serve(meeting.address(), options, parent);
   }));
   meeting.opened(*party.others[0]);
   for (std::uint32_t i = 0; i < workers; ++i) {
-    party.starters.push_back(std::make_unique<Child>([&](const Line& parent) {
+    party.starters.push_back(std::make_unique<Child>([&](const NumberPipe& parent) {
       if (shareable) transport::shared_arena().want();
       Worker worker({i}, meeting.address(), options, shareable);
-      parent.say(0);
+      parent.send(0);
       for (;;) {
-        static_cast<void>(parent.hear());
+        static_cast<void>(parent.receive());
         worker.round_trip();
-        parent.say(0);
+        parent.send(0);
       }
     }));
-    static_cast<void>(party.starters.back()->hear());
+    static_cast<void>(party.starters.back()->receive());
   }
   return party;
 }
 
-/// The same bytes copied there and back by one thread: what no way through memory can beat without a second one.
+/// The same bytes copied there and back by one thread: a limit for every transport through memory that uses one thread.
 Party copying() {
   Party party;
-  party.starters.push_back(std::make_unique<Child>([](const Line& parent) {
+  party.starters.push_back(std::make_unique<Child>([](const NumberPipe& parent) {
     Flat here(0.001F, 0), there(0.0F, 1);
     for (;;) {
-      parent.say(0);
-      static_cast<void>(parent.hear());
+      parent.send(0);
+      static_cast<void>(parent.receive());
       std::copy(here.all().begin(), here.all().end(), there.all().begin());
       std::copy(there.all().begin(), there.all().end(), here.all().begin());
     }
   }));
-  static_cast<void>(party.starters.back()->hear());
+  static_cast<void>(party.starters.back()->receive());
   return party;
 }
 
-/// In processor time, of slices that lie in memory, as those of a large model do. The result is told, so that no compiler leaves the work
-/// out.
+/// In processor time, of slices in memory, as those of a large model. The result is sent to the parent, so that the compiler cannot drop
+/// the computation.
 double checksum_bytes_per_second() {
   Flat flat(0.001F, 0);
   std::vector<double> times;
@@ -292,10 +294,10 @@ double checksum_bytes_per_second() {
 std::uint64_t urgent_slice_position(transport::Bulk bulk) {
   const transport::Options options = carried_by(bulk);
   Meeting meeting(bulk);
-  const Child server([&](const Line& parent) { Server(1).serve(meeting.address(), options, parent); });
+  const Child server([&](const NumberPipe& parent) { Server(1).serve(meeting.address(), options, parent); });
   meeting.opened(server);
-  const Child worker([&](const Line& parent) { parent.say(Worker({0}, meeting.address(), options).overtaken_by()); });
-  return worker.hear();
+  const Child worker([&](const NumberPipe& parent) { parent.send(Worker({0}, meeting.address(), options).overtaken_by()); });
+  return worker.receive();
 }
 
 Trip median(const std::vector<Trip>& trips) {
@@ -312,11 +314,11 @@ struct Compared {
   Trip raw;
   Trip copied;
   Trip tcp;
-  std::optional<Trip> shared;                 // every slice read where it lies
+  std::optional<Trip> shared;                 // every slice read in place
   std::optional<Trip> copied_through_memory;  // every slice copied through a ring
 };
 
-/// Turn by turn, so that whatever else the machine does meets all. Bare TCP is given the better of its two ways to make the trip.
+/// Alternates all variants, so that other load affects all alike. Bare TCP counts with the better of its two variants.
 Compared compare(std::size_t workers, bool with_memory) {
   std::vector<Party> parties;
   parties.push_back(raw(workers, false));
@@ -328,7 +330,7 @@ Compared compare(std::size_t workers, bool with_memory) {
     parties.push_back(ours(workers, transport::Bulk::shared));
   }
   std::vector<std::vector<Trip>> trips(parties.size());
-  for (const Party& party : parties) static_cast<void>(party.trip());  // memory and windows are warm from here on
+  for (const Party& party : parties) static_cast<void>(party.trip());  // warms memory and windows
   for (int i = 0; i < rounds; ++i)
     for (std::size_t p = 0; p < parties.size(); ++p) trips[p].push_back(parties[p].trip());
   const Trip there_then_back = median(trips[0]), at_once = median(trips[1]);
@@ -344,21 +346,20 @@ boost::json::object figures(bool with_memory) {
   const double bytes = 2.0 * values * sizeof(float);
   const Compared one = compare(1, with_memory), four = compare(4, with_memory);
   const double checksum = checksum_bytes_per_second();
-  boost::json::object all{
-      {"round_trip_bytes_per_second", bytes / one.tcp.seconds},
-      {"raw_tcp_bytes_per_second", bytes / one.raw.seconds},
-      {"ratio_to_raw_tcp", one.raw.seconds / one.tcp.seconds},
-      {"round_trip_bytes_per_second_4_workers", 4 * bytes / four.tcp.seconds},
-      {"raw_tcp_bytes_per_second_4_workers", 4 * bytes / four.raw.seconds},
-      {"ratio_to_raw_tcp_4_workers", four.raw.seconds / four.tcp.seconds},
-      // The machine's other work stretches wall time, and ours the more, as more threads must meet; processor time it hardly touches.
-      {"processor_ratio_to_raw_tcp", one.raw.processor_seconds / one.tcp.processor_seconds},
-      {"processor_ratio_to_raw_tcp_4_workers", four.raw.processor_seconds / four.tcp.processor_seconds},
-      {"urgent_slice_position", urgent_slice_position(transport::Bulk::tcp)},
-      {"memcpy_bytes_per_second", bytes / one.copied.seconds},
-      // Of each byte that travels two are made.
-      {"checksum_bytes_per_second", checksum},
-      {"checksum_share_of_processor_time", 2 * bytes / checksum / one.tcp.processor_seconds}};
+  boost::json::object all{{"round_trip_bytes_per_second", bytes / one.tcp.seconds},
+                          {"raw_tcp_bytes_per_second", bytes / one.raw.seconds},
+                          {"ratio_to_raw_tcp", one.raw.seconds / one.tcp.seconds},
+                          {"round_trip_bytes_per_second_4_workers", 4 * bytes / four.tcp.seconds},
+                          {"raw_tcp_bytes_per_second_4_workers", 4 * bytes / four.raw.seconds},
+                          {"ratio_to_raw_tcp_4_workers", four.raw.seconds / four.tcp.seconds},
+                          // Other load stretches wall time, more so for more threads; processor time is hardly affected.
+                          {"processor_ratio_to_raw_tcp", one.raw.processor_seconds / one.tcp.processor_seconds},
+                          {"processor_ratio_to_raw_tcp_4_workers", four.raw.processor_seconds / four.tcp.processor_seconds},
+                          {"urgent_slice_position", urgent_slice_position(transport::Bulk::tcp)},
+                          {"memcpy_bytes_per_second", bytes / one.copied.seconds},
+                          // Two checksums are computed per transferred byte.
+                          {"checksum_bytes_per_second", checksum},
+                          {"checksum_share_of_processor_time", 2 * bytes / checksum / one.tcp.processor_seconds}};
   if (!with_memory) return all;
   all["shared_round_trip_bytes_per_second"] = bytes / one.shared->seconds;
   all["shared_ratio_to_raw_tcp"] = one.raw.seconds / one.shared->seconds;

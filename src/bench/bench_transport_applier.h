@@ -1,4 +1,4 @@
-// The server's arithmetic in the benchmark of the transport: what makes a round trip more than two copies.
+// The server's arithmetic in the transport benchmark: sums gradients and applies updates.
 #pragma once
 #include <algorithm>
 #include <array>
@@ -22,11 +22,11 @@ inline constexpr std::size_t slice_values = 1U << 18;
 inline constexpr std::size_t slice_bytes = slice_values * sizeof(float);
 inline constexpr std::size_t slices = 128;
 inline constexpr std::size_t values = slices * slice_values;
-inline constexpr std::size_t piece_values = 4096;  // summed and applied while in the first cache
+inline constexpr std::size_t piece_values = 4096;  // summed and applied while in the first-level cache
 
-/// The model's values. Weights and momentum of 128 MiB that lie side by side are 2^27 + 2^12 bytes apart, and at this one distance an
-/// update takes three times as long on AMD's Zen; presumably such addresses share the tag by which it finds a line in its first cache (Lipp
-/// et al., Take A Way, AsiaCCS 2020). So each array begins at its own place within a page; 0 is the optimizer's.
+/// The values of the model. When weights and momentum of 128 MiB are adjacent, they are 2^27 + 2^12 bytes apart, and at this distance an
+/// update takes three times as long on AMD's Zen; presumably such addresses share the tag of the first-level cache's way predictor (Lipp et
+/// al., Take A Way, AsiaCCS 2020). So each array begins at a different offset within a page; 0 is the optimizer's.
 class Flat {
  public:
   Flat(float value, std::size_t place) : memory_(values + page_values, /*shareable=*/true), skipped_(place * 320 % page_values) {
@@ -37,11 +37,12 @@ class Flat {
 
  private:
   static constexpr std::size_t page_values = 4096 / sizeof(float);
-  runtime::Buffer memory_;  // what is sent from it may be lent, once there is somebody to lend to
+  runtime::Buffer memory_;  // shared memory once a peer supports borrowing
   std::size_t skipped_;
 };
 
-/// Takes slices on its own thread, in the order they became complete: parts summed in the workers' order, then SGD with momentum.
+/// Applies slices on its own thread in the order in which they became complete: sums the parts in the workers' order, then SGD with
+/// momentum.
 class Applier {
  public:
   using Applied = std::function<void(SliceId)>;
@@ -60,8 +61,8 @@ class Applier {
   }
 
   Flat weights{1.0F, 1};
-  std::vector<std::unique_ptr<Flat>> gradients;  // one a worker
-  /// Where a slice is read, by worker: in `gradients` or where the worker has it. Not changed while the slice is being applied.
+  std::vector<std::unique_ptr<Flat>> gradients;  // one per worker
+  /// Where each worker's part of a slice is read: in `gradients` or in the worker's memory. Not changed while the slice is applied.
   std::array<std::vector<const float*>, slices> parts;
 
   void give(std::optional<SliceId> slice) {

@@ -16,35 +16,35 @@
 
 namespace motley::bench {
 
-long must(long returned, const char* call) {
+long require_success(long returned, const char* call) {
   if (returned < 0) throw std::system_error(errno, std::generic_category(), call);
   return returned;
 }
 
-void Line::say(std::uint64_t number) const { must(::write(out_, &number, sizeof(number)), "write to a pipe"); }
+void NumberPipe::send(std::uint64_t number) const { require_success(::write(out_, &number, sizeof(number)), "write to a pipe"); }
 
-std::uint64_t Line::hear() const {
+std::uint64_t NumberPipe::receive() const {
   std::uint64_t number = 0;
-  const long got = must(::read(in_, &number, sizeof(number)), "read from a pipe");
+  const long got = require_success(::read(in_, &number, sizeof(number)), "read from a pipe");
   if (got != sizeof(number)) throw std::runtime_error("a process of the benchmark has ended early");
   return number;
 }
 
-void Line::close() const {
+void NumberPipe::close() const {
   ::close(in_);
   ::close(out_);
 }
 
-Child::Child(const std::function<void(const Line& parent)>& work) {
+Child::Child(const std::function<void(const NumberPipe& parent)>& work) {
   std::array<int, 2> down{};
   std::array<int, 2> up{};
-  must(::pipe(down.data()), "pipe");
-  must(::pipe(up.data()), "pipe");
-  process_ = static_cast<pid_t>(must(::fork(), "fork"));
+  require_success(::pipe(down.data()), "pipe");
+  require_success(::pipe(up.data()), "pipe");
+  process_ = static_cast<pid_t>(require_success(::fork(), "fork"));
   if (process_ != 0) {
     ::close(down[0]);
     ::close(up[1]);
-    line_ = Line(up[0], down[1]);
+    line_ = NumberPipe(up[0], down[1]);
     return;
   }
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -52,7 +52,7 @@ Child::Child(const std::function<void(const Line& parent)>& work) {
   ::close(up[0]);
   int code = EXIT_SUCCESS;
   try {
-    work(Line(down[0], up[1]));
+    work(NumberPipe(down[0], up[1]));
   } catch (const std::exception& e) {
     fmt::print(stderr, "a process of the benchmark failed: {}\n", e.what());
     code = EXIT_FAILURE;
@@ -63,8 +63,8 @@ Child::Child(const std::function<void(const Line& parent)>& work) {
 double Child::processor_seconds() const {
   clockid_t clock{};
   timespec used{};
-  must(-::clock_getcpuclockid(process_, &clock), "clock_getcpuclockid");
-  must(::clock_gettime(clock, &used), "clock_gettime");
+  require_success(-::clock_getcpuclockid(process_, &clock), "clock_getcpuclockid");
+  require_success(::clock_gettime(clock, &used), "clock_gettime");
   return static_cast<double>(used.tv_sec) + 1e-9 * static_cast<double>(used.tv_nsec);
 }
 

@@ -1,4 +1,4 @@
-// Processes of a benchmark: each a fork of this one, told when to begin and asked when it is done. Linux.
+// Child processes of a benchmark: forks of this process that exchange numbers with it. Linux.
 #pragma once
 #include <sys/types.h>
 
@@ -7,13 +7,13 @@
 
 namespace motley::bench {
 
-/// What a forked process and its parent say to each other: numbers, over two pipes.
-class Line {
+/// Two pipes on which a child process and its parent exchange numbers.
+class NumberPipe {
  public:
-  Line(int in, int out) : in_(in), out_(out) {}
-  void say(std::uint64_t number) const;
-  /// Throws when the other side is gone.
-  [[nodiscard]] std::uint64_t hear() const;
+  NumberPipe(int in, int out) : in_(in), out_(out) {}
+  void send(std::uint64_t number) const;
+  /// Throws when the other side has ended.
+  [[nodiscard]] std::uint64_t receive() const;
   void close() const;
 
  private:
@@ -21,26 +21,26 @@ class Line {
   int out_;
 };
 
-/// Destroying it kills the process.
+/// The destructor kills the process.
 class Child {
  public:
-  /// Fork before any thread is started. The process ends when `work` returns, and with its parent.
-  explicit Child(const std::function<void(const Line& parent)>& work);
+  /// Fork before any thread is started. The process ends when `work` returns, or with its parent.
+  explicit Child(const std::function<void(const NumberPipe& parent)>& work);
   Child(const Child&) = delete;
   Child& operator=(const Child&) = delete;
   ~Child();
 
-  void say(std::uint64_t number) const { line_.say(number); }
-  [[nodiscard]] std::uint64_t hear() const { return line_.hear(); }
-  /// Processor time that it has used so far, in all its threads and in the kernel for it.
+  void send(std::uint64_t number) const { line_.send(number); }
+  [[nodiscard]] std::uint64_t receive() const { return line_.receive(); }
+  /// Processor time so far, of all its threads, in user and kernel mode.
   [[nodiscard]] double processor_seconds() const;
 
  private:
   pid_t process_ = 0;
-  Line line_{-1, -1};
+  NumberPipe line_{-1, -1};
 };
 
-/// Throws std::system_error with errno when a system call has failed; gives back what it returned otherwise.
-long must(long returned, const char* call);
+/// Returns the result of a system call, or throws std::system_error with errno when it failed.
+long require_success(long returned, const char* call);
 
 }  // namespace motley::bench

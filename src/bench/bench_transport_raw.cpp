@@ -20,21 +20,22 @@ sockaddr_in loopback_address(std::uint16_t port) {
   return address;
 }
 
-int tcp_socket() { return static_cast<int>(must(::socket(AF_INET, SOCK_STREAM, 0), "socket")); }
+int tcp_socket() { return static_cast<int>(require_success(::socket(AF_INET, SOCK_STREAM, 0), "socket")); }
 
 void no_delay(int socket) {
   const int on = 1;
-  must(::setsockopt(socket, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on)), "setsockopt");
+  require_success(::setsockopt(socket, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on)), "setsockopt");
 }
 
 void write_all(int socket, std::span<const std::byte> bytes) {
-  while (!bytes.empty()) bytes = bytes.subspan(static_cast<std::size_t>(must(::write(socket, bytes.data(), bytes.size()), "write")));
+  while (!bytes.empty())
+    bytes = bytes.subspan(static_cast<std::size_t>(require_success(::write(socket, bytes.data(), bytes.size()), "write")));
 }
 
 /// False at the end of the stream.
 bool read_all(int socket, std::span<std::byte> bytes) {
   while (!bytes.empty()) {
-    const auto got = static_cast<std::size_t>(must(::read(socket, bytes.data(), bytes.size()), "read"));
+    const auto got = static_cast<std::size_t>(require_success(::read(socket, bytes.data(), bytes.size()), "read"));
     if (got == 0) return false;
     bytes = bytes.subspan(got);
   }
@@ -53,15 +54,15 @@ class Buffer {
   std::vector<float> floats_;
 };
 
-void give_back_what_comes(const RawTrip& trip, const Line& parent) {
+void give_back_what_comes(const RawTrip& trip, const NumberPipe& parent) {
   const int listener = tcp_socket();
   sockaddr_in address = loopback_address(0);
   socklen_t length = sizeof(address);
-  must(::bind(listener, reinterpret_cast<const sockaddr*>(&address), sizeof(address)), "bind");
-  must(::listen(listener, 1), "listen");
-  must(::getsockname(listener, reinterpret_cast<sockaddr*>(&address), &length), "getsockname");
-  parent.say(ntohs(address.sin_port));
-  const int socket = static_cast<int>(must(::accept(listener, nullptr, nullptr), "accept"));
+  require_success(::bind(listener, reinterpret_cast<const sockaddr*>(&address), sizeof(address)), "bind");
+  require_success(::listen(listener, 1), "listen");
+  require_success(::getsockname(listener, reinterpret_cast<sockaddr*>(&address), &length), "getsockname");
+  parent.send(ntohs(address.sin_port));
+  const int socket = static_cast<int>(require_success(::accept(listener, nullptr, nullptr), "accept"));
   no_delay(socket);
   Buffer buffer(trip);
   for (;;) {
@@ -73,19 +74,19 @@ void give_back_what_comes(const RawTrip& trip, const Line& parent) {
   }
 }
 
-void make_trips(const RawTrip& trip, std::uint16_t port, const Line& parent) {
+void make_trips(const RawTrip& trip, std::uint16_t port, const NumberPipe& parent) {
   const int socket = tcp_socket();
   const sockaddr_in address = loopback_address(port);
-  must(::connect(socket, reinterpret_cast<const sockaddr*>(&address), sizeof(address)), "connect");
+  require_success(::connect(socket, reinterpret_cast<const sockaddr*>(&address), sizeof(address)), "connect");
   no_delay(socket);
   Buffer there(trip);
   Buffer back(trip);
   const auto send = [&] {
     for (std::size_t i = 0; i < trip.pieces; ++i) write_all(socket, there.piece(i));
   };
-  parent.say(0);
+  parent.send(0);
   for (;;) {
-    static_cast<void>(parent.hear());
+    static_cast<void>(parent.receive());
     std::thread sender;
     if (trip.at_once)
       sender = std::thread(send);
@@ -93,7 +94,7 @@ void make_trips(const RawTrip& trip, std::uint16_t port, const Line& parent) {
       send();
     for (std::size_t i = 0; i < trip.pieces; ++i) read_all(socket, back.piece(i));
     if (sender.joinable()) sender.join();
-    parent.say(0);
+    parent.send(0);
   }
 }
 
@@ -102,10 +103,10 @@ void make_trips(const RawTrip& trip, std::uint16_t port, const Line& parent) {
 std::vector<std::unique_ptr<Child>> raw_pairs(std::size_t pairs, const RawTrip& trip, std::vector<std::unique_ptr<Child>>& others) {
   std::vector<std::unique_ptr<Child>> starters;
   for (std::size_t i = 0; i < pairs; ++i) {
-    others.push_back(std::make_unique<Child>([&](const Line& parent) { give_back_what_comes(trip, parent); }));
-    const auto port = static_cast<std::uint16_t>(others.back()->hear());
-    starters.push_back(std::make_unique<Child>([&](const Line& parent) { make_trips(trip, port, parent); }));
-    static_cast<void>(starters.back()->hear());
+    others.push_back(std::make_unique<Child>([&](const NumberPipe& parent) { give_back_what_comes(trip, parent); }));
+    const auto port = static_cast<std::uint16_t>(others.back()->receive());
+    starters.push_back(std::make_unique<Child>([&](const NumberPipe& parent) { make_trips(trip, port, parent); }));
+    static_cast<void>(starters.back()->receive());
   }
   return starters;
 }

@@ -1,4 +1,4 @@
-// The limit that the transport is held against: bare TCP over loopback, two processes, blocking sockets, nothing parsed.
+// The physical limit of the transport: bare TCP over loopback, two processes, blocking sockets, nothing parsed.
 #pragma once
 #include <cstddef>
 #include <memory>
@@ -8,14 +8,15 @@
 
 namespace motley::bench {
 
-/// One buffer goes there and back, in pieces of one size.
+/// One buffer is sent there and back, in pieces of one size.
 struct RawTrip {
   std::size_t piece_bytes{};
   std::size_t pieces{};
-  bool at_once{};  // each piece comes back as soon as it is there, while others still go; otherwise all go, then all come back
+  bool at_once{};  // each piece is returned as soon as it arrives, while later ones are still sent; otherwise all are sent, then all
+                   // returned
 };
 
-/// A pair of processes for each of `pairs`; those that start a trip are told to by a number and answer with one.
+/// One pair of processes for each of `pairs`; a number starts a trip, and the answer reports its end.
 std::vector<std::unique_ptr<Child>> raw_pairs(std::size_t pairs, const RawTrip& trip, std::vector<std::unique_ptr<Child>>& others);
 
 }  // namespace motley::bench

@@ -17,7 +17,7 @@ namespace motley::cli {
 
 void ChiefArguments::tell_launcher(const std::string& line) const {
   if (!launched) return;
-  std::fputs((line + "\n").c_str(), stdout);  // the launcher may be gone: then there is nobody to tell
+  std::fputs((line + "\n").c_str(), stdout);  // fails when the launcher has ended; then no process reads the line
   std::fflush(stdout);
 }
 
@@ -36,14 +36,14 @@ Result<ChiefEndpoint> chief_endpoint(const ChiefArguments& arguments, const std:
 }
 
 std::string how_to_join(const std::string& command, const transport::Address& listening, const runtime::RunToken& token) {
-  return fmt::format("join with: motley {} --join {} --token-file {} (others need a copy of that file)", command, to_text(listening),
-                     token.file().string());
+  return fmt::format("join with: motley {} --join {} --token-file {} (other machines need a copy of that file)", command,
+                     to_text(listening), token.file().string());
 }
 
 RunPlace::RunPlace(const ChiefArguments& arguments, const std::string& job_name)
     : arguments_(arguments), path_(arguments.out.empty() ? engine::new_run_folder(job_name) : std::filesystem::path(arguments.out)) {}
 
-/// A launcher has the run's lock already.
+/// When launched, the launcher holds the run's lock already.
 Outcome RunPlace::lock() {
   for (auto [lock, name] : {std::pair(&run_, runtime::run_lock), std::pair(&chief_, runtime::chief_lock)}) {
     if (lock->held() || (lock == &run_ && arguments_.launched)) continue;
@@ -54,27 +54,27 @@ Outcome RunPlace::lock() {
   return Done{};
 }
 
-Outcome RunPlace::find(const runtime::CheckpointRules& rules, std::vector<std::string>& words) {
+Outcome RunPlace::find(const runtime::CheckpointRules& rules, std::vector<std::string>& remarks) {
   if (const Outcome locked = lock(); !locked) return locked.error();
   if (arguments_.from_scratch) {
     auto files = runtime::checkpoint_files(checkpoints());
     if (!files) return files.error();
     not_used_ = std::move(*files);
-    words.push_back(fmt::format("--from-scratch: starting from the beginning, {} checkpoints are set aside",
-                                std::count_if(not_used_.begin(), not_used_.end(), [](const auto& f) { return f.has_extension(); })));
+    remarks.push_back(fmt::format("--from-scratch: starting from the beginning; {} checkpoints are set aside",
+                                  std::count_if(not_used_.begin(), not_used_.end(), [](const auto& f) { return f.has_extension(); })));
     return Done{};
   }
   auto found = runtime::find_checkpoint(checkpoints(), rules);
   if (!found) return found.error();
   restored_ = std::move(found->newest);
   not_used_ = std::move(found->passed_over);
-  for (const std::string& word : found->words) words.push_back(fmt::format("{}: {}", checkpoints().string(), word));
-  if (!restored_) words.push_back(fmt::format("no checkpoint in {}: starting from the beginning", checkpoints().string()));
+  for (const std::string& word : found->words) remarks.push_back(fmt::format("{}: {}", checkpoints().string(), word));
+  if (!restored_) remarks.push_back(fmt::format("no checkpoint in {}: starting from the beginning", checkpoints().string()));
   return Done{};
 }
 
 Outcome RunPlace::open() {
-  if (!arguments_.resume)  // before the locks, which are files there
+  if (!arguments_.resume)  // before the locks, which are files in the folder
     if (const Outcome free = engine::is_free_for_a_run(path_); !free) return free;
   if (const Outcome locked = lock(); !locked) return locked.error();
   if (not_used_.empty()) return Done{};
@@ -100,7 +100,7 @@ std::string how_to_go_on(const ChiefArguments& arguments, const std::filesystem:
 int conclude(const ChiefArguments& arguments, const Conclusion& run) {
   const config::Job& job = run.job;
   const std::string command = fmt::format("motley train {}", (run.folder.path() / "job.toml").string());
-  if (!run.values.empty() && run.outcome.why != protocol::EndReason::diverged) {  // what others would take for a result
+  if (!run.values.empty() && run.outcome.why != protocol::EndReason::diverged) {  // a diverged model must not look like a result
     const Outcome written =
         store::write_safetensors(run.folder.path() / "model.safetensors", store::named_tensors(run.shape), run.values, {{"format", "pt"}});
     if (!written) run.folder.errors().failed("model.safetensors", written.error().message);
@@ -122,10 +122,10 @@ int conclude(const ChiefArguments& arguments, const Conclusion& run) {
     return ExitCode::cluster_failed;
   }
   if (result.outcome.why == protocol::EndReason::interrupted) {
-    fmt::print(stderr, "{}: stopped on request after {:.1f} s, before its end; go on with: {}\n", job.name, seconds(result.outcome.ended),
-               how_to_go_on(arguments, run.folder.path()));
+    fmt::print(stderr, "{}: stopped on request after {:.1f} s, before its end; continue with: {}\n", job.name,
+               seconds(result.outcome.ended), how_to_go_on(arguments, run.folder.path()));
     if (!run.folder.errors().none())
-      fmt::print(stderr, "{}: {} could not be written whole ({}): what was done since the last checkpoint may be lost\n", job.name,
+      fmt::print(stderr, "{}: {} could not be written completely ({}): the updates since the last checkpoint may be lost\n", job.name,
                  run.folder.path().string(), run.folder.errors().files());
     return ExitCode::stopped;
   }

@@ -1,4 +1,4 @@
-// What chief and conductor have in common: what the user said to `motley chief`, and how a run is brought to its end.
+// Parts shared by the chief and the pipeline chief: the arguments of `motley chief`, the run folder, and the end of a run.
 #pragma once
 #include <cstdint>
 #include <filesystem>
@@ -27,29 +27,29 @@ struct ChiefArguments {
   std::uint64_t checkpoint_every = 500;
   std::size_t store_threads = 0;
   bool resume = false;
-  bool from_scratch = false;  // though there may be checkpoints
+  bool from_scratch = false;  // even if there are checkpoints
   bool require_target = false;
-  bool launched = false;  // by `motley train`, which reads our stdout
-  /// A line for the launcher, if there is one.
+  bool launched = false;  // started by `motley train`, which reads this process's stdout
+  /// Prints a line for the launcher, if there is one.
   void tell_launcher(const std::string& line) const;
 };
 
-/// Where a chief listens, and who may come.
+/// The address of a chief and the rules for connecting to it.
 struct ChiefEndpoint {
   transport::Address address;
   transport::Options allowed;
-  std::optional<runtime::RunToken> made;  // nobody gave a token
+  std::optional<runtime::RunToken> made;  // a token was generated because none was given
 };
 Result<ChiefEndpoint> chief_endpoint(const ChiefArguments& arguments, const std::filesystem::path& run, std::uint64_t slice_bytes);
-/// What the user is to call on other terminals and machines, with the token that was made.
+/// The command to run on other terminals and machines, with the generated token.
 std::string how_to_join(const std::string& command, const transport::Address& listening, const runtime::RunToken& token);
 /// The folder of a run before its chief writes there.
 class RunPlace {
  public:
   RunPlace(const ChiefArguments& arguments, const std::string& job_name);
-  /// For a run that goes on: locks the folder and finds what to go on from. `words`: what the user should know of that.
-  Outcome find(const runtime::CheckpointRules& rules, std::vector<std::string>& words);
-  /// Locks it, if find() has not, and sets aside what this run does not go on from.
+  /// For a run that resumes: locks the folder and finds the checkpoint. `remarks` gets remarks for the user.
+  Outcome find(const runtime::CheckpointRules& rules, std::vector<std::string>& remarks);
+  /// Locks the folder, unless find() has, and sets aside the checkpoints that this run does not use.
   Outcome open();
 
   [[nodiscard]] const std::filesystem::path& path() const { return path_; }
@@ -66,11 +66,11 @@ class RunPlace {
   std::vector<std::filesystem::path> not_used_;
 };
 
-/// A run that has ended, and what is to be left of it.
+/// A run that has ended, and the data to save.
 struct Conclusion {
   const config::Job& job;
   engine::RunFolder& folder;
-  const std::vector<std::string>& nodes;  // names by index, strangers behind those of the job
+  const std::vector<std::string>& nodes;  // names by index, unlisted nodes after those of the job
   const ModelShape& shape;
   std::span<const float> values;  // the last whole model; empty: there is none
   const protocol::TrainingOutcome& outcome;
@@ -78,10 +78,10 @@ struct Conclusion {
   std::optional<engine::PipelineFigures> pipeline{};
 };
 
-/// Writes model, results and report, says how it went, and returns the exit code.
+/// Writes model, results and report, prints the outcome, and returns the exit code.
 int conclude(const ChiefArguments& arguments, const Conclusion& run);
 
-/// A pipeline's conductor, from the job to the exit code.
+/// Runs a pipeline chief, from the job to the exit code.
 int run_pipeline_chief(const ChiefArguments& arguments, const std::string& job_text, const config::Job& job);
 
 }  // namespace motley::cli

@@ -37,22 +37,21 @@ void add_mixed(CLI::App& bench, int& exit_code) {
     bool json = false;
   };
   auto asked = std::make_shared<Asked>();
-  CLI::App* command = bench.add_subcommand("mixed", "unlike devices together, beside the sum of what each does alone");
+  CLI::App* command = bench.add_subcommand("mixed", "throughput of unlike devices together, compared with the sum of each alone");
   bench::MixedOptions& options = asked->options;
-  command->add_option("--partitions", options.partitions, "percent of the GPU for each; without one, samples/s of emulated devices")
+  command
+      ->add_option("--partitions", options.partitions, "percent of the GPU for each worker; without a GPU, samples/s of emulated devices")
       ->delimiter(',')
       ->check(CLI::Range(1, 100));
-  command->add_option("--cpus", options.cpus, "beside the GPU's parts: threads of each CPU worker")
-      ->delimiter(',')
-      ->check(CLI::Range(1, 1024));
+  command->add_option("--cpus", options.cpus, "additional CPU workers: threads of each")->delimiter(',')->check(CLI::Range(1, 1024));
   command->add_option("--model", options.model, "kind of model")->capture_default_str();
   command->add_option("--precision", options.precision, "fp32, tf32 or bf16")->capture_default_str();
-  command->add_option("--strategies", options.strategies, "which, with their knobs")->delimiter(',');
+  command->add_option("--strategies", options.strategies, "strategies with their knobs, comma-separated")->delimiter(',');
   command->add_option("--global", options.global_batch, "samples of a global batch")->check(CLI::Range(1, 1 << 20))->capture_default_str();
-  command->add_option("--seconds", options.seconds, "of each measurement")->check(CLI::Range(0.1, 600.0))->capture_default_str();
-  command->add_flag("--emulated", options.emulated, "emulated devices even where there is a GPU");
-  command->add_option("--set", options.overrides, "KEY=VALUE of the job");
-  command->add_option("--out", options.keep, "a folder to keep the runs in, one for each strategy");
+  command->add_option("--seconds", options.seconds, "length of each measurement")->check(CLI::Range(0.1, 600.0))->capture_default_str();
+  command->add_flag("--emulated", options.emulated, "use emulated devices even if there is a GPU");
+  command->add_option("--set", options.overrides, "override a key of the job: a.b=c (repeatable)");
+  command->add_option("--out", options.keep, "keep the run folders, one per strategy, in this folder");
   command->add_flag("--json", asked->json, "print one JSON object on stdout and nothing else there");
   command->callback([asked, &exit_code] {
     const auto figures = bench::bench_mixed(asked->options);
@@ -65,7 +64,7 @@ void add_mixed(CLI::App& bench, int& exit_code) {
   });
 }
 
-/// What bench mixed starts; of no use by itself.
+/// A subcommand that bench mixed starts; not for users.
 void add_alone(CLI::App& bench, int& exit_code) {
   struct Asked {
     std::string job, node;
@@ -90,10 +89,11 @@ void add_bench(CLI::App& app, int& exit_code) {
     const char* what;
     boost::json::object (*run)();
   };
-  static constexpr std::array<Benchmark, 4> benchmarks{{{"sim", "events per second of the simulator", bench::bench_sim},
-                                                        {"policy", "cost of a decision of each strategy", bench::bench_policy},
-                                                        {"store", "speed of applying updates, beside a stream triad", bench::bench_store},
-                                                        {"codec", "speed of encoding and decoding, beside memcpy", bench::bench_codec}}};
+  static constexpr std::array<Benchmark, 4> benchmarks{
+      {{"sim", "events per second of the simulator", bench::bench_sim},
+       {"policy", "time per decision of each strategy", bench::bench_policy},
+       {"store", "rate of applying updates, compared with a stream triad", bench::bench_store},
+       {"codec", "rate of encoding and decoding, compared with memcpy", bench::bench_codec}}};
   auto json = std::make_shared<bool>(false);
   CLI::App* command = app.add_subcommand("bench", "micro benchmarks");
   command->require_subcommand(1);
@@ -105,7 +105,7 @@ void add_bench(CLI::App& app, int& exit_code) {
       exit_code = ExitCode::done;
     });
   }
-  CLI::App* transport_command = command->add_subcommand("transport", "a round trip of all parameters, beside bare TCP and memcpy");
+  CLI::App* transport_command = command->add_subcommand("transport", "round trip of all parameters, compared with bare TCP and memcpy");
   transport_command->add_flag("--json", *json, "print one JSON object on stdout and nothing else there");
   auto bulk = std::make_shared<BulkArgument>();
   bulk->add_to(*transport_command);

@@ -1,4 +1,4 @@
-// motley chief JOB --listen HOST:PORT: the chief of a cluster, to which workers come.
+// motley chief JOB --listen HOST:PORT: runs the chief of a cluster; workers connect to it.
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -24,10 +24,10 @@
 namespace motley::cli {
 namespace {
 
-/// Everything of one life of a chief, in the order in which it is made.
-class Serving {
+/// One run of a chief process; the members are declared in the order of construction.
+class ChiefRun {
  public:
-  Serving(const ChiefArguments& arguments, std::string job_text, config::Job job)
+  ChiefRun(const ChiefArguments& arguments, std::string job_text, config::Job job)
       : arguments_(arguments), job_text_(std::move(job_text)), job_(std::move(job)), place_(arguments, job_.name) {}
 
   int run();
@@ -36,7 +36,7 @@ class Serving {
   Outcome prepare();
   Outcome open_endpoint();
   Outcome open_folder();
-  void make_judge(const engine::Material& material);
+  void make_evaluator(const engine::Material& material);
   Result<runtime::EvaluationResult> evaluate(std::span<const float> values);
   void log(const std::string& sentence) { screen_ ? screen_->say(sentence) : fmt::print(stderr, "{}\n", sentence); }
   void repaint();
@@ -48,12 +48,12 @@ class Serving {
   boost::asio::io_context event_loop_;
   std::optional<engine::Training> training_;
   RunPlace place_;
-  std::optional<runtime::RunToken> token_;  // that nobody gave us
+  std::optional<runtime::RunToken> token_;  // generated, because no token was given
   std::optional<protocol::Chief> machine_;
   std::unique_ptr<engine::RunFolder> folder_;
   std::optional<report::Screen> screen_;
   std::optional<report::ProgressLines> progress_;
-  std::unique_ptr<learn::Learner> judge_;  // evaluates; none: training_->learning does
+  std::unique_ptr<learn::Learner> evaluator_;  // evaluates the model; none: training_->learning does
   std::unique_ptr<runtime::ChiefProcess> chief_;
   boost::asio::steady_timer painter_{event_loop_};
   boost::asio::signal_set signals_{event_loop_, SIGINT, SIGTERM};
@@ -62,7 +62,7 @@ class Serving {
   bool started_ = false;
 };
 
-Outcome Serving::prepare() {
+Outcome ChiefRun::prepare() {
   const auto material = engine::load_material(job_);
   if (!material) return material.error();
   auto training = engine::make_training(job_, *material, job_.strategy);
@@ -70,7 +70,7 @@ Outcome Serving::prepare() {
   if (!training->learning)
     return bad_input(fmt::format("{}: model.kind: found \"none\", expected a model: a real cluster trains one", job_.file.string()));
   training_.emplace(std::move(*training));
-  make_judge(*material);
+  make_evaluator(*material);
   training_->chief.checkpoint_every = arguments_.checkpoint_every;
   training_->chief.start_deadline = engine::start_patience;
 
@@ -84,7 +84,7 @@ Outcome Serving::prepare() {
   if (!found) return found.error();
   for (const std::string& word : words) log(word);
   if (place_.restored())
-    log(fmt::format("going on from {}: version {}, {} of {} samples; updates since then are made again", place_.restored()->file.string(),
+    log(fmt::format("going on from {}: version {}, {} of {} samples; later updates are computed again", place_.restored()->file.string(),
                     machine_->version().value, machine_->ledger().counted(), training_->chief.total_samples));
   return Done{};
 }
@@ -98,25 +98,25 @@ runtime::EvaluationResult evaluation(const StepResult& loss) {
 
 }  // namespace
 
-/// Where workers compute on a GPU and this machine has one too, the model is judged there.
-void Serving::make_judge(const engine::Material& material) {
+/// Evaluates on a GPU where workers compute on GPUs and this machine has one.
+void ChiefRun::make_evaluator(const engine::Material& material) {
   for (const cluster::Node& node : job_.cluster.nodes) {
     if (node.device != cluster::DeviceKind::cuda || node.device_index >= learn::gpus()) continue;
     auto learner = learn::make_learner(job_.model, material.data, {.cuda = true, .index = node.device_index});
     if (learner)
-      judge_ = std::move(*learner);
+      evaluator_ = std::move(*learner);
     else
-      log(fmt::format("the model is judged on the CPU: {}", learner.error().message));
+      log(fmt::format("the model is evaluated on the CPU: {}", learner.error().message));
     break;
   }
 }
 
-Result<runtime::EvaluationResult> Serving::evaluate(std::span<const float> values) {
-  if (judge_) try {
-      return evaluation(judge_->evaluate(values));
-    } catch (const std::exception& failure) {  // its memory is shared with those who train
-      log(fmt::format("from now on the model is judged on the CPU: {}", failure.what()));
-      judge_.reset();
+Result<runtime::EvaluationResult> ChiefRun::evaluate(std::span<const float> values) {
+  if (evaluator_) try {
+      return evaluation(evaluator_->evaluate(values));
+    } catch (const std::exception& failure) {  // such as out of memory: the GPU is shared with the workers
+      log(fmt::format("from now on the model is evaluated on the CPU: {}", failure.what()));
+      evaluator_.reset();
     }
   try {
     return evaluation(training_->learning->evaluate(values));
@@ -125,7 +125,7 @@ Result<runtime::EvaluationResult> Serving::evaluate(std::span<const float> value
   }
 }
 
-Outcome Serving::open_endpoint() {
+Outcome ChiefRun::open_endpoint() {
   auto connection = chief_endpoint(arguments_, place_.path(), job_.slice_bytes);
   if (!connection) return connection.error();
   token_ = std::move(connection->made);
@@ -180,7 +180,7 @@ Outcome Serving::open_endpoint() {
   });
 }
 
-void Serving::repaint() {
+void ChiefRun::repaint() {
   painter_.expires_after(std::chrono::milliseconds(250));
   painter_.async_wait([this](const boost::system::error_code& cancelled) {
     if (cancelled) return;
@@ -190,8 +190,8 @@ void Serving::repaint() {
   });
 }
 
-/// After the door: who could not open it leaves no folder behind.
-Outcome Serving::open_folder() {
+/// After listening: a chief that cannot listen leaves no folder behind.
+Outcome ChiefRun::open_folder() {
   if (const Outcome open = place_.open(); !open) return open.error();
   const auto& restored = place_.restored();
   auto folder = engine::RunFolder::open(place_.path(), job_, job_text_, training_->chief.total_samples,
@@ -205,13 +205,13 @@ Outcome Serving::open_folder() {
   return Done{};
 }
 
-int Serving::finish() {
+int ChiefRun::finish() {
   const runtime::SharedBuffer last = chief_->final_values();
   return conclude(arguments_, {job_, *folder_, chief_->node_names(), training_->learning->shape(),
                                last ? std::as_const(*last).floats() : std::span<const float>{}, **outcome_, training_->sum_of_parts});
 }
 
-int Serving::run() {
+int ChiefRun::run() {
   if (const Outcome prepared = prepare(); !prepared) return fail(prepared.error());
   if (const Outcome open = open_endpoint(); !open) return fail(open.error());
   if (const Outcome open = open_folder(); !open) return fail(open.error());
@@ -223,7 +223,7 @@ int Serving::run() {
       if (cancelled) return;
       if (interrupted_) _exit(ExitCode::stopped);
       interrupted_ = true;
-      log("interrupted: saving where we are (once more: stop at once)");
+      log("interrupted: saving a checkpoint (interrupt again to stop at once)");
       chief_->interrupt();
       self(self);
     });
@@ -232,7 +232,7 @@ int Serving::run() {
   repaint();
   event_loop_.run();
   screen_->finish();
-  if (!outcome_) return fail(world_failed("chief: the pump stopped before training ended"));
+  if (!outcome_) return fail(world_failed("chief: the event loop stopped before training ended"));
   if (!*outcome_) return fail(outcome_->error());
   const int code = finish();
   chief_.reset();
@@ -240,37 +240,36 @@ int Serving::run() {
 }
 
 int serve(const ChiefArguments& arguments) {
-  if (arguments.launched) std::signal(SIGPIPE, SIG_IGN);  // a launcher that was killed is no reason not to save
+  if (arguments.launched) std::signal(SIGPIPE, SIG_IGN);  // a checkpoint must still be saved after the launcher was killed
   const auto text = arguments.job.resolve();
   if (!text) return fail(text.error());
   auto job = config::parse_job(*text, arguments.job.file);
   if (!job) return fail(job.error());
   if (config::is_pipeline(job->strategy)) return run_pipeline_chief(arguments, *text, *job);
-  return Serving(arguments, *text, std::move(*job)).run();
+  return ChiefRun(arguments, *text, std::move(*job)).run();
 }
 
 }  // namespace
 
 void add_chief(CLI::App& app, int& exit_code) {
   auto arguments = std::make_shared<ChiefArguments>();
-  CLI::App* command = app.add_subcommand("chief", "be the chief of a cluster: hold the model, tell the workers what to do");
+  CLI::App* command = app.add_subcommand("chief", "run the chief of a cluster: the first server, which also coordinates the workers");
   arguments->job.add_to(*command, true);
   arguments->connection.add_to(*command);
   arguments->connection.add_no_token_to(*command);
-  command
-      ->add_option("--listen", arguments->listen,
-                   "HOST:PORT or unix:PATH; by TCP workers come with a token, which is made when there is none")
+  command->add_option("--listen", arguments->listen, "HOST:PORT or unix:PATH; TCP needs a token, which is generated when none is given")
       ->capture_default_str();
   command->add_option("--out", arguments->out, "folder of the run (default: runs/JOB-TIME)");
-  command->add_option("--checkpoint-every", arguments->checkpoint_every, "updates between two checkpoints; 0: only when interrupted")
+  command->add_option("--checkpoint-every", arguments->checkpoint_every, "updates between checkpoints; 0: only when interrupted")
       ->capture_default_str();
-  command->add_option("--store-threads", arguments->store_threads, "threads that update the model here; 0: as many as help")
+  command->add_option("--store-threads", arguments->store_threads, "threads that update the model; 0: chosen automatically")
       ->check(CLI::Range(0, 256))
       ->capture_default_str();
-  CLI::Option* resume = command->add_flag("--resume", arguments->resume, "go on from the newest whole checkpoint in --out")->needs("--out");
-  command->add_flag("--from-scratch", arguments->from_scratch, "start that run again from the beginning; its checkpoints are set aside")
+  CLI::Option* resume =
+      command->add_flag("--resume", arguments->resume, "continue from the newest complete checkpoint in --out")->needs("--out");
+  command->add_flag("--from-scratch", arguments->from_scratch, "with --resume: start from the beginning; the checkpoints are set aside")
       ->needs(resume);
-  command->add_flag("--require-target", arguments->require_target, "exit with 4 when the target accuracy is not reached");
+  command->add_flag("--require-target", arguments->require_target, "exit with code 4 when the target accuracy is not reached");
   command->add_flag("--launched", arguments->launched)->group("");
   command->callback([arguments, &exit_code] { exit_code = serve(*arguments); });
 }

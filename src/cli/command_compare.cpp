@@ -1,4 +1,4 @@
-// motley compare JOB --strategies a,b,c: several strategies on one job, over seeds, on all cores; a table and report.html.
+// motley compare JOB --strategies a,b,c: runs several strategies over several seeds on all cores; prints a table and writes report.html.
 #include <fmt/format.h>
 
 #include <atomic>
@@ -53,7 +53,7 @@ Result<std::vector<Entry>> read_entries(const config::Job& job, const std::strin
   return entries;
 }
 
-/// Every run on its own, as many at once as there are cores. Results by strategy, then by seed.
+/// Runs each strategy and seed separately, as many at once as there are cores. Results by strategy, then by seed.
 Result<std::vector<engine::RunResult>> run_all(const config::Job& job, const engine::Material& material, const std::vector<Entry>& entries,
                                                const std::vector<std::uint64_t>& seeds) {
   const std::size_t count = entries.size() * seeds.size();
@@ -73,7 +73,7 @@ Result<std::vector<engine::RunResult>> run_all(const config::Job& job, const eng
       options.progress = [&bar, i](double share) { bar.at(i, share); };
       try {
         results[i] = engine::simulate(job, material, options);
-      } catch (...) {  // must not leave its thread
+      } catch (...) {  // an exception must not leave its thread
         const std::lock_guard lock(thrown_mutex);
         thrown = std::current_exception();
         return;
@@ -113,7 +113,7 @@ Result<std::filesystem::path> write_report(const std::filesystem::path& folder, 
   return folder / "report.html";
 }
 
-/// Names each run that did not get to its end; its figures stand in the table all the same.
+/// Names each run that failed; its figures are in the table as well. Returns the number.
 std::size_t failures(const std::vector<engine::RunResult>& runs) {
   std::size_t count = 0;
   for (const engine::RunResult& run : runs) {
@@ -168,14 +168,14 @@ int run(const CompareArguments& arguments) {
 
 void add_compare(CLI::App& app, int& exit_code) {
   auto arguments = std::make_shared<CompareArguments>();
-  CLI::App* command = app.add_subcommand("compare", "run several strategies over several seeds; table and report.html");
+  CLI::App* command =
+      app.add_subcommand("compare", "simulate several strategies over several seeds; prints a table and writes report.html");
   arguments->job.add_to(*command, false);
   command
-      ->add_option("--strategies", arguments->strategies,
-                   "comma-separated, each with overrides if wanted: bsp,ssp:bound=2,local-sgd:steps=16")
+      ->add_option("--strategies", arguments->strategies, "comma-separated, each with optional knobs: bsp,ssp:bound=2,local-sgd:steps=16")
       ->required();
-  command->add_option("--seeds", arguments->seeds, "5 means 0 to 4; 10..12 means those")->capture_default_str();
-  command->add_flag("--real", arguments->real, "train each for real too, one after the other, and print both side by side");
+  command->add_option("--seeds", arguments->seeds, "a count or a range: 5 means 0 to 4, 10..12 means 10, 11 and 12")->capture_default_str();
+  command->add_flag("--real", arguments->real, "also train each with real processes, one after the other, and compare with the simulation");
   command->add_option("--out", arguments->out, "folder of the report (default: runs/JOB-TIME)");
   command->callback([arguments, &exit_code] { exit_code = run(*arguments); });
 }

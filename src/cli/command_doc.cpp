@@ -1,4 +1,4 @@
-// motley doc PAGE: reference pages that are made from the program's own tables.
+// motley doc PAGE: prints reference pages that are generated from the program's own tables.
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>

@@ -1,4 +1,4 @@
-// motley doctor: what this machine has, what is missing, how to get it.
+// motley doctor: checks this machine and says how to get what is missing.
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
@@ -11,7 +11,7 @@ namespace motley::cli {
 
 void add_doctor(CLI::App& app, int& exit_code) {
   auto json = std::make_shared<bool>(false);
-  CLI::App* command = app.add_subcommand("doctor", "what this machine has, what is missing, how to get it");
+  CLI::App* command = app.add_subcommand("doctor", "check this machine: what is present, what is missing, how to get it");
   command->add_flag("--json", *json, "print one JSON object on stdout and nothing else there");
   command->callback([json, &exit_code] {
     const Facts facts = gather_facts();

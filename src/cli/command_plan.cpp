@@ -1,4 +1,4 @@
-// motley plan JOB: how the model would be cut across the nodes, what each piece takes, and what was rejected.
+// motley plan JOB: shows how the model would be cut across the nodes, the predicted time of each stage, and rejected alternatives.
 #include <fmt/format.h>
 
 #include <boost/json.hpp>
@@ -15,7 +15,7 @@ namespace {
 namespace json = boost::json;
 
 struct Bottleneck {
-  bool link = false;  // from that stage to the next
+  bool link = false;  // the link from that stage to the next
   std::size_t stage = 0;
 };
 
@@ -106,7 +106,8 @@ int run(const JobArguments& arguments) {
 
 void add_plan(CLI::App& app, int& exit_code) {
   auto arguments = std::make_shared<JobArguments>();
-  CLI::App* command = app.add_subcommand("plan", "cut the model across the nodes: stages, predicted times, memory, what was rejected");
+  CLI::App* command =
+      app.add_subcommand("plan", "show a cut of the model across the nodes: stages, predicted times, memory, rejected alternatives");
   arguments->add_to(*command, false);
   command->callback([arguments, &exit_code] { exit_code = run(*arguments); });
 }

@@ -1,4 +1,4 @@
-// motley replay RUN: lives a real run's decisions again, from what its chief heard, and finds the first that comes out differently.
+// motley replay RUN: repeats a real run's decisions from the chief's recorded inputs, and reports the first one that differs.
 #include <fmt/format.h>
 
 #include <cstdio>
@@ -35,8 +35,8 @@ Result<runtime::Replayed> replay_incarnation(const config::Job& job, const engin
   protocol::Chief chief(training->chief, std::move(training->strategy), training->schedule);
   if (began->state)
     if (const Outcome fits = chief.resume(*began->state); !fits)
-      return bad_input(
-          fmt::format("{}: life {} began where no such training can be: {}", folder.string(), incarnation, fits.error().message));
+      return bad_input(fmt::format("{}: chief process {} began in a state that this training cannot have: {}", folder.string(), incarnation,
+                                   fits.error().message));
   std::ifstream file(engine::inputs_of_incarnation(folder, incarnation), std::ios::binary);
   const std::string bytes((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
   return runtime::replay(std::as_bytes(std::span(bytes)), chief);
@@ -47,9 +47,9 @@ int replay(const ReplayArguments& arguments) {
   const auto job = config::read_job(folder / "job.toml", {});
   if (!job) return fail(job.error());
   if (config::is_pipeline(job->strategy))
-    return fail(
-        bad_input(fmt::format("{}: found the run of a pipeline ({}), expected one with a chief: a conductor's inputs are not recorded",
-                              folder.string(), job->strategy.kind)));
+    return fail(bad_input(
+        fmt::format("{}: found the run of a pipeline ({}), expected one with a chief: the inputs of a pipeline chief are not recorded",
+                    folder.string(), job->strategy.kind)));
   const auto material = engine::load_material(*job);
   if (!material) return fail(material.error());
   if (!std::filesystem::exists(engine::inputs_of_incarnation(folder, 0)))
@@ -62,20 +62,20 @@ int replay(const ReplayArguments& arguments) {
     if (!replayed) return fail(replayed.error());
     inputs += replayed->inputs;
     if (replayed->first_difference) {
-      fmt::print(stderr, "{}: life {}: the answers to input {} differ from those of the run\n", folder.string(), incarnations,
+      fmt::print(stderr, "{}: chief process {}: the decisions after input {} differ from those of the run\n", folder.string(), incarnations,
                  *replayed->first_difference);
       return ExitCode::cluster_failed;
     }
     if (!replayed->torn.empty())
-      fmt::print(stderr, "{}: life {}: replayed {} inputs, the recording is torn after that because: {}\n", folder.string(), incarnations,
+      fmt::print(stderr, "{}: chief process {}: replayed {} inputs, the recording ends there because: {}\n", folder.string(), incarnations,
                  replayed->inputs, replayed->torn);
     if (replayed->damaged) return ExitCode::bad_input;
   }
   if (arguments.json)
     fmt::print("{}\n", report::json_text(boost::json::object{{"lives", incarnations}, {"inputs", inputs}, {"identical", true}}));
   else
-    fmt::print("{}: {} inputs of {} {} of the chief lived again, every decision identical\n", folder.string(), inputs, incarnations,
-               incarnations == 1 ? "life" : "lives");
+    fmt::print("{}: replayed {} inputs of {} chief {}, every decision identical\n", folder.string(), inputs, incarnations,
+               incarnations == 1 ? "process" : "processes");
   return ExitCode::done;
 }
 
@@ -83,7 +83,7 @@ int replay(const ReplayArguments& arguments) {
 
 void add_replay(CLI::App& app, int& exit_code) {
   auto arguments = std::make_shared<ReplayArguments>();
-  CLI::App* command = app.add_subcommand("replay", "live a run's decisions again and require them to be identical");
+  CLI::App* command = app.add_subcommand("replay", "repeat a run's recorded decisions and require them to be identical");
   command->add_option("RUN", arguments->folder, "folder of a run")->required();
   command->add_flag("--json", arguments->json, "print one JSON object on stdout and nothing else there");
   command->callback([arguments, &exit_code] { exit_code = replay(*arguments); });

@@ -1,4 +1,4 @@
-// motley simulate JOB: the job in virtual time, with real gradients.
+// motley simulate JOB: runs the job in virtual time, with real gradients.
 #include <fmt/format.h>
 
 #include <cstdio>
@@ -75,7 +75,7 @@ void add_simulate(CLI::App& app, int& exit_code) {
   auto arguments = std::make_shared<SimulateArguments>();
   CLI::App* command = app.add_subcommand("simulate", "run the job in virtual time, with real gradients");
   arguments->job.add_to(*command, true);
-  command->add_flag("--require-target", arguments->require_target, "exit with 4 when the target accuracy is not reached");
+  command->add_flag("--require-target", arguments->require_target, "exit with code 4 when the target accuracy is not reached");
   command->add_option("--trace", arguments->trace_file, "write every event to this file (binary)");
   command->callback([arguments, &exit_code] { exit_code = run(*arguments); });
 }

@@ -1,4 +1,4 @@
-// motley train JOB: the job for real, on this machine: a chief and its workers, each a process.
+// motley train JOB: trains with real processes on this machine, one chief and its workers.
 #include <fmt/format.h>
 
 #include <boost/json/parse.hpp>
@@ -31,7 +31,7 @@ struct TrainArguments {
   bool require_target = false;
 };
 
-/// The folder to resume: JOB may be the folder of a run itself, or --out names it.
+/// The folder to resume: JOB may be the folder of a run, or --out names it.
 Result<std::filesystem::path> folder_of(const TrainArguments& arguments, const config::Job& job) {
   if (!arguments.out.empty()) return std::filesystem::path(arguments.out);
   if (!arguments.resume) return engine::new_run_folder(job.name);
@@ -41,7 +41,7 @@ Result<std::filesystem::path> folder_of(const TrainArguments& arguments, const c
 int print_result(const std::filesystem::path& folder, const runtime::LaunchOutcome& launched, bool json) {
   std::ifstream file(folder / "result.json");
   const std::string text((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
-  if (launched.reported.empty()) return launched.chief_code;  // it never got to its end, and what lies there is older
+  if (launched.reported.empty()) return launched.chief_code;  // the chief did not reach its end, and results in the folder are older
   boost::system::error_code torn;
   const boost::json::value parsed = boost::json::parse(text, torn);
   if (json && !torn && parsed.is_object()) {
@@ -76,18 +76,18 @@ int train(TrainArguments arguments) {
         bad_input(fmt::format("{}: job.target_accuracy: found none, expected a target because of --require-target", job->file.string())));
   const auto folder = folder_of(arguments, *job);
   if (!folder) return fail(folder.error());
-  if (!arguments.resume)  // before the lock, which is a file there
+  if (!arguments.resume)  // before the lock, which is a file in the folder
     if (const Outcome free = engine::is_free_for_a_run(*folder); !free) return fail(free.error());
   const auto locked = runtime::FolderLock::take(*folder, runtime::run_lock);
   if (!locked) return fail(locked.error());
   if (arguments.resume) {
     const auto began_with = config::resolve_job(*folder / "job.toml", {}, std::nullopt, std::nullopt);
     if (!began_with) return fail(began_with.error());
-    // A pipeline goes on however it is cut.
+    // A pipeline may resume with another cut.
     const bool same =
         config::is_pipeline(job->strategy) ? engine::learning_sha256(*began_with) == engine::learning_sha256(*text) : *began_with == *text;
     if (!same)
-      return fail(bad_input(fmt::format("--resume: found another job than {} was begun with, expected the same: its own is {}",
+      return fail(bad_input(fmt::format("--resume: found another job than the one that {} began with, expected the same, which is {}",
                                         folder->string(), (*folder / "job.toml").string())));
     if (const Outcome written = engine::rewrite_run_job(*folder, *text); !written) return fail(written.error());
   } else if (const Outcome written = engine::write_run_job(*folder, *text); !written) {
@@ -113,18 +113,18 @@ int train(TrainArguments arguments) {
 
 void add_train(CLI::App& app, int& exit_code) {
   auto arguments = std::make_shared<TrainArguments>();
-  CLI::App* command = app.add_subcommand("train", "run the job for real on this machine: a chief and its workers, each a process");
+  CLI::App* command = app.add_subcommand("train", "train with real processes on this machine: one chief and its workers");
   arguments->job.add_to(*command, true);
   command->add_option("--out", arguments->out, "folder of the run (default: runs/JOB-TIME)");
-  command->add_option("--checkpoint-every", arguments->checkpoint_every, "updates between two checkpoints; 0: only when interrupted")
+  command->add_option("--checkpoint-every", arguments->checkpoint_every, "updates between checkpoints; 0: only when interrupted")
       ->capture_default_str();
   arguments->bulk.add_to(*command);
   CLI::Option* resume =
-      command->add_flag("--resume", arguments->resume, "go on from the newest whole checkpoint; JOB may be the folder of the run");
-  command->add_flag("--from-scratch", arguments->from_scratch, "start that run again from the beginning; its checkpoints are set aside")
+      command->add_flag("--resume", arguments->resume, "continue from the newest complete checkpoint; JOB may be the folder of the run");
+  command->add_flag("--from-scratch", arguments->from_scratch, "with --resume: start from the beginning; the checkpoints are set aside")
       ->needs(resume);
-  command->add_flag("--respawn", arguments->respawn, "start processes that died again, up to five times without progress");
-  command->add_flag("--require-target", arguments->require_target, "exit with 4 when the target accuracy is not reached");
+  command->add_flag("--respawn", arguments->respawn, "restart processes that die, up to five times without progress");
+  command->add_flag("--require-target", arguments->require_target, "exit with code 4 when the target accuracy is not reached");
   command->callback([arguments, &exit_code] { exit_code = train(*arguments); });
 }
 

@@ -1,18 +1,15 @@
-// motley worker --join HOST:PORT: one worker of a cluster. It learns the job from the chief.
+// motley worker --join HOST:PORT: runs one worker of a cluster. The chief sends it the job.
 #include <fmt/format.h>
 #include <unistd.h>
 
 #include <array>
-#include <boost/asio/io_context.hpp>
 #include <boost/asio/signal_set.hpp>
 #include <charconv>
 #include <csignal>
-#include <cstdio>
 #include <memory>
 
 #include "cli/commands.h"
-#include "cli/connection_arguments.h"
-#include "cli/job_arguments.h"
+#include "cli/member_arguments.h"
 #include "engine/process_setup.h"
 #include "engine/training.h"
 #include "runtime/sha256.h"
@@ -22,11 +19,9 @@ namespace motley::cli {
 namespace {
 
 struct WorkerArguments {
-  std::string join;
+  MemberArguments member;
   std::string node;
   std::string device;
-  double patience_s = 120;
-  ConnectionArguments connection;
 };
 
 std::string default_name() {
@@ -35,11 +30,9 @@ std::string default_name() {
   return fmt::format("{}-{}", host.data(), getpid());
 }
 
-int work(const WorkerArguments& arguments) {
-  const auto allowed = arguments.connection.transport(1 << 20);
-  if (!allowed) return fail(allowed.error());
-  const auto address = transport::parse_address(arguments.join);
-  if (!address) return fail(address.error());
+int run_worker(const WorkerArguments& arguments) {
+  const auto link = arguments.member.chief_link();
+  if (!link) return fail(link.error());
   std::optional<engine::DeviceChoice> chosen;
   if (!arguments.device.empty()) {
     const auto parsed = engine::parse_device(arguments.device);
@@ -49,53 +42,41 @@ int work(const WorkerArguments& arguments) {
 
   boost::asio::io_context event_loop;
   runtime::WorkerProcessOptions options;
-  options.chief = *address;
-  options.transport = *allowed;
+  options.chief = link->chief;
+  options.transport = link->transport;
   options.node = arguments.node.empty() ? default_name() : arguments.node;
-  options.reconnect.patience = std::chrono::milliseconds(static_cast<std::int64_t>(arguments.patience_s * 1e3));
+  options.reconnect.patience = link->patience;
   const std::string name = options.node;
-  const auto log = [name](const std::string& sentence) {
-    fmt::print(stderr, "{}: {}\n", name, sentence);
-    std::fflush(stderr);
-  };
+  const auto log = log_to_stderr(name);
   runtime::WorkerProcess worker(
       event_loop, std::move(options), [name, chosen](const std::string& job) { return engine::prepare_worker(job, name, chosen); }, log);
 
   boost::asio::signal_set signals(event_loop, SIGINT, SIGTERM);
-  bool asked = false;
+  bool interrupted = false;
   const auto on_signal = [&](const auto& self) -> void {
     signals.async_wait([&, self](const boost::system::error_code& cancelled, int) {
       if (cancelled) return;
-      if (asked) _exit(ExitCode::stopped);
-      asked = true;
-      log("asked to leave: returning the lease");
+      if (interrupted) _exit(ExitCode::stopped);
+      interrupted = true;
+      log("interrupted: returning the lease and leaving");
       worker.leave();
       self(self);
     });
   };
   on_signal(on_signal);
-  std::optional<Outcome> how;
-  worker.start([&](Outcome outcome) {
-    how = std::move(outcome);
-    event_loop.stop();
-  });
-  event_loop.run();
-  if (how && !*how) return fail(how->error());
-  return asked ? ExitCode::stopped : ExitCode::done;
+  return run_to_end(event_loop, worker, interrupted);
 }
 
 }  // namespace
 
 void add_worker(CLI::App& app, int& exit_code) {
   auto arguments = std::make_shared<WorkerArguments>();
-  CLI::App* command = app.add_subcommand("worker", "be a worker: join a cluster and compute until training ends");
-  command->add_option("--join", arguments->join, "where the chief listens: HOST:PORT or unix:PATH")->required();
-  command->add_option("--node", arguments->node, "which node of the job this is, or a name for a stranger (default: HOST-PID)");
+  CLI::App* command = app.add_subcommand("worker", "run a worker: join a cluster and compute gradients until training ends");
+  arguments->member.add_to(*command);
+  command->add_option("--node", arguments->node, "name of this node in the job, or a new name (default: HOST-PID)");
   command->add_option("--device", arguments->device,
-                      "cpu, cpu:THREADS, cuda:N or emulated:SAMPLES_PER_SECOND (default: as the job says; cpu)");
-  command->add_option("--patience", arguments->patience_s, "seconds without a chief after which to give up")->capture_default_str();
-  arguments->connection.add_to(*command);
-  command->callback([arguments, &exit_code] { exit_code = work(*arguments); });
+                      "cpu, cpu:THREADS, cuda:N or emulated:SAMPLES_PER_SECOND (default: the job's; else cpu)");
+  command->callback([arguments, &exit_code] { exit_code = run_worker(*arguments); });
 }
 
 }  // namespace motley::cli

@@ -1,4 +1,4 @@
-// The commands of the program, one file each. Each adds itself to the command line; the chosen one sets `exit_code`.
+// The commands of the program, one file each. Each function adds one command; the chosen command sets `exit_code`.
 #pragma once
 #include "runtime/exit_code.h"
 

@@ -11,14 +11,14 @@
 namespace motley::cli {
 namespace {
 
-constexpr std::size_t shortest_token = 16;  // bytes: nobody tries them all, even with a recorded handshake at hand
+constexpr std::size_t shortest_token = 16;  // bytes: too many to try all, even offline with a recorded handshake
 
 }  // namespace
 
 void BulkArgument::add_to(CLI::App& command) {
   command
       .add_option("--bulk", name,
-                  "what carries slices: tcp, shared (memory, between processes of one user over a unix socket; also called ucx), or auto: "
+                  "transport of slices: tcp, shared (memory, between processes of one user over a unix socket; also called ucx), or auto: "
                   "shared where both sides can, else tcp")
       ->check(CLI::IsMember({"auto", "tcp", "shared", "ucx"}))
       ->capture_default_str();
@@ -33,11 +33,11 @@ Result<transport::Bulk> BulkArgument::choice() const {
 
 void ConnectionArguments::add_to(CLI::App& command) {
   bulk.add_to(command);
-  command.add_option("--token-file", token_file, "file with the secret that all processes of the cluster share (or set MOTLEY_TOKEN)");
+  command.add_option("--token-file", token_file, "file with the secret shared by all processes of the cluster (or set MOTLEY_TOKEN)");
 }
 
 void ConnectionArguments::add_no_token_to(CLI::App& command) {
-  command.add_flag("--no-token", no_token, "let every user of this machine in by TCP; for 127.0.0.1 only")->excludes("--token-file");
+  command.add_flag("--no-token", no_token, "let every user of this machine connect by TCP; only for 127.0.0.1")->excludes("--token-file");
 }
 
 Result<std::string> ConnectionArguments::token() const {

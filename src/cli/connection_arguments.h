@@ -1,4 +1,4 @@
-// How processes of a cluster find and trust each other: the arguments that serve, work and train have in common.
+// The arguments with which the processes of a cluster connect and authenticate: shared by chief, server, worker, stage and train.
 #pragma once
 #include <CLI/CLI.hpp>
 #include <optional>
@@ -10,11 +10,11 @@
 
 namespace motley::cli {
 
-/// --bulk: what carries slices.
+/// --bulk: the transport of slices.
 struct BulkArgument {
   std::string name = "auto";
   void add_to(CLI::App& command);
-  /// Refuses what this build does not have.
+  /// Refuses a choice that this build does not have.
   [[nodiscard]] Result<transport::Bulk> choice() const;
 };
 
@@ -23,15 +23,17 @@ struct ConnectionArguments {
   bool no_token = false;
   BulkArgument bulk;
   void add_to(CLI::App& command);
-  /// Of a process that listens: --no-token.
+  /// For processes that listen: --no-token.
   void add_no_token_to(CLI::App& command);
-  /// --token-file, or MOTLEY_TOKEN; empty when there is neither, or with --no-token. One line is taken, without what surrounds it.
+  /// The token from --token-file or MOTLEY_TOKEN, one line without surrounding white space; empty when there is neither, or with
+  /// --no-token.
   [[nodiscard]] Result<std::string> token() const;
-  /// What connections of a job are allowed: windows by its slices.
+  /// The transport's options for a job; the window depends on its slice size.
   [[nodiscard]] Result<transport::Options> transport(std::uint64_t slice_bytes) const;
-  /// Every user of this machine reaches a TCP port of it, so one without a token must be asked for. A unix socket is its user's alone.
+  /// Whether a token is missing: every user of this machine can connect to a TCP port, so listening without one needs --no-token. A unix
+  /// socket is accessible to its user only.
   [[nodiscard]] bool lacks_token(const transport::Address& listen, const transport::Options& allowed) const;
-  /// Refuses to listen where a token is lacking.
+  /// Refuses to listen where a token is missing.
   [[nodiscard]] Outcome may_listen(const transport::Address& listen, const transport::Options& allowed) const;
 };
 

@@ -1,4 +1,4 @@
-// Judging facts and writing the verdicts down. What looks at the machine is in doctor_facts.cpp.
+// Assesses facts and formats the findings. doctor_facts.cpp gathers them.
 #include "cli/doctor.h"
 
 #include <fmt/format.h>
@@ -17,11 +17,11 @@ Finding assess_cpu(const Facts& facts) {
   const std::string seen =
       fmt::format("{}, {} core{}", facts.cpu.empty() ? "unknown model" : facts.cpu, facts.cores, facts.cores == 1 ? "" : "s");
   if (facts.cores >= 2) return {Verdict::ok, "cpu", seen, {}};
-  return {Verdict::hint, "cpu", seen, "several workers on one core take turns; `simulate` gives the same results, only slower"};
+  return {Verdict::hint, "cpu", seen, "several workers on one core take turns; `motley simulate` needs one core only"};
 }
 
 Finding assess_memory(const Facts& facts) {
-  constexpr std::uint64_t comfortable = 2ULL << 30U;  // data in memory, libtorch, a few workers
+  constexpr std::uint64_t comfortable = 2ULL << 30U;  // data sets, libtorch and a few workers
   if (facts.memory_bytes == 0) return {Verdict::hint, "memory", "unknown", "/proc/meminfo does not say; Motley wants 2 GiB"};
   const std::string seen = fmt::format("{}, {} of it free", gibibytes(facts.memory_bytes), gibibytes(facts.memory_available));
   if (facts.memory_available >= comfortable) return {Verdict::ok, "memory", seen, {}};
@@ -47,8 +47,9 @@ Finding assess_data(const DataFact& data) {
 
 Finding assess_runs(const Facts& facts) {
   const std::string where = facts.runs.string();
-  if (facts.runs_writable) return {Verdict::ok, "runs", where + " can be written", {}};
-  return {Verdict::missing, "runs", where + " cannot be written", "start motley in a folder of yours: reports go to runs/ there"};
+  if (facts.runs_writable) return {Verdict::ok, "runs", where + " is writable", {}};
+  return {Verdict::missing, "runs", where + " cannot be written",
+          "start motley in a folder that you can write to: results go to its subfolder runs/"};
 }
 
 std::string_view word(Verdict verdict) {

@@ -1,5 +1,5 @@
-// `motley doctor`: what this machine has for Motley, what is missing, how to get it. Looking and judging are apart, so that tests can
-// invent machines.
+// `motley doctor`: checks whether this machine has everything that Motley needs, and how to get what is missing. Gathering facts and
+// assessing them are separate, so that tests can describe machines.
 #pragma once
 #include <cstdint>
 #include <filesystem>
@@ -14,26 +14,26 @@ struct DataFact {
   std::string kind;
   std::filesystem::path folder;
   bool found{};
-  std::string why_not;  // the loader's own words, remedy included; empty when found
+  std::string why_not;  // the loader's error with its remedy; empty when found
 };
 
-/// What was seen. Nothing here is judged.
+/// The facts about a machine, without a verdict.
 struct Facts {
-  std::string cpu;  // "AMD EPYC 7B13"; empty where the system does not say
+  std::string cpu;  // "AMD EPYC 7B13"; empty when the system does not say
   unsigned cores{};
-  std::uint64_t memory_bytes{};  // 0 where the system does not say
+  std::uint64_t memory_bytes{};  // 0 when the system does not say
   std::uint64_t memory_available{};
   bool torch{};
   std::string backend;  // learn::describe_backend()
   std::string blas;     // "OpenBLAS", "MKL", "other", or "none" without torch
   std::vector<DataFact> data;
-  std::filesystem::path runs;  // where results go
+  std::filesystem::path runs;  // folder for results
   bool runs_writable{};
 };
 
 enum class Verdict { ok, missing, hint };
 
-/// One line of the answer. `remedy` is empty when the verdict is ok.
+/// One line of the output. `remedy` is empty when the verdict is ok.
 struct Finding {
   Verdict verdict{};
   std::string subject;  // "torch"
@@ -41,13 +41,13 @@ struct Finding {
   std::string remedy;
 };
 
-/// Looks at this machine. Loads the default data sets (a second or so); creates nothing.
+/// Examines this machine. Loads the default data sets (about a second); creates nothing.
 Facts gather_facts();
 
-/// Pure. `missing`: real training does not work without it; `hint`: it works, but worse than it could.
+/// Pure. `missing`: real training does not work without it; `hint`: training works, but slower.
 std::vector<Finding> assess(const Facts& facts);
 
-/// One line for each finding, "ok      torch     libtorch 1.13.1, ..." with the remedy below.
+/// One line per finding, "ok      torch     libtorch 1.13.1, ..." with the remedy below.
 std::string to_text(const std::vector<Finding>& findings);
 
 /// One object: `ok` (nothing is missing), the facts by name, and `findings`.

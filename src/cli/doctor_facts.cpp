@@ -1,4 +1,4 @@
-// Looks at this machine: /proc, torch, the data sets, the folder for results.
+// Examines this machine: /proc, torch, the data sets, the folder for results.
 #include <unistd.h>
 
 #include <fstream>
@@ -12,7 +12,7 @@
 namespace motley::cli {
 namespace {
 
-/// What stands behind `key` and a colon in a file of such lines; empty when there is no such line.
+/// The value of the line "key: value" in a file; empty when there is none.
 std::string proc_value(const char* file, std::string_view key) {
   std::ifstream in(file);
   for (std::string line; std::getline(in, line);) {
@@ -24,7 +24,7 @@ std::string proc_value(const char* file, std::string_view key) {
   return "";
 }
 
-/// /proc/meminfo counts in KiB.
+/// In bytes; /proc/meminfo counts in KiB.
 std::uint64_t memory(std::string_view key) {
   std::uint64_t kib = 0;
   std::istringstream(proc_value("/proc/meminfo", key)) >> kib;
@@ -43,7 +43,7 @@ DataFact look_for(const std::string& kind, const std::filesystem::path& folder) 
   return {kind, folder, loaded.ok(), loaded.ok() ? "" : loaded.error().message};
 }
 
-/// May be written, or may be made where it is missing.
+/// Whether the folder is writable, or can be created.
 bool writable(const std::filesystem::path& folder) {
   std::error_code ignored;
   const auto place = std::filesystem::exists(folder, ignored) ? folder : folder.parent_path();

@@ -1,4 +1,4 @@
-// Invented machines: what the doctor says of each.
+// The doctor's findings for described machines.
 #include "cli/doctor.h"
 
 #include <gtest/gtest.h>
@@ -27,15 +27,15 @@ Facts healthy() {
 Finding finding_of(const Facts& facts, std::string_view subject) {
   for (const Finding& finding : assess(facts))
     if (finding.subject == subject) return finding;
-  ADD_FAILURE() << "the doctor says nothing of " << subject;
+  ADD_FAILURE() << "no finding about " << subject;
   return {};
 }
 
-TEST(Doctor, AHealthyMachineIsOkInEveryLine) {
+TEST(Doctor, Healthy_machine_is_ok_in_every_line) {
   for (const Finding& finding : assess(healthy())) EXPECT_EQ(finding.verdict, Verdict::ok) << finding.subject << ": " << finding.seen;
 }
 
-TEST(Doctor, EveryComplaintComesWithARemedy) {
+TEST(Doctor, Every_problem_has_a_remedy) {
   Facts poor{};
   poor.backend = "built without torch";
   poor.data.push_back({"mnist", "/nowhere", false, "cannot read /nowhere; fetch it"});
@@ -44,7 +44,7 @@ TEST(Doctor, EveryComplaintComesWithARemedy) {
   for (const Finding& finding : findings) EXPECT_EQ(finding.remedy.empty(), finding.verdict == Verdict::ok) << finding.subject;
 }
 
-TEST(Doctor, WithoutTorchOrDataTrainingIsImpossible) {
+TEST(Doctor, Missing_torch_or_data_prevents_training) {
   Facts facts = healthy();
   facts.torch = false;
   EXPECT_EQ(finding_of(facts, "torch").verdict, Verdict::missing);
@@ -56,13 +56,13 @@ TEST(Doctor, WithoutTorchOrDataTrainingIsImpossible) {
   EXPECT_EQ(finding_of(facts, "runs").verdict, Verdict::missing);
 }
 
-TEST(Doctor, ASlowBlasIsOnlyAHint) {
+TEST(Doctor, Slow_BLAS_is_only_a_hint) {
   Facts facts = healthy();
   facts.blas = "other";
   EXPECT_EQ(finding_of(facts, "blas").verdict, Verdict::hint);
 }
 
-TEST(Doctor, TheJsonIsOneObjectThatSaysWhetherAllIsWell) {
+TEST(Doctor, Json_is_one_object_with_the_overall_verdict) {
   Facts facts = healthy();
   facts.cpu = "a \"quoted\" name";
   const auto well = boost::json::parse(to_json(facts, assess(facts))).as_object();
@@ -73,7 +73,7 @@ TEST(Doctor, TheJsonIsOneObjectThatSaysWhetherAllIsWell) {
   EXPECT_FALSE(boost::json::parse(to_json(facts, assess(facts))).as_object().at("ok").as_bool());
 }
 
-TEST(Doctor, ThisMachineCanBeLookedAt) {
+TEST(Doctor, This_machine_can_be_examined) {
   const Facts facts = gather_facts();
   EXPECT_GT(facts.cores, 0U);
   EXPECT_FALSE(facts.backend.empty());

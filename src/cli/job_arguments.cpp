@@ -11,8 +11,8 @@ namespace motley::cli {
 void JobArguments::add_to(CLI::App& command, bool one) {
   command.add_option("JOB", file, "job file (TOML)")->required();
   if (one) {
-    command.add_option("--strategy", strategy, "strategy with overrides, e.g. ssp or local-sgd:steps=16 (default: the job's)");
-    command.add_option("--seed", seed, "seed of everything random (default: the job's)");
+    command.add_option("--strategy", strategy, "strategy with its knobs, such as ssp or local-sgd:steps=16 (default: the job's)");
+    command.add_option("--seed", seed, "seed of all random numbers (default: the job's)");
   }
   command.add_option("--set", overrides, "override a key of the job: a.b=c (repeatable)")->take_all();
   command.add_flag("--json", json, "print one JSON object on stdout and nothing else there");

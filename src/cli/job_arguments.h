@@ -1,4 +1,4 @@
-// The arguments that every command with a job has: the file, --strategy, --seed, --set, --json.
+// The arguments of every command that takes a job: the file, --strategy, --seed, --set, --json.
 #pragma once
 #include <CLI/CLI.hpp>
 #include <cstdint>
@@ -19,15 +19,15 @@ struct JobArguments {
   std::vector<std::string> overrides;
   bool json = false;
 
-  /// `one`: with --strategy and --seed, for commands that run one strategy once.
+  /// `one`: also --strategy and --seed, for commands that run one strategy once.
   void add_to(CLI::App& command, bool one);
-  /// The job with --set, --strategy and --seed applied. The file's name is looked for as it is and with `.toml`.
+  /// The job with --set, --strategy and --seed applied. The file is searched under its name and with `.toml` appended.
   [[nodiscard]] Result<config::Job> read() const;
-  /// The same as one text that needs no arguments any more; see resolve_job().
+  /// The same as one text that needs no further arguments; see resolve_job().
   [[nodiscard]] Result<std::string> resolve() const { return config::resolve_job(file, overrides, strategy, seed, engine::known_kinds()); }
 };
 
-/// Prints the error to stderr; returns the exit code it stands for.
+/// Prints the error to stderr; returns its exit code.
 int fail(const Error& error);
 
 }  // namespace motley::cli

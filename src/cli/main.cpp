@@ -14,7 +14,7 @@
 
 namespace {
 
-/// The commands of older versions: an error names the new one.
+/// Commands of older versions: the error names the present one.
 std::string_view renamed_command(std::string_view name) {
   static constexpr std::array<std::pair<std::string_view, std::string_view>, 3> renamed{
       {{"serve", "chief"}, {"hold", "server"}, {"work", "worker"}}};
@@ -27,7 +27,7 @@ std::string_view renamed_command(std::string_view name) {
 
 int main(int argc, char** argv) {
   using motley::cli::ExitCode;
-  std::signal(SIGXFSZ, SIG_IGN);  // a write beyond the limit of a file's size fails instead of ending the process
+  std::signal(SIGXFSZ, SIG_IGN);  // writing beyond the file size limit then returns an error instead of ending the process
   try {
     CLI::App app("Motley trains one neural network on a motley cluster as fast as the sum of its parts.", "motley");
     app.require_subcommand(1);
@@ -56,7 +56,7 @@ int main(int argc, char** argv) {
     }
     return exit_code;
   } catch (const motley::Bug& bug) {
-    fmt::print(stderr, "motley has a bug: {}\nplease report this line together with the job\n", bug.what());
+    fmt::print(stderr, "motley has a bug: {}\nplease report this line and the job file\n", bug.what());
   } catch (const std::exception& e) {
     fmt::print(stderr, "motley has a bug: unexpected exception: {}\n", e.what());
   }

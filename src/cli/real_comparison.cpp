@@ -33,7 +33,7 @@ Result<json::object> train_once(const JobArguments& arguments, const std::string
   const auto launched = launch.run();
   if (!launched) return launched.error();
   if (launched->chief_code != ExitCode::done)
-    return world_failed(fmt::format("{}, seed {}: training for real failed, see {}", strategy, seed, folder.string()));
+    return world_failed(fmt::format("{}, seed {}: real training failed, see {}", strategy, seed, folder.string()));
   std::ifstream file(folder / "result.json");
   const std::string result((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
   return json::parse(result).as_object();

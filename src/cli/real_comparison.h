@@ -1,4 +1,4 @@
-// compare --real: each strategy and seed trained for real as well, beside what the simulator foretold.
+// compare --real: trains each strategy and seed with real processes too, beside the simulator's prediction.
 #pragma once
 #include <boost/json/array.hpp>
 #include <filesystem>
@@ -17,13 +17,13 @@ struct RealRow {
   std::string strategy;
   double simulated_samples_per_second = 0;
   double real_samples_per_second = 0;
-  std::optional<double> simulated_time_to_target_s;  // none: a seed did not reach it
+  std::optional<double> simulated_time_to_target_s;  // none: at least one seed did not reach it
   std::optional<double> real_time_to_target_s;
   double real_final_accuracy = 0;
   [[nodiscard]] double ratio() const { return real_samples_per_second / simulated_samples_per_second; }
 };
 
-/// Trains one after the other, each in a folder of its own under `folder`. `simulated`: by strategy, then by seed, as run.
+/// Trains one run after the other, each in its own folder under `folder`. `simulated`: the simulated runs, by strategy, then by seed.
 Result<std::vector<RealRow>> train_for_real(const JobArguments& job, const std::vector<std::string>& strategies,
                                             const std::vector<std::uint64_t>& seeds, const std::vector<engine::RunResult>& simulated,
                                             const std::optional<double>& target, const std::filesystem::path& folder);

@@ -81,19 +81,19 @@ std::vector<double> water_fill(std::span<const Affine> devices, double total, st
 std::vector<std::uint32_t> finish_together(std::span<const Affine> devices, std::uint64_t total, std::uint32_t least,
                                            std::span<const std::uint32_t> limits) {
   const std::size_t n = devices.size();
-  check(n > 0, "a plan has somebody to plan for");
+  check(n > 0, "a plan has at least one device");
   check(limits.empty() || limits.size() == n, "each device has a limit, or none has");
-  std::vector<std::uint32_t> floors(n, static_cast<std::uint32_t>(std::min<std::uint64_t>(least, total / n)));
-  for (std::size_t i = 0; i < limits.size(); ++i) floors[i] = std::min(floors[i], limits[i]);
-  const std::vector<double> share = water_fill(devices, static_cast<double>(total), floors, limits);
+  std::vector<std::uint32_t> least_each(n, static_cast<std::uint32_t>(std::min<std::uint64_t>(least, total / n)));
+  for (std::size_t i = 0; i < limits.size(); ++i) least_each[i] = std::min(least_each[i], limits[i]);
+  const std::vector<double> share = water_fill(devices, static_cast<double>(total), least_each, limits);
 
   std::vector<std::uint32_t> batch(n);
   std::uint64_t given = 0;
   for (std::size_t i = 0; i < n; ++i) {
-    batch[i] = std::max(floors[i], static_cast<std::uint32_t>(std::max(0.0, std::floor(share[i] + 1e-9))));
+    batch[i] = std::max(least_each[i], static_cast<std::uint32_t>(std::max(0.0, std::floor(share[i] + 1e-9))));
     given += batch[i];
   }
-  // Whole samples: hand out what rounding left to whoever would finish it earliest.
+  // Whole samples: the remainder of rounding goes to the devices that would finish it earliest.
   using Finish = std::pair<double, std::size_t>;
   std::priority_queue<Finish, std::vector<Finish>, std::greater<>> earliest;
   for (std::size_t i = 0; i < n; ++i)

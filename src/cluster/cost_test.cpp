@@ -100,18 +100,18 @@ TEST(FinishTogether, EqualDevicesGetEqualBatches) {
   EXPECT_EQ(finish_together(devices_of_speeds({1, 1, 1, 1}), 128, 1), (Batches{32, 32, 32, 32}));
 }
 
-TEST(FinishTogether, AnOverheadIsPaidBackInSamples) {
+TEST(FinishTogether, AFixedCostLowersTheBatch) {
   // Same speed, but the second begins 3 samples later: 3 samples fewer.
   EXPECT_EQ(finish_together(std::vector<Affine>{{0, 1}, {3, 1}}, 13, 1), (Batches{8, 5}));
 }
 
-TEST(FinishTogether, WhoseOverheadAloneIsTooLongGetsTheLeast) {
+TEST(FinishTogether, ADeviceWithTooMuchFixedCostGetsTheLeast) {
   const std::vector<Affine> devices{{0, 1}, {100, 1}, {0, 1}};
   EXPECT_EQ(finish_together(devices, 12, 2), (Batches{5, 2, 5}));
   EXPECT_EQ(finish_together(devices, 12, 0), (Batches{6, 0, 6}));
 }
 
-TEST(FinishTogether, WhatDoesNotFitInOneGoesToTheOthers) {
+TEST(FinishTogether, SamplesBeyondALimitGoToOtherDevices) {
   EXPECT_EQ(finish_together(std::vector<Affine>{{0, 1}, {0, 1}, {0, 1}}, 12, 1, Batches{2, 9, 9}), (Batches{2, 5, 5}));
 }
 
@@ -128,7 +128,7 @@ TEST(FinishTogether, ALimitBelowTheLeastIsKept) {
   EXPECT_EQ(finish_together(devices_of_speeds({1, 1}), 20, 4, Batches{2, 100}), (Batches{2, 18}));
 }
 
-TEST(FinishTogether, APlanForNobodyIsOurBug) { EXPECT_THROW((void)finish_together({}, 10, 1), Bug); }
+TEST(FinishTogether, APlanWithoutDevicesIsABug) { EXPECT_THROW((void)finish_together({}, 10, 1), Bug); }
 
 Spec cluster_of_speeds(const std::vector<double>& speeds) {
   Spec spec;
@@ -141,27 +141,27 @@ Spec cluster_of_speeds(const std::vector<double>& speeds) {
   return spec;
 }
 
-TEST(ComputeTime, EachStepPaysTheOverheadAndEachSampleItsShare) {
+TEST(ComputeTime, FixedCostPerStepAndTimePerSampleAddUp) {
   const Node node = cluster_of_speeds({2}).nodes.front();
   EXPECT_EQ(compute_time(node, 100, 1), from_seconds(0.202));
   EXPECT_EQ(compute_time(node, 100, 4), from_seconds(0.208));
   EXPECT_THROW((void)compute_time(Node{}, 1, 1), Bug) << "a device of unknown speed has no time";
 }
 
-TEST(SumOfParts, AddsWhatEachDeviceDoesAloneOnItsShare) {
+TEST(SumOfParts, AddsTheThroughputOfEachDeviceAlone) {
   const double alone = 128 / (0.002 + 128 / 250.0);
   EXPECT_NEAR(sum_of_parts(cluster_of_speeds({1}), 128), alone, 1e-9);
   // 47:47:23:11, each at its own speed.
   EXPECT_NEAR(sum_of_parts(cluster_of_speeds({4, 4, 2, 1}), 128), 2 * 47 / 0.049 + 23 / 0.048 + 11 / 0.046, 1e-9);
 }
 
-TEST(SumOfParts, LeavesOutWhoComesLater) {
+TEST(SumOfParts, ExcludesNodesThatJoinLater) {
   Spec spec = cluster_of_speeds({1, 1});
   spec.faults = {{at_seconds(1), FaultKind::join, NodeId{1}, {}, 1}};
   EXPECT_NEAR(sum_of_parts(spec, 128), sum_of_parts(cluster_of_speeds({1}), 128), 1e-9);
 }
 
-TEST(PresentAtStart, OnlyWhoseFirstFaultIsJoiningIsAbsent) {
+TEST(PresentAtStart, OnlyNodesWhoseFirstFaultIsJoinAreAbsent) {
   Spec spec = cluster_of_speeds({1, 1, 1});
   spec.faults = {{at_seconds(1), FaultKind::kill, NodeId{0}, {}, 1},
                  {at_seconds(2), FaultKind::join, NodeId{0}, {}, 1},
@@ -171,7 +171,7 @@ TEST(PresentAtStart, OnlyWhoseFirstFaultIsJoiningIsAbsent) {
   EXPECT_TRUE(present_at_start(spec, NodeId{2}));
 }
 
-TEST(MostSamples, AreWhatFourCopiesOfTheParametersLeaveRoomFor) {
+TEST(MostSamples, FitBesideFourCopiesOfTheParameters) {
   EXPECT_EQ(max_batch(1000, 100, 60), 10U);
   EXPECT_EQ(max_batch(1059, 100, 60), 10U);
   EXPECT_EQ(max_batch(1060, 100, 60), 11U);
@@ -183,13 +183,13 @@ TEST(MostSamples, AreUnlimitedWithoutAMemoryOrWithoutActivations) {
   EXPECT_EQ(max_batch(400, 100, 0), 0U);
 }
 
-TEST(MostSamples, ThereIsNoneWhenNotASingleOneFits) {
+TEST(MostSamples, AreNoneWhenNotASingleSampleFits) {
   EXPECT_EQ(max_batch(459, 100, 60), std::nullopt);
   EXPECT_EQ(max_batch(460, 100, 60), 1U);
   EXPECT_EQ(max_batch(399, 100, 0), std::nullopt) << "the parameters alone are too large";
 }
 
-TEST(SumOfParts, ADeviceOfLittleMemoryIsNoFasterThanWhatItHolds) {
+TEST(SumOfParts, LittleMemoryLimitsTheThroughput) {
   const Spec spec = cluster_of_speeds({4, 1});
   const std::vector<std::uint32_t> little{10, 0};
   EXPECT_NEAR(sum_of_parts(spec, 128, little), 10 / affine(spec.nodes[0]).at(10) + 118 / affine(spec.nodes[1]).at(118), 1e-9);

@@ -37,7 +37,7 @@ Device::StepOutcome Device::work(Instant start, std::uint64_t samples, std::uint
   const auto end_of = [&](std::uint64_t count) { return finish(start, seconds(compute_time(node_, count, steps)) * stretch); };
   const Instant whole = end_of(samples);
   if (limit <= Duration{0} || whole <= start + limit) return {samples, whole};
-  // The last look at the clock that comes before the limit, by bisection; then whichever of it and the next is nearer.
+  // Bisection for the last check of the clock before the limit; then the nearer one of it and the next.
   std::uint64_t before = 0;
   std::uint64_t after = (samples + micro - 1) / micro;
   while (after - before > 1) {

@@ -1,4 +1,4 @@
-// What the steps and transfers of one worker cost. A worker reports it once, in its Hello; strategies know nothing else about its hardware.
+// The costs of one worker's steps and transfers. A worker reports them once, in its Hello; strategies know nothing else about its hardware.
 // The extra time of a new batch size is not part of it: the monitor measures that (StepReport::new_batch_size).
 #pragma once
 #include <boost/describe.hpp>

@@ -1,4 +1,4 @@
-// What a profile says about costs, and which reported values are believed.
+// The costs that follow from a profile, and which reported values are plausible.
 #include "cluster/device_profile.h"
 
 #include <gtest/gtest.h>

@@ -34,7 +34,7 @@ TEST(Device, TakesItsOverheadPerStepAndItsTimePerSample) {
   EXPECT_EQ(device.finish(at_seconds(6), 20, 4), at_seconds(6.24));
 }
 
-TEST(Device, ASlowSpellStretchesOnlyWhatFallsIntoIt) {
+TEST(Device, ASlowPeriodStretchesOnlyItsOwnTime) {
   Spec spec = plain();
   spec.faults = {fault(FaultKind::slow, 1.0, 1.0, 4)};
   Device device(spec, NodeId{0}, 7);
@@ -46,14 +46,14 @@ TEST(Device, ASlowSpellStretchesOnlyWhatFallsIntoIt) {
   EXPECT_DOUBLE_EQ(finish_s(other, 0.9, 29), 1.2);
 }
 
-TEST(Device, SpellsThatOverlapMultiply) {
+TEST(Device, OverlappingSlowPeriodsMultiply) {
   Spec spec = plain();
   spec.faults = {fault(FaultKind::slow, 0, 10, 2), fault(FaultKind::slow, 0, 10, 3)};
   Device device(spec, NodeId{0}, 7);
   EXPECT_DOUBLE_EQ(finish_s(device, 0, 99), 6.0);
 }
 
-TEST(Device, NothingMovesDuringAPause) {
+TEST(Device, TheDeviceStandsStillDuringAPause) {
   Spec spec = plain();
   spec.faults = {fault(FaultKind::pause, 1.0, 0.5), fault(FaultKind::pause, 1.2, 2.0)};
   Device device(spec, NodeId{0}, 7);
@@ -88,7 +88,7 @@ TEST(Device, JitterHasMeanOneAndItsDeviation) {
   EXPECT_NEAR(std::sqrt(squares / steps - mean * mean), 0.1, 0.002);
 }
 
-TEST(Device, OneDevicesLuckNeverMovesAnothers) {
+TEST(Device, RandomStreamsOfDevicesAreIndependent) {
   Spec spec = plain();
   spec.nodes[0].jitter = spec.nodes[1].jitter = 0.2;
   Device alone(spec, NodeId{1}, 7);
@@ -108,7 +108,7 @@ Device::StepOutcome forty(Device& device, double limit_s, std::uint32_t micro = 
   return device.work(at_seconds(5), 40, 1, from_seconds(limit_s), micro);
 }
 
-/// Jitter, random slowdowns, a slow spell and a pause.
+/// Jitter, random slowdowns, a slow period and a pause.
 Spec unruly() {
   Spec spec = plain();
   spec.nodes[0].jitter = 0.2;
@@ -129,7 +129,7 @@ TEST(DeviceWork, WithoutALimitIsTheWholeStep) {
   }
 }
 
-TEST(DeviceWork, StopsAtTheLookThatIsNearestToTheLimit) {
+TEST(DeviceWork, StopsAtTheCheckNearestToTheLimit) {
   Device device(plain(), NodeId{0}, 7);
   EXPECT_EQ(forty(device, 0.18).samples, 16U) << "0.17 s is nearer than 0.21 s";
   EXPECT_EQ(forty(device, 0.18).end, at_seconds(5.17));
@@ -140,7 +140,7 @@ TEST(DeviceWork, StopsAtTheLookThatIsNearestToTheLimit) {
   EXPECT_EQ(forty(device, 100).end, at_seconds(5.41)) << "done is done, whatever time is left";
 }
 
-TEST(DeviceWork, DoesOneLookAtLeastAndNeverMoreThanAsked) {
+TEST(DeviceWork, DoesAtLeastOneCheckAndAtMostAllSamples) {
   Device device(plain(), NodeId{0}, 7);
   EXPECT_EQ(forty(device, 1e-9, 1).samples, 1U);
   EXPECT_EQ(forty(device, 1e-9, 4).samples, 4U);
@@ -148,7 +148,7 @@ TEST(DeviceWork, DoesOneLookAtLeastAndNeverMoreThanAsked) {
   EXPECT_EQ(forty(device, 0.405, 16).samples, 40U) << "the last look comes when it is done";
 }
 
-TEST(DeviceWork, ASlowSpellTakesSamplesNotTime) {
+TEST(DeviceWork, ASlowPeriodCostsSamplesNotTime) {
   Spec spec = plain();
   spec.faults = {fault(FaultKind::slow, 5.11, 100, 4)};
   Device device(spec, NodeId{0}, 7);
@@ -157,7 +157,7 @@ TEST(DeviceWork, ASlowSpellTakesSamplesNotTime) {
   EXPECT_EQ(outcome.end, at_seconds(5.31));
 }
 
-TEST(DeviceWork, JitterTakesSamplesNotTime) {
+TEST(DeviceWork, JitterCostsSamplesNotTime) {
   Spec spec = plain();
   spec.nodes[0].jitter = 0.1;
   Device device(spec, NodeId{0}, 7);
@@ -170,7 +170,7 @@ TEST(DeviceWork, JitterTakesSamplesNotTime) {
   }
 }
 
-TEST(DeviceWork, IsTheBestOfEveryLookTriedOneByOne) {
+TEST(DeviceWork, EqualsTheBestOfAllChecks) {
   for (std::uint64_t seed = 0; seed < 500; ++seed) {
     Rng rng(seed, "work");
     const Instant start = at_seconds(10 * rng.uniform());
@@ -192,7 +192,7 @@ TEST(DeviceWork, IsTheBestOfEveryLookTriedOneByOne) {
   }
 }
 
-TEST(DeviceWork, ALimitNeverMovesTheLuckOfLaterSteps) {
+TEST(DeviceWork, ALimitDoesNotChangeLaterRandomNumbers) {
   Device limited(unruly(), NodeId{0}, 7);
   Device free(unruly(), NodeId{0}, 7);
   Device again(unruly(), NodeId{0}, 7);

@@ -1,5 +1,5 @@
-// Sizes of batches that a device has met. One with a grain (a GPU) does a step at once and so decides before it begins how many samples fit
-// into its time; and the first step of each size takes it longer, since its libraries choose their algorithms then.
+// The batch sizes that a device has used. A device with a batch multiple (a GPU) runs a step in one piece, so it decides before the step
+// how many samples fit into the time limit; and its first step of each size takes longer, since its libraries choose their algorithms then.
 #pragma once
 #include <cstdint>
 #include <set>
@@ -10,20 +10,20 @@ namespace motley::cluster {
 
 class KnownBatchSizes {
  public:
-  /// True: for the first time.
+  /// Returns whether the size is new.
   bool note_batch_size(std::uint64_t size) { return sizes_.insert(size).second; }
   [[nodiscard]] bool contains(std::uint64_t size) const { return sizes_.contains(size); }
   /// A step of so many samples took this long, and was not the first of its size.
   void observe(std::uint64_t samples, Duration time);
 
-  /// How many of `most` samples to do by `limit`, after `done` others, as far as is known: a size that was met, if it is nearly as much as
-  /// would fit; else whole grains, at least one. A limit of 0 is none.
+  /// How many of `most` samples to compute within `limit`, after `done` others: a known size if it is nearly as much as fits, else whole
+  /// batch multiples, at least one. A limit of 0 is none.
   [[nodiscard]] std::uint64_t largest_fitting(std::uint64_t most, Duration limit, std::uint32_t batch_multiple,
                                               std::uint64_t done = 0) const;
 
  private:
   std::set<std::uint64_t> sizes_;
-  double sample_s_ = 0;  // what a sample has taken lately; 0: not known
+  double sample_s_ = 0;  // time per sample, moving mean; 0: not known
 };
 
 }  // namespace motley::cluster

@@ -8,14 +8,14 @@
 namespace motley::cluster {
 namespace {
 
-TEST(KnownBatchSizes, NothingIsCutBeforeASampleHasBeenTimed) {
+TEST(KnownBatchSizes, NothingIsCutBeforeAStepIsMeasured) {
   KnownBatchSizes sizes;
   EXPECT_EQ(sizes.largest_fitting(100, from_seconds(0.001), 8), 100U);
   sizes.observe(0, from_seconds(1));
   EXPECT_EQ(sizes.largest_fitting(100, from_seconds(0.001), 8), 100U);
 }
 
-TEST(KnownBatchSizes, WholeGrainsFitAndOneAtLeast) {
+TEST(KnownBatchSizes, AtLeastOneWholeMultipleFits) {
   KnownBatchSizes sizes;
   sizes.observe(100, from_seconds(1));
   EXPECT_EQ(sizes.largest_fitting(100, Duration{0}, 8), 100U) << "no limit";
@@ -26,7 +26,7 @@ TEST(KnownBatchSizes, WholeGrainsFitAndOneAtLeast) {
   EXPECT_EQ(sizes.largest_fitting(5, from_seconds(0.01), 8), 5U);
 }
 
-TEST(KnownBatchSizes, ASizeThatWasMetIsTakenIfItIsNearlyAsMuch) {
+TEST(KnownBatchSizes, AKnownSizeIsTakenIfItIsNearlyAsLarge) {
   KnownBatchSizes sizes;
   sizes.observe(100, from_seconds(1));
   EXPECT_TRUE(sizes.note_batch_size(43));
@@ -36,7 +36,7 @@ TEST(KnownBatchSizes, ASizeThatWasMetIsTakenIfItIsNearlyAsMuch) {
   EXPECT_EQ(sizes.largest_fitting(100, from_seconds(0.405), 8), 40U) << "it does not fit";
 }
 
-TEST(KnownBatchSizes, WhatASampleTakesFollowsTheLastSteps) {
+TEST(KnownBatchSizes, TimePerSampleFollowsTheLastSteps) {
   KnownBatchSizes sizes;
   sizes.observe(100, from_seconds(1));
   for (int i = 0; i < 30; ++i) sizes.observe(100, from_seconds(2));

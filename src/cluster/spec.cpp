@@ -1,4 +1,4 @@
-// What a cluster's description implies about its start.
+// Facts that follow from a cluster's description.
 #include "cluster/spec.h"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// The cluster as data: nodes, links, servers, faults. Planner and simulator read the same numbers; nothing here happens.
+// The description of a cluster: nodes, links, servers, faults. Values only, read by the planner and the simulator.
 #pragma once
 #include <cstdint>
 #include <optional>
@@ -34,14 +34,14 @@ struct Node {
   Duration overhead{};               // per step, whatever its size
   std::uint64_t memory_bytes = 0;    // 0: no limit
   double jitter = 0;                 // deviation of the log-normal factor on each step's compute time
-  std::uint32_t batch_multiple = 1;  // more than 1: a step is done at once, of a multiple of so many samples, as a GPU likes it
-  Duration new_batch_size{};         // what the first step of each size takes longer
+  std::uint32_t batch_multiple = 1;  // above 1: a step runs as one piece and is fastest at a multiple of this
+  Duration new_batch_size{};         // extra time of the first step of each batch size
   std::optional<Slowdowns> slowdowns;
   std::optional<std::size_t> group;  // index into Spec::groups
   Link link;
 };
 
-/// Nodes that share one way to the servers (a rack's uplink, a site's line).
+/// Nodes that share one link to the servers (a rack's uplink, a site's line).
 struct Group {
   std::string name;
   Link uplink;
@@ -50,7 +50,7 @@ struct Group {
 /// hang: the device stands still, its process does not: heartbeats go on.
 enum class FaultKind { kill, pause, slow, leave, join, partition, hang };
 
-/// How long a fault without an end lasts: 31 years, which the clocks can count.
+/// The length of a fault without an end: 31 years, which the clocks can represent.
 inline constexpr Duration forever = from_seconds(1e9);
 
 struct Fault {
@@ -66,21 +66,21 @@ struct Spec {
   std::vector<Group> groups;
   std::uint32_t servers = 1;
   Link server_nic;                              // of each server; its latency counts between servers
-  std::vector<Duration> server_distances;       // by server, one way, beside what is said above; empty: none is far
+  std::vector<Duration> server_distances;       // by server, one way, in addition to link latencies; empty: 0
   std::vector<Fault> faults;                    // in order of time
-  Duration heartbeat = from_seconds(1);         // a worker that has nothing else to say says so this often
-  Duration silence_deadline = from_seconds(5);  // who is silent for longer is taken for dead
-  Duration step_limit = from_seconds(30);       // a step may take so long, or ten times what was predicted, before its worker is expelled
+  Duration heartbeat = from_seconds(1);         // the longest time between two messages of a worker
+  Duration silence_deadline = from_seconds(5);  // a worker that is silent for longer is expelled
+  Duration step_limit = from_seconds(30);       // a worker is expelled when a step takes longer, and ten times the prediction
 };
 
-/// How much further away a server is than the links say; and how far apart two of them are beside their cards' latency.
+/// One-way latency of a server in addition to its links; and between two servers in addition to their NICs.
 [[nodiscard]] Duration distance_of(const Spec& spec, std::uint32_t server);
 [[nodiscard]] Duration distance_between(const Spec& spec, std::uint32_t server, std::uint32_t other);
 
-/// Bytes per second of the line on which what several servers send to one node meets: the widest node's, or a server's card.
+/// Bytes per second at which one node can receive from several servers: the fastest node's link, or a server's NIC.
 [[nodiscard]] double receive_bandwidth(const Spec& spec);
 
-/// A node with a `join` fault and nothing before it starts outside and comes in then.
+/// Whether the node takes part from the start: its first fault is not `join`.
 [[nodiscard]] bool present_at_start(const Spec& spec, NodeId node);
 
 }  // namespace motley::cluster

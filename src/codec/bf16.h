@@ -1,11 +1,11 @@
-// bfloat16: the upper half of a float, rounded to nearest, ties to even.
+// Codec of bfloat16: the upper 16 bits of a float, rounded to nearest, ties to even.
 #pragma once
 #include "codec/codec.h"
 
 namespace motley::codec {
 
-/// 2n bytes. Error: |x - q| <= |x| * 2^-8 for normal x, 2^-134 below. What would round to infinity becomes the largest bfloat16,
-/// so that finite stays finite; infinities and NaNs stay what they are. It has no state: any number of threads may use one.
+/// 2n bytes. Error: |x - q| <= |x| * 2^-8 for normal x, 2^-134 below. A value that would round to infinity becomes the largest
+/// bfloat16, so that finite values stay finite; infinities and NaNs are kept. Stateless: any number of threads may use one.
 class Bf16 final : public Codec {
  public:
   explicit Bf16(const Kernels& kernels = best_kernels()) : kernels_(&kernels) {}

@@ -1,4 +1,4 @@
-// bfloat16, value by value: what it can hold it holds exactly, what it cannot goes to the nearest, ties to even.
+// bfloat16, value by value: representable values are exact, others round to the nearest, ties to even.
 #include "codec/bf16.h"
 
 #include <gtest/gtest.h>
@@ -20,7 +20,7 @@ float through(float x) {
   return y;
 }
 
-TEST(Bf16, EveryBfloat16IsHeldExactly) {
+TEST(Bf16, Every_bfloat16_is_exact) {
   for (std::uint32_t half = 0; half < 0x10000; ++half) {
     const auto x = std::bit_cast<float>(half << 16);
     if (std::isnan(x)) {
@@ -38,14 +38,14 @@ TEST(Bf16, TiesGoToEven) {
   EXPECT_EQ(through(0x1.010002p0F), 0x1.02p0F) << "just above a tie";
 }
 
-TEST(Bf16, WhatWouldRoundToInfinityBecomesTheLargest) {
+TEST(Bf16, Values_that_would_round_to_infinity_become_the_largest) {
   constexpr float largest = std::numeric_limits<float>::max();
   EXPECT_EQ(through(largest), 0x1.fep127F);
   EXPECT_EQ(through(-largest), -0x1.fep127F);
   EXPECT_EQ(through(std::numeric_limits<float>::infinity()), std::numeric_limits<float>::infinity());
 }
 
-TEST(Bf16, ANanWhoseMarkIsInItsLowHalfStaysANan) { EXPECT_TRUE(std::isnan(through(std::bit_cast<float>(0x7f800001U)))); }
+TEST(Bf16, NaN_by_its_lower_16_bits_stays_NaN) { EXPECT_TRUE(std::isnan(through(std::bit_cast<float>(0x7f800001U)))); }
 
 }  // namespace
 }  // namespace motley::codec

@@ -38,14 +38,14 @@ Outcome Bits::decode(std::span<const std::byte> bytes, std::span<float> out) con
 
 bool Bits::all_below(float limit, std::span<const std::byte> bytes, std::size_t values) const {
   const std::size_t whole_block = scale_bytes + up(block_values * static_cast<std::size_t>(bits_), 8);
-  const auto upper_half = static_cast<std::uint16_t>(std::bit_cast<std::uint32_t>(limit / 2) >> 16);
+  const auto limit_bits = static_cast<std::uint16_t>(std::bit_cast<std::uint32_t>(limit / 2) >> 16);
   std::uint16_t largest = 0;
   for (std::size_t block = 0; block < up(values, block_values); ++block) {
     std::uint16_t scale = 0;
     std::memcpy(&scale, bytes.data() + block * whole_block, sizeof(scale));
     largest = std::max(largest, static_cast<std::uint16_t>(scale & 0x7fffU));
   }
-  return largest < upper_half;
+  return largest < limit_bits;
 }
 
 }  // namespace motley::codec

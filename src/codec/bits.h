@@ -1,5 +1,5 @@
-// A few bits per value: blocks of 256 values share a scale, each value becomes the nearest of 2*levels + 1 even steps in [-scale, scale].
-// Deterministic; what rounding loses is for error feedback to remember. After 1-bit SGD, QSGD and block quantization.
+// Codecs of 2, 4 and 8 bits per value: blocks of 256 values share a scale, each value becomes the nearest of 2*levels + 1 even steps in
+// [-scale, scale]. Deterministic; error feedback keeps what rounding loses. After 1-bit SGD, QSGD and block quantization.
 #pragma once
 #include "codec/codec.h"
 
@@ -8,8 +8,8 @@ namespace motley::codec {
 /// b in {2, 4, 8}; levels = 2^(b-1) - 1: 1, 7, 127.
 ///
 ///   block := scale:bf16 codes        m <= 256 values; only the last block may be shorter
-///   codes := s = ceil(m*b/8) bytes; byte j holds the codes of values j, j+s, j+2s, ... from its low bits up (so that packing is
-///            whole-vector work); a code is levels + round(x/scale * levels), ties to even; unused places are 0
+///   codes := s = ceil(m*b/8) bytes; byte j holds the codes of values j, j+s, j+2s, ... from its low bits up (so that packing
+///            needs whole vectors only); a code is levels + round(x/scale * levels), ties to even; unused places are 0
 ///
 /// b bits: ceil(n*b/8) + 2*ceil(n/256) bytes.
 /// scale: the largest |x| of the block, rounded up to bfloat16 (at most 2^-7 of it).

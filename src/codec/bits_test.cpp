@@ -1,4 +1,4 @@
-// The block codec of every target against a slow clear twin that follows the format's drawing one value at a time: equal byte for byte.
+// The block codec of every target, compared byte for byte with a slow implementation that follows the format one value at a time.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -68,7 +68,7 @@ TEST_P(BitsTwin, WritesTheSameBytes) {
 
 INSTANTIATE_TEST_SUITE_P(Widths, BitsTwin, testing::Values(2, 4, 8), testing::PrintToStringParamName());
 
-TEST(Bits, TheBytesAreThoseOfTheDrawing) {
+TEST(Bits, Bytes_follow_the_format) {
   Bytes bytes;
   Bits(4).encode(Floats{1.0F, -1.0F, 0.0F, 0.5F, 2.0F}, bytes);
   // scale 2.0 = 0x4000; levels -7..7 as codes 0..14: 1 -> 3.5 -> 4 (even) -> 11, -1 -> 3, 0 -> 7, .5 -> 1.75 -> 2 -> 9, 2 -> 7 -> 14
@@ -76,7 +76,7 @@ TEST(Bits, TheBytesAreThoseOfTheDrawing) {
   EXPECT_EQ(bytes, drawn);
 }
 
-TEST(Bits, APoisonedBlockDecodesToNanThroughout) {
+TEST(Bits, A_block_with_a_NaN_decodes_to_NaN_throughout) {
   Floats x(10, 1.0F), y(10);
   x[3] = std::numeric_limits<float>::infinity();
   Bytes bytes;

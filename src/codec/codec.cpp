@@ -16,7 +16,7 @@ void Codec::encode(std::span<const float> values, Bytes& out) const {
 }
 
 void Codec::check_output_size(std::size_t values, std::span<std::byte> out) const {
-  check(out.size() == encoded_bytes(values), "what is encoded gets exactly the room it needs");
+  check(out.size() == encoded_bytes(values), "the output has exactly the encoded size");
 }
 
 Outcome Codec::require_size(std::span<const std::byte> bytes, std::size_t values) const {

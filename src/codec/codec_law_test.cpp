@@ -1,4 +1,4 @@
-// One law for every codec: sizes as promised, errors within the bound, finite exactly when the input is, bytes of a wrong size refused.
+// Properties of every codec: sizes, errors within the bound, finite exactly when the input is, bytes of a wrong size refused.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -69,7 +69,7 @@ TEST_P(CodecLaw, TheSizeIsTheFormulaOfItsHeader) {
 
 TEST_P(CodecLaw, ZerosStayZero) { EXPECT_EQ(round_trip(Floats(300, 0.0F)), Floats(300, 0.0F)); }
 
-TEST_P(CodecLaw, AConstantStaysOneConstant) {
+TEST_P(CodecLaw, A_constant_vector_stays_constant) {
   const Floats y = round_trip(Floats(300, -0.3F));
   EXPECT_EQ(y, Floats(300, y[0]));
   EXPECT_NEAR(y[0], -0.3F, 0.3 * 0x1p-7);
@@ -95,7 +95,7 @@ TEST_P(CodecLaw, RandomInputsAreWithinTheBound) {
     SCOPED_TRACE(testing::Message() << "seed " << seed);
     Rng rng(seed, "codec");
     Floats x(rng.below(2 * block + 40));
-    const double spread = 20 * rng.uniform();  // from even blocks to blocks of a few giants
+    const double spread = 20 * rng.uniform();  // from even blocks to blocks with a few huge values
     const double unit = std::pow(10.0, 30 * rng.uniform() - 20);
     for (float& value : x) value = static_cast<float>(unit * rng.normal() * std::exp(spread * (rng.uniform() - 0.5)));
     expect_within_bound(x);
@@ -103,7 +103,7 @@ TEST_P(CodecLaw, RandomInputsAreWithinTheBound) {
   }
 }
 
-/// What is told of bytes is true of the values that they decode to, and nothing harmless is refused.
+/// all_below() agrees with the decoded values; for 2, 4 and 8 bits it may refuse from half the limit on.
 TEST_P(CodecLaw, BytesAreBelowALimitWhenAllTheirValuesAre) {
   constexpr float limit = 0x1p60F;
   const auto below = [&](const Floats& x) {
@@ -126,15 +126,15 @@ TEST_P(CodecLaw, BytesAreBelowALimitWhenAllTheirValuesAre) {
   EXPECT_TRUE(codec->all_below(limit, {}, 0));
 }
 
-/// Whoever makes bytes by hand may use the code that no encoder does, and scales that none writes.
-TEST_P(CodecLaw, NoBytesThatAreBelowALimitDecodeToMore) {
+/// A malicious peer may send the code and the scales that no encoder produces.
+TEST_P(CodecLaw, Bytes_below_a_limit_decode_below_it) {
   constexpr float limit = 0x1p60F;
   std::size_t taken = 0;
   for (std::uint64_t seed = 0; seed < 2000; ++seed) {
     Rng rng(seed, "bytes");
     const std::size_t n = 1 + rng.below(40);
-    std::vector<float> room(codec->encoded_bytes(n) / sizeof(float) + 1);  // begins where a float may
-    const auto bytes = std::as_writable_bytes(std::span(room)).first(codec->encoded_bytes(n));
+    std::vector<float> memory(codec->encoded_bytes(n) / sizeof(float) + 1);  // aligned as a float
+    const auto bytes = std::as_writable_bytes(std::span(memory)).first(codec->encoded_bytes(n));
     for (std::byte& b : bytes) b = static_cast<std::byte>(rng.below(256));
     if (!codec->all_below(limit, bytes, n)) continue;
     ++taken;
@@ -145,7 +145,7 @@ TEST_P(CodecLaw, NoBytesThatAreBelowALimitDecodeToMore) {
   EXPECT_GT(taken, 20U);
 }
 
-TEST_P(CodecLaw, FiniteComesBackFiniteAndNonFiniteDoesNot) {
+TEST_P(CodecLaw, Decoded_values_are_finite_exactly_when_the_input_is) {
   for (float poison : {nan, -nan, infinity, -infinity, std::bit_cast<float>(0x7f800001U)}) {
     Floats x(600, 1.0F);
     x[300] = poison;
@@ -157,7 +157,7 @@ TEST_P(CodecLaw, FiniteComesBackFiniteAndNonFiniteDoesNot) {
   EXPECT_TRUE(all_finite(round_trip(Floats(600, largest))));
 }
 
-TEST_P(CodecLaw, RandomPoisonIsToldWhereItIsAndTheRestIsWithinTheBound) {
+TEST_P(CodecLaw, Values_beside_a_NaN_stay_within_the_bound) {
   for (std::uint64_t seed = 0; seed < 4'000; ++seed) {
     Rng rng(seed, "poison");
     Floats x(1 + rng.below(2 * block + 40));
@@ -174,7 +174,7 @@ TEST_P(CodecLaw, RandomPoisonIsToldWhereItIsAndTheRestIsWithinTheBound) {
       const std::span<const float> after = std::span(y).subspan(begin, before.size());
       const bool clean = all_finite(before);
       ASSERT_EQ(all_finite(after), clean) << "seed " << seed;
-      if (!clean && bits < 16) continue;  // it spreads within its block
+      if (!clean && bits < 16) continue;  // the NaN spreads within its block
       float most = 0;
       for (const float value : before) most = std::max(most, std::isfinite(value) ? std::abs(value) : 0);
       for (std::size_t i = 0; i < before.size(); ++i) {
@@ -197,7 +197,7 @@ TEST_P(CodecLaw, EncodingAppends) {
   EXPECT_EQ(y, x);
 }
 
-TEST_P(CodecLaw, PiecesOfWholeBlocksAreTheBytesOfTheWhole) {
+TEST_P(CodecLaw, Pieces_of_whole_blocks_encode_to_the_same_bytes) {
   Rng rng(3, "pieces");
   for (const std::size_t first : {block, 3 * block}) {
     Floats x(first + 70);
@@ -210,12 +210,12 @@ TEST_P(CodecLaw, PiecesOfWholeBlocksAreTheBytesOfTheWhole) {
   }
 }
 
-TEST_P(CodecLaw, RoomOfAWrongSizeIsOurBug) {
-  Bytes room(codec->encoded_bytes(5) + 1);
-  EXPECT_THROW(codec->encode_into(Floats(5), room), Bug);
+TEST_P(CodecLaw, Output_of_a_wrong_size_is_our_bug) {
+  Bytes memory(codec->encoded_bytes(5) + 1);
+  EXPECT_THROW(codec->encode_into(Floats(5), memory), Bug);
 }
 
-TEST_P(CodecLaw, BytesOfAWrongSizeAreRefusedAndChangeNothing) {
+TEST_P(CodecLaw, Refuses_bytes_of_a_wrong_size) {
   Bytes bytes;
   codec->encode(Floats(300, 1.0F), bytes);
   Floats out(300, -7.0F);
@@ -228,7 +228,7 @@ TEST_P(CodecLaw, BytesOfAWrongSizeAreRefusedAndChangeNothing) {
   EXPECT_EQ(out, Floats(300, -7.0F));
 }
 
-TEST_P(CodecLaw, AnyBytesOfTheRightSizeAreSomeValues) {
+TEST_P(CodecLaw, Any_bytes_of_the_right_size_decode) {
   Rng rng(2, "bytes");
   Floats out(300);
   for (int round = 0; round < 1000; ++round) {
@@ -240,7 +240,7 @@ TEST_P(CodecLaw, AnyBytesOfTheRightSizeAreSomeValues) {
 
 INSTANTIATE_TEST_SUITE_P(Bits, CodecLaw, testing::Values(32, 16, 8, 4, 2), testing::PrintToStringParamName());
 
-TEST(Make, KnowsItsCodecsAndRefusesOthers) {
+TEST(Make, Refuses_other_numbers_of_bits) {
   for (int bits : {0, 1, 3, 64, -8}) {
     const auto none = make(bits);
     ASSERT_FALSE(none.ok());

@@ -10,7 +10,7 @@
 namespace motley::codec {
 namespace {
 
-/// What is wanted, sent and kept back of one piece stays in the first cache, and no memory is asked for.
+/// The three vectors of one piece (24 KiB) fit the L1 cache, and the piece needs no allocation.
 constexpr std::size_t piece_values = 8 * block_values;
 using Piece = std::array<float, piece_values>;
 
@@ -24,7 +24,7 @@ void for_pieces(std::size_t n, Each each) {
 FeedbackNorms encode_with_feedback(const Codec& codec, std::span<const float> x, std::span<float> residual, Bytes& out,
                                    const Kernels& kernels) {
   const std::size_t n = x.size();
-  check(residual.size() == n, "error feedback sees vectors of one size");
+  check(residual.size() == n, "the residual is as long as the vector");
   const std::size_t start = out.size();
   out.resize(start + codec.encoded_bytes(n));
   std::span<std::byte> free = std::span(out).subspan(start);

@@ -1,4 +1,4 @@
-// Error feedback: what is sent plus what is remembered is always what was asked for.
+// Error feedback: the sum of all sent vectors plus the residual is the sum of all vectors that were to be sent.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -35,7 +35,7 @@ class Feedback : public testing::TestWithParam<int> {
   }
 };
 
-TEST_P(Feedback, TheSumOfWhatWasSentFollowsTheSumOfWhatWasAsked) {
+TEST_P(Feedback, Sent_vectors_plus_residual_add_up_to_the_inputs) {
   Rng rng(1, "feedback");
   std::vector<double> asked(n), sent(n);
   for (int round = 0; round < 200; ++round) {
@@ -48,7 +48,7 @@ TEST_P(Feedback, TheSumOfWhatWasSentFollowsTheSumOfWhatWasAsked) {
   for (std::size_t i = 0; i < n; ++i) EXPECT_NEAR(sent[i] + residual[i], asked[i], 1e-3);
 }
 
-TEST_P(Feedback, TheFirstVectorIsSentAsTheBareCodecWould) {
+TEST_P(Feedback, The_first_vector_is_encoded_as_without_feedback) {
   Rng rng(2, "first");
   const Floats x = normals(rng);
   Bytes bare, fed;
@@ -57,7 +57,7 @@ TEST_P(Feedback, TheFirstVectorIsSentAsTheBareCodecWould) {
   EXPECT_EQ(bare, fed);
 }
 
-TEST_P(Feedback, APoisonedVectorLeavesTheResidualAsItWas) {
+TEST_P(Feedback, A_vector_with_a_NaN_leaves_the_residual_unchanged) {
   Rng rng(4, "poison");
   send(normals(rng));
   const Floats before = residual;
@@ -67,14 +67,14 @@ TEST_P(Feedback, APoisonedVectorLeavesTheResidualAsItWas) {
   EXPECT_EQ(residual, before);
 }
 
-TEST_P(Feedback, VectorsOfAnotherSizeAreOurBug) {
+TEST_P(Feedback, Vectors_of_another_size_are_our_bug) {
   Bytes bytes;
   EXPECT_THROW(encode_with_feedback(*codec, Floats(n + 1), residual, bytes), Bug);
 }
 
 INSTANTIATE_TEST_SUITE_P(Bits, Feedback, testing::Values(32, 16, 8, 4, 2), testing::PrintToStringParamName());
 
-TEST(ErrorFeedback, ASmallValueBesideALargeOneArrivesInTime) {
+TEST(ErrorFeedback, A_small_value_beside_a_large_one_arrives_eventually) {
   const auto codec = std::move(make(2)).value();
   const Floats x{1.0F, 0.1F};
   Floats residual(2);

@@ -1,4 +1,4 @@
-// The identity: every bit of every float, NaN and infinity included.
+// Codec of fp32: the bits of each float unchanged, NaN and infinity included.
 #pragma once
 #include "codec/codec.h"
 

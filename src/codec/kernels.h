@@ -1,5 +1,5 @@
-// The inner loops of this room, once for each kind of processor: one binary runs on unlike machines and takes what each of them has.
-// The reference is plain C++ and runs everywhere; every other target leaves the very same bits, which kernels_test.cpp holds it to.
+// The inner loops of the codecs, for each instruction set: one binary selects the best one on the machine that it runs on. The reference is
+// plain C++ and runs everywhere; every other target gives the same bits, which kernels_test.cpp checks.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -12,8 +12,8 @@ namespace motley::codec {
 
 using motley::Target;  // plain is the reference
 
-/// What error feedback wanted to send and what it kept back, squared and summed. Value i of a vector adds to sum i mod 16: sixteen sums
-/// of a fixed order fill the widest vectors, and every target rounds alike.
+/// Sums of squares of the values that error feedback was to send, and of the residual. Value i of a vector adds to sum i mod 16: sixteen
+/// sums in a fixed order fill the widest vectors, and every target rounds alike.
 struct SquareSums {
   static constexpr std::size_t width = 16;
   double wanted[width]{};
@@ -26,7 +26,8 @@ struct EncodeDecode {
   void (*decode)(const std::byte* bytes, std::size_t n, float* out);
 };
 
-/// No state, any thread. Bare pointers, since not even the inline functions of std::span may be compiled for one processor (format.h).
+/// Stateless, any thread. Plain pointers, because the inline functions of std::span must not be compiled for one instruction set
+/// (format.h).
 struct Kernels {
   EncodeDecode bits2, bits4, bits8;  // the blocks of bits.h
   EncodeDecode bf16;
@@ -40,7 +41,7 @@ struct Kernels {
   void (*keep_residual)(const float* wanted, const float* sent, std::size_t n, float* residual, SquareSums& sums);
 };
 
-/// What the processor that this runs on can run: the reference first, the fastest last.
+/// The targets that this processor can run: the reference first, the fastest last.
 [[nodiscard]] std::vector<Target> targets();
 /// A target that this processor cannot run is our bug.
 [[nodiscard]] const Kernels& kernels_of(Target target);

@@ -1,4 +1,4 @@
-// Every target that this machine can run leaves the very bits of the reference, whatever it is given, and touches nothing else.
+// Every target that this machine can run gives the bits of the reference for every input, and writes nothing else.
 #include "codec/kernels.h"
 
 #include <gtest/gtest.h>
@@ -19,7 +19,7 @@
 
 namespace motley::codec {
 
-void PrintTo(Target target, std::ostream* out) { *out << name_of(target); }  // gtest's name for it
+void PrintTo(Target target, std::ostream* out) { *out << name_of(target); }  // the name in gtest's output
 
 namespace {
 
@@ -40,7 +40,7 @@ const EncodeDecode& coding_of(const Kernels& kernels, int bits) {
 
 std::size_t encoded_bytes(int bits, std::size_t values) { return make(bits).value()->encoded_bytes(values); }
 
-/// Room for n things between guards, its beginning one element past wherever memory was given: no alignment to rely on.
+/// n elements between guards, one element past the beginning of the allocation: not aligned.
 template <class T>
 class Guarded {
  public:
@@ -61,19 +61,19 @@ class Guarded {
 
 float any_float(Rng& rng) { return std::bit_cast<float>(static_cast<std::uint32_t>(rng.below(1ULL << 32))); }
 
-/// One kind of input after the other; each asks for something that a hasty loop gets wrong.
+/// Kinds of input, each with a property that a wrong loop fails on.
 float value_of(int kind, double unit, Rng& rng) {
   constexpr float largest = std::numeric_limits<float>::max();
   switch (kind) {
     case 0: return static_cast<float>(rng.normal());
     case 1: return static_cast<float>(unit * rng.normal());                                                     // denormal to huge
-    case 2: return static_cast<float>(unit * rng.normal() * std::exp(20 * (rng.uniform() - 0.5)));              // a few giants
+    case 2: return static_cast<float>(unit * rng.normal() * std::exp(20 * (rng.uniform() - 0.5)));              // a few huge values
     case 3: return std::bit_cast<float>(static_cast<std::uint32_t>(rng.below(1U << 23) | rng.below(2) << 31));  // denormals
     case 4: return rng.below(2) == 0 ? 0.0F : -0.0F;
     case 5: return rng.below(2) == 0 ? largest : -largest * static_cast<float>(rng.uniform());
-    case 6: return static_cast<float>(static_cast<int>(rng.below(509)) - 254) / 2;  // with a 127 among them, halves are ties of 8 bits
-    case 7: return static_cast<float>(static_cast<int>(rng.below(29)) - 14) / 2;    // with a 7, of 4 bits
-    case 8: return static_cast<float>(static_cast<int>(rng.below(5)) - 2) / 2;      // with a 1, of 2 bits
+    case 6: return static_cast<float>(static_cast<int>(rng.below(509)) - 254) / 2;  // beside a 127: ties of 8 bits
+    case 7: return static_cast<float>(static_cast<int>(rng.below(29)) - 14) / 2;    // beside a 7: ties of 4 bits
+    case 8: return static_cast<float>(static_cast<int>(rng.below(5)) - 2) / 2;      // beside a 1: ties of 2 bits
     default: return any_float(rng);                                                 // NaNs and infinities too
   }
 }
@@ -120,7 +120,7 @@ TEST_P(TargetLaw, EncodesToTheBytesOfTheReference) {
       }
 }
 
-TEST_P(TargetLaw, SeesPoisonAtEveryPlace) {
+TEST_P(TargetLaw, Finds_a_NaN_at_every_place) {
   for (const float poison : {std::numeric_limits<float>::infinity(), -std::numeric_limits<float>::infinity(),
                              std::numeric_limits<float>::quiet_NaN(), std::bit_cast<float>(0xff800001U)})
     for (std::size_t i = 0; i < 2 * block_values; ++i) {
@@ -130,7 +130,7 @@ TEST_P(TargetLaw, SeesPoisonAtEveryPlace) {
     }
 }
 
-TEST_P(TargetLaw, RoundsEveryTieAndItsNeighboursAlike) {
+TEST_P(TargetLaw, Rounds_ties_and_their_neighbours_alike) {
   for (const int bits : {2, 4, 8}) {
     const int levels = (1 << (bits - 1)) - 1;
     for (const float scale : {1.0F, 1.5F, 0x1.fep-3F, 0x1.02p20F, 0x1p-126F, 0x1p-130F, 0x1.fep127F}) {
@@ -146,15 +146,15 @@ TEST_P(TargetLaw, RoundsEveryTieAndItsNeighboursAlike) {
   }
 }
 
-TEST_P(TargetLaw, RoundsEveryUpperHalfToBfloat16Alike) {
+TEST_P(TargetLaw, Rounds_to_bfloat16_alike) {
   Floats x;
   for (std::uint32_t upper = 0; upper < 0x10000; ++upper)
     for (const std::uint32_t lower : {0U, 1U, 0x7fffU, 0x8000U, 0x8001U, 0xffffU}) x.push_back(std::bit_cast<float>(upper << 16 | lower));
   expect_same_bytes(16, x);
 }
 
-/// Each byte as codes under each scale there is, infinities and NaNs included; over the scales each comes to lie at each place.
-TEST_P(TargetLaw, DecodesEveryByteUnderEveryScale) {
+/// Every byte as codes with every scale, infinities and NaNs included; over the scales every byte takes every place.
+TEST_P(TargetLaw, Decodes_every_byte_with_every_scale) {
   for (const int bits : {2, 4, 8}) {
     const std::size_t block_bytes = encoded_bytes(bits, block_values), blocks = 256 / (block_bytes - scale_bytes);
     Bytes bytes(blocks * block_bytes);
@@ -192,7 +192,7 @@ TEST_P(TargetLaw, DecodesAnyBytesOfAnySizeAlike) {
       }
 }
 
-TEST_P(TargetLaw, FindsTheLargestMagnitudeWhereverItIs) {
+TEST_P(TargetLaw, Finds_the_largest_magnitude_at_every_place) {
   EXPECT_EQ(kernels.largest_magnitude_bits(nullptr, 0), 0);
   Rng rng(1, "largest");
   for (const std::size_t n : sizes)
@@ -203,7 +203,7 @@ TEST_P(TargetLaw, FindsTheLargestMagnitudeWhereverItIs) {
     }
 }
 
-TEST_P(TargetLaw, FindsTheLargestHalfWhereverItIs) {
+TEST_P(TargetLaw, Finds_the_largest_bfloat16_at_every_place) {
   EXPECT_EQ(kernels.largest_bf16_bits(nullptr, 0), 0);
   Rng rng(1, "largest half");
   for (const std::size_t n : sizes)
@@ -220,7 +220,7 @@ TEST_P(TargetLaw, AddsAlike) {
   Rng rng(1, "add");
   for (int round = 0; round < 20; ++round)
     for (const std::size_t n : sizes) {
-      const Floats a = input(kinds - 1, n, rng), b = finite_input(n, rng);  // which of two NaNs a sum takes is the compiler's choice
+      const Floats a = input(kinds - 1, n, rng), b = finite_input(n, rng);  // of two NaNs the compiler chooses the sum's
       Guarded<float> ours(n), expected(n);
       kernels.add(a.data(), b.data(), n, ours.data());
       reference_kernels.add(a.data(), b.data(), n, expected.data());
@@ -229,13 +229,13 @@ TEST_P(TargetLaw, AddsAlike) {
     }
 }
 
-TEST_P(TargetLaw, KeepsBackAlikeAndSumsInTheSameOrder) {
+TEST_P(TargetLaw, Residuals_and_sums_of_squares_are_equal) {
   Rng rng(1, "keep");
   for (int round = 0; round < 20; ++round)
     for (const std::size_t n : sizes) {
       const Floats wanted = input(1, n, rng), sent = input(1, n, rng);
       SquareSums ours;
-      for (double& sum : ours.wanted) sum = rng.uniform();  // they go on from what is there
+      for (double& sum : ours.wanted) sum = rng.uniform();  // sums continue from their present values
       for (double& sum : ours.residual) sum = rng.uniform();
       SquareSums expected = ours;
       Guarded<float> kept(n), kept_by_reference(n);
@@ -248,7 +248,7 @@ TEST_P(TargetLaw, KeepsBackAlikeAndSumsInTheSameOrder) {
     }
 }
 
-TEST_P(TargetLaw, ErrorFeedbackLeavesTheSameBits) {
+TEST_P(TargetLaw, Error_feedback_gives_the_same_bits) {
   for (const int bits : {2, 4, 8, 16, 32}) {
     const auto codec = std::move(make(bits, GetParam())).value();
     const auto twin = std::move(make(bits, Target::plain)).value();
@@ -278,7 +278,7 @@ TEST(Targets, BeginWithTheReferenceAndEndWithTheBest) {
   EXPECT_EQ(&kernels_of(best_target()), &best_kernels());
 }
 
-TEST(Targets, OneThatTheMachineLacksIsOurBug) {
+TEST(Targets, A_target_that_the_machine_lacks_is_our_bug) {
   const std::vector<Target> here = targets();
   for (const Target target : {Target::avx2, Target::avx512}) {
     if (std::find(here.begin(), here.end(), target) != here.end()) continue;

@@ -1,5 +1,5 @@
-// |x| as the integer its bits are: magnitudes order as integers, infinity above every number, NaN above infinity.
-// So one integer maximum finds the largest value of a block and tells whether all of it is finite.
+// Compares |x| by the bits of x as an integer: magnitudes are ordered as integers, infinity is above every number, NaN above infinity.
+// So one integer maximum finds the largest magnitude and whether all values are finite.
 #pragma once
 #include <cstdint>
 #include <span>
@@ -14,7 +14,7 @@ namespace motley::codec {
   return best_kernels().largest_magnitude_bits(values.data(), values.size());
 }
 
-/// No NaN and no infinity among them.
+/// True if no value is NaN or infinite.
 [[nodiscard]] inline bool all_finite(std::span<const float> values) { return largest_magnitude_bits(values) < infinity_bits; }
 
 }  // namespace motley::codec

@@ -1,7 +1,7 @@
-# The numbers: vectorised where optimised, never contracted to fused multiply-adds, so that unlike machines agree bit for bit.
+# Vectorised in optimised builds, never contracted to fused multiply-adds, so that unlike machines agree bit for bit.
 target_compile_options(motley_codec PRIVATE -ffp-contract=off $<$<NOT:$<CONFIG:Debug>>:-O3>)
 
-# Loops for one kind of processor each: only these files may use its instructions, and they run only where targets() found them.
+# Loops for one instruction set each: only these files may use its instructions, and they run only where targets() finds it.
 # g++ 12 takes its own header's undefined vectors (_mm256_undefined_si256) for an uninitialised variable of ours.
 if(CMAKE_SYSTEM_PROCESSOR MATCHES "^(x86_64|AMD64|amd64)$")
   set(x86 ${CMAKE_SOURCE_DIR}/src/codec/x86)

@@ -1,5 +1,5 @@
-// What every target's loops must do, in plain C++: the fallback where there is nothing faster, and what tests hold the others to.
-// Written so that a compiler vectorises it for any baseline.
+// The loops in plain C++: the fallback on processors without a target of their own, and the expected result in tests of the other targets.
+// Written so that a compiler vectorises them for the baseline instruction set.
 #include <algorithm>
 #include <array>
 #include <bit>
@@ -23,9 +23,9 @@ std::int32_t largest_magnitude_bits(const float* values, std::size_t n) {
 std::int32_t largest_bf16_bits(const std::byte* bf16_values, std::size_t n) {
   std::int16_t largest = 0;  // signed: the baseline vector instructions have no other maximum
   for (std::size_t i = 0; i < n; ++i) {
-    std::uint16_t half = 0;
-    std::memcpy(&half, bf16_values + 2 * i, sizeof(half));
-    largest = std::max(largest, static_cast<std::int16_t>(half & 0x7fffU));
+    std::uint16_t bits = 0;
+    std::memcpy(&bits, bf16_values + 2 * i, sizeof(bits));
+    largest = std::max(largest, static_cast<std::int16_t>(bits & 0x7fffU));
   }
   return static_cast<std::int32_t>(largest) << 16;
 }
@@ -33,14 +33,14 @@ std::int32_t largest_bf16_bits(const std::byte* bf16_values, std::size_t n) {
 std::uint16_t scale_of(const float* block, std::size_t n) {
   const std::int32_t bits = largest_magnitude_bits(block, n);
   if (bits >= infinity_bits) return poisoned;
-  // The largest scale is short of the largest float by less than half a step, so that still nothing leaves the levels.
+  // The largest bf16 is below the largest float by less than half a step, so every value still rounds to a level.
   return static_cast<std::uint16_t>(std::min((bits + 0xffff) >> 16, largest_bf16));
 }
 
-float widened(std::uint16_t half) { return std::bit_cast<float>(static_cast<std::uint32_t>(half) << 16); }
+float widened(std::uint16_t bits) { return std::bit_cast<float>(static_cast<std::uint32_t>(bits) << 16); }
 
 /// For |x| < 2^22, ties to even: adding 1.5 * 2^23 leaves the integer in the low bits of the float. The baseline vector instructions
-/// have no rounding, but they have this.
+/// lack rounding but have addition.
 inline std::int32_t nearest_integer(float x) {
   constexpr float shift = 12582912.0F;
   return std::bit_cast<std::int32_t>(x + shift) - std::bit_cast<std::int32_t>(shift);
@@ -112,7 +112,7 @@ struct Blocks {
   static constexpr EncodeDecode coding{encode, decode};
 };
 
-/// Signed integers and selects instead of branches: that is what the baseline vector instructions have.
+/// Signed integers and selects instead of branches, because the baseline vector instructions have these.
 inline std::uint16_t rounded(float x) {
   const auto bits = std::bit_cast<std::int32_t>(x);
   const std::int32_t magnitude = bits & magnitude_mask;
@@ -126,16 +126,16 @@ inline std::uint16_t rounded(float x) {
 
 void encode_bf16(const float* values, std::size_t n, std::byte* out) {
   for (std::size_t i = 0; i < n; ++i) {
-    const std::uint16_t half = rounded(values[i]);
-    std::memcpy(out + 2 * i, &half, 2);
+    const std::uint16_t bits = rounded(values[i]);
+    std::memcpy(out + 2 * i, &bits, 2);
   }
 }
 
 void decode_bf16(const std::byte* bytes, std::size_t n, float* out) {
   for (std::size_t i = 0; i < n; ++i) {
-    std::uint16_t half = 0;
-    std::memcpy(&half, bytes + 2 * i, 2);
-    out[i] = widened(half);
+    std::uint16_t bits = 0;
+    std::memcpy(&bits, bytes + 2 * i, 2);
+    out[i] = widened(bits);
   }
 }
 

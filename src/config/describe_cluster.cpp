@@ -12,10 +12,10 @@ std::string describe(const cluster::Link& link) {
                      seconds(link.latency) * 1e3);
 }
 
-std::string deed(const cluster::Fault& fault) {
+std::string describe_fault(const cluster::Fault& fault) {
   switch (fault.kind) {
     case cluster::FaultKind::kill: return "is killed";
-    case cluster::FaultKind::pause: return fmt::format("stands still for {:g} s", seconds(fault.lasting));
+    case cluster::FaultKind::pause: return fmt::format("pauses for {:g} s", seconds(fault.lasting));
     case cluster::FaultKind::slow: return fmt::format("runs {:g} times slower for {:g} s", fault.factor, seconds(fault.lasting));
     case cluster::FaultKind::leave: return "leaves";
     case cluster::FaultKind::join: return "joins";
@@ -56,7 +56,7 @@ std::vector<std::string> describe_network(const cluster::Spec& spec) {
 std::vector<std::string> describe_faults(const cluster::Spec& spec) {
   std::vector<std::string> lines;
   for (const cluster::Fault& fault : spec.faults)
-    lines.push_back(fmt::format("at {:g} s {} {}", seconds(fault.at), spec.nodes[fault.node.value].name, deed(fault)));
+    lines.push_back(fmt::format("at {:g} s {} {}", seconds(fault.at), spec.nodes[fault.node.value].name, describe_fault(fault)));
   return lines;
 }
 

@@ -1,4 +1,4 @@
-// A job's cluster in the words of a report, a line for each thing in it.
+// Describes a job's cluster for reports, one line per item.
 #pragma once
 #include <string>
 #include <vector>
@@ -8,7 +8,7 @@
 namespace motley::config {
 
 [[nodiscard]] std::vector<std::string> describe_workers(const cluster::Spec& spec);
-/// Servers with their NIC, then groups with what they share.
+/// The servers with their NICs, then the groups with their shared uplinks.
 [[nodiscard]] std::vector<std::string> describe_network(const cluster::Spec& spec);
 [[nodiscard]] std::vector<std::string> describe_faults(const cluster::Spec& spec);
 

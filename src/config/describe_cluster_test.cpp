@@ -1,4 +1,4 @@
-// The words of the report's cluster section.
+// The text of the report's cluster section.
 #include "config/describe_cluster.h"
 
 #include <gtest/gtest.h>
@@ -22,18 +22,18 @@ cluster::Spec two_in_a_rack() {
   return spec;
 }
 
-TEST(DescribeCluster, NamesMemoryAndGroupOfAWorker) {
+TEST(DescribeCluster, Names_memory_and_group_of_a_worker) {
   EXPECT_EQ(describe_workers(two_in_a_rack())[0],
             "a: 500 samples/s, 0 ms overhead, 125 MB/s up, 125 MB/s down, 0.2 ms latency, 8 MB memory, in group rack");
 }
 
-TEST(DescribeCluster, NamesServersAndGroups) {
+TEST(DescribeCluster, Names_servers_and_groups) {
   EXPECT_EQ(describe_network(two_in_a_rack()),
             (std::vector<std::string>{"2 servers, each 250 MB/s up, 125 MB/s down, 0.2 ms latency",
                                       "group rack: 2 workers share 100 MB/s up, 100 MB/s down, 1 ms latency"}));
 }
 
-TEST(DescribeCluster, TellsEveryKindOfFault) {
+TEST(DescribeCluster, Describes_every_kind_of_fault) {
   using cluster::FaultKind;
   cluster::Spec spec = two_in_a_rack();
   const auto add = [&](double at, FaultKind kind, std::uint32_t node) {
@@ -46,8 +46,8 @@ TEST(DescribeCluster, TellsEveryKindOfFault) {
   add(5, FaultKind::join, 0);
   add(6.5, FaultKind::leave, 1);
   EXPECT_EQ(describe_faults(spec),
-            (std::vector<std::string>{"at 1 s b runs 4 times slower for 8 s", "at 2 s a stands still for 8 s",
-                                      "at 3 s b is cut off for 8 s", "at 4 s a is killed", "at 5 s a joins", "at 6.5 s b leaves"}));
+            (std::vector<std::string>{"at 1 s b runs 4 times slower for 8 s", "at 2 s a pauses for 8 s", "at 3 s b is cut off for 8 s",
+                                      "at 4 s a is killed", "at 5 s a joins", "at 6.5 s b leaves"}));
 }
 
 }  // namespace

@@ -21,7 +21,7 @@ std::size_t workers_at_start(const cluster::Spec& spec) {
   return n;
 }
 
-/// One batch for each worker that is there at the start; their sum is the global batch.
+/// One batch for each worker present at the start; their sum must be the global batch.
 void check_batches(Reader& section, const Job& job) {
   const auto& batches = job.strategy.batches;
   const std::size_t workers = workers_at_start(job.cluster);
@@ -58,10 +58,11 @@ std::uint64_t usual_slice_bytes(const cluster::Spec& cluster) {
 
 void read_training(Reader section, Job& job) {
   section.name("name", job.name, "name of the run in reports and folders; default: the file's name");
-  section.integer("seed", job.seed, at_least(0), "seed of everything random");
-  section.number("max_epochs", job.max_epochs, above(0).no_more_than(1e6).in("epochs"), "training ends after so many epochs at the latest");
+  section.integer("seed", job.seed, at_least(0), "seed of all random numbers");
+  section.number("max_epochs", job.max_epochs, above(0).no_more_than(1e6).in("epochs"),
+                 "training ends after this many epochs at the latest");
   section.number("max_seconds", job.max_seconds, above(0).no_more_than(longest_run_s).in("seconds"),
-                 "training ends after so many seconds at the latest, simulated or real");
+                 "training ends after this many seconds at the latest, simulated or real");
   section.number("evaluate_every", job.evaluate_every, above(0).no_less_than(1e-4).no_more_than(1e6).in("epochs"),
                  "epochs from one evaluation to the next");
   section.number("target_accuracy", job.target_accuracy, above_up_to(0, 1),
@@ -71,27 +72,28 @@ void read_training(Reader section, Job& job) {
 
 void read_wire(Reader section, Job& job) {
   if (!section.has("slice")) job.slice_bytes = usual_slice_bytes(job.cluster);
-  section.bytes("slice", job.slice_bytes, between(4, 64 << 20), "unit of sending and applying; default: by the fastest link");
+  section.bytes("slice", job.slice_bytes, between(4, 64 << 20),
+                "size of a slice, the unit of sending and updating; default: chosen by the fastest link");
   if (job.slice_bytes % sizeof(float) != 0) section.complain("slice", "a multiple of 4 bytes (the size of one value)");
   section.choice<bool>("unit", job.layout_options.whole_tensors, std::array<Named<bool>, 2>{{{"slice", false}, {"tensor", true}}},
                        "cut tensors into slices, or send whole tensors");
   section.choice<bool>("order", job.layout_options.backward_order, std::array<Named<bool>, 2>{{{"priority", false}, {"fifo", true}}},
-                       "which parameters are sent first: in forward order, or as gradients were made");
+                       "order in which slices are sent: as the forward pass needs them, or as the backward pass makes them");
   section.choice<bool>("stream", job.streams, std::array<Named<bool>, 2>{{{"true", true}, {"false", false}}},
-                       "simulated and emulated devices read and make slices layer by layer, too");
+                       "simulated and emulated devices also receive parameters and send gradients layer by layer");
   section.finish();
 }
 
 void read_batch(Reader section, Job& job) {
   constexpr double largest_batch = 1 << 24;
   section.integer("global", job.global_batch, at_least(1).no_more_than(largest_batch).in("samples"),
-                  "samples of one update, over all workers");
+                  "samples of one update, summed over all workers");
   const std::size_t nodes = job.cluster.nodes.size();
   if (job.global_batch < nodes)
     section.complain_found("global", fmt::format("{}", job.global_batch),
                            fmt::format("at least {} (one sample for each node of the cluster)", nodes));
   section.integers("per_worker", job.strategy.batches, between(1, largest_batch).in("samples"), 100'000,
-                   "fixed batch of each worker that is there at the start, in the order of the nodes");
+                   "fixed batch of each worker present at the start, in the order of the nodes");
   if (!job.strategy.batches.empty()) check_batches(section, job);
   section.finish();
 }
@@ -129,7 +131,7 @@ Result<Job> read_document(const Value& document, const std::filesystem::path& fi
   return job;
 }
 
-/// The table `key` of `document`, made when it is missing.
+/// The table `key` of `document`, created when it is missing.
 Table& section_of(Value& document, const std::string& key) {
   auto& root = std::get<Table>(document.held);
   if (root.find(key) == nullptr) root.entries.push_back({key, Value{Table{}, document.where}});
@@ -172,7 +174,7 @@ Result<std::string> resolve_document(Result<Value> document, const std::filesyst
     if (!entry) return entry.error();
     Table& section = section_of(*document, "strategy");
     const auto& kind = std::get<std::string>(std::get<Table>(entry->held).find("kind")->held);
-    if (kind != job->strategy.kind) section.entries.clear();  // knobs of another strategy mean nothing to this one
+    if (kind != job->strategy.kind) section.entries.clear();  // knobs of another strategy do not apply to this one
     for (Entry& knob : std::get<Table>(entry->held).entries) set(section, knob.key, std::move(knob.value));
   }
   return write_toml(*document);

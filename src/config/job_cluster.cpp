@@ -1,4 +1,4 @@
-// [cluster] and its nodes, links, servers and groups. Resolves defaults: a node's link falls back key by key on [cluster.link].
+// [cluster] and its nodes, links, servers and groups. A node's link takes absent keys from [cluster.link].
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -57,7 +57,7 @@ void read_device(Reader& section, Node& node) {
 }
 
 void read_slowdowns(Reader section, Node& node) {
-  // Below a tenth of a millisecond a run would be nothing but slowdowns beginning and ending.
+  // A lower limit, because a run with shorter ones would hold almost nothing but changes of speed.
   const Bounds length = above(0).no_less_than(1e-4);
   cluster::Slowdowns slow;
   section.number("factor", slow.factor, at_least(1).no_more_than(1e6), "how many times slower the device is meanwhile");
@@ -86,22 +86,22 @@ Node read_device_and_link(Reader& section, const Spec& spec, const Link& default
   section.number("samples_per_second", node.samples_per_second, above(0).no_less_than(1e-3).no_more_than(1e12).in("samples/s"),
                  "samples that the device finishes per second", required);
   section.integer("gpu_percent", node.gpu_percent, between(1, 100).in("%"),
-                  "share of the GPU's multiprocessors, by NVIDIA's multi-process service");
+                  "percentage of the GPU's multiprocessors, enforced by NVIDIA's Multi-Process Service (MPS)");
   if (node.gpu_percent > 0 && node.device != DeviceKind::cuda)
-    section.complain("gpu_percent", "no such key beside a device that is no GPU", "device = \"cuda:0\"");
-  section.seconds("overhead_s", node.overhead, at_least(0).no_more_than(longest_s), "fixed time of every step, whatever its batch size");
+    section.complain("gpu_percent", "no such key for a device that is not a GPU", "device = \"cuda:0\"");
+  section.seconds("overhead_s", node.overhead, at_least(0).no_more_than(longest_s), "fixed time of every step, for any batch size");
   section.bytes("memory", node.memory_bytes, at_least(0).no_more_than(1e15), "memory of the device; 0: no limit");
   section.number("jitter", node.jitter, between(0, 3), "standard deviation of the log-normal factor on each step's time");
   if (node.device == DeviceKind::cuda) node.batch_multiple = cluster::gpu_batch_multiple;
-  section.integer("batch_multiple", node.batch_multiple, between(1, 1 << 20).in("samples"),
-                  "batch sizes are multiples of it; more than 1: the device computes a step in one piece; default on a GPU: 4");
+  section.integer(
+      "batch_multiple", node.batch_multiple, between(1, 1 << 20).in("samples"),
+      "batch sizes are multiples of this; above 1: a step is computed as one batch, without micro-batches; default on a GPU: 4");
   section.seconds("new_batch_size_s", node.new_batch_size, at_least(0).no_more_than(longest_s),
-                  "simulated and emulated devices: additional time of the first step of each batch size");
+                  "simulated and emulated devices: extra time of the first step with a new batch size");
   if (node.batch_multiple > 1 && node.device == DeviceKind::cpu)
-    section.complain("batch_multiple", "1, or none, beside a CPU: it does a step in pieces", "leave it out");
+    section.complain("batch_multiple", "1 or no value for a CPU, which computes a step in micro-batches", "leave it out");
   if (node.new_batch_size > Duration{0} && node.batch_multiple == 1)
-    section.complain("new_batch_size_s", "a batch_multiple of more than 1 beside it",
-                     fmt::format("add batch_multiple = {}", cluster::gpu_batch_multiple));
+    section.complain("new_batch_size_s", "a batch_multiple above 1", fmt::format("add batch_multiple = {}", cluster::gpu_batch_multiple));
   if (section.has("slowdowns"))
     read_slowdowns(section.section("slowdowns", "Random slowdowns of the node."), node);
   else

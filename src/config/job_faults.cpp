@@ -22,7 +22,7 @@ constexpr std::array fault_kinds{Named{"kill"sv, FaultKind::kill}, Named{"pause"
                                  Named{"hang"sv, FaultKind::hang}};
 constexpr double latest_s = 1e9;
 
-/// A fault and the table it was read from.
+/// A fault and the table from which it was read.
 struct ReadFault {
   Fault fault;
   Reader section;
@@ -65,7 +65,7 @@ void read_extent(Reader& section, Fault& fault) {
 Fault read_fault(Reader& section, const Spec& spec, const std::map<std::string, NodeId>& nodes) {
   Fault fault;
   double at = 0;
-  section.number("at", at, at_least(0).no_more_than(latest_s).in("seconds"), "seconds from the start of training", required);
+  section.number("at", at, at_least(0).no_more_than(latest_s).in("seconds"), "time from the start of training", required);
   fault.at = at_seconds(at);
   section.choice<FaultKind>("kind", fault.kind, fault_kinds, "the fault", required);
   read_node(section, spec, nodes, fault);
@@ -82,7 +82,7 @@ void check_order(std::vector<ReadFault>& reported, const Spec& spec) {
     const bool joins = fault.kind == FaultKind::join;
     if (in == joins)
       section.complain("kind", in ? fmt::format("another kind: {} is in the cluster at that time", spec.nodes[fault.node.value].name)
-                                  : fmt::format("\"join\": {} is out of the cluster at that time", spec.nodes[fault.node.value].name));
+                                  : fmt::format("\"join\": {} is not in the cluster at that time", spec.nodes[fault.node.value].name));
     const bool goes = fault.kind == FaultKind::kill || fault.kind == FaultKind::leave;
     present[fault.node] = joins || (in && !goes);
   }
@@ -107,7 +107,7 @@ void read_faults(Reader& cluster, Spec& spec) {
   }
   std::stable_sort(reported.begin(), reported.end(), [](const ReadFault& a, const ReadFault& b) { return a.fault.at < b.fault.at; });
   for (const ReadFault& one : reported) spec.faults.push_back(one.fault);
-  if (!cluster.clean()) return;  // without its node or kind a fault cannot be checked
+  if (!cluster.clean()) return;  // faults without a valid node or kind cannot be checked
   check_order(reported, spec);
   check_one_starts(cluster, spec);
 }

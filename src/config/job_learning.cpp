@@ -16,7 +16,7 @@ constexpr std::array optimizers{Named{"sgd"sv, OptimizerKind::sgd}, Named{"adamw
 constexpr std::array schedules{Named{"constant"sv, Schedule::constant}, Named{"step"sv, Schedule::step},
                                Named{"cosine"sv, Schedule::cosine}};
 
-constexpr double max_batch = 4294967295.0;  // positions of a permutation are 32 bits wide
+constexpr double max_batch = 4294967295.0;  // the largest index of a permutation of 32 bit integers
 
 /// One of `known`, or "none" where `or_none`; any name where none are known.
 void read_kind(Reader& section, std::string_view key, std::string& kind, const std::vector<std::string>& known, bool or_none,
@@ -38,7 +38,7 @@ void read_timing_data(Reader& section, Job& job, const KnownKinds& known) {
 
 void read_real_data(Reader& section, Job& job, const KnownKinds& known) {
   read_kind(section, "kind", job.data.kind, known.data_sets, true, "the data set");
-  if (job.data.kind == "none") section.complain("kind", "the data set of the model", "only model.kind = \"none\" goes without one");
+  if (job.data.kind == "none") section.complain("kind", "the data set of the model", "only model.kind = \"none\" trains without data");
   section.integer("samples", job.data.samples, between(4, 1e8).in("samples"), "synthetic, noise: training samples");
 }
 
@@ -54,14 +54,14 @@ void read_model(Reader section, Job& job, const KnownKinds& known) {
       "depth", job.model.depth, between(1, 1000),
       "transformer: blocks (default 2); resnet18, resnet20: units of each layer (2, 3); vgg11: repetitions of each convolution (1)");
   read_kind(section, "loss", job.model.loss, known.losses, false, "the loss that training minimises");
-  section.choice("precision", job.model.precision, precisions, "what a GPU multiplies in; a CPU always computes in fp32");
+  section.choice("precision", job.model.precision, precisions, "format of a GPU's matrix products; a CPU always computes in fp32");
   section.integer("heads", job.model.heads, between(1, 1024), "transformer: attention heads");
   section.integer("values", job.timing_values, at_least(1).no_more_than(1e11), "kind \"none\": number of values of the model",
                   job.timing_only ? required : Presence::optional);
   section.bytes("activation_bytes_per_sample", job.timing_activation_bytes, at_least(0).no_more_than(1e15),
                 "kind \"none\": memory of each sample of a step");
   if (!job.timing_only && section.has("activation_bytes_per_sample"))
-    section.complain("activation_bytes_per_sample", "no such key beside a model that computes", "its activations are measured");
+    section.complain("activation_bytes_per_sample", "no such key for a model that is computed", "its activations are measured");
   section.finish();
 }
 
@@ -74,7 +74,7 @@ void read_data(Reader section, Job& job, const KnownKinds& known) {
   section.text("path", path, "folder of the data set, or file of a text");
   job.data.path = path;
   section.choice("evaluate", job.data.evaluate, evaluations,
-                 "what is evaluated on; validation: the last tenth of the training set, which is then not trained on");
+                 "the samples of evaluations; validation: the last tenth of the training set, which is then not trained on");
   section.choice("split", job.data.split, splits, "which samples a node gets: any, or those of some classes only");
   section.integer("features", job.data.features, between(1, 1e6), "synthetic: number of inputs");
   section.integer("classes", job.data.classes, between(2, 1e6), "synthetic, noise: number of classes");
@@ -94,7 +94,7 @@ void read_optimizer(Reader section, Job& job) {
   section.number("lr", job.schedule.lr, above(0).no_more_than(1e3), "learning rate");
   section.choice<Schedule>("schedule", job.schedule.kind, schedules, "learning rate schedule");
   section.number("warmup", job.schedule.warmup, at_least(0).no_more_than(1e9).in("global batches"),
-                 "global batches over which the rate rises from 0");
+                 "updates over which the rate rises from 0");
   section.number("step_every_epochs", job.schedule.step_every_epochs, above(0).no_more_than(1e6).in("epochs"),
                  "schedule \"step\": epochs between steps");
   section.number("step_factor", job.schedule.step_factor, above_up_to(0, 1), "schedule \"step\": factor of each step");

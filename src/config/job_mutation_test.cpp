@@ -1,4 +1,4 @@
-// Jobs with numbers that cannot be, words that nobody knows, and bytes that are no text: an error that says so, and nothing else.
+// Randomly damaged jobs (invalid numbers, unknown words, binary bytes) give a job or an error, never anything else.
 #include <gtest/gtest.h>
 
 #include <fstream>
@@ -15,7 +15,7 @@ std::string example(const std::string& name) {
   return {std::istreambuf_iterator<char>(file), {}};
 }
 
-TEST(JobMutations, EndInAJobOrAnErrorThatIsTheUsersToMend) {
+TEST(JobMutations, Give_a_job_or_an_error_for_the_user) {
   const std::vector<std::string> jobs{example("4421-cheap"), example("pipe4-4421-heavy"), example("4421t-cheap"), example("mixed")};
   const std::uint64_t before = peak_bytes();
   std::uint64_t good = 0;
@@ -32,7 +32,7 @@ TEST(JobMutations, EndInAJobOrAnErrorThatIsTheUsersToMend) {
     ASSERT_EQ(read.error().next, Next::tell_user);
     ASSERT_FALSE(read.error().message.empty());
   }
-  EXPECT_GT(good, 0U) << "comments and names may be anything";
+  EXPECT_GT(good, 0U) << "a change in a comment or name leaves a valid job";
   EXPECT_LT(peak_bytes() - before, most_growth);
 }
 

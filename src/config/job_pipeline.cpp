@@ -15,22 +15,22 @@ constexpr std::array cut_names{"planned"sv, "uniform"sv};
 void read_pipeline(Reader section, Job& job) {
   PipelineSpec& spec = job.pipeline;
   section.choice("cut", spec.cut, cut_names,
-                 "planned: by the time of each block on each node; uniform: the same number of blocks for each");
+                 "planned: balances the predicted time of the stages; uniform: the same number of blocks for each stage");
   section.integer("stages", spec.stages, between(1, 1e6),
-                  "number of stages at most; the other nodes stay unused; default: one for each node");
+                  "the largest number of stages; further nodes stay unused; default: one stage for each node");
   section.integers("boundaries", spec.boundaries, between(1, 1e6), 1000,
-                   "a cut by hand: the first block of each stage after the first, in the order of the nodes");
+                   "a manual cut: the first block of each stage after the first, in the order of the nodes");
   for (std::size_t i = 1; i < spec.boundaries.size(); ++i)
     if (spec.boundaries[i] <= spec.boundaries[i - 1]) {
-      section.complain("boundaries", "numbers that ascend: no stage may be empty");
+      section.complain("boundaries", "ascending numbers: no stage may be empty");
       break;
     }
   section.integer("micro_batches", spec.micro_batches, between(1, 4096),
                   "micro-batches of one global batch; default: four for each node, or two where the devices' overhead makes four slower");
   if (spec.micro_batches > job.global_batch)
     section.complain_found("micro_batches", std::to_string(spec.micro_batches),
-                           "at most " + std::to_string(job.global_batch) + " (batch.global: a micro-batch has a sample at least)");
-  section.integer("slices", spec.slices, between(1, 1024), "pieces in which the outputs and gradients of a micro-batch are sent");
+                           "at most " + std::to_string(job.global_batch) + " (batch.global: a micro-batch has at least one sample)");
+  section.integer("slices", spec.slices, between(1, 1024), "pieces in which the activations and gradients of a micro-batch are sent");
   std::string profile;
   section.text(
       "profile", profile,

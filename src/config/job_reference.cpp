@@ -12,7 +12,7 @@
 namespace motley::config {
 namespace {
 
-// The reader asks for a key only where its section can be; these two jobs have every section between them.
+// The reader reads some keys only in certain jobs; these two jobs together contain every section.
 constexpr std::string_view trained_job = R"(
 [[cluster.group]]
 name = "rack"
@@ -46,7 +46,7 @@ void collect(std::string_view text, const KnownKinds& known, KeyTable& keys) {
   check(complaints.empty(), "the reference job is valid");
 }
 
-/// A vertical bar would end the cell.
+/// Escapes the vertical bar, which would end the cell.
 std::string cell(std::string text) {
   for (std::size_t at = 0; (at = text.find('|', at)) != std::string::npos; at += 2) text.insert(at, 1, '\\');
   return text;
@@ -62,7 +62,7 @@ std::string job_reference(const KnownKinds& known) {
   collect(timing_only_job, known, keys);
   std::string page =
       "# The job file\n\n"
-      "A job is one TOML file: what is trained, on which cluster, by which strategy. Only `[[cluster.node]]` is required. This page is "
+      "A job is one TOML file: model and data, cluster, strategy. Only `[[cluster.node]]` is required. This page is "
       "printed\n"
       "by `motley doc job` from the table that the reader of jobs uses. `--set a.b=c` overrides any key; `cluster.node.0.jitter` is a key "
       "of the\n"

@@ -1,4 +1,4 @@
-// docs/job.md: every key of a job file, as the reader of jobs itself describes it. `motley doc job` prints this page.
+// Generates docs/job.md, the reference of all keys of a job file, from the reader's own key table. `motley doc job` prints it.
 #pragma once
 #include <string>
 

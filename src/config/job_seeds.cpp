@@ -1,4 +1,4 @@
-// A count, or two ends.
+// Parses a count or a range.
 #include "config/job_seeds.h"
 
 #include <fmt/format.h>

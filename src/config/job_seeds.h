@@ -1,4 +1,4 @@
-// `--seeds`: which seeds a comparison runs.
+// Parses `--seeds`: the seeds that a comparison runs.
 #pragma once
 #include <cstdint>
 #include <string>

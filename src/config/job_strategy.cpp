@@ -28,12 +28,12 @@ constexpr std::array<Named<std::optional<bool>>, 2> yes_or_no{{{"true", true}, {
 constexpr std::array<Named<std::optional<std::string_view>>, 2> named_cuts{{{"planned", "planned"}, {"uniform", "uniform"}}};
 
 constexpr std::array<Named<std::optional<policy::Off>>, 15> rules{{
-    {"apart", policy::Off::apart},
+    {"apart", policy::Off::bypass_momentum},
     {"soften", policy::Off::soften},
     {"compensate", policy::Off::compensate},
-    {"foresee", policy::Off::foresee},
+    {"foresee", policy::Off::look_ahead},
     {"hold", policy::Off::hold},
-    {"judge", policy::Off::judge},
+    {"judge", policy::Off::test_alignment},
     {"cancel", policy::Off::cancel},
     {"regroup", policy::Off::regroup},
     {"rates", policy::Off::rates},
@@ -56,14 +56,15 @@ void read_knobs(Reader& section, policy::Knobs& knobs) {
   section.number("clip", knobs.clip, at_least(0).no_more_than(1e6), "a gradient is clipped at this multiple of its moving norm; 0: never");
   section.number("momentum", knobs.momentum, from_to_below(0, 1), "replaces optimizer.momentum");
   section.number("lr", knobs.lr, above(0).no_more_than(1e3), "replaces optimizer.lr");
-  section.integer("replan", knobs.replan, at_least(1).no_more_than(1e9), "updates between two plans of the batch sizes");
+  section.integer("replan", knobs.replan, at_least(1).no_more_than(1e9), "updates between two computations of the batch sizes");
   section.choice("bits", knobs.bits, std::span<const Named<std::optional<policy::BitsConfig>>>(bits_choices),
-                 "bits of each value that is sent, pushed/pulled; dynamic: as predicted to be fastest");
-  section.integer("overlap", knobs.overlap, between(0, 1), "steps by which parameters may be late; default: as predicted to be faster");
+                 "bits per value, pushed/pulled; dynamic: chosen by predicted speed");
+  section.integer("overlap", knobs.overlap, between(0, 1),
+                  "steps by which the parameters of a step may be late; default: chosen by predicted speed");
   section.choice("time_limited", knobs.time_limited, std::span<const Named<std::optional<bool>>>(yes_or_no),
-                 "steps end at a planned time; samples that were not computed go to others");
+                 "steps end at a planned time; the remaining samples return to the pool");
   section.number("correction", knobs.correction, between(0, 1),
-                 "multistep: share of a worker's own delta that it gives up when newer parameters arrive in the middle of a round");
+                 "multistep: share of its local update that a worker discards when newer parameters arrive during a round");
   section.choice("control_variate", knobs.control_variate, std::span<const Named<std::optional<bool>>>(yes_or_no),
                  "local steps are corrected by the difference between the worker's and the mean direction");
   section.integer("micro_batches", knobs.micro_batches, between(1, 4096), "replaces pipeline.micro_batches");
@@ -108,7 +109,7 @@ void read_strategy_section(Reader section, policy::StrategySpec& strategy) {
   std::vector<std::string_view> kinds(policy::strategy_names().begin(), policy::strategy_names().end());
   kinds.insert(kinds.end(), pipeline::schedule_names().begin(), pipeline::schedule_names().end());
   section.choice("kind", kind, kinds, "the strategy");
-  strategy.kind = kind;  // the knobs of an unknown kind are not checked
+  strategy.kind = kind;  // no defaults are known for an unknown kind
   read_knobs(section, strategy.knobs);
   for (const policy::KnobFault& fault : is_pipeline(strategy) ? pipeline_knob_faults(strategy) : policy::knob_faults(strategy))
     section.complain_found(fault.knob, fault.found, fault.expected);

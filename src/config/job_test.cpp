@@ -1,4 +1,4 @@
-// Good jobs: every example, the defaults of a short one, overrides, strategies and seeds. Bad ones are in tests/bad_jobs_test.cpp.
+// Valid jobs: every example, the defaults of a short one, overrides, strategies and seeds. Invalid ones are in tests/bad_jobs_test.cpp.
 #include "config/job.h"
 
 #include <gtest/gtest.h>
@@ -16,7 +16,7 @@ namespace {
 const std::filesystem::path examples = std::filesystem::path(MOTLEY_SOURCE_DIR) / "examples";
 
 Result<Job> read(const std::string& text, const std::vector<std::string>& overrides = {}) {
-  // A folder of its own: tests run side by side.
+  // Tests run in parallel, so each process has its own folder.
   const auto folder = std::filesystem::path(testing::TempDir()) / ("motley_job_test_" + std::to_string(getpid()));
   std::filesystem::create_directories(folder);
   std::ofstream(folder / "short.toml") << text;
@@ -35,14 +35,14 @@ const std::string four_workers = "[[cluster.node]]\ncount = 4\nsamples_per_secon
 
 class Example : public testing::TestWithParam<std::string> {};
 
-TEST_P(Example, IsAGoodJob) {
+TEST_P(Example, Is_valid) {
   const auto job = read_job(examples / (GetParam() + ".toml"), {});
   ASSERT_TRUE(job.ok()) << job.error().message;
   EXPECT_EQ(job->name, GetParam());
   EXPECT_EQ(job->target_accuracy, 0.86);
 }
 
-/// (push + pull) / compute of an equal-batch BSP step, as ALGORITHMS defines the link factor.
+/// (push + pull) / compute of a BSP step with equal batches: the link factor in the example's name.
 double link_factor(const Job& job) {
   constexpr double model_bytes = 109'386 * 4;
   const auto workers = static_cast<double>(job.cluster.nodes.size());
@@ -54,7 +54,7 @@ double link_factor(const Job& job) {
   return talk / compute;
 }
 
-TEST_P(Example, ItsLinksHaveTheFactorItsNameSays) {
+TEST_P(Example, Has_the_link_factor_of_its_name) {
   const auto job = read_job(examples / (GetParam() + ".toml"), {});
   ASSERT_TRUE(job.ok()) << job.error().message;
   const double expected = GetParam().ends_with("heavy2") ? 2 : GetParam().ends_with("heavy") ? 1 : 0.1;
@@ -72,17 +72,17 @@ INSTANTIATE_TEST_SUITE_P(All, Example,
                            return name;
                          });
 
-TEST(Examples, EveryFileIsTested) {
+TEST(Examples, All_are_tested) {
   std::size_t files = 0;
   for (const auto& entry : std::filesystem::directory_iterator(examples)) {
-    if (entry.path().extension() != ".toml") continue;  // profiles are in a folder of their own
+    if (entry.path().extension() != ".toml") continue;  // skips the folder of profiles
     ++files;
     EXPECT_TRUE(read_job(entry.path(), {}).ok()) << entry.path();
   }
   EXPECT_EQ(files, 24U);
 }
 
-TEST(Job, AShortFileIsEnough) {
+TEST(Job, Short_file_is_enough) {
   const Job job = good(four_workers);
   EXPECT_EQ(job.name, "short");
   EXPECT_EQ(job.strategy.kind, "bsp");
@@ -95,7 +95,7 @@ TEST(Job, AShortFileIsEnough) {
   EXPECT_EQ(job.cluster.server_nic.down_bytes_per_second, 250e6);
 }
 
-TEST(Job, ANodesLinkFallsBackKeyByKeyOnTheClusters) {
+TEST(Job, Nodes_link_takes_absent_keys_from_the_clusters) {
   const Job job = good(
       "[cluster.link]\nup = \"10MB/s\"\ndown = \"20MB/s\"\n[[cluster.node]]\nsamples_per_second = 1\nlink = { up = 1e6, latency_s = 0.5 "
       "}\n");
@@ -106,7 +106,7 @@ TEST(Job, ANodesLinkFallsBackKeyByKeyOnTheClusters) {
   EXPECT_EQ(job.cluster.server_nic.up_bytes_per_second, 20e6);
 }
 
-TEST(Job, FaultsStandInOrderOfTimeAndFindTheirNodes) {
+TEST(Job, Faults_are_sorted_by_time_and_refer_to_nodes) {
   const Job job = good(four_workers +
                        "[[cluster.fault]]\nat = 9\nkind = \"join\"\nnode = \"worker-3\"\n"
                        "[[cluster.fault]]\nat = 2\nkind = \"slow\"\nnode = \"worker-2\"\nfor = 5\nfactor = 4\n");
@@ -118,27 +118,27 @@ TEST(Job, FaultsStandInOrderOfTimeAndFindTheirNodes) {
   EXPECT_FALSE(cluster::present_at_start(job.cluster, NodeId{2}));
 }
 
-TEST(Job, AKilledNodeMayComeBack) {
+TEST(Job, Killed_node_may_join_again) {
   const Job job = good(four_workers +
                        "[[cluster.fault]]\nat = 1\nkind = \"kill\"\nnode = \"worker-1\"\n"
                        "[[cluster.fault]]\nat = 2\nkind = \"join\"\nnode = \"worker-1\"\n");
   EXPECT_TRUE(cluster::present_at_start(job.cluster, NodeId{0}));
 }
 
-TEST(Job, FixedBatchesCountOnlyWhoIsThereAtTheStart) {
+TEST(Job, Fixed_batches_count_workers_present_at_the_start) {
   const std::string late = "[[cluster.fault]]\nat = 1\nkind = \"join\"\nnode = \"worker-4\"\n";
   const Job job = good("[batch]\nglobal = 100\nper_worker = [50, 30, 20]\n" + four_workers + late);
   EXPECT_EQ(job.strategy.batches, (std::vector<std::uint32_t>{50, 30, 20}));
 }
 
-TEST(Job, WithoutAModelItIsTimingOnly) {
+TEST(Job, Without_a_model_is_timing_only) {
   const Job job = good("[model]\nkind = \"none\"\nvalues = 1000\n[data]\nsamples = 60000\n" + four_workers);
   EXPECT_TRUE(job.timing_only);
   EXPECT_EQ(job.timing_values, 1000U);
   EXPECT_EQ(job.timing_samples, 60'000U);
 }
 
-TEST(Job, DevicesGroupsAndSlowdownsAreUnderstood) {
+TEST(Job, Reads_devices_groups_and_slowdowns) {
   const Job job = good(
       "[wire]\nslice = \"256KiB\"\n[[cluster.group]]\nname = \"rack\"\nbandwidth = \"1Gbit/s\"\n[[cluster.node]]\nname = \"gpu\"\ndevice = "
       "\"cuda:3\"\nmemory = "
@@ -154,7 +154,7 @@ TEST(Job, DevicesGroupsAndSlowdownsAreUnderstood) {
   EXPECT_FALSE(job.streams || job.layout_options.whole_tensors || job.layout_options.backward_order);
 }
 
-TEST(Job, SlicesAreAsLargeAsTheFastestLinkMakesSense) {
+TEST(Job, Default_slice_depends_on_the_fastest_link) {
   const auto slice = [](const std::string& bandwidth, const std::string& node = "") {
     return good("[cluster.link]\nbandwidth = \"" + bandwidth + "\"\n[[cluster.node]]\nname = \"n\"\nsamples_per_second = 1\n" + node)
         .slice_bytes;
@@ -166,12 +166,12 @@ TEST(Job, SlicesAreAsLargeAsTheFastestLinkMakesSense) {
   EXPECT_EQ(slice("1Gbit/s", "device = \"cuda:0\"\n"), 512U << 10U);
 }
 
-TEST(Job, TheWireMayBeAsOthersHaveIt) {
+TEST(Job, Wire_options_of_other_systems_are_read) {
   const Job job = good(four_workers, {"wire.unit=tensor", "wire.order=fifo", "wire.stream=true"});
   EXPECT_TRUE(job.streams && job.layout_options.whole_tensors && job.layout_options.backward_order);
 }
 
-TEST(Job, OverridesReplaceWhatTheFileSays) {
+TEST(Job, Overrides_replace_values_of_the_file) {
   const Job job =
       good(four_workers, {"job.seed=7", "cluster.node.0.jitter=0.1", "strategy.kind=ssp", "strategy.bound=2", "optimizer.lr=0.5"});
   EXPECT_EQ(job.seed, 7U);
@@ -181,7 +181,7 @@ TEST(Job, OverridesReplaceWhatTheFileSays) {
   EXPECT_EQ(job.schedule.lr, 0.5);
 }
 
-TEST(Strategy, AnEntryOfAListCarriesItsKnobs) {
+TEST(Strategy, List_entry_sets_its_knobs) {
   const auto strategy = read_strategy(Job{}, "ssp:bound=2:lookahead=0:lr=0.01");
   ASSERT_TRUE(strategy.ok()) << strategy.error().message;
   EXPECT_EQ(strategy->kind, "ssp");
@@ -190,7 +190,7 @@ TEST(Strategy, AnEntryOfAListCarriesItsKnobs) {
   EXPECT_EQ(strategy->knobs.lr, 0.01);
 }
 
-TEST(Strategy, TheJobsKnobsStayOnlyWithTheirOwnKind) {
+TEST(Strategy, Jobs_knobs_apply_to_the_same_kind_only) {
   Job job;
   job.strategy.kind = "local-sgd";
   job.strategy.knobs.steps = 8;
@@ -201,7 +201,7 @@ TEST(Strategy, TheJobsKnobsStayOnlyWithTheirOwnKind) {
   EXPECT_EQ(read_strategy(job, "bsp")->batches, job.strategy.batches);
 }
 
-TEST(Strategy, ErrorsNameTheEntryTheKnobAndTheRemedy) {
+TEST(Strategy, Errors_name_entry_knob_and_remedy) {
   const std::vector<std::pair<std::string, std::string>> cases{
       {"local-sdg", "strategy \"local-sdg\": kind: found \"local-sdg\", expected one of \"bsp\""},
       {"local-sdg", "did you mean local-sgd?"},
@@ -225,14 +225,14 @@ TEST(Strategy, ErrorsNameTheEntryTheKnobAndTheRemedy) {
   }
 }
 
-TEST(Seeds, ACountStartsAtZeroAndARangeHasBothEnds) {
+TEST(Seeds, Count_starts_at_zero_and_range_includes_both_ends) {
   EXPECT_EQ(*read_seeds("5"), (std::vector<std::uint64_t>{0, 1, 2, 3, 4}));
   EXPECT_EQ(*read_seeds("10..12"), (std::vector<std::uint64_t>{10, 11, 12}));
   EXPECT_EQ(*read_seeds("7..7"), (std::vector<std::uint64_t>{7}));
   EXPECT_EQ(read_seeds("18446744073709551614..18446744073709551615")->size(), 2U);
 }
 
-TEST(Seeds, WhatIsNeitherIsRefused) {
+TEST(Seeds, Other_text_is_refused) {
   for (const char* text : {"", "0", "-1", "x", "3..1", "1..", "..2", "1...2", "99999999", "0..18446744073709551615", "1,2"}) {
     const auto seeds = read_seeds(text);
     ASSERT_FALSE(seeds.ok()) << text;

@@ -9,7 +9,7 @@ namespace motley::config {
 struct KeyRow {
   std::string key;
   std::string type;      // "number", "integer", "bytes", "text", "choice", ...
-  std::string preset;    // what the key is when absent; "required"; empty: nothing
+  std::string preset;    // default value of an absent key; "required"; empty: none
   std::string accepted;  // limits or words
   std::string unit;      // empty: none
   std::string meaning;
@@ -26,7 +26,7 @@ struct KeySection {
 class KeyTable {
  public:
   void add_section(std::string_view path, bool repeated, std::string_view meaning);
-  /// The second row of a key with another meaning adds that meaning to the first row.
+  /// A second row of a key that has another meaning appends that meaning to the first row.
   void add(std::string_view path, KeyRow row);
   [[nodiscard]] const std::vector<KeySection>& sections() const { return sections_; }
 

@@ -5,7 +5,7 @@
 
 namespace motley::config {
 
-/// An empty list accepts every name: the registry that looks it up refuses unknown ones later, without the line of the file.
+/// An empty list accepts every name: the registry refuses unknown names later, but cannot name the line of the file.
 struct KnownKinds {
   std::vector<std::string> models;
   std::vector<std::string> data_sets;

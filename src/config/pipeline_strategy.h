@@ -1,4 +1,4 @@
-// Strategies that train a pipeline: which they are, and which knobs they take.
+// The strategies that train a pipeline, and the knobs that they take.
 #pragma once
 
 #include <vector>
@@ -10,7 +10,7 @@ namespace motley::config {
 
 /// naive-mp, gpipe, 1f1b, pipedream, 2bw, adapipe.
 [[nodiscard]] bool is_pipeline(const policy::StrategySpec& strategy);
-/// Knobs that a pipeline does not take, in the words of an error; empty: all is well.
+/// An error for each knob that a pipeline does not take; empty: none.
 [[nodiscard]] std::vector<policy::KnobFault> pipeline_knob_faults(const policy::StrategySpec& strategy);
 
 }  // namespace motley::config

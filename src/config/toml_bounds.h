@@ -1,12 +1,12 @@
-// Which numbers a key accepts, and the words for it in an error: "above 0", "from 0 to below 1".
+// Limits on numbers, and their description in errors: "above 0", "from 0 to below 1".
 #pragma once
 #include <limits>
 #include <string>
 
 namespace motley::config {
 
-/// Two pairs of limits: those that the words of an error promise (low, high), and wider ones behind them (least, most) that stop typing
-/// errors, such as a step that never ends. The words name the wider ones only when a value breaks them.
+/// Two pairs of limits: the documented ones (low, high), and wider ones (least, most) that catch typing errors, such as a step that never
+/// ends. An error names the wider ones only when a value breaks them.
 struct Bounds {
   static constexpr double infinity = std::numeric_limits<double>::infinity();
   double low = -infinity;
@@ -23,7 +23,7 @@ struct Bounds {
 
   /// NaN and infinities are never accepted.
   [[nodiscard]] bool accepts(double x) const;
-  /// Why `refused` is refused: words that follow "a number " or "an integer ". Without a number at hand, pass low.
+  /// Why `refused` is refused: the words after "a number " or "an integer ". Without a refused number, pass low.
   [[nodiscard]] std::string words(double refused) const;
   /// All limits, for the reference page: "above 0, at most 1e+06".
   [[nodiscard]] std::string range() const;

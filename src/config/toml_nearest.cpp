@@ -24,9 +24,9 @@ std::size_t edit_distance(std::string_view a, std::string_view b) {
 }
 
 std::optional<std::string> nearest(std::string_view word, std::span<const std::string> candidates) {
-  constexpr std::size_t longest = 256;  // no key is longer; keeps a hostile name cheap
+  constexpr std::size_t longest = 256;  // longer than any key; bounds the cost of a malicious name
   if (word.size() > longest) return std::nullopt;
-  const std::size_t furthest = std::max<std::size_t>(1, word.size() / 3);  // edits: more than a third changed is another word
+  const std::size_t furthest = std::max<std::size_t>(1, word.size() / 3);  // in edits: with more than a third changed it is another word
   std::optional<std::string> best;
   std::size_t best_distance = furthest + 1;
   for (const std::string& candidate : candidates) {

@@ -1,4 +1,4 @@
-// Walks the path one part at a time: into tables by key, into arrays by index or name.
+// Follows the path one key at a time: into tables by key, into arrays by index or name.
 #include "config/toml_override.h"
 
 #include <fmt/format.h>
@@ -35,8 +35,8 @@ Result<Assignment> parse_assignment(const std::string& text) {
   const std::size_t equals = text.find('=');
   if (equals == std::string::npos) return bad_input(where + ": found no '=', expected key=value, such as --set job.seed=3");
   Assignment out{where, split_path(text.substr(0, equals)), text.substr(equals + 1)};
-  for (const std::string& part : out.path)
-    if (part.empty()) return bad_input(where + ": found an empty key, expected names joined by dots, such as --set job.seed=3");
+  for (const std::string& key : out.path)
+    if (key.empty()) return bad_input(where + ": found an empty key, expected names joined by dots, such as --set job.seed=3");
   if (out.path.size() > deepest_path)
     return bad_input(fmt::format("{}: found {} keys, expected at most {}", where, out.path.size(), deepest_path));
   return out;
@@ -51,22 +51,22 @@ std::vector<std::string> names_in(const Array& array) {
   return names;
 }
 
-/// The element that `part` means; null when there is none.
-Value* element_of(Array& array, const std::string& part) {
+/// The element with that index or name; null when there is none.
+Value* element_of(Array& array, const std::string& key) {
   std::size_t index = 0;
-  const auto [end, failure] = std::from_chars(part.data(), part.data() + part.size(), index);
-  if (failure == std::errc{} && end == part.data() + part.size()) return index < array.size() ? &array[index] : nullptr;
+  const auto [end, failure] = std::from_chars(key.data(), key.data() + key.size(), index);
+  if (failure == std::errc{} && end == key.data() + key.size()) return index < array.size() ? &array[index] : nullptr;
   for (Value& element : array)
     if (auto* table = std::get_if<Table>(&element.held))
       if (const Value* name = table->find("name"))
-        if (const auto* text = std::get_if<std::string>(&name->held); text != nullptr && *text == part) return &element;
+        if (const auto* text = std::get_if<std::string>(&name->held); text != nullptr && *text == key) return &element;
   return nullptr;
 }
 
-Error no_such_element(const Assignment& set, const std::string& at, const std::string& part, const Array& array) {
+Error no_such_element(const Assignment& set, const std::string& at, const std::string& key, const Array& array) {
   const auto names = names_in(array);
-  return bad_input(fmt::format("{}: {}: found no element {}, expected an index from 0 to below {} or the name of one{}", set.where, at,
-                               part, array.size(), did_you_mean(part, names)));
+  return bad_input(fmt::format("{}: {}: found no element {}, expected an index from 0 to below {} or the name of one{}", set.where, at, key,
+                               array.size(), did_you_mean(key, names)));
 }
 
 Value& child_of(Table& table, const std::string& key, const std::string& where) {
@@ -75,21 +75,21 @@ Value& child_of(Table& table, const std::string& key, const std::string& where) 
   return table.entries.back().value;
 }
 
-/// The place that the whole path means, made if need be.
-Result<Value*> local_sgd(Value& document, const Assignment& set) {
+/// The value at the path; missing tables are created.
+Result<Value*> find_or_create(Value& document, const Assignment& set) {
   Value* at = &document;
-  std::string walked;
-  for (const std::string& part : set.path) {
+  std::string path;
+  for (const std::string& key : set.path) {
     if (auto* table = std::get_if<Table>(&at->held)) {
-      at = &child_of(*table, part, set.where);
+      at = &child_of(*table, key, set.where);
     } else if (auto* array = std::get_if<Array>(&at->held)) {
-      Value* element = element_of(*array, part);
-      if (element == nullptr) return no_such_element(set, walked, part, *array);
+      Value* element = element_of(*array, key);
+      if (element == nullptr) return no_such_element(set, path, key, *array);
       at = element;
     } else {
-      return bad_input(fmt::format("{}: {}: found {}, expected a table with a key {}", set.where, walked, describe_kind(*at), part));
+      return bad_input(fmt::format("{}: {}: found {}, expected a table with a key {}", set.where, path, describe_kind(*at), key));
     }
-    walked += (walked.empty() ? "" : ".") + part;
+    path += (path.empty() ? "" : ".") + key;
   }
   return at;
 }
@@ -99,7 +99,7 @@ Result<Value*> local_sgd(Value& document, const Assignment& set) {
 Outcome apply_override(Value& document, const std::string& text) {
   const auto set = parse_assignment(text);
   if (!set) return set.error();
-  const auto place = local_sgd(document, *set);
+  const auto place = find_or_create(document, *set);
   if (!place) return place.error();
   **place = parse_bare_value(set->value, set->where);
   return Done{};

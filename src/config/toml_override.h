@@ -1,4 +1,4 @@
-// "--set a.b=c": changes a parsed document before it is read, so that an override is judged exactly like the file.
+// "--set a.b=c": changes a parsed document before it is read, so that an override is checked exactly like the file.
 #pragma once
 #include <string>
 
@@ -6,8 +6,8 @@
 
 namespace motley::config {
 
-/// Sets the value at the path left of '=' in `document` (a table). Missing tables on the way are made; in an array a part of the path is
-/// an index, or the `name` of one of its tables. What is set says "--set a.b=c" as its place. Errors say the same and what was found there.
+/// Sets the value at the path left of '=' in `document` (a table). Missing tables of the path are created; in an array, a part of the path
+/// is an index, or the `name` of one of its tables. The value's place, and that of errors, is "--set a.b=c".
 Outcome apply_override(Value& document, const std::string& text);
 
 }  // namespace motley::config

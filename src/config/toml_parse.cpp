@@ -1,4 +1,4 @@
-// The border to toml++: its nodes become our values, its exceptions become Results. The only file that includes it.
+// Converts toml++'s nodes to our values and its exceptions to Results. The only file that includes toml++.
 #include <fmt/format.h>
 #include <toml++/toml.h>
 
@@ -11,7 +11,7 @@
 namespace motley::config {
 namespace {
 
-constexpr std::size_t largest_file = 16U << 20U;  // bytes: a job of 100,000 nodes written one by one is half of it
+constexpr std::size_t largest_file = 16U << 20U;  // bytes: a job with 100,000 separate nodes has half of that
 
 std::string place(const std::string& name, const toml::source_position& at) {
   return fmt::format("{}:{}", name, std::max<std::uint32_t>(at.line, 1));
@@ -31,7 +31,7 @@ Array convert_array(const toml::array& array, const std::string& name) {
   return out;
 }
 
-/// As deep as toml++ allows a document to nest (256).
+/// Recurses as deep as toml++ allows documents to nest (256).
 Value convert(const toml::node& node, const std::string& name) {
   Value out{Moment{}, place(name, node.source().begin)};
   if (const auto* table = node.as_table()) out.held = convert_table(*table, name);
@@ -91,7 +91,7 @@ Result<Value> load_toml(const std::filesystem::path& file) {
   if (status.type() == std::filesystem::file_type::not_found) return missing(file, "no such file");
   if (std::filesystem::is_directory(status)) return missing(file, "a folder");
   std::ifstream in(file, std::ios::binary);
-  if (!in) return missing(file, "a file that may not be read");
+  if (!in) return missing(file, "a file that cannot be read");
   std::string text(largest_file + 1, '\0');
   in.read(text.data(), static_cast<std::streamsize>(text.size()));
   text.resize(static_cast<std::size_t>(in.gcount()));

@@ -25,7 +25,7 @@ std::string expectation(std::string_view kind, const Bounds& bounds, double refu
   return fmt::format("{} {}{}{} ({})", kind, bounds.words(refused), unit.empty() ? "" : ", in ", unit, meaning);
 }
 
-/// An integer may stand where a number is wanted, not the other way round.
+/// Where a number is expected an integer is accepted, but not the reverse.
 std::optional<double> as_number(const Value& value) {
   if (const auto* n = std::get_if<std::int64_t>(&value.held)) return static_cast<double>(*n);
   if (const auto* x = std::get_if<double>(&value.held)) return *x;
@@ -33,7 +33,7 @@ std::optional<double> as_number(const Value& value) {
 }
 
 bool is_name(std::string_view text) {
-  constexpr std::size_t longest = 56;  // a node may get a number behind it, and peers take 64 characters
+  constexpr std::size_t longest = 56;  // leaves space for a node's number: peers accept 64 characters
   const auto fits = [](char c) {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '.' || c == '_' || c == '-';
   };
@@ -209,7 +209,7 @@ void Reader::bytes(std::string_view key, std::uint64_t& target, const Bounds& bo
 }
 
 void Reader::rate(std::string_view key, double& target, std::string_view meaning, Presence presence) {
-  // One byte per second is a link that carries nothing; a petabyte is no link at all.
+  // The lower limit refuses links without capacity, the upper one typing errors.
   const Bounds bounds = between(1, 1e15).in("bytes/s");
   if (keys_ != nullptr) record(key, "rate", preset_text(target), bounds, meaning, presence);
   const std::string expected = fmt::format("bytes per second, from 1 to 1e15, such as 125e6, \"125MB/s\" or \"1Gbit/s\" ({})", meaning);
@@ -218,7 +218,7 @@ void Reader::rate(std::string_view key, double& target, std::string_view meaning
 
 namespace {
 
-/// A choice may be a word that looks like something else: 32, true.
+/// A choice may be written as a number or truth value: 32, true.
 std::optional<std::string> word_of(const Value& value) {
   if (const auto* text = std::get_if<std::string>(&value.held)) return *text;
   if (const auto* number = std::get_if<std::int64_t>(&value.held)) return std::to_string(*number);

@@ -25,7 +25,7 @@ class Complaints {
   void add(std::string_view where, std::string_view key, std::string_view found, std::string_view expected, std::string_view remedy = {});
   void add_line(std::string line) { lines_.push_back(std::move(line)); }
   [[nodiscard]] bool empty() const { return lines_.empty(); }
-  /// The first ten lines and how many more there are. Must not be empty.
+  /// The first ten lines and the number of further ones. Must not be empty.
   [[nodiscard]] Error error() const;
 
  private:
@@ -35,7 +35,7 @@ class Complaints {
 enum class Presence { optional, required };
 inline constexpr Presence required = Presence::required;
 
-/// A word of the file and what it means.
+/// A word of the file and its value.
 template <class T>
 struct Named {
   std::string_view name;
@@ -44,11 +44,11 @@ struct Named {
 template <class T>
 Named(std::string_view, T) -> Named<T>;
 
-/// How a default is written in the reference page.
+/// A default as the reference page shows it.
 [[nodiscard]] std::string preset_text(double value);
 [[nodiscard]] std::string preset_text(const std::vector<std::uint64_t>& list);
 
-/// The errors, the table and the key table outlive the reader.
+/// Complaints, table and key table must outlive the reader.
 class Reader {
  public:
   /// `table` must hold a Table. `path` is the prefix of keys in errors: "cluster.node". `keys`, if given, gets a row for each key read.
@@ -60,7 +60,7 @@ class Reader {
     if (keys_ != nullptr) record(key, "number", preset_of(target), bounds, meaning, presence);
     if (const auto x = read_number(key, bounds, meaning, presence)) target = *x;
   }
-  /// A length of time, given in seconds.
+  /// A duration in seconds.
   void seconds(std::string_view key, Duration& target, const Bounds& bounds, std::string_view meaning, Presence presence = {});
   template <class T>
   void integer(std::string_view key, T& target, const Bounds& bounds, std::string_view meaning, Presence presence = {}) {
@@ -76,7 +76,7 @@ class Reader {
   /// An array of exactly `count` numbers.
   void numbers(std::string_view key, std::vector<double>& target, const Bounds& bounds, std::size_t count, std::string_view meaning);
   void text(std::string_view key, std::string& target, std::string_view meaning, Presence presence = {});
-  /// Text of letters, digits, '.', '_' and '-': it may become a file's name or a part of a path of keys.
+  /// Text of letters, digits, '.', '_' and '-', which may become a file name or a part of a path of keys.
   void name(std::string_view key, std::string& target, std::string_view meaning, Presence presence = {});
   /// A number of bytes, or text with a unit: "64KiB".
   void bytes(std::string_view key, std::uint64_t& target, const Bounds& bounds, std::string_view meaning);
@@ -96,19 +96,19 @@ class Reader {
   void choice(std::string_view key, std::string& target, std::span<const std::string_view> options, std::string_view meaning,
               Presence presence = {});
 
-  /// The table under `key`; an empty one when there is none.
+  /// The table under `key`; an empty one when it is absent.
   Reader section(std::string_view key, std::string_view meaning = {});
-  /// The tables of the array under `key`; none when there is no such array.
+  /// The tables of the array under `key`; none when it is absent.
   std::vector<Reader> sections(std::string_view key, Presence presence = {}, std::string_view meaning = {});
 
-  /// The document has had no error so far.
+  /// Whether the document has had no error so far.
   [[nodiscard]] bool clean() const { return complaints_->empty(); }
   [[nodiscard]] bool has(std::string_view key) const { return table_->find(key) != nullptr; }
-  /// For checks that only the caller can make: an error about the value under `key`, or about its absence.
+  /// Adds an error about the value under `key`, or about its absence; for checks that only the caller can make.
   void complain(std::string_view key, std::string_view expected, std::string_view remedy = {});
-  /// The same with other words for the value found.
+  /// The same with another description of the value found.
   void complain_found(std::string_view key, std::string_view found, std::string_view expected, std::string_view remedy = {});
-  /// Call last: every key that was not read is an error, which names the key's new name or the nearest known key.
+  /// Must be called last: every key that was not read is an error, which names the key's new name or the nearest known key.
   void finish();
 
  private:

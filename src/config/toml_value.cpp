@@ -1,4 +1,4 @@
-// Our tree of values: finding and describing. Parsing is in toml_parse.cpp.
+// Finds and describes values. Parsing is in toml_parse.cpp.
 #include "config/toml_value.h"
 
 #include <fmt/format.h>

@@ -34,7 +34,7 @@ std::string key_text(const std::string& key) {
   return bare ? key : quoted(key);
 }
 
-/// Reads back as a float, not as an integer.
+/// Always has a point or exponent, so that it reads back as a float.
 std::string number_text(double number) {
   if (std::isnan(number)) return "nan";
   if (std::isinf(number)) return number > 0 ? "inf" : "-inf";

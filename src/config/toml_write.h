@@ -1,4 +1,4 @@
-// A document as TOML text again: what a run was told in the end, overrides included, in a form that reads back as the same.
+// Writes a document as TOML text that reads back as the same: the final job of a run, overrides included.
 #pragma once
 #include <string>
 

@@ -22,7 +22,7 @@ std::optional<Quantity> split_quantity(std::string_view text) {
   return out;
 }
 
-/// What `prefix` multiplies by; none when it is no prefix.
+/// The factor of `prefix`; none when it is no prefix.
 std::optional<double> factor(std::string_view prefix) {
   constexpr std::array<std::pair<std::string_view, double>, 10> prefixes{{{"", 1},
                                                                           {"k", 1e3},
@@ -39,7 +39,7 @@ std::optional<double> factor(std::string_view prefix) {
   return std::nullopt;
 }
 
-/// The value of `quantity` when its unit is a prefix and `unit`.
+/// The value of `quantity` when its unit is a prefix followed by `unit`.
 std::optional<double> in_unit(const Quantity& quantity, std::string_view unit) {
   if (!quantity.unit.ends_with(unit)) return std::nullopt;
   const auto scale = factor(quantity.unit.substr(0, quantity.unit.size() - unit.size()));

@@ -114,8 +114,10 @@ Outcome InProcessCluster::start_chief(const transport::Address& address) {
   if (evaluates_) hooks.evaluate = [this](std::span<const float> values) { return evaluate(values); };
   hooks.log = [this](const std::string& sentence) { log(sentence); };
   hooks.on_event = [this](const trace::Event& event) {
-    if (event.kind == trace::Kind::evaluated && evaluates_)
-      evaluations_.push_back({.seconds = seconds(event.at), .samples = event.first, .accuracy = event.value, .loss = event.second});
+    const auto* evaluation = event.as<trace::Evaluated>();
+    if (evaluation == nullptr || !evaluates_) return;
+    evaluations_.push_back(
+        {.seconds = seconds(event.at), .samples = evaluation->samples, .accuracy = evaluation->accuracy, .loss = evaluation->loss});
   };
   chief_ = std::make_unique<runtime::ChiefProcess>(event_loop_, std::move(options),
                                                    protocol::Chief(training->chief, std::move(training->strategy), training->schedule),

@@ -11,7 +11,7 @@ class LrSchedule {
   /// Progress is counted in samples: `global_batch` of them are one unit of warm-up, `epoch` of them an epoch, `total` the whole training.
   LrSchedule(const LrScheduleSpec& spec, std::uint32_t global_batch, std::uint64_t epoch, std::uint64_t total);
   [[nodiscard]] double rate(std::uint64_t samples) const;
-  /// No rate is greater: warm-up, steps and cosine only lower it.
+  /// The highest rate of the schedule: warm-up, steps and cosine only lower it.
   [[nodiscard]] double most() const { return spec_.lr; }
 
  private:
@@ -21,7 +21,7 @@ class LrSchedule {
   double total_;
 };
 
-/// rho over `terms` terms: mu + mu^2 + ... + mu^terms. What is sent ahead of w is rho*rate*v; one term is Nesterov's method.
+/// rho = mu + mu^2 + ... + mu^terms. Parameters are sent as w - rho*rate*v; one term is Nesterov's method.
 [[nodiscard]] double look_ahead(double momentum, std::uint32_t terms);
 
 }  // namespace motley::policy

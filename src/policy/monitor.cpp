@@ -5,20 +5,9 @@
 #include <utility>
 
 #include "base/check.h"
+#include "policy/constants.h"
 
 namespace motley::policy {
-namespace {
-
-constexpr double forgetting = 0.9;
-// Below this relative spread of the batches seen, noise in the times would be read as overhead.
-constexpr double least_relative_variance = 0.05 * 0.05;
-constexpr double prior_evidence = 10.0 / 9;  // steps times relative variance of their sizes: ten, half of them twice the others
-constexpr double transfer_forgetting = 0.2;
-constexpr double jump = 1.6;
-constexpr std::uint64_t settled = 6;  // observations, before the fit is good enough to tell jitter from ignorance
-constexpr double alike = 0.25;        // a batch this close to the last one is predicted well whatever a and beta are
-
-}  // namespace
 
 void SpeedFit::observe(std::uint32_t samples, Duration compute) {
   const double b = samples;
@@ -41,7 +30,7 @@ void SpeedFit::observe_limited(std::uint32_t samples, Duration compute) {
     rescale(ratio);
   } else {
     strayed(ratio);
-    rescale(1 + (1 - forgetting) * (ratio - 1));
+    rescale(1 + (1 - speed_fit::forgetting) * (ratio - 1));
   }
   last_samples_ = samples;
   ++observations_;
@@ -53,14 +42,14 @@ void SpeedFit::observe_unfinished(std::uint32_t samples, Duration so_far) {
 }
 
 void SpeedFit::strayed(double ratio) {
-  constexpr double deviation_of_mean = 1.25;  // of a bell: standard deviation over mean distance
-  if (observations_ >= settled && !out_of_bounds(ratio)) jitter_ += (1 - forgetting) * (deviation_of_mean * std::abs(ratio - 1) - jitter_);
+  if (observations_ >= speed_fit::settled && !out_of_bounds(ratio))
+    jitter_ += (1 - speed_fit::forgetting) * (speed_fit::deviation_of_mean * std::abs(ratio - 1) - jitter_);
 }
 
-bool SpeedFit::out_of_bounds(double ratio) { return ratio > jump || ratio < 1 / jump; }
+bool SpeedFit::out_of_bounds(double ratio) { return ratio > speed_fit::jump || ratio < 1 / speed_fit::jump; }
 
 bool SpeedFit::jumped(double samples, double ratio) const {
-  return out_of_bounds(ratio) && std::abs(samples - last_samples_) <= alike * last_samples_;
+  return out_of_bounds(ratio) && std::abs(samples - last_samples_) <= speed_fit::alike * last_samples_;
 }
 
 void SpeedFit::rescale(double ratio) {
@@ -71,27 +60,27 @@ void SpeedFit::rescale(double ratio) {
 }
 
 void SpeedFit::refit(double b, double t) {
-  weight_ = forgetting * weight_ + 1;
-  samples_ = forgetting * samples_ + b;
-  squares_ = forgetting * squares_ + b * b;
-  seconds_ = forgetting * seconds_ + t;
-  products_ = forgetting * products_ + b * t;
+  weight_ = speed_fit::forgetting * weight_ + 1;
+  samples_ = speed_fit::forgetting * samples_ + b;
+  squares_ = speed_fit::forgetting * squares_ + b * b;
+  seconds_ = speed_fit::forgetting * seconds_ + t;
+  products_ = speed_fit::forgetting * products_ + b * t;
 
   const double mean_b = samples_ / weight_;
   const double mean_t = seconds_ / weight_;
   const double variance = squares_ / weight_ - mean_b * mean_b;
   const double spread = variance / (mean_b * mean_b);
-  const bool tells = spread > least_relative_variance;
+  const bool tells = spread > speed_fit::least_relative_variance;
   if (tells) {
     const double slope = (products_ / weight_ - mean_b * mean_t) / variance;
-    fit_.fixed = std::clamp(mean_t - slope * mean_b, 0.0, 0.9 * mean_t);
+    fit_.fixed = std::clamp(mean_t - slope * mean_b, 0.0, speed_fit::most_fixed * mean_t);
   }
   if (prior_.per_sample > 0) {
-    const double reported = prior_.fixed * mean_t / prior_.at(mean_b);  // it may be slower or faster now, as a whole
+    const double reported = prior_.fixed * mean_t / prior_.at(mean_b);  // scaled: the device may be slower or faster now, as a whole
     const double seen = tells ? weight_ * spread : 0;
-    fit_.fixed = (prior_evidence * reported + seen * fit_.fixed) / (prior_evidence + seen);
+    fit_.fixed = (speed_fit::prior_evidence * reported + seen * fit_.fixed) / (speed_fit::prior_evidence + seen);
   }
-  fit_.fixed = std::min(fit_.fixed, 0.9 * mean_t);
+  fit_.fixed = std::min(fit_.fixed, speed_fit::most_fixed * mean_t);
   fit_.per_sample = (mean_t - fit_.fixed) / mean_b;
 }
 
@@ -113,15 +102,15 @@ void Monitor::joined(WorkerId worker, const cluster::DeviceProfile& device) {
 
 void Monitor::observe(const Contribution& c) {
   const StepReport& report = c.report;
-  check(c.worker.value < measured_.size(), "who is measured has joined");
+  check(c.worker.value < measured_.size(), "a measured worker has joined");
   Measured& measured = measured_[c.worker.value];
   const std::uint32_t samples = report.samples / report.local_steps;
-  // The first of a size takes longer than the next of it will, never less long.
-  const auto known_better = [&] {
+  // A first step of a size takes longer than later ones, never less: one that is faster than the fit is still an observation.
+  const auto fit_is_better = [&] {
     return report.new_batch_size &&
            (measured.speed.observations() == 0 || seconds(report.compute) / report.local_steps >= measured.speed.fit().at(samples));
   };
-  if (samples > 0 && !known_better()) {
+  if (samples > 0 && !fit_is_better()) {
     if (c.time_limited)
       measured.speed.observe_limited(samples, report.compute / report.local_steps);
     else
@@ -130,21 +119,21 @@ void Monitor::observe(const Contribution& c) {
   learn_new_size_cost(measured, report);
   const auto move = [&](double& average, Duration took, std::uint8_t bits) {
     if (took <= Duration{0}) return;
-    constexpr double least = 0.02;  // of it is the way itself, however long coding may take
-    const double way = std::max(seconds(took) - traffic_.coding(bits), least * seconds(took));
-    const double now = way / bytes(measured, bits);
-    average = average == 0 ? now : average + transfer_forgetting * (now - average);
+    const double link_s = std::max(seconds(took) - traffic_.coding(bits), monitoring::least_link_part * seconds(took));
+    const double now = link_s / bytes(measured, bits);
+    average = average == 0 ? now : average + monitoring::newest_transfer * (now - average);
   };
   move(measured.push, c.push, c.bits.push);
   move(measured.pull, report.pull, c.bits.pull);
 }
 
 void Monitor::learn_new_size_cost(Measured& measured, const StepReport& report) {
-  constexpr double newest = 0.5;
   const bool compares = measured.speed.observations() > 0;
   const auto learn = [&](double took, double usual) {
     const double longer = std::max(0.0, took - usual);
-    measured.first_longer_s = measured.first_longer_s == 0 ? longer : measured.first_longer_s + newest * (longer - measured.first_longer_s);
+    measured.new_size_cost_s = measured.new_size_cost_s == 0
+                                   ? longer
+                                   : measured.new_size_cost_s + monitoring::newest_new_size * (longer - measured.new_size_cost_s);
   };
   const std::uint32_t samples = report.samples / report.local_steps;
   if (report.new_batch_size || !measured.sizes.empty()) measured.sizes.insert(samples);
@@ -162,11 +151,11 @@ void Monitor::learn_new_size_cost(Measured& measured, const StepReport& report) 
 
 double Monitor::new_batch_size_s(WorkerId worker, std::uint32_t samples) const {
   const Measured& measured = of(worker);
-  return measured.sizes.contains(samples) ? 0 : measured.first_longer_s;
+  return measured.sizes.contains(samples) ? 0 : measured.new_size_cost_s;
 }
 
 void Monitor::ordered(WorkerId worker, std::uint32_t samples) {
-  check(worker.value < measured_.size(), "who is ordered something has joined");
+  check(worker.value < measured_.size(), "a worker with an order has joined");
   measured_[worker.value].ordered = samples;
 }
 
@@ -176,7 +165,7 @@ void Monitor::given_up(WorkerId worker, Duration so_far) {
 }
 
 const Monitor::Measured& Monitor::of(WorkerId worker) const {
-  check(worker.value < measured_.size(), "who is asked about has joined");
+  check(worker.value < measured_.size(), "the worker has joined");
   return measured_[worker.value];
 }
 

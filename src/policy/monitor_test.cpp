@@ -13,7 +13,7 @@ void observe(SpeedFit& fit, std::uint32_t samples, const cluster::Affine& device
   fit.observe(samples, from_seconds(device.at(samples)));
 }
 
-TEST(SpeedFit, FindsOverheadAndSpeedFromUnlikeBatches) {
+TEST(SpeedFit, FindsOverheadAndSpeedFromDifferentBatches) {
   const cluster::Affine device{0.02, 0.004};
   SpeedFit fit;
   Rng rng(1, "speed fit");
@@ -22,7 +22,7 @@ TEST(SpeedFit, FindsOverheadAndSpeedFromUnlikeBatches) {
   EXPECT_NEAR(fit.fit().per_sample, device.per_sample, 1e-9);
 }
 
-TEST(SpeedFit, TwoUnlikeBatchesAreEnough) {
+TEST(SpeedFit, TwoDifferentBatchesAreEnough) {
   const cluster::Affine device{0.01, 0.001};
   SpeedFit fit;
   observe(fit, 10, device);
@@ -32,7 +32,7 @@ TEST(SpeedFit, TwoUnlikeBatchesAreEnough) {
   EXPECT_NEAR(fit.fit().fixed, device.fixed, 1e-7);
 }
 
-TEST(SpeedFit, LikeBatchesKeepTheKnownOverheadAndMoveTheSpeed) {
+TEST(SpeedFit, SimilarBatchesKeepTheOverheadAndMoveTheSpeed) {
   SpeedFit fit;
   for (const std::uint32_t batch : {10U, 50U, 30U}) observe(fit, batch, {0.01, 0.001});
   for (int i = 0; i < 80; ++i) observe(fit, 40, {0.01, 0.002});
@@ -42,7 +42,7 @@ TEST(SpeedFit, LikeBatchesKeepTheKnownOverheadAndMoveTheSpeed) {
 }
 
 /// As one was seen: its batch changed once, and the steps before that had taken longer than they should.
-TEST(SpeedFit, ASurpriseAtOneOfTwoSizesDoesNotOutweighWhatADeviceSaysOfItself) {
+TEST(SpeedFit, AnOutlierAtOneOfTwoSizesDoesNotOverrideThePrior) {
   const cluster::Affine device{0.0045, 0.00013};
   for (const bool prior : {false, true}) {
     SpeedFit fit = prior ? SpeedFit(device) : SpeedFit();
@@ -56,7 +56,7 @@ TEST(SpeedFit, ASurpriseAtOneOfTwoSizesDoesNotOutweighWhatADeviceSaysOfItself) {
   }
 }
 
-TEST(SpeedFit, ManyUnlikeBatchesOutweighWhatADeviceSaysOfItself) {
+TEST(SpeedFit, ManyDifferentBatchesOverrideThePrior) {
   const cluster::Affine device{0.02, 0.004};
   SpeedFit fit(cluster::Affine{0, 0.005});
   Rng rng(1, "speed fit");
@@ -64,7 +64,7 @@ TEST(SpeedFit, ManyUnlikeBatchesOutweighWhatADeviceSaysOfItself) {
   EXPECT_GT(fit.fit().fixed, 0.6 * device.fixed) << "nearer to what is than to what was said";
 }
 
-TEST(SpeedFit, NoiseOnLikeBatchesIsNotReadAsOverhead) {
+TEST(SpeedFit, NoiseOnSimilarBatchesIsNotReadAsOverhead) {
   SpeedFit fit;
   Rng rng(2, "speed fit");
   for (int i = 0; i < 200; ++i) {
@@ -82,7 +82,7 @@ TEST(SpeedFit, FollowsAFourfoldSlowdownWithinTwentySteps) {
   EXPECT_LT(fit.fit().at(45), 0.188 / 2) << "and back";
 }
 
-TEST(SpeedFit, BelievesAFourfoldSlowdownAtOnceAndKeepsTheProportions) {
+TEST(SpeedFit, AcceptsAFourfoldSlowdownAtOnceAndKeepsProportions) {
   SpeedFit fit;
   for (const std::uint32_t batch : {10U, 50U, 30U, 47U}) observe(fit, batch, {0.002, 0.001});
   observe(fit, 47, {0.008, 0.004});
@@ -93,7 +93,7 @@ TEST(SpeedFit, BelievesAFourfoldSlowdownAtOnceAndKeepsTheProportions) {
   EXPECT_NEAR(fit.fit().at(40), 0.042, 1e-6) << "and back";
 }
 
-TEST(SpeedFit, StaysSoundWhateverItIsTold) {
+TEST(SpeedFit, StaysValidUnderAnyObservations) {
   SpeedFit fit;
   Rng rng(3, "speed fit");
   for (int i = 0; i < 2000; ++i) {
@@ -124,7 +124,7 @@ SpeedFit learned(const cluster::Affine& device) {
   return fit;
 }
 
-TEST(SpeedFit, ALimitedStepScalesAndKeepsTheProportionOfOverheadAndSpeed) {
+TEST(SpeedFit, ALimitedStepScalesOverheadAndSpeedAlike) {
   const cluster::Affine device{0.002, 0.001};
   SpeedFit fit = learned(device);
   for (int i = 0; i < 80; ++i) {
@@ -135,7 +135,7 @@ TEST(SpeedFit, ALimitedStepScalesAndKeepsTheProportionOfOverheadAndSpeed) {
   EXPECT_NEAR(fit.fit().per_sample, 0.0011, 1e-6);
 }
 
-TEST(SpeedFit, ALimitedStepThatDidAFourthIsBelievedAtOnceAndSoIsItsRecovery) {
+TEST(SpeedFit, ALimitedStepWithAFourthIsAcceptedAtOnce) {
   const cluster::Affine device{0.002, 0.001};
   SpeedFit fit = learned(device);
   fit.observe_limited(10, from_seconds(4 * device.at(10)));
@@ -146,7 +146,7 @@ TEST(SpeedFit, ALimitedStepThatDidAFourthIsBelievedAtOnceAndSoIsItsRecovery) {
   EXPECT_NEAR(fit.fit().per_sample, 0.001, 1e-6);
 }
 
-TEST(SpeedFit, ALimitedStepMayBeTheFirstThatIsSeen) {
+TEST(SpeedFit, ALimitedStepMayBeTheFirst) {
   SpeedFit fit;
   fit.observe_limited(10, from_seconds(0.02));
   EXPECT_EQ(fit.observations(), 1U);
@@ -164,7 +164,7 @@ TEST(SpeedFit, ASteadyDeviceHasNoJitter) {
   }
   EXPECT_LT(fit.jitter(), 1e-4);
   for (const double factor : {4.0, 1.0}) observe(fit, 79, {factor * device.fixed, factor * device.per_sample});
-  EXPECT_LT(fit.jitter(), 1e-4) << "a slow spell is not jitter";
+  EXPECT_LT(fit.jitter(), 1e-4) << "a slow period is not jitter";
 }
 
 TEST(SpeedFit, JitterOfTenPercentIsFoundWhetherStepsAreLimitedOrNot) {
@@ -186,7 +186,7 @@ TEST(SpeedFit, JitterOfTenPercentIsFoundWhetherStepsAreLimitedOrNot) {
 
 // Steps that were given up ---------------------------------------------------------------------------------------------------------------
 
-TEST(SpeedFit, AnUnfinishedStepSaysThatItTakesAtLeastSoLong) {
+TEST(SpeedFit, AnUnfinishedStepIsALowerBound) {
   const cluster::Affine device{0.002, 0.001};
   SpeedFit fit = learned(device);
   fit.observe_unfinished(40, from_seconds(0.5 * device.at(40)));
@@ -197,14 +197,14 @@ TEST(SpeedFit, AnUnfinishedStepSaysThatItTakesAtLeastSoLong) {
   EXPECT_LT(fit.jitter(), 1e-4) << "that is not jitter";
 }
 
-TEST(SpeedFit, AnUnfinishedStepMayBeTheFirstThatIsSeen) {
+TEST(SpeedFit, AnUnfinishedStepMayBeTheFirst) {
   SpeedFit fit;
   fit.observe_unfinished(10, from_seconds(0.02));
   EXPECT_EQ(fit.observations(), 1U);
   EXPECT_NEAR(fit.fit().at(10), 0.02, 1e-9);
 }
 
-TEST(SpeedFit, SamplesASecondAreThoseOfTheLastBatch) {
+TEST(SpeedFit, SamplesPerSecondAreThoseOfTheLastBatch) {
   const cluster::Affine device{0.02, 0.001};
   SpeedFit fit = learned(device);
   observe(fit, 20, device);
@@ -213,7 +213,7 @@ TEST(SpeedFit, SamplesASecondAreThoseOfTheLastBatch) {
   EXPECT_NEAR(fit.samples_per_second(), 80 / device.at(80), 1e-3);
 }
 
-TEST(Monitor, WhatWasGivenUpIsJudgedByWhatWasOrderedLast) {
+TEST(Monitor, ACancelledStepCountsWithItsOrderedSamples) {
   Monitor monitor;
   monitor.joined({0});
   monitor.joined({1});
@@ -228,15 +228,14 @@ TEST(Monitor, WhatWasGivenUpIsJudgedByWhatWasOrderedLast) {
   EXPECT_THROW(monitor.ordered({2}, 10), Bug);
 }
 
-// Travelling
-// -------------------------------------------------------------------------------------------------------------------------------
+// Transfers -----------------------------------------------------------------------------------------------------------------------------
 
-/// Of worker 0; what takes no time did not travel.
+/// A contribution of worker 0; a time of 0 is no transfer.
 Contribution transferred(double push_s, double pull_s, Bits bits) {
   return {.report = {.samples = 1, .compute = from_seconds(1), .pull = from_seconds(pull_s)}, .push = from_seconds(push_s), .bits = bits};
 }
 
-TEST(Monitor, ScalesTravelByTheBytesThatBitsTake) {
+TEST(Monitor, ScalesTransfersByBytesPerBits) {
   Monitor monitor({.bytes_32 = 4000, .bytes_16 = 2000, .bytes_8 = 1200, .bytes_4 = 700, .bytes_2 = 400});
   monitor.joined({0});
   EXPECT_FALSE(monitor.transferred({0}));
@@ -251,7 +250,7 @@ TEST(Monitor, ScalesTravelByTheBytesThatBitsTake) {
   EXPECT_NEAR(monitor.pull_s({0}, 32), 0.8, 1e-9);
 }
 
-TEST(Monitor, WhoComputesWithSixteenBitsIsSentNoMoreInFull) {
+TEST(Monitor, Bf16DevicesTransferTwoBytesPerUncodedValue) {
   Monitor monitor({.bytes_32 = 4000, .bytes_16 = 2000, .bytes_8 = 1000, .bytes_4 = 500, .bytes_2 = 250, .coding_s = 0.01});
   monitor.joined({0}, {.bytes_per_value = 2});
   monitor.observe(transferred(0.2, 0.4, {32, 32}));
@@ -263,7 +262,7 @@ TEST(Monitor, WhoComputesWithSixteenBitsIsSentNoMoreInFull) {
   EXPECT_NEAR(monitor.push_s({0}, 32), 0.2, 1e-6) << "whatever bits it is measured with";
 }
 
-TEST(Monitor, WhatTookNoTimeSaysNothingOfTheLink) {
+TEST(Monitor, ATransferWithoutTimeIsNoMeasurement) {
   Monitor monitor;
   monitor.joined({0});
   monitor.observe(transferred(0.4, 0, {32, 32}));
@@ -285,7 +284,7 @@ TEST(Monitor, FollowsALinkThatChanges) {
   EXPECT_NEAR(monitor.pull_s({0}, 32), 1.6, 0.01);
 }
 
-TEST(Monitor, TellsTheWayFromTheCoding) {
+TEST(Monitor, SeparatesLinkTimeFromCodingTime) {
   Monitor monitor({.bytes_32 = 4'000, .bytes_16 = 2'000, .bytes_8 = 1'000, .bytes_4 = 500, .bytes_2 = 250, .coding_s = 0.03});
   monitor.joined({0});
   monitor.observe(transferred(0.04, 0.04, {8, 8}));  // a quarter of it is the link's time

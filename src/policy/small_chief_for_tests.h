@@ -1,5 +1,5 @@
-// A chief in small for tests of strategies: a pool of samples and workers that come, finish, fail and go as the test says. It carries out
-// what the strategy decides as the real chief does, and holds every decision against what any strategy owes.
+// A small chief for tests of strategies: a pool of samples, and workers that join, finish, fail and leave as the test says. It carries out
+// decisions as the real chief does and checks each against the guarantees of all strategies.
 #pragma once
 #include <fmt/format.h>
 #include <gtest/gtest.h>
@@ -32,7 +32,7 @@ class SmallChief {
 
   SmallChief(Strategy strategy, std::uint64_t pool) : strategy_(std::move(strategy)), pool_(pool), all_(pool) {}
 
-  /// Servers answer what they were asked, and who wanted to be woken by then is.
+  /// Time passes: servers answer alignment tests, and a wake-up that is due is delivered.
   void pass(Duration duration) {
     now_ += duration;
     answer();
@@ -122,14 +122,14 @@ class SmallChief {
 
   void drop(const Drop& which) {
     const auto samples = contributed_.find({which.worker, which.step});
-    ASSERT_NE(samples, contributed_.end()) << "what is dropped was contributed, and is dropped once";
+    ASSERT_NE(samples, contributed_.end()) << "a dropped step was contributed, and is dropped once";
     pool_ += samples->second;
     contributed_.erase(samples);
     log_ += fmt::format("drop w{}/{}\n", which.worker.value, which.step.value);
   }
 
   void cancel(const Cancel& which) {
-    ASSERT_TRUE(busy_.contains(which.worker)) << "who is cancelled has something to do";
+    ASSERT_TRUE(busy_.contains(which.worker)) << "a cancelled worker is busy";
     for (const Task& task : busy_.at(which.worker)) pool_ += task.samples;
     busy_.erase(which.worker);
     log_ += fmt::format("cancel w{}\n", which.worker.value);
@@ -141,18 +141,18 @@ class SmallChief {
     for (const Drop& which : decisions_.drop) drop(which);
     for (const Cancel& which : decisions_.cancel) cancel(which);
     if (decisions_.wake) wake_ = decisions_.wake;
-    // NOLINTNEXTLINE(modernize-loop-convert): the list may grow on the way
+    // NOLINTNEXTLINE(modernize-loop-convert): the list may grow in the loop
     for (std::size_t i = 0; i < decisions_.release.size(); ++i) order(decisions_.release[i]);
     for (const Hold& hold : decisions_.hold) {
-      EXPECT_TRUE(present_.contains(hold.worker)) << "who is held is here";
-      EXPECT_FALSE(busy_.contains(hold.worker)) << "who is held has nothing to do";
+      EXPECT_TRUE(present_.contains(hold.worker)) << "a held worker is present";
+      EXPECT_FALSE(busy_.contains(hold.worker)) << "a held worker is idle";
       log_ += fmt::format("hold w{} {}\n", hold.worker.value, hold.gap);
     }
     decisions_.clear();
     if (busy_.empty()) answer();
     if (!busy_.empty()) return;
-    EXPECT_TRUE(present_.empty() || pool_ == 0) << "somebody works while there is work and somebody to do it";
-    EXPECT_TRUE(contributed_.empty()) << "when nobody works, nothing that was contributed is left lying";
+    EXPECT_TRUE(present_.empty() || pool_ == 0) << "some worker is busy while there is work and a worker";
+    EXPECT_TRUE(contributed_.empty()) << "no contribution is left when no worker is busy";
   }
 
   void apply(const Apply& update) {
@@ -163,7 +163,7 @@ class SmallChief {
     std::uint64_t samples = 0;
     for (std::size_t i = 0; i < update.members.size(); ++i) {
       const Contribution& member = update.members[i];
-      EXPECT_EQ(contributed_.erase({member.worker, member.step}), 1U) << "what is applied was contributed, and is applied once";
+      EXPECT_EQ(contributed_.erase({member.worker, member.step}), 1U) << "an applied step was contributed, and is applied once";
       weight += weights[i] / update.options.scale;
       samples += member.report.samples;
       greatest_staleness_ = std::max(greatest_staleness_, version_.ahead_of(member.base));
@@ -178,8 +178,8 @@ class SmallChief {
 
   void order(const Release& release) {
     const WorkerId worker = release.worker;
-    ASSERT_TRUE(present_.contains(worker)) << "who is released is here";
-    ASSERT_TRUE(!busy_.contains(worker) || busy_.at(worker).size() < 2) << "who is released has one step to do at most";
+    ASSERT_TRUE(present_.contains(worker)) << "a released worker is present";
+    ASSERT_TRUE(!busy_.contains(worker) || busy_.at(worker).size() < 2) << "a released worker has at most one step";
     const Plan plan = strategy_.plan(worker);
     EXPECT_GE(plan.samples, 1U);
     EXPECT_GE(plan.local_steps, 1U);
@@ -204,7 +204,7 @@ class SmallChief {
   std::uint32_t next_ = 0;
   std::set<WorkerId> present_;
   std::map<WorkerId, std::uint32_t> limits_;                        // of one step; 0: none
-  std::map<WorkerId, std::deque<Task>> busy_;                       // in order; nobody in it has nothing to do
+  std::map<WorkerId, std::deque<Task>> busy_;                       // in order; never empty
   std::map<WorkerId, Step> steps_;                                  // the last one ordered
   std::map<std::pair<WorkerId, Step>, std::uint64_t> contributed_;  // and neither applied nor dropped: samples
   std::vector<Update> updates_;
@@ -222,7 +222,7 @@ auto any_of(const Container& container, Rng& rng) {
   return *std::next(container.begin(), static_cast<std::ptrdiff_t>(rng.below(container.size())));
 }
 
-/// Nobody new, nobody lost: whoever is here finishes until all is done.
+/// All present workers finish their steps until all samples are done.
 inline void finish_everything(SmallChief& chief, Rng& rng) {
   while (!chief.busy().empty() && !testing::Test::HasFatalFailure()) {
     chief.pass(from_seconds(rng.uniform()));

@@ -15,6 +15,7 @@
 #include "policy/batching/equal_batching.h"
 #include "policy/batching/round_batching.h"
 #include "policy/communication/predictive_communication.h"
+#include "policy/constants.h"
 #include "policy/gate/gate_all.h"
 #include "policy/gate/gate_bound.h"
 #include "policy/gate/gate_groups.h"
@@ -25,14 +26,14 @@
 namespace motley::policy {
 namespace {
 
-/// What a row is built from: the user's word and the job's.
+/// The input of a row: the user's settings and the job's facts.
 struct StrategyConfig {
   const StrategySpec& spec;
   const JobFacts& job;
   [[nodiscard]] const Knobs& knobs() const { return spec.knobs; }
 };
 
-/// One strategy: what it promises, the knobs it takes, how its mechanisms are put together.
+/// One strategy: its properties, the knobs that it takes, and how to build its mechanisms.
 struct Row {
   Preset preset;
   std::vector<std::string_view> knobs;
@@ -55,7 +56,7 @@ std::unique_ptr<BatchingPolicy> by_speed(const StrategyConfig& config, BalancedB
 /// Steps end by the clock, unless they must be whole.
 bool time_limited(const StrategyConfig& config) { return config.knobs().time_limited.value_or(!config.job.whole_steps); }
 
-/// Fixed bits, or whatever is predicted to be best.
+/// Fixed bits, or those that are predicted to be best.
 std::unique_ptr<CommunicationPolicy> communication(const StrategyConfig& config, const BitsConfig& preset,
                                                    std::optional<std::uint32_t> overlap) {
   const BitsConfig bits = config.knobs().bits.value_or(preset);
@@ -74,24 +75,21 @@ std::unique_ptr<Rule> clipped(const StrategyConfig& config, std::unique_ptr<Rule
 GateStates::Rules rules(const StrategyConfig& config) {
   GateStates::Rules rules;
   const auto off = config.knobs().without;
-  rules.bypass_momentum = off != Off::apart;
+  rules.bypass_momentum = off != Off::bypass_momentum;
   rules.soften = off != Off::soften;
   rules.compensate = off != Off::compensate;
-  rules.look_ahead_more = off != Off::foresee;
+  rules.look_ahead_more = off != Off::look_ahead;
   rules.hold = off != Off::hold;
-  rules.test_alignment = off != Off::judge;
+  rules.test_alignment = off != Off::test_alignment;
   rules.cancel = off != Off::cancel;
   rules.over_stale_gap = config.knobs().bound_max.value_or(static_cast<std::uint32_t>(rules.over_stale_gap));
   return rules;
 }
 
 struct Guards {
-  std::uint32_t lookahead = 1;  // Nesterov for everyone
+  std::uint32_t lookahead = 1;  // Nesterov's method
   double clip = 0;              // 0: never; strategies that allow staleness clip
 };
-constexpr double stale_clip = 1.5;
-constexpr std::uint32_t preset_bound = 3;
-constexpr std::uint32_t preset_bound_max = 15;  // dssp
 
 /// Workers send gradients, one step at a time.
 Mechanisms gradients(const StrategyConfig& config, std::unique_ptr<BatchingPolicy> batching, std::unique_ptr<Gate> gate,
@@ -107,7 +105,7 @@ Mechanisms gradients(const StrategyConfig& config, std::unique_ptr<BatchingPolic
   return m;
 }
 
-/// Workers send what several steps on their own have changed. The look-ahead is theirs: nothing is sent ahead of w.
+/// Workers send the change of their local model over several steps. The look-ahead is part of these: parameters are sent as w.
 Mechanisms deltas(const StrategyConfig& config, std::unique_ptr<BatchingPolicy> batching, std::unique_ptr<Gate> gate, std::uint32_t steps) {
   Mechanisms m;
   m.batching = std::move(batching);
@@ -122,98 +120,100 @@ Mechanisms deltas(const StrategyConfig& config, std::unique_ptr<BatchingPolicy> 
 
 const std::vector<Row>& table() {
   static const std::vector<Row> rows{
-      {{"bsp", "equal batches; everyone waits for everyone; one update by the mean", "staleness 0, same result whatever the timing",
+      {{"bsp", "equal batches; a barrier over all workers; one update by the mean", "staleness 0, the result does not depend on timing",
         "the pace of the slowest worker"},
        {"bits", "lookahead", "clip", "momentum", "lr"},
        [](const StrategyConfig& config) { return gradients(config, equal(config), std::make_unique<GateAll>(), {}); }},
       {{"lb-bsp", "as bsp, but batches by measured speed so that all finish together", "staleness 0",
-        "every step still waits for the wire and for surprises"},
+        "every step still waits for transfers and for outliers"},
        {"replan", "bits", "lookahead", "clip", "momentum", "lr"},
        [](const StrategyConfig& config) { return gradients(config, by_speed(config), std::make_unique<GateAll>(), {}); }},
-      {{"asp", "equal batches; applied on arrival; nobody waits", "every device always busy",
+      {{"asp", "equal batches; applied on arrival; no worker waits", "every device always busy",
         "staleness without bound, about workers-1 versions"},
        {"bits", "lookahead", "clip", "momentum", "lr"},
-       [](const StrategyConfig& config) { return gradients(config, equal(config), std::make_unique<GateNone>(), {.clip = stale_clip}); }},
-      {{"asp-look", "asp whose pulls look four terms of momentum ahead", "every device always busy, staleness partly foreseen",
+       [](const StrategyConfig& config) {
+         return gradients(config, equal(config), std::make_unique<GateNone>(), {.clip = clipping::stale_multiple});
+       }},
+      {{"asp-look", "asp whose pulls look four terms of momentum ahead", "every device always busy, staleness partly compensated",
         "staleness without bound"},
        {"bits", "lookahead", "clip", "momentum", "lr"},
        [](const StrategyConfig& config) {
-         return gradients(config, equal(config), std::make_unique<GateNone>(), {.lookahead = 4, .clip = stale_clip});
+         return gradients(config, equal(config), std::make_unique<GateNone>(),
+                          {.lookahead = defaults::lookahead_of_asp_look, .clip = clipping::stale_multiple});
        }},
       {{"ssp", "applied on arrival; at most 3 steps ahead of the slowest", "bounded staleness",
         "the slowest worker's pace in the long run"},
        {"bound", "bits", "lookahead", "clip", "momentum", "lr"},
        [](const StrategyConfig& config) {
-         const std::uint32_t bound = config.knobs().bound.value_or(preset_bound);
-         return gradients(config, equal(config), std::make_unique<GateBound>(bound, bound), {.clip = stale_clip});
+         const std::uint32_t bound = config.knobs().bound.value_or(defaults::bound);
+         return gradients(config, equal(config), std::make_unique<GateBound>(bound, bound), {.clip = clipping::stale_multiple});
        }},
       {{"dssp", "ssp whose bound moves between 3 and 15 by predicted waiting time", "bounded staleness",
         "the slowest worker's pace in the long run"},
        {"bound", "bound_max", "bits", "lookahead", "clip", "momentum", "lr"},
        [](const StrategyConfig& config) {
-         const std::uint32_t lower = config.knobs().bound.value_or(preset_bound);
-         const std::uint32_t upper = config.knobs().bound_max.value_or(preset_bound_max);
-         return gradients(config, equal(config), std::make_unique<GateBound>(lower, upper), {.clip = stale_clip});
+         const std::uint32_t lower = config.knobs().bound.value_or(defaults::bound);
+         const std::uint32_t upper = config.knobs().bound_max.value_or(defaults::bound_max);
+         return gradients(config, equal(config), std::make_unique<GateBound>(lower, upper), {.clip = clipping::stale_multiple});
        }},
-      {{"local-sgd", "8 local steps each, then the mean of the models; everyone waits for everyone", "an eighth of the messages",
+      {{"local-sgd", "8 local steps each, then the mean of the models; a barrier over all workers", "an eighth of the messages",
         "models drift apart between means; the slowest worker's pace"},
        {"steps", "clip", "momentum", "lr"},
        [](const StrategyConfig& config) {
-         return deltas(config, equal(config), std::make_unique<GateAll>(), config.knobs().steps.value_or(8));
+         return deltas(config, equal(config), std::make_unique<GateAll>(), config.knobs().steps.value_or(defaults::local_steps));
        }},
-      {{"hps", "batches by measured speed, steps that end together, parameters that travel while others compute, in as many bits as fit",
-        "staleness at most 1, every device busy, no wire waited for", "a little sample efficiency where it overlaps"},
+      {{"hps", "batches by measured speed, steps that end together, transfers that overlap computation, in as many bits as fit",
+        "staleness at most 1, every device busy, no waiting for transfers", "a little sample efficiency where it overlaps"},
        {"replan", "bits", "overlap", "time_limited", "lookahead", "clip", "momentum", "lr"},
        [](const StrategyConfig& config) {
          auto batching = by_speed(config, {.time_limited = time_limited(config), .counts_communication = true});
-         Mechanisms m = gradients(config, std::move(batching), std::make_unique<GateAll>(), {.clip = stale_clip});
+         Mechanisms m = gradients(config, std::move(batching), std::make_unique<GateAll>(), {.clip = clipping::stale_multiple});
          m.communication = communication(config, {.dynamic = true, .fixed = {}}, config.knobs().overlap);
          return m;
        }},
       {{"adaptive",
-        "batches by measured speed; a barrier from which stragglers are let go, and which rule their gradients meet depends on how "
-        "far apart the workers are",
-        "nobody waits long for a straggler, nothing fresh meets a stale direction in the momentum",
+        "batches by measured speed; a barrier that stops waiting for stragglers, whose gradients are applied by how far apart the "
+        "workers are",
+        "no worker waits long for a straggler, no stale gradient enters the momentum",
         "a straggler's gradients count a little less than their samples"},
        {"bound_max", "replan", "bits", "time_limited", "without", "lookahead", "clip", "momentum", "lr"},
        [](const StrategyConfig& config) {
          auto batching = by_speed(config, {.time_limited = time_limited(config), .counts_communication = true});
-         Mechanisms m = gradients(config, std::move(batching), std::make_unique<GateStates>(rules(config)), {.clip = stale_clip});
+         Mechanisms m =
+             gradients(config, std::move(batching), std::make_unique<GateStates>(rules(config)), {.clip = clipping::stale_multiple});
          m.communication = communication(config, {.dynamic = true, .fixed = {}}, 0);
          return m;
        }},
       {{"grouped",
         "workers of similar speed form groups: a barrier inside a group, nothing between groups; batches by measured speed, a rate "
         "for each group",
-        "nobody waits for anybody much slower than itself", "staleness of about one version per other group"},
+        "no worker waits for a much slower one", "staleness of about one version per other group"},
        {"replan", "bits", "time_limited", "without", "lookahead", "clip", "momentum", "lr"},
        [](const StrategyConfig& config) {
          auto batching = by_speed(config, {.time_limited = time_limited(config), .counts_communication = true});
          const auto off = config.knobs().without;
          auto gate = std::make_unique<GateGroups>(GateGroups::Rules{.regroup = off != Off::regroup,
                                                                     .hold = off != Off::hold,
-                                                                    .look_ahead_more = off != Off::foresee,
+                                                                    .look_ahead_more = off != Off::look_ahead,
                                                                     .rates = off != Off::rates,
                                                                     .turns = off != Off::turns});
-         Mechanisms m = gradients(config, std::move(batching), std::move(gate), {.clip = stale_clip});
+         Mechanisms m = gradients(config, std::move(batching), std::move(gate), {.clip = clipping::stale_multiple});
          m.communication = communication(config, {.dynamic = true, .fixed = {}}, 0);
          return m;
        }},
       {{"multistep",
-        "rounds of several local steps that end together; the next round goes on while the last one travels in few bits, and what comes "
-        "back "
-        "pulls the local models together",
-        "no wire waited for, a few percent of the bytes", "models drift apart within a round; one round of staleness"},
+        "rounds of several local steps that end together; the next round runs while the deltas of the last one are sent in few bits, and "
+        "the returned mean pulls the local models together",
+        "no waiting for transfers, a few percent of the bytes", "models drift apart within a round; one round of staleness"},
        {"steps", "correction", "control_variate", "overlap", "bits", "clip", "momentum", "lr"},
        [](const StrategyConfig& config) {
-         constexpr double preset_correction = 0.25;
          std::unique_ptr<BatchingPolicy> batching = std::make_unique<RoundBatching>(config.job.global_batch);
          if (!config.spec.batches.empty()) batching = equal(config);
          Mechanisms m = deltas(config, std::move(batching), std::make_unique<GateAll>(), 1);
          m.interval = std::make_unique<IntervalAdaptive>(config.knobs().steps);
          m.communication = std::make_unique<FixedCommunication>(config.knobs().bits.value_or(BitsConfig{false, {4, 4}}).fixed,
                                                                 config.knobs().overlap.value_or(1));
-         m.correction = config.knobs().correction.value_or(preset_correction);
+         m.correction = config.knobs().correction.value_or(defaults::correction);
          m.control_variate = config.knobs().control_variate.value_or(false);
          m.traffic = config.job.traffic;
          return m;
@@ -237,8 +237,8 @@ void find_stray_knobs(const Row& row, const Knobs& knobs, std::vector<KnobFault>
 
 /// The complaint names the end that the user has set; with both set, the upper one.
 void find_crossed_bounds(const Knobs& knobs, std::vector<KnobFault>& out) {
-  const std::uint32_t lower = knobs.bound.value_or(preset_bound);
-  const std::uint32_t upper = knobs.bound_max.value_or(preset_bound_max);
+  const std::uint32_t lower = knobs.bound.value_or(defaults::bound);
+  const std::uint32_t upper = knobs.bound_max.value_or(defaults::bound_max);
   if (lower <= upper) return;
   if (knobs.bound_max)
     out.push_back(

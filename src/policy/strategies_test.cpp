@@ -32,7 +32,7 @@ TEST(Strategies, TheBaselinesAreThere) {
     EXPECT_TRUE(known.contains(name)) << name;
 }
 
-TEST(Strategies, EachSaysWhatItDoesPromisesAndCosts) {
+TEST(Strategies, EachDescribesItsRuleGuaranteeAndCost) {
   ASSERT_EQ(presets().size(), strategy_names().size());
   for (const Preset& preset : presets()) {
     EXPECT_FALSE(preset.rule.empty()) << preset.name;
@@ -100,7 +100,7 @@ TEST(Strategies, KnobsReplaceThePresets) {
   EXPECT_DOUBLE_EQ(heavy_ball->rho(WorkerId{0}), 0);
 }
 
-TEST(Strategies, WhoTakesLocalStepsSendsDeltasAndLooksAheadByItself) {
+TEST(Strategies, LocalStepsSendDeltasWithoutLookAhead) {
   for (const std::string_view name : strategy_names()) {
     auto strategy = make_strategy({std::string(name), {}, {}}, {});
     Decisions decisions;
@@ -129,7 +129,7 @@ TEST(Strategies, MemoryLimitsEachLocalStepNotTheRound) {
   EXPECT_EQ(strategy->plan(WorkerId{1}).samples, 16U * 54U);
 }
 
-TEST(Strategies, FixedBatchesReplaceTheLoadOfAnyStrategy) {
+TEST(Strategies, FixedBatchesReplaceAnyBatchingPolicy) {
   for (const std::string_view name : strategy_names()) {
     auto strategy = make_strategy({std::string(name), {}, {40, 24}}, {64, 0.9});
     const std::vector<WorkerProfile> two{{.worker = {0}}, {.worker = {1}}};
@@ -145,7 +145,7 @@ TEST(Why, EveryReasonHasASentence) {
       [](auto reason) { EXPECT_FALSE(sentence(reason.value).empty()) << reason.name; });
 }
 
-/// hps in the middle of training, with workers whose values travel for longer than they compute: the bits are the first one's.
+/// hps in the middle of training, with transfers longer than computation: its overlap, and the bits of the first worker.
 std::pair<std::uint32_t, Bits> overlap_and_bits_of_hps(const std::vector<bool>& free_transfers, bool warms_up) {
   SmallChief chief(make_strategy({"hps", {}, {}}, {.global_batch = 32, .warms_up = warms_up}).value(), 6400);
   for (const bool each : free_transfers) chief.join(1, 0, each);
@@ -157,7 +157,7 @@ std::pair<std::uint32_t, Bits> overlap_and_bits_of_hps(const std::vector<bool>& 
   return {chief.strategy().overlap(), chief.strategy().plan(WorkerId{0}).bits};
 }
 
-TEST(Strategies, WhatLiesNearIsReadInAllItsBitsAndNotOverlappedAtARateThatHadToRise) {
+TEST(Strategies, FreeTransfersUseAllBitsAndNoOverlapAfterWarmUp) {
   for (const bool warms_up : {false, true}) {
     EXPECT_EQ(overlap_and_bits_of_hps({false}, warms_up).first, 1U);
     EXPECT_NE(overlap_and_bits_of_hps({false}, warms_up).second, Bits{});

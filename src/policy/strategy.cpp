@@ -4,15 +4,10 @@
 #include <cmath>
 #include <vector>
 
+#include "policy/constants.h"
 #include "policy/lr_schedule.h"
 
 namespace motley::policy {
-
-namespace {
-
-constexpr double square_forgetting = 0.05;
-
-}  // namespace
 
 Strategy::Strategy(Mechanisms mechanisms) : m_(std::move(mechanisms)), monitor_(m_.traffic) {
   m_.batching->interval(m_.interval->steps());
@@ -47,7 +42,7 @@ void Strategy::contributed(Instant now, const Contribution& contribution, Decisi
   m_.communication->contributed(contribution);
   if (contribution.report.update_norm > 0) m_.interval->seen(contribution.base, contribution.report.update_norm);
   const double square = contribution.report.norm() * contribution.report.norm() / (m_.traffic.bytes_32 / sizeof(float));
-  mean_square_ = mean_square_ == 0 ? square : mean_square_ + square_forgetting * (square - mean_square_);
+  mean_square_ = mean_square_ == 0 ? square : mean_square_ + defaults::newest_square * (square - mean_square_);
   if (contribution.report.max_batch > 0) m_.batching->restricted(contribution.worker, contribution.report.max_batch);
   m_.gate->contributed(now, contribution, out);
   learn_from_cancelled(out);
@@ -55,7 +50,7 @@ void Strategy::contributed(Instant now, const Contribution& contribution, Decisi
 
 void Strategy::ordered(Instant now, WorkerId worker, std::uint32_t samples) {
   monitor_.ordered(worker, samples);
-  // Who is given a size that its device does not know begins later, so to speak, and is not slow.
+  // The first step of a new size counts as one that begins later, so that its worker is not taken for a straggler.
   m_.gate->ordered(now + from_seconds(monitor_.new_batch_size_s(worker, samples)), worker, expected(worker, samples));
 }
 
@@ -69,18 +64,17 @@ void Strategy::woken(Instant now, Decisions& out) {
   learn_from_cancelled(out);
 }
 
-/// Whoever is cancelled begins again at once: with as much as it can do, not with as much again.
+/// A cancelled worker begins again at once, with the batch that its new measured speed allows.
 void Strategy::learn_from_cancelled(const Decisions& out) {
   for (const Cancel& cancel : out.cancel) monitor_.given_up(cancel.worker, cancel.so_far);
   if (!out.cancel.empty()) m_.batching->updated(monitor_, [this](WorkerId worker) { return exposed_s(worker); });
 }
 
 void Strategy::updated(Version version, const TrainingProgress& now) {
-  constexpr std::uint64_t part_of_everyone = 8;
   ++updates_;
   m_.gate->updated(monitor_);
-  // Plans cost O(P log P): where updates are of few contributions each, they are made after an eighth of everyone has contributed.
-  if (since_plan_ * part_of_everyone < worker_set_.workers().size()) return;
+  // Plans cost O(P log P): with few contributions per update they are made when an eighth of the workers has contributed.
+  if (since_plan_ * defaults::contributions_per_plan < worker_set_.workers().size()) return;
   since_plan_ = 0;
   m_.interval->updated({version, last_.spread, last_.loss, now.progress, now.granted, now.batch, now.rate,
                         m_.batching->step_s() / m_.interval->steps(), longest_transfer_s()});
@@ -104,25 +98,22 @@ Bits Strategy::bits(WorkerId worker) const {
 }
 
 double Strategy::exposed_s(WorkerId worker) const {
-  const Bits travels = bits(worker);
-  const double communication_s = monitor_.push_s(worker, travels.push) + monitor_.pull_s(worker, travels.pull);
+  const Bits used = bits(worker);
+  const double communication_s = monitor_.push_s(worker, used.push) + monitor_.pull_s(worker, used.pull);
   return overlap() == 0 ? communication_s : std::max(0.0, communication_s - m_.batching->step_s());
 }
 
 double Strategy::longest_transfer_s() const {
   double longest = 0;
   for (const WorkerId worker : worker_set_.workers()) {
-    const Bits travels = bits(worker);
-    longest = std::max(longest, monitor_.push_s(worker, travels.push) + monitor_.pull_s(worker, travels.pull));
+    const Bits used = bits(worker);
+    longest = std::max(longest, monitor_.push_s(worker, used.push) + monitor_.pull_s(worker, used.pull));
   }
   return longest;
 }
 
-/// The longer the rounds, the further models drift apart: short ones need less of it, and would lose their momentum by more.
-double Strategy::correction() const {
-  constexpr double long_round = 16;  // local steps
-  return m_.correction * std::min(1.0, m_.batching->mean_steps() / long_round);
-}
+/// Models drift apart further in longer rounds: short rounds need less correction, and more would cost them their momentum.
+double Strategy::correction() const { return m_.correction * std::min(1.0, m_.batching->mean_steps() / defaults::long_round); }
 
 Plan Strategy::plan(WorkerId worker) const {
   const std::uint32_t steps = m_.batching->steps(worker);
@@ -141,18 +132,18 @@ std::uint32_t Strategy::pull_class(WorkerId worker) const {
   return max_cohorts * beyond_bits + worker.value;
 }
 
-/// From its order until every server has its contribution; 0 until it has been measured.
+/// From its order until every server has its contribution; 0: not measured yet.
 Duration Strategy::expected(WorkerId worker, std::uint32_t samples) const {
   const SpeedFit& speed = monitor_.speed(worker);
   if (speed.observations() == 0) return {};
-  const Bits travels = bits(worker);
-  return from_seconds(speed.fit().at(samples) + monitor_.push_s(worker, travels.push) + monitor_.pull_s(worker, travels.pull));
+  const Bits used = bits(worker);
+  return from_seconds(speed.fit().at(samples) + monitor_.push_s(worker, used.push) + monitor_.pull_s(worker, used.pull));
 }
 
 // Several streams of updates -----------------------------------------------------------------------------------------------------------
-// K streams beside each other make K updates in the time of one. With mu_K = mu^(1/K) the momentum lives for as many samples as one
-// stream's would; what goes into it is scaled so that a gradient moves w in time as far as before, and K terms of rho look as far ahead
-// as one did. (Measured on 4421-cheap: 27.0 s to the target; 29.9 s with mu as it is; 33.1 s with 1-(1-mu)*K, which makes it live shorter.)
+// K concurrent streams make K updates in the time of one. With mu_K = mu^(1/K) the momentum lasts for as many samples as that of one
+// stream; gradients are scaled so that each changes w by as much in total, and K terms of rho look as far ahead as one did. (Measured on
+// 4421-cheap: 27.0 s to the target; 29.9 s with mu as it is; 33.1 s with 1-(1-mu)*K, which makes it live shorter.)
 
 double Strategy::momentum() const {
   const std::uint32_t streams = m_.gate->streams();
@@ -177,8 +168,7 @@ void Strategy::weigh(const Apply& update, std::span<double> weights) {
 double Strategy::share(const Apply& update) const { return m_.rule->share(update.members) * gain(); }
 
 double Strategy::compensation(const Apply& update) const {
-  constexpr double strength = 2;  // lambda_0
-  return update.options.compensate ? strength / std::sqrt(mean_square_ + 1e-7) : 0;
+  return update.options.compensate ? defaults::compensation / std::sqrt(mean_square_ + 1e-7) : 0;
 }
 
 SavedState Strategy::save() const {

@@ -1,5 +1,5 @@
-// A strategy: one load, one gate, one rule, one interval, one way of travel, working together. The chief speaks to nothing else of this
-// room.
+// A strategy: a batching policy, a gate, a rule, an interval and a communication policy that work together. The chief uses this class alone
+// of the module.
 #pragma once
 #include <cstdint>
 #include <map>
@@ -18,22 +18,22 @@
 
 namespace motley::policy {
 
-/// The mechanisms of one strategy, and the numbers that belong to none of them.
+/// The mechanisms of one strategy, and its settings that belong to none of them.
 struct Mechanisms {
   std::unique_ptr<BatchingPolicy> batching;
   std::unique_ptr<Gate> gate;
   std::unique_ptr<Rule> rule;
   std::unique_ptr<Interval> interval = std::make_unique<IntervalFixed>();
   std::unique_ptr<CommunicationPolicy> communication = std::make_unique<FixedCommunication>();
-  std::uint32_t lookahead_terms = 1;  // of rho at each pull, when nothing is late; one more for each step of overlap
+  std::uint32_t lookahead_terms = 1;  // of rho at each pull, without staleness; one more for each step of overlap
   double momentum = 0.9;              // of the optimizer, for updates and for rho
-  double correction = 0;              // of local models by what comes late: see store/local_model.h
+  double correction = 0;              // of local models by late parameters: see store/local_model.h
   bool control_variate = false;       // the same
   Traffic traffic;
-  bool user_set_bits = false;  // by the user: they count for everyone
+  bool user_set_bits = false;  // the bits apply to every worker, whatever its transfers cost
 };
 
-/// What a worker is told for its next step, before the ledger has its say.
+/// The plan of a worker's next step. The ledger may grant fewer samples.
 struct Plan {
   std::uint32_t samples{};
   std::uint32_t local_steps{};
@@ -46,7 +46,7 @@ class Strategy {
  public:
   explicit Strategy(Mechanisms mechanisms);
 
-  /// New workers, never seen before, that come in together. Ids ascend.
+  /// New workers that join together. Ids ascend and were never used before.
   void joined(Instant now, std::span<const WorkerProfile> profiles, Decisions& out);
   void left(Instant now, WorkerId worker, Decisions& out);
   void ordered(Instant now, WorkerId worker, std::uint32_t samples);
@@ -57,9 +57,9 @@ class Strategy {
   void woken(Instant now, Decisions& out);
   /// An Apply of this strategy was carried out and made `version`.
   struct TrainingProgress {
-    double progress = 0;  // the part of the training's samples that are counted
-    double granted = 0;   // the same, with those under way
-    double batch = 0;     // a global batch, as such a part
+    double progress = 0;  // counted samples, as a part of all samples of the training
+    double granted = 0;   // the same, including leased samples
+    double batch = 0;     // a global batch, as the same part
     double rate = 0;      // the learning rate
   };
   void updated(Version version, const TrainingProgress& now);
@@ -69,27 +69,27 @@ class Strategy {
   [[nodiscard]] double share(const Apply& update) const;
   [[nodiscard]] Payload payload() const { return m_.rule->payload(); }
   [[nodiscard]] double momentum() const;
-  /// lambda of the delay compensation that this update is to be made with; 0: none.
+  /// lambda of this update's delay compensation; 0: none.
   [[nodiscard]] double compensation(const Apply& update) const;
   [[nodiscard]] bool compensates() const { return m_.gate->compensates(); }
-  /// Everyone is released at the same versions.
+  /// All workers are released at the same versions.
   [[nodiscard]] bool in_step() const { return m_.gate->in_step(); }
-  /// So many steps a worker may be ahead of what has come back.
+  /// Steps that a worker may be ahead of the newest parameters.
   [[nodiscard]] std::uint32_t overlap() const { return m_.interval->is_sequential() ? 0 : m_.communication->overlap(); }
-  /// What a worker gives up of its own way when newer parameters come late.
+  /// The part of its delta that a worker gives up when newer parameters arrive late.
   [[nodiscard]] double correction() const;
   [[nodiscard]] bool control_variate() const { return m_.control_variate; }
-  /// Workers tell how far the global model has moved.
+  /// Workers report StepReport::update_norm.
   [[nodiscard]] bool tracks_updates() const { return m_.control_variate || m_.interval->wants_update_norm(); }
   /// Local steps of the last update, mean over its members by their weights.
   [[nodiscard]] double mean_steps() const { return last_.steps; }
-  /// What a checkpoint must keep. Members are new after it, so nothing of any one of them is in it.
+  /// The state that a checkpoint must keep. Workers join anew after a restart, so it holds nothing about them.
   [[nodiscard]] SavedState save() const;
   /// Fails, and names the value, when `saved` is not what save() returns; the strategy may not be used then.
   [[nodiscard]] Outcome restore(const SavedState& saved);
-  /// How far ahead of w this worker's pull looks, in units of rate*v.
+  /// The look-ahead of this worker's pull, in units of rate*v.
   [[nodiscard]] double rho(WorkerId worker) const;
-  /// Workers of one class hold the same values: what is sent to one of them serves all.
+  /// Workers of one class hold the same values: the same bytes are sent to all of them.
   [[nodiscard]] std::uint32_t pull_class(WorkerId worker) const;
 
  private:
@@ -107,8 +107,8 @@ class Strategy {
   WorkerSet worker_set_;
   std::map<WorkerId, cluster::DeviceProfile> devices_;  // of the members
   std::uint64_t since_plan_ = 0;                        // contributions
-  double mean_square_ = 0;                              // of a gradient's values, moving; 0: nothing seen yet
-  struct Last {                                         // update: means over its members by their weights
+  double mean_square_ = 0;                              // of a gradient's values, moving; 0: not known yet
+  struct Last {                                         // last update: means over its members, by weight
     double spread = 0;
     double loss = 0;
     double steps = 0;

@@ -1,5 +1,5 @@
-// What every strategy owes, whatever it is made of: present and idle workers are released, each contribution is applied once, and work goes
-// on while there is work and somebody to do it. Workers come, finish, fail and go in seeded orders.
+// Guarantees of every strategy: present idle workers are released, each contribution is applied once, and training goes on while there is
+// work and a worker. Workers join, finish, fail and leave in seeded orders.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -23,9 +23,9 @@ class StrategyLaw : public testing::TestWithParam<std::string_view> {
   /// Memory for any number of samples, in half of all cases for few.
   static std::uint32_t some_limit(Rng& rng) { return rng.below(2) == 0 ? 0 : 1 + static_cast<std::uint32_t>(rng.below(global_batch)); }
 
-  /// Joins, finishes, refusals and leaves in mixture; then whoever is left finishes everything. The chief in small sees to it that nobody
-  /// is ordered more than its memory holds.
-  static SmallChief whole_incarnation(std::uint64_t seed) {
+  /// Joins, finishes, refusals and leaves in random order; then the remaining workers finish all samples. SmallChief checks that no order
+  /// exceeds a worker's memory.
+  static SmallChief whole_training(std::uint64_t seed) {
     Rng rng(seed, "strategy law");
     SmallChief chief = StrategyLaw::chief();
     for (std::uint64_t groups = 1 + rng.below(3); groups > 0; --groups)
@@ -48,17 +48,17 @@ class StrategyLaw : public testing::TestWithParam<std::string_view> {
   }
 };
 
-TEST_P(StrategyLaw, EverySampleIsAppliedOnceWhoeverComesAndGoes) {
+TEST_P(StrategyLaw, EverySampleIsAppliedOnceUnderMembershipChanges) {
   for (std::uint64_t seed = 0; seed < seeds; ++seed) {
     SCOPED_TRACE(testing::Message() << "seed " << seed);
-    EXPECT_EQ(whole_incarnation(seed).applied_samples(), all_samples);
+    EXPECT_EQ(whole_training(seed).applied_samples(), all_samples);
   }
 }
 
-TEST_P(StrategyLaw, TheSameHappeningsGiveTheSameDecisions) {
-  const std::string log = whole_incarnation(7).log();
+TEST_P(StrategyLaw, TheSameEventsGiveTheSameDecisions) {
+  const std::string log = whole_training(7).log();
   EXPECT_GT(log.size(), 1000U);
-  EXPECT_EQ(log, whole_incarnation(7).log());
+  EXPECT_EQ(log, whole_training(7).log());
 }
 
 TEST_P(StrategyLaw, BatchesOfTheLiveWorkersMakeTheGlobalBatch) {
@@ -120,11 +120,11 @@ TEST_P(StrategyLaw, MoreWorkersThanSamplesInABatchStillGetOneEach) {
 }
 
 TEST_P(StrategyLaw, AnUpdateWeighsByItsSamples) {
-  const SmallChief chief = whole_incarnation(11);
+  const SmallChief chief = whole_training(11);
   for (const auto& [weight, share] : chief.updates()) EXPECT_NEAR(weight, share, 1e-12);
 }
 
-TEST_P(StrategyLaw, EveryoneDyingAndSomebodyComingBackLosesNothing) {
+TEST_P(StrategyLaw, LosingAllWorkersLosesNoSamples) {
   Rng rng(5, "everyone dies");
   SmallChief chief = StrategyLaw::chief();
   chief.join(4);
@@ -135,7 +135,7 @@ TEST_P(StrategyLaw, EveryoneDyingAndSomebodyComingBackLosesNothing) {
   EXPECT_EQ(chief.applied_samples(), all_samples);
 }
 
-TEST_P(StrategyLaw, WhoRestsIsCalledWhenWorkComesBack) {
+TEST_P(StrategyLaw, IdleWorkersAreReleasedWhenWorkReturns) {
   Rng rng(6, "work comes back");
   SmallChief chief = StrategyLaw::chief();
   chief.join(4);

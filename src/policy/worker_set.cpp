@@ -15,7 +15,7 @@ void WorkerSet::join(WorkerId worker) {
 
 bool WorkerSet::leave(WorkerId worker) {
   const bool was_busy = busy(worker);
-  check(present(worker), "only who is here can leave");
+  check(present(worker), "only a present worker can leave");
   states_[worker.value] = State::outside;
   workers_.erase(std::lower_bound(workers_.begin(), workers_.end(), worker));
   if (was_busy) --busy_count_;
@@ -23,7 +23,7 @@ bool WorkerSet::leave(WorkerId worker) {
 }
 
 void WorkerSet::set_busy(WorkerId worker, bool now_busy) {
-  check(present(worker), "only who is here can work");
+  check(present(worker), "only a present worker can be busy");
   if (busy(worker) == now_busy) return;
   states_[worker.value] = now_busy ? State::busy : State::idle;
   now_busy ? ++busy_count_ : --busy_count_;
@@ -33,7 +33,7 @@ bool WorkerSet::present(WorkerId worker) const { return worker.value < states_.s
 bool WorkerSet::busy(WorkerId worker) const { return worker.value < states_.size() && states_[worker.value] == State::busy; }
 
 std::size_t WorkerSet::rank(WorkerId worker) const {
-  check(present(worker), "only who is here has a rank");
+  check(present(worker), "only a present worker has a rank");
   return static_cast<std::size_t>(std::lower_bound(workers_.begin(), workers_.end(), worker) - workers_.begin());
 }
 

@@ -1,4 +1,5 @@
-// Who is here and who is busy: the bookkeeping every gate needs. Ordered by id, so that decisions never depend on hashing.
+// The set of present workers and whether each is busy, for gates and batch allocation. Ordered by id, so that decisions never depend on
+// hashing.
 #pragma once
 #include <cstdint>
 #include <vector>
@@ -10,14 +11,14 @@ namespace motley::policy {
 class WorkerSet {
  public:
   void join(WorkerId worker);
-  /// True when it was busy.
+  /// Returns whether the worker was busy.
   bool leave(WorkerId worker);
   void set_busy(WorkerId worker, bool busy);
   [[nodiscard]] bool present(WorkerId worker) const;
   [[nodiscard]] bool busy(WorkerId worker) const;
   [[nodiscard]] std::size_t busy_count() const { return busy_count_; }
   [[nodiscard]] const std::vector<WorkerId>& workers() const { return workers_; }  // ascending
-  /// Position among the present, ascending. Must be present. O(log P).
+  /// Position in workers(). The worker must be present. O(log P).
   [[nodiscard]] std::size_t rank(WorkerId worker) const;
 
  private:

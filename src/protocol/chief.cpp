@@ -25,7 +25,7 @@ Chief::Chief(const ChiefOptions& options, policy::Strategy strategy, const polic
       progress_(options.step_limit),
       watch_(options.servers, options.step_limit),
       snapshots_(options.evaluate_every, options.checkpoint_every) {
-  check(options.servers >= 1 && options.evaluate_every >= 1, "there is a server, and evaluations are apart");
+  check(options.servers >= 1 && options.evaluate_every >= 1, "there is a server, and evaluate_every is positive");
 }
 
 Outcome Chief::resume(const ChiefState& state) {
@@ -227,7 +227,7 @@ void Chief::complete(Instant now, WorkerId worker, const PendingStep& step, Chie
   carry_out(now, out);
 }
 
-/// Removes a step that has come to its end; the time of the worker's next step begins.
+/// Removes a step that has ended; the time of the worker's next step begins.
 PendingStep Chief::end_step(Instant now, WorkerId worker, Step step) {
   PendingStep ended = steps_.remove(now, worker, step);
   const PendingStep* next = steps_.oldest(worker);

@@ -1,9 +1,7 @@
 // The chief: a state machine that owns membership, the ledger and the strategy, and tells workers and servers what to do. Events in,
 // actions out; it sees no payload, clock or socket.
-//
 // A contribution is complete when its worker has sent Contributed and every server has sent Gathered. Only then is it given to the
-// strategy: an update is whole on every server, and a worker that dies in mid-push has contributed nothing and returns its lease.
-//
+// strategy: an update is complete on every server, and a worker that dies during a push has contributed nothing and returns its lease.
 // A worker that reports non-finite numbers gets another order (see NonFiniteTracker). A worker that reports finite numbers where a server
 // finds others is expelled.
 #pragma once
@@ -33,8 +31,8 @@ class Chief {
  public:
   Chief(const ChiefOptions& options, policy::Strategy strategy, const policy::LrSchedule& schedule);
 
-  /// Continues from a checkpoint; before the first step(). Refuses a state that this training cannot have been in and says which number is
-  /// wrong; then another one may be tried.
+  /// Continues from a checkpoint; before the first step(). Refuses a state that this training cannot have been in and names the wrong
+  /// number; then another state may be tried.
   Outcome resume(const ChiefState& state);
 
   /// Total: any event in any state. Appends to `out`.
@@ -90,8 +88,8 @@ class Chief {
   Version version_;
   bool finished_ = false;
   Instant finished_at_{};
-  policy::Decisions decisions_;  // scratch, empty between events
-  std::vector<double> weights_;  // scratch
+  policy::Decisions decisions_;  // empty between events; kept for its capacity
+  std::vector<double> weights_;  // kept for its capacity
 };
 
 }  // namespace motley::protocol

@@ -1,4 +1,5 @@
-// The chief of a strategy that judges and cancels: what it asks servers, whose word counts, and what becomes of samples.
+// The chief with a strategy that tests alignment and cancels: its messages to servers, the answers that it accepts, and the returned
+// samples.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -13,7 +14,8 @@ constexpr WorkerId bob{1};
 constexpr WorkerId cid{2};
 constexpr std::uint64_t samples = 3000;
 
-/// Three workers share batches of 30; two servers; steps end by themselves; beyond a gap of 3 a worker is over-stale. Everyone has made one
+/// Three workers share batches of 30; two servers; steps have no time limit; beyond a gap of 3 versions a worker is over-stale. Each worker
+/// has made one step of 100 ms, so the second ends for ann and bob at 200 ms.
 /// step of 100 ms, so the second ends for ann and bob at 200 ms.
 ChiefDriver driver(std::optional<policy::Off> without = std::nullopt) {
   ChiefOptions options;
@@ -35,7 +37,7 @@ ChiefDriver driver(std::optional<policy::Off> without = std::nullopt) {
   return h;
 }
 
-/// Ann and bob make a step of 100 ms, and their parameters travel for 5 ms. The first time they are held for cid, until that is found to
+/// Ann and bob make a step of 100 ms with a pull of 5 ms. The first time they are held for cid, until it counts as a straggler.
 /// straggle.
 void round_of_two(ChiefDriver& h) {
   h.now += from_seconds(0.1);
@@ -44,7 +46,7 @@ void round_of_two(ChiefDriver& h) {
   if (!h.orders.contains(ann)) h.tick_at(seconds(h.now) + 0.04);
 }
 
-/// `last` holds what the chief says when cid is cancelled.
+/// `last` has the chief's actions when cid is cancelled.
 bool cancelled(ChiefDriver& h) {
   for (int round = 0; round < 10; ++round) {
     round_of_two(h);
@@ -53,7 +55,7 @@ bool cancelled(ChiefDriver& h) {
   return false;
 }
 
-/// Cid's contribution has come over-stale; `last` holds the chief's answers. Its order, as it was. Nobody is cancelled here.
+/// Cid's contribution arrives over-stale; `last` has the chief's actions. Returns its order. No step is cancelled here.
 wire::Order over_stale(ChiefDriver& h) {
   const wire::Order order = h.orders.at(cid);
   for (int round = 0; round < 4; ++round) round_of_two(h);
@@ -71,26 +73,26 @@ bool counted(const ChiefDriver& h, WorkerId worker, Step step) {
   return std::any_of(all.begin(), all.end(), [&](const Counted& one) { return one.worker == worker && one.step == step; });
 }
 
-// Judging --------------------------------------------------------------------------------------------------------------------------------
+// Alignment tests ----------------------------------------------------------------------------------------------------------------------
 
-TEST(AlignmentTesting, AsksEveryServerAndAppliesWhatGoesTheWayOfTheMomentumInSum) {
+TEST(AlignmentTesting, Applies_a_contribution_with_a_positive_sum) {
   ChiefDriver h = driver(policy::Off::cancel);
   const wire::Order order = over_stale(h);
   const auto asked = h.sent<wire::AlignmentTest>();
-  ASSERT_EQ(asked.size(), 2U) << "one for each server";
+  ASSERT_EQ(asked.size(), 2U) << "one per server";
   EXPECT_EQ(asked[0].worker, cid);
   EXPECT_EQ(asked[0].step, order.step);
   EXPECT_FALSE(counted(h, cid, order.step));
   say_alignment(h, 0, order, -1);
-  EXPECT_TRUE(h.last.empty()) << "the other half may weigh more";
+  EXPECT_TRUE(h.last.empty()) << "the other server's result may be larger";
   say_alignment(h, 1, order, 1.5);
   EXPECT_TRUE(counted(h, cid, order.step));
   ASSERT_EQ(h.sent<wire::Apply>().size(), 2U);
   EXPECT_EQ(h.sent<wire::Apply>()[0].kind, wire::UpdateKind::bypass_momentum);
-  EXPECT_EQ(h.ordered(), std::vector<WorkerId>{cid}) << "and its worker goes on";
+  EXPECT_EQ(h.ordered(), std::vector<WorkerId>{cid}) << "its worker continues";
 }
 
-TEST(AlignmentTesting, WhatGoesAgainstTheMomentumIsDiscardedAndItsSamplesGoBack) {
+TEST(AlignmentTesting, Discards_a_contribution_with_a_negative_sum) {
   ChiefDriver h = driver(policy::Off::cancel);
   const wire::Order order = over_stale(h);
   const std::uint64_t counted_before = h.chief.ledger().counted();
@@ -104,11 +106,11 @@ TEST(AlignmentTesting, WhatGoesAgainstTheMomentumIsDiscardedAndItsSamplesGoBack)
   EXPECT_TRUE(h.sent<wire::Apply>().empty());
   EXPECT_EQ(h.chief.ledger().counted(), counted_before);
   ASSERT_EQ(h.ordered(), std::vector<WorkerId>{cid});
-  EXPECT_EQ(h.orders.at(cid).lease, order.lease) << "what came back is given out first";
+  EXPECT_EQ(h.orders.at(cid).lease, order.lease) << "returned samples are granted first";
   EXPECT_EQ(h.chief.ledger().leased(), leased_before);
 }
 
-TEST(AlignmentTesting, AWordSaidTwiceOrByAStrangerChangesNothing) {
+TEST(AlignmentTesting, Duplicate_and_foreign_results_change_nothing) {
   ChiefDriver h = driver(policy::Off::cancel);
   const wire::Order order = over_stale(h);
   say_alignment(h, 0, order, 1);
@@ -119,17 +121,17 @@ TEST(AlignmentTesting, AWordSaidTwiceOrByAStrangerChangesNothing) {
   say_alignment(h, 1, order, 100, peer(ann));
   EXPECT_TRUE(h.last.empty()) << "by a worker";
   say_alignment(h, 1, order, 100, pending_worker(7));
-  EXPECT_TRUE(h.last.empty()) << "by a guest";
+  EXPECT_TRUE(h.last.empty()) << "by a pending worker";
   h.step(Received{peer(ServerId{1}), wire::AlignmentResult{ServerId{1}, ann, h.orders.at(ann).step, 100}});
-  EXPECT_TRUE(h.last.empty()) << "of what was not asked";
+  EXPECT_TRUE(h.last.empty()) << "without a test";
   say_alignment(h, 1, order, -2);
-  EXPECT_EQ(h.recorded<Discarded>().size(), 1U) << "1 - 2 < 0: nothing else was counted";
+  EXPECT_EQ(h.recorded<Discarded>().size(), 1U) << "1 - 2 < 0: no other result was counted";
   say_alignment(h, 0, order, 5);
   say_alignment(h, 1, order, 5);
-  EXPECT_TRUE(h.last.empty()) << "it is decided";
+  EXPECT_TRUE(h.last.empty()) << "the test has ended";
 }
 
-TEST(AlignmentTesting, OutlivesItsWorker) {
+TEST(AlignmentTesting, Continues_after_its_worker_has_left) {
   for (const double alignment : {1.0, -1.0}) {
     ChiefDriver h = driver(policy::Off::cancel);
     const wire::Order order = over_stale(h);
@@ -142,9 +144,9 @@ TEST(AlignmentTesting, OutlivesItsWorker) {
   }
 }
 
-// Cancelling -----------------------------------------------------------------------------------------------------------------------------
+// Cancelling -------------------------------------------------------------------------------------------------------------------------
 
-TEST(Cancelling, ReturnsTheLeaseAndTellsWorkerAndServers) {
+TEST(Cancelling, Returns_the_lease_and_informs_worker_and_servers) {
   ChiefDriver h = driver();
   const wire::Order order = h.orders.at(cid);
   ASSERT_TRUE(cancelled(h));
@@ -155,16 +157,16 @@ TEST(Cancelling, ReturnsTheLeaseAndTellsWorkerAndServers) {
   ASSERT_EQ(h.sent<wire::Cancel>().size(), 1U);
   EXPECT_EQ(h.sent<wire::Cancel>()[0].step, order.step);
   EXPECT_EQ(h.sent<wire::Discard>().size(), 2U);
-  ASSERT_TRUE(h.orders.contains(cid)) << "it begins again";
+  ASSERT_TRUE(h.orders.contains(cid)) << "it gets a new order";
   EXPECT_GT(h.orders.at(cid).step, order.step);
   EXPECT_EQ(h.orders.at(cid).version, h.chief.version()) << "on the newest version";
-  EXPECT_EQ(h.orders.at(cid).lease.ranges[0].first, order.lease.ranges[0].first) << "with samples that came back";
+  EXPECT_EQ(h.orders.at(cid).lease.ranges[0].first, order.lease.ranges[0].first) << "with returned samples";
   std::uint64_t leased = 0;
   for (const auto& [worker, next] : h.orders) leased += next.lease.size();
-  EXPECT_EQ(h.chief.ledger().leased(), leased) << "nothing is leased twice, nothing is lost";
+  EXPECT_EQ(h.chief.ledger().leased(), leased) << "no sample is leased twice or lost";
 }
 
-TEST(Cancelling, WhatComesOfACancelledStepIsIgnored) {
+TEST(Cancelling, Ignores_messages_of_a_cancelled_step) {
   ChiefDriver h = driver();
   const wire::Order order = h.orders.at(cid);
   ASSERT_TRUE(cancelled(h));
@@ -184,7 +186,7 @@ TEST(Cancelling, WhatComesOfACancelledStepIsIgnored) {
   EXPECT_EQ(h.chief.ledger().leased(), leased_before);
   h.finish(cid);
   ASSERT_EQ(h.recorded<Completed>().size(), 1U);
-  EXPECT_EQ(h.recorded<Completed>()[0].step, again.step) << "the step that took its place counts";
+  EXPECT_EQ(h.recorded<Completed>()[0].step, again.step) << "the step in its place counts";
 }
 
 }  // namespace

@@ -1,5 +1,5 @@
-// A chief with hands for tests: workers say hello, compute and die, servers gather, time passes, each when the test says so. Remembers who
-// was ordered what, so that a test can say "finish this worker's step".
+// Drives a chief in tests: workers join, compute and die, servers gather, time passes, each when the test says so. Records the orders, so
+// that a test can say "finish this worker's step".
 #pragma once
 #include <deque>
 #include <map>
@@ -14,7 +14,7 @@
 
 namespace motley::protocol {
 
-/// Epochs of 100 samples, two of them; two servers; evaluated at the end alone.
+/// Two epochs of 100 samples; two servers; evaluated at the end only.
 inline ChiefOptions small_job() {
   ChiefOptions options;
   options.epoch_samples = 100;
@@ -34,15 +34,15 @@ class ChiefDriver {
 
  private:
   std::uint32_t servers_;
-  std::set<std::pair<WorkerId, Step>> last_reported_;  // that were computed
+  std::set<std::pair<WorkerId, Step>> last_reported_;  // computed steps
 
  public:
   Chief chief;
   Instant now{};
   std::map<WorkerId, wire::Order> orders;             // not yet finished: the oldest of each worker
-  std::map<WorkerId, std::deque<wire::Order>> later;  // those behind it
-  std::map<std::uint32_t, WorkerId> members;          // by connection: who was welcomed there last
-  ChiefActions last;                                  // answers to the last event
+  std::map<WorkerId, std::deque<wire::Order>> later;  // later orders
+  std::map<std::uint32_t, WorkerId> members;          // by connection: the last worker admitted there
+  ChiefActions last;                                  // the chief's actions after the last event
 
   void step(const ChiefEvent& event) {
     last.clear();
@@ -63,7 +63,7 @@ class ChiefDriver {
     }
   }
 
-  /// Behind what this worker still has to compute.
+  /// Appended to the orders that this worker still has to compute.
   void ordered(const wire::Order& order) {
     const auto before = orders.find(order.worker);
     if (before == orders.end() || (later[order.worker].empty() && last_reported_.contains({order.worker, before->second.step})))
@@ -72,9 +72,9 @@ class ChiefDriver {
       later[order.worker].push_back(order);
   }
 
-  // What happens -----------------------------------------------------------------------------------------------------------------------
+  // Events ------------------------------------------------------------------------------------------------------------------------------
 
-  /// None when it is turned away, or has to wait for the start.
+  /// None when it is refused, or has to wait for the start.
   std::optional<WorkerId> hello(std::uint32_t connection, const wire::Hello& hello) {
     step(Received{pending_worker(connection), hello});
     if (sent<wire::Welcome>().empty()) return std::nullopt;
@@ -84,8 +84,8 @@ class ChiefDriver {
     return hello(connection, wire::Hello{.node = node, .attempt = attempt});
   }
   void say(WorkerId worker, const wire::Message& message) { step(Received{peer(worker), message}); }
-  /// Its worker has computed the order it holds, or the first `done` samples of it.
-  void say_contributed(WorkerId worker, bool finite = true, Duration took = from_seconds(0.1), std::uint32_t done = 0) {
+  /// The worker has computed its order, or the first `done` samples of it.
+  void report_contributed(WorkerId worker, bool finite = true, Duration took = from_seconds(0.1), std::uint32_t done = 0) {
     const wire::Order order = orders.at(worker);
     last_reported_.emplace(worker, order.step);
     const auto samples = done > 0 ? done : static_cast<std::uint32_t>(order.lease.size());
@@ -101,16 +101,16 @@ class ChiefDriver {
                                              .compute = took,
                                              .pull = pull}});
   }
-  void say_gathered(std::uint32_t server, WorkerId worker) {
+  void report_gathered(std::uint32_t server, WorkerId worker) {
     step(Received{peer(ServerId{server}), wire::Gathered{ServerId{server}, worker, orders.at(worker).step}});
   }
-  /// Contributed and gathered everywhere; `last` holds the answers to all of it.
+  /// Contributed and gathered by all servers; `last` has all the chief's actions.
   void finish(WorkerId worker, bool finite = true, Duration took = from_seconds(0.1), std::uint32_t done = 0) {
-    say_contributed(worker, finite, took, done);
+    report_contributed(worker, finite, took, done);
     ChiefActions all = std::exchange(last, {});
     const Step step = orders.at(worker).step;
     for (std::uint32_t s = 0; s < servers_; ++s) {
-      say_gathered(s, worker);
+      report_gathered(s, worker);
       all.insert(all.end(), last.begin(), last.end());
     }
     if (const auto order = orders.find(worker); order != orders.end() && order->second.step == step) {
@@ -129,7 +129,7 @@ class ChiefDriver {
     step(Tick{});
   }
 
-  // What the chief answered ------------------------------------------------------------------------------------------------------------
+  // The chief's actions ----------------------------------------------------------------------------------------------------------------
 
   template <class Fact>
   [[nodiscard]] std::vector<Fact> recorded() const {
@@ -138,7 +138,7 @@ class ChiefDriver {
       if (const auto* fact = std::get_if<Fact>(&action)) facts.push_back(*fact);
     return facts;
   }
-  /// Messages of one kind; what goes to every server, once for each.
+  /// Messages of one kind; one for each server that receives it.
   template <class Message>
   [[nodiscard]] std::vector<Message> sent() const {
     std::vector<Message> messages;
@@ -147,7 +147,7 @@ class ChiefDriver {
         if (const auto* message = std::get_if<Message>(&send->message)) messages.push_back(*message);
     return messages;
   }
-  /// Whom the last event gave an order.
+  /// The workers that got an order after the last event.
   [[nodiscard]] std::vector<WorkerId> ordered() const {
     std::vector<WorkerId> workers;
     for (const auto& order : sent<wire::Order>()) workers.push_back(order.worker);
@@ -155,7 +155,7 @@ class ChiefDriver {
   }
 };
 
-/// Under this strategy, with batches of 20.
+/// A chief with this strategy and batches of 20.
 inline ChiefDriver driver_of(const std::string& strategy, const ChiefOptions& options = small_job()) {
   return {options, {strategy, {}, {}}, 20};
 }

@@ -1,4 +1,4 @@
-// How training ends, when it is evaluated on the way, and that nothing happens after the end.
+// The end of training, evaluations, and that no action follows the end.
 #include <gtest/gtest.h>
 
 #include "protocol/chief_driver_for_tests.h"
@@ -10,7 +10,7 @@ using Workers = std::vector<WorkerId>;
 constexpr WorkerId ann{0};
 constexpr WorkerId bob{1};
 
-/// The same on one server, evaluated four times.
+/// A small job on one server, evaluated four times.
 ChiefOptions evaluated_job() {
   ChiefOptions options = small_job();
   options.evaluate_every = 50;
@@ -18,7 +18,7 @@ ChiefOptions evaluated_job() {
   return options;
 }
 
-TEST(Evaluating, HappensAtTheFirstUpdateBeyondEachMarkAndAtTheEnd) {
+TEST(Evaluating, Happens_at_the_first_update_beyond_each_mark) {
   ChiefDriver h = driver_of("bsp", evaluated_job());
   h.hello(0);
   std::vector<std::uint64_t> evaluated;
@@ -34,7 +34,7 @@ TEST(Evaluating, HappensAtTheFirstUpdateBeyondEachMarkAndAtTheEnd) {
   EXPECT_EQ(evaluated, (std::vector<std::uint64_t>{60, 100, 160, 200}));
 }
 
-TEST(Completing, TellsTheMeanLoss) {
+TEST(Completing, Reports_the_mean_loss) {
   ChiefDriver h = driver_of("bsp", evaluated_job());
   h.hello(0);
   const wire::Order order = h.orders.at(ann);
@@ -42,13 +42,13 @@ TEST(Completing, TellsTheMeanLoss) {
                                .step = order.step,
                                .base = order.version,
                                .report = {.samples = 20, .loss_sum = 50.0, .squared_norm = 1, .compute = from_seconds(1)}});
-  h.say_gathered(0, ann);
+  h.report_gathered(0, ann);
   ASSERT_EQ(h.recorded<Completed>().size(), 1U);
   EXPECT_EQ(h.recorded<Completed>()[0].samples, 20U);
   EXPECT_DOUBLE_EQ(h.recorded<Completed>()[0].loss, 2.5);
 }
 
-TEST(Evaluating, AnUpdateBeyondSeveralMarksIsEvaluatedOnce) {
+TEST(Evaluating, Update_beyond_several_marks_is_evaluated_once) {
   ChiefOptions options = evaluated_job();
   options.evaluate_every = 3;
   ChiefDriver h = driver_of("bsp", options);
@@ -58,7 +58,7 @@ TEST(Evaluating, AnUpdateBeyondSeveralMarksIsEvaluatedOnce) {
   EXPECT_EQ(h.recorded<Evaluate>()[0].samples, 20U);
 }
 
-TEST(TrainingOutcome, ComesWhenEverySampleIsCounted) {
+TEST(TrainingOutcome, Ends_when_every_sample_is_counted) {
   for (const std::string_view strategy : policy::strategy_names()) {
     SCOPED_TRACE(strategy);
     ChiefDriver h = driver_of(std::string(strategy));
@@ -69,25 +69,25 @@ TEST(TrainingOutcome, ComesWhenEverySampleIsCounted) {
     EXPECT_EQ(h.sent<wire::Stop>().size(), 3U);
     EXPECT_EQ(h.chief.ledger().counted(), 200U);
     EXPECT_EQ(h.chief.ledger().closed_epochs(), 2U);
-    EXPECT_TRUE(std::holds_alternative<Finished>(h.last.back())) << "nothing comes after the end";
+    EXPECT_TRUE(std::holds_alternative<Finished>(h.last.back())) << "no action follows the end";
   }
 }
 
-TEST(TrainingOutcome, WaitsForALeaseThatIsStillOut) {
+TEST(TrainingOutcome, Waits_for_the_last_lease) {
   ChiefDriver h = driver_of("asp", evaluated_job());
   h.hello(0);
   h.hello(1);
   while (h.orders.contains(ann)) h.finish(ann);
-  EXPECT_EQ(h.recorded<Idled>().size(), 1U) << "nothing is left to give it";
+  EXPECT_EQ(h.recorded<Idled>().size(), 1U) << "no samples are free";
   EXPECT_FALSE(h.chief.finished());
   h.lose(bob);
-  EXPECT_EQ(h.ordered(), (Workers{ann})) << "it gets what the dead one held";
+  EXPECT_EQ(h.ordered(), (Workers{ann})) << "it gets the lease of the dead worker";
   h.finish(ann);
   EXPECT_TRUE(h.chief.finished());
   EXPECT_EQ(h.chief.ledger().counted(), 200U);
 }
 
-TEST(TrainingOutcome, ComesWhenTimeIsUp) {
+TEST(TrainingOutcome, Ends_at_the_maximal_time) {
   ChiefOptions options = evaluated_job();
   options.max_time = from_seconds(100);
   ChiefDriver h = driver_of("asp", options);
@@ -104,7 +104,7 @@ TEST(TrainingOutcome, ComesWhenTimeIsUp) {
   EXPECT_EQ(h.recorded<Evaluate>().size(), 1U) << "the last version is evaluated";
 }
 
-TEST(TrainingOutcome, ComesWhenNobodyHasBeenHereForLong) {
+TEST(TrainingOutcome, Ends_after_a_long_time_without_members) {
   ChiefDriver h = driver_of("asp", evaluated_job());
   h.hello(0);
   h.now = at_seconds(2);
@@ -115,7 +115,7 @@ TEST(TrainingOutcome, ComesWhenNobodyHasBeenHereForLong) {
   EXPECT_EQ(h.recorded<Finished>()[0].why, EndReason::nobody_left);
 }
 
-TEST(TrainingOutcome, ComesWhenTheGuestsWentBeforeTheStart) {
+TEST(TrainingOutcome, Ends_when_pending_workers_left_before_the_start) {
   ChiefOptions options = evaluated_job();
   options.quorum = 2;
   ChiefDriver h = driver_of("asp", options);
@@ -128,7 +128,7 @@ TEST(TrainingOutcome, ComesWhenTheGuestsWentBeforeTheStart) {
   EXPECT_EQ(h.recorded<Finished>()[0].why, EndReason::nobody_left);
 }
 
-TEST(TrainingOutcome, IsToldToGuestsToo) {
+TEST(TrainingOutcome, Is_sent_to_pending_workers_too) {
   ChiefOptions options = evaluated_job();
   options.quorum = 2;
   ChiefDriver h = driver_of("asp", options);
@@ -138,7 +138,7 @@ TEST(TrainingOutcome, IsToldToGuestsToo) {
   EXPECT_EQ(std::get<Send>(h.last.front()).to, pending_worker(7));
 }
 
-TEST(TrainingOutcome, SomebodyComingBackStopsTheCountOfEmptiness) {
+TEST(TrainingOutcome, New_member_resets_the_empty_deadline) {
   ChiefDriver h = driver_of("asp", evaluated_job());
   h.hello(0);
   h.lose(ann);
@@ -150,7 +150,7 @@ TEST(TrainingOutcome, SomebodyComingBackStopsTheCountOfEmptiness) {
   EXPECT_FALSE(h.chief.finished());
 }
 
-TEST(TrainingOutcome, NothingHappensAfterIt) {
+TEST(TrainingOutcome, No_action_follows_it) {
   ChiefDriver h = driver_of("asp", evaluated_job());
   h.hello(0);
   h.hello(1);
@@ -160,16 +160,16 @@ TEST(TrainingOutcome, NothingHappensAfterIt) {
   const Version version = h.chief.version();
 
   EXPECT_EQ(h.hello(5), std::nullopt);
-  EXPECT_EQ(h.sent<wire::Stop>().size(), 1U) << "who comes too late is told so";
+  EXPECT_EQ(h.sent<wire::Stop>().size(), 1U) << "a worker that joins too late is stopped";
   h.say(bob, wire::Contributed{.worker = bob, .step = open.step, .report = {.samples = 10, .squared_norm = 1}});
-  EXPECT_EQ(h.sent<wire::Stop>().size(), 1U) << "who was fenced, too: it would wait for ever";
+  EXPECT_EQ(h.sent<wire::Stop>().size(), 1U) << "so is a fenced worker, which would wait for ever";
   h.say(ann, wire::Heartbeat{ann});
-  EXPECT_TRUE(h.last.empty()) << "its Stop is on the way";
+  EXPECT_TRUE(h.last.empty()) << "its Stop is in flight";
   h.step(Received{peer(ServerId{0}), wire::Gathered{ServerId{0}, ann, Step{1}}});
   h.lose(ann);
   EXPECT_TRUE(h.last.empty());
   h.tick_at(1000);
-  EXPECT_EQ(h.sent<wire::Probe>().size(), h.last.size()) << "servers may owe the last model, and nobody else anything";
+  EXPECT_EQ(h.sent<wire::Probe>().size(), h.last.size()) << "only servers may owe the last model";
   EXPECT_EQ(h.chief.version(), version);
 }
 

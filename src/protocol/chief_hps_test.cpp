@@ -1,4 +1,4 @@
-// The chief with steps that end when their time is up and rounds that overlap: what was not done goes back, parameters serve twice.
+// The chief with time-limited steps and overlapped rounds: remaining samples return, parameters are used twice.
 #include <gtest/gtest.h>
 
 #include <limits>
@@ -40,9 +40,9 @@ policy::Knobs overlapped() {
   return knobs;
 }
 
-// Limits ---------------------------------------------------------------------------------------------------------------------------------
+// Limits -----------------------------------------------------------------------------------------------------------------------------
 
-TEST(Limits, ThereAreNoneBeforeEveryoneIsMeasured) {
+TEST(Limits, No_limit_before_all_workers_are_measured) {
   ChiefDriver h = driver(sequential());
   EXPECT_EQ(h.orders.at(ann).limit, Duration{0});
   h.finish(ann);
@@ -51,7 +51,7 @@ TEST(Limits, ThereAreNoneBeforeEveryoneIsMeasured) {
   EXPECT_GE(h.orders.at(ann).micro, 1U);
 }
 
-TEST(Limits, WhatWasNotDoneGoesBackAndTheRestCounts) {
+TEST(Limits, Remaining_samples_return_and_the_others_count) {
   ChiefDriver h = driver(sequential());
   h.finish(ann);
   h.finish(bob);
@@ -60,7 +60,7 @@ TEST(Limits, WhatWasNotDoneGoesBackAndTheRestCounts) {
   h.finish(ann, true, from_seconds(0.12), 6);
   ASSERT_EQ(h.recorded<Completed>().size(), 1U);
   EXPECT_EQ(h.recorded<Completed>()[0].samples, 6U);
-  EXPECT_NEAR(h.recorded<Completed>()[0].loss, 1.0 / 6, 1e-12) << "the mean over what was done";
+  EXPECT_NEAR(h.recorded<Completed>()[0].loss, 1.0 / 6, 1e-12) << "the mean over the computed samples";
   ASSERT_EQ(h.recorded<Returned>().size(), 1U);
   const Returned returned = h.recorded<Returned>()[0];
   EXPECT_EQ(returned.worker, ann);
@@ -75,10 +75,10 @@ TEST(Limits, WhatWasNotDoneGoesBackAndTheRestCounts) {
   EXPECT_EQ(counted[0].samples, 6U);
   EXPECT_DOUBLE_EQ(counted[0].weight, 6.0 / 20);
   EXPECT_DOUBLE_EQ(h.sent<wire::Apply>()[0].share, 16.0 / 20);
-  EXPECT_EQ(h.orders.at(ann).lease.ranges[0].first, returned.lease.ranges[0].first) << "and is given out first";
+  EXPECT_EQ(h.orders.at(ann).lease.ranges[0].first, returned.lease.ranges[0].first) << "and is granted first";
 }
 
-TEST(Limits, NothingGoesBackOfWhatIsDone) {
+TEST(Limits, Complete_step_returns_no_samples) {
   ChiefDriver h = driver(sequential());
   h.finish(ann);
   h.finish(bob);
@@ -86,7 +86,7 @@ TEST(Limits, NothingGoesBackOfWhatIsDone) {
   EXPECT_TRUE(h.recorded<Returned>().empty());
 }
 
-TEST(Limits, WithoutOneItCountsWhatWasOrderedWhateverItsWorkerSays) {
+TEST(Limits, Without_a_limit_the_ordered_samples_count) {
   ChiefDriver h = driver(sequential());
   h.finish(ann, true, from_seconds(0.1), 6);
   EXPECT_TRUE(h.recorded<Returned>().empty());
@@ -103,7 +103,7 @@ TEST(Limits, WithoutOneItCountsWhatWasOrderedWhateverItsWorkerSays) {
   }
 }
 
-TEST(Limits, AClaimOfNoneOrOfTooManyIsCutToWhatCanBe) {
+TEST(Limits, Impossible_numbers_of_samples_are_clamped) {
   for (const std::uint32_t reported : {0U, 5'000'000U}) {
     ChiefDriver h = driver(sequential());
     h.finish(ann);
@@ -113,15 +113,15 @@ TEST(Limits, AClaimOfNoneOrOfTooManyIsCutToWhatCanBe) {
                                  .step = order.step,
                                  .base = order.version,
                                  .report = {.samples = reported, .loss_sum = 1, .squared_norm = 1, .compute = from_seconds(0.1)}});
-    h.say_gathered(0, ann);
-    h.say_gathered(1, ann);
+    h.report_gathered(0, ann);
+    h.report_gathered(1, ann);
     ASSERT_EQ(h.recorded<Completed>().size(), 1U);
     EXPECT_EQ(h.recorded<Completed>()[0].samples, reported == 0 ? 1U : 10U);
     EXPECT_EQ(h.recorded<Returned>().size(), reported == 0 ? 1U : 0U);
   }
 }
 
-TEST(Limits, EverySampleCountsOnceHoweverLittleIsDone) {
+TEST(Limits, Every_sample_counts_once_at_any_limit) {
   for (std::uint64_t seed = 0; seed < 50; ++seed) {
     Rng rng(seed, "limits");
     ChiefDriver h = driver(seed % 2 == 0 ? sequential() : policy::Knobs{});
@@ -142,9 +142,8 @@ TEST(Limits, EverySampleCountsOnceHoweverLittleIsDone) {
 }
 
 // Overlap
-// ----------------------------------------------------------------------------------------------------------------------------------
 
-TEST(Overlapping, ASecondOrderAtOneVersionUsesTheParametersOfTheFirst) {
+TEST(Overlapping, Second_order_at_one_version_reuses_the_parameters) {
   ChiefDriver h = driver(overlapped());
   ASSERT_EQ(h.sent<wire::Order>().size(), 4U);
   EXPECT_EQ(h.sent<wire::Release>().size(), 4U) << "two workers, two servers, once";
@@ -157,11 +156,11 @@ TEST(Overlapping, ASecondOrderAtOneVersionUsesTheParametersOfTheFirst) {
   h.finish(ann);
   h.finish(bob);
   const wire::Order third = h.later.at(ann).front();
-  EXPECT_EQ(third.parameters, third.step) << "the version has grown";
+  EXPECT_EQ(third.parameters, third.step) << "the version has increased";
   EXPECT_EQ(third.version, Version{1});
 }
 
-TEST(Overlapping, WhoDiesOwingTwoStepsReturnsBothLeases) {
+TEST(Overlapping, Worker_that_dies_with_two_steps_returns_both_leases) {
   ChiefDriver h = driver(overlapped());
   EXPECT_EQ(h.chief.ledger().leased(), 40U);
   h.lose(ann);
@@ -171,7 +170,7 @@ TEST(Overlapping, WhoDiesOwingTwoStepsReturnsBothLeases) {
   EXPECT_EQ(h.chief.version(), Version{1});
 }
 
-TEST(Overlapping, AStepComputedOnTheLastVersionIsOneStale) {
+TEST(Overlapping, Step_on_the_last_version_has_staleness_one) {
   ChiefDriver h = driver(overlapped());
   for (int round = 0; round < 4; ++round) {
     h.finish(ann);
@@ -181,7 +180,7 @@ TEST(Overlapping, AStepComputedOnTheLastVersionIsOneStale) {
   }
 }
 
-TEST(Residuals, WhatGoesIntoACheckpointTravelsWhole) {
+TEST(Residuals, Contribution_before_a_checkpoint_is_sent_in_full) {
   for (const std::uint32_t overlap : {0U, 1U}) {
     policy::Knobs knobs;
     knobs.overlap = overlap;
@@ -189,7 +188,8 @@ TEST(Residuals, WhatGoesIntoACheckpointTravelsWhole) {
     knobs.bits = policy::BitsConfig{.dynamic = false, .fixed = {4, 8}};
     ChiefDriver h = driver(knobs, 400, 5);
     for (std::uint64_t version = 1; version <= 12; ++version) {
-      const bool may_be_saved = version % 5 == 0 || (overlap == 1 && version > 1 && version % 5 == 1);  // a round more when rounds overlap
+      const bool may_be_saved =
+          version % 5 == 0 || (overlap == 1 && version > 1 && version % 5 == 1);  // one round more when rounds overlap
       EXPECT_EQ(int{h.orders.at(ann).push_bits}, may_be_saved ? 32 : 4) << "for version " << version;
       h.finish(ann);
       h.finish(bob);
@@ -198,7 +198,7 @@ TEST(Residuals, WhatGoesIntoACheckpointTravelsWhole) {
   }
 }
 
-TEST(Overlapping, ALossThatIsNoNumberIsRefusedBeforeAnyAverageLearnsOfIt) {
+TEST(Overlapping, NaN_loss_is_refused_before_any_average) {
   for (const double loss : {std::numeric_limits<double>::quiet_NaN(), -std::numeric_limits<double>::infinity()}) {
     ChiefDriver h = driver(overlapped());
     const wire::Order order = h.orders.at(ann);
@@ -206,14 +206,14 @@ TEST(Overlapping, ALossThatIsNoNumberIsRefusedBeforeAnyAverageLearnsOfIt) {
                                  .step = order.step,
                                  .base = order.version,
                                  .report = {.samples = 10, .loss_sum = loss, .squared_norm = 1, .compute = from_seconds(0.1)}});
-    h.say_gathered(0, ann);
-    h.say_gathered(1, ann);
+    h.report_gathered(0, ann);
+    h.report_gathered(1, ann);
     ASSERT_EQ(h.recorded<Dropped>().size(), 1U);
     EXPECT_EQ(h.recorded<Dropped>()[0].why, policy::Why::not_finite);
   }
 }
 
-TEST(Overlapping, APoisonedContributionOfFewBitsIsRefusedByNameAndItsOtherStepCounts) {
+TEST(Overlapping, NaN_in_an_encoded_contribution_is_refused) {
   policy::Knobs knobs = overlapped();
   knobs.bits = policy::BitsConfig{.dynamic = false, .fixed = {4, 8}};
   ChiefDriver h = driver(knobs);

@@ -1,4 +1,4 @@
-// Joining: who is welcomed when, under which id, and what a stranger is told.
+// Joining: when a worker is admitted, under which id, and the answers to unknown workers.
 #include "protocol/chief.h"
 
 #include <gtest/gtest.h>
@@ -12,7 +12,7 @@ using Workers = std::vector<WorkerId>;
 constexpr WorkerId ann{0};
 constexpr WorkerId bob{1};
 
-TEST(Joining, AWelcomeRepeatsTheAttemptAndGoesToTheConnection) {
+TEST(Joining, Welcome_repeats_the_attempt_on_the_connection) {
   ChiefDriver h = driver_of("bsp");
   h.step(Received{pending_worker(7), wire::Hello{.node = "node", .attempt = 3}});
   const auto& welcome = std::get<Send>(h.last.front());
@@ -22,7 +22,7 @@ TEST(Joining, AWelcomeRepeatsTheAttemptAndGoesToTheConnection) {
   EXPECT_EQ(h.recorded<Joined>()[0].node, "node");
 }
 
-TEST(Joining, OrdersGoOutWhenTheQuorumIsHere) {
+TEST(Joining, Orders_are_sent_when_the_quorum_is_reached) {
   ChiefOptions options = small_job();
   options.quorum = 2;
   ChiefDriver h = driver_of("bsp", options);
@@ -33,7 +33,7 @@ TEST(Joining, OrdersGoOutWhenTheQuorumIsHere) {
   EXPECT_EQ(h.orders.at(ann).lease.size(), 10U) << "half the global batch each";
 }
 
-TEST(Joining, NobodyIsWelcomedBeforeTheStart) {
+TEST(Joining, No_worker_is_admitted_before_the_start) {
   ChiefOptions options = small_job();
   options.quorum = 2;
   ChiefDriver h = driver_of("bsp", options);
@@ -44,7 +44,7 @@ TEST(Joining, NobodyIsWelcomedBeforeTheStart) {
   EXPECT_EQ(h.members.at(0), ann);
 }
 
-TEST(Joining, OrdersGoOutWithoutTheQuorumAfterTheDeadline) {
+TEST(Joining, Orders_are_sent_without_the_quorum_after_the_deadline) {
   ChiefOptions options = small_job();
   options.quorum = 3;
   ChiefDriver h = driver_of("bsp", options);
@@ -55,10 +55,10 @@ TEST(Joining, OrdersGoOutWithoutTheQuorumAfterTheDeadline) {
   h.tick_at(15);
   EXPECT_TRUE(h.ordered().empty());
   h.tick_at(15.1);
-  EXPECT_EQ(h.ordered(), (Workers{ann, bob})) << "a guest is not taken for silent, however long it has waited";
+  EXPECT_EQ(h.ordered(), (Workers{ann, bob})) << "a pending worker never counts as silent";
 }
 
-TEST(Joining, TheDeadlineOfTheQuorumCountsFromTheFirstOfThoseHere) {
+TEST(Joining, Quorum_deadline_counts_from_the_first_pending_worker) {
   ChiefOptions options = small_job();
   options.quorum = 2;
   ChiefDriver h = driver_of("bsp", options);
@@ -68,12 +68,12 @@ TEST(Joining, TheDeadlineOfTheQuorumCountsFromTheFirstOfThoseHere) {
   h.now = at_seconds(8);
   h.hello(1);
   h.tick_at(9);
-  EXPECT_TRUE(h.ordered().empty()) << "the first one is gone; the second has waited for a second";
+  EXPECT_TRUE(h.ordered().empty()) << "the first one has left; the second has waited for a second";
   h.tick_at(13.1);
-  EXPECT_EQ(h.ordered(), (Workers{ann})) << "a guest that left has used up no id";
+  EXPECT_EQ(h.ordered(), (Workers{ann})) << "a pending worker that left has used no id";
 }
 
-TEST(Joining, WhoDiesBeforeTheStartIsNotPlannedFor) {
+TEST(Joining, Worker_that_dies_before_the_start_is_not_planned_for) {
   ChiefOptions options = small_job();
   options.quorum = 2;
   ChiefDriver h = driver_of("bsp", options);
@@ -86,7 +86,7 @@ TEST(Joining, WhoDiesBeforeTheStartIsNotPlannedFor) {
   EXPECT_EQ(h.ordered(), (Workers{ann, bob}));
 }
 
-TEST(Joining, IdsFollowSeatsThenNamesThenConnectionsWhoeverComesFirst) {
+TEST(Joining, Ids_follow_node_index_then_name_then_connection) {
   struct PendingWorker {
     std::uint32_t connection;
     wire::Hello hello;
@@ -107,39 +107,39 @@ TEST(Joining, IdsFollowSeatsThenNamesThenConnectionsWhoeverComesFirst) {
   } while (std::next_permutation(coming.begin(), coming.end()));
 }
 
-TEST(Joining, AGuestsSecondHelloReplacesTheFirst) {
+TEST(Joining, Second_Hello_of_a_pending_worker_replaces_the_first) {
   ChiefOptions options = small_job();
   options.quorum = 2;
   ChiefDriver h = driver_of("bsp", options);
   h.hello(0, wire::Hello{.node = "old", .attempt = 1, .node_index = 9});
   h.hello(0, wire::Hello{.node = "new", .attempt = 2, .node_index = 0, .profile = {.max_batch = 3}});
-  EXPECT_TRUE(h.last.empty()) << "it is still one guest";
+  EXPECT_TRUE(h.last.empty()) << "it is still one pending worker";
   h.hello(1, wire::Hello{.node = "other", .attempt = 1, .node_index = 1});
   EXPECT_EQ(h.sent<wire::Welcome>()[0].attempt, 2U);
   EXPECT_EQ(h.recorded<Joined>()[0].node, "new");
-  EXPECT_EQ(h.orders.at(ann).lease.size(), 3U) << "and what it can hold is what it said last";
+  EXPECT_EQ(h.orders.at(ann).lease.size(), 3U) << "with the memory limit of the last Hello";
   EXPECT_EQ(h.orders.at(bob).lease.size(), 17U);
 }
 
-TEST(Joining, WhoComesAfterTheStartIsHeldToItsMemoryToo) {
+TEST(Joining, Late_worker_is_limited_by_its_memory_too) {
   ChiefDriver h = driver_of("asp");
   h.hello(0);
   h.hello(1, wire::Hello{.node = "small", .attempt = 1, .node_index = 0, .profile = {.max_batch = 4}});
   EXPECT_EQ(h.orders.at(bob).lease.size(), 4U);
 }
 
-TEST(Joining, ASecondHelloOnOneConnectionReplacesTheFirst) {
+TEST(Joining, Second_Hello_of_a_member_replaces_the_membership) {
   ChiefDriver h = driver_of("asp");
   h.hello(5);
   h.hello(5, "node", 2);
   ASSERT_EQ(h.recorded<Left>().size(), 1U);
   EXPECT_EQ(h.recorded<Left>()[0].worker, ann);
   EXPECT_EQ(h.ordered(), (Workers{bob}));
-  EXPECT_EQ(h.orders.at(bob).lease.ranges[0].first, 0U) << "the first one's lease came back";
+  EXPECT_EQ(h.orders.at(bob).lease.ranges[0].first, 0U) << "the lease of the first membership returned";
   EXPECT_EQ(h.chief.membership().all(), (Workers{bob}));
 }
 
-TEST(Joining, AStrangerIsFenced) {
+TEST(Joining, Unknown_worker_is_fenced) {
   ChiefDriver h = driver_of("asp");
   h.say(WorkerId{9}, wire::Heartbeat{WorkerId{9}});
   ASSERT_EQ(h.sent<wire::Fenced>().size(), 1U);
@@ -147,7 +147,7 @@ TEST(Joining, AStrangerIsFenced) {
   EXPECT_EQ(h.last.size(), 1U);
 }
 
-TEST(Joining, HelloIsAGuestsWord) {
+TEST(Joining, Only_pending_workers_send_Hello) {
   ChiefDriver h = driver_of("asp");
   h.hello(0);
   h.step(Received{peer(ann), wire::Hello{.node = "node", .attempt = 2}});

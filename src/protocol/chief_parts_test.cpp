@@ -27,7 +27,7 @@ PendingStep step_on(Version version) {
   return step;
 }
 
-TEST(Admission, Takes_pending_workers_by_node_index_then_name_then_connection) {
+TEST(Admission, Takes_pending_workers_by_node_index_name_connection) {
   Admission admission({.quorum = 4});
   admission.wait({}, 1, hello_of(wire::no_node_index, "b"));
   admission.wait({}, 2, hello_of(wire::no_node_index, "a"));

@@ -1,4 +1,4 @@
-// The chief: when a contribution is whole, what a death costs, what is refused.
+// The chief: when a contribution is complete, the effect of a death, and refusals.
 #include "protocol/chief.h"
 
 #include <gtest/gtest.h>
@@ -15,17 +15,17 @@ using Workers = std::vector<WorkerId>;
 constexpr WorkerId ann{0};
 constexpr WorkerId bob{1};
 
-// A contribution's way -----------------------------------------------------------------------------------------------------------------
+// A contribution -----------------------------------------------------------------------------------------------------------------------
 
-TEST(Contribution, IsCompleteWhenSaidAndGatheredEverywhereInAnyOrder) {
+TEST(Contribution, Is_complete_when_reported_and_gathered_in_any_order) {
   for (int order = 0; order < 6; ++order) {
     ChiefDriver h = driver_of("asp");
     h.hello(0);
-    std::vector<int> parts{0, 1, 2};  // said, gathered at 0, gathered at 1
+    std::vector<int> parts{0, 1, 2};  // reported, gathered at 0, gathered at 1
     for (int i = 0; i < order; ++i) std::next_permutation(parts.begin(), parts.end());
     for (const int part : parts) {
       EXPECT_EQ(h.chief.version(), Version{0});
-      part == 0 ? h.say_contributed(ann) : h.say_gathered(static_cast<std::uint32_t>(part) - 1, ann);
+      part == 0 ? h.report_contributed(ann) : h.report_gathered(static_cast<std::uint32_t>(part) - 1, ann);
     }
     EXPECT_EQ(h.chief.version(), Version{1});
     ASSERT_EQ(h.recorded<Completed>().size(), 1U);
@@ -37,7 +37,7 @@ TEST(Contribution, IsCompleteWhenSaidAndGatheredEverywhereInAnyOrder) {
   }
 }
 
-TEST(Contribution, AnUpdateAnnouncesTheNextOnesRate) {
+TEST(Contribution, Update_announces_the_next_rate) {
   ChiefDriver h{small_job(), {"asp", {}, {}}, 20, {.lr = 0.1, .warmup = 4}};
   h.hello(0);
   double announced = 0.025;
@@ -50,37 +50,37 @@ TEST(Contribution, AnUpdateAnnouncesTheNextOnesRate) {
   }
 }
 
-TEST(Contribution, SaidTwiceCountsOnce) {
+TEST(Contribution, Reported_twice_counts_once) {
   ChiefDriver h = driver_of("asp");
   h.hello(0);
-  h.say_contributed(ann);
-  h.say_contributed(ann);
+  h.report_contributed(ann);
+  h.report_contributed(ann);
   EXPECT_TRUE(h.last.empty());
 }
 
-TEST(Contribution, OfAnotherStepOrInAnothersNameIsIgnored) {
+TEST(Contribution, Of_another_step_or_worker_is_ignored) {
   ChiefDriver h = driver_of("asp");
   h.hello(0);
   h.hello(1);
   h.say(ann, wire::Contributed{.worker = ann, .step = Step{5}, .report = {.samples = 20, .squared_norm = 1}});
   h.say(ann, wire::Contributed{.worker = bob, .step = h.orders.at(bob).step, .report = {.samples = 10, .squared_norm = 1}});
-  h.say_gathered(0, bob);
-  h.say_gathered(1, bob);
+  h.report_gathered(0, bob);
+  h.report_gathered(1, bob);
   EXPECT_EQ(h.chief.version(), Version{0});
 }
 
-TEST(Contribution, CountsWhatWasOrderedWhateverItsWorkerSays) {
+TEST(Contribution, Counts_the_ordered_samples_whatever_is_reported) {
   ChiefDriver h = driver_of("asp");
   h.hello(0);
   h.say(ann, wire::Contributed{.worker = ann, .step = h.orders.at(ann).step, .report = {.samples = 5'000'000, .squared_norm = 1}});
-  h.say_gathered(0, ann);
-  h.say_gathered(1, ann);
+  h.report_gathered(0, ann);
+  h.report_gathered(1, ann);
   ASSERT_EQ(h.recorded<Counted>().size(), 1U);
   EXPECT_EQ(h.recorded<Counted>()[0].samples, 20U);
   EXPECT_EQ(h.recorded<Counted>()[0].weight, 1.0);
 }
 
-TEST(Contribution, StalenessIsCountedInVersions) {
+TEST(Contribution, Has_its_staleness_counted_in_versions) {
   ChiefDriver h = driver_of("asp");
   h.hello(0);
   h.hello(1);
@@ -92,7 +92,7 @@ TEST(Contribution, StalenessIsCountedInVersions) {
   EXPECT_EQ(h.recorded<Counted>()[0].version, Version{3});
 }
 
-TEST(Contribution, AnOrderFollowsItsReleaseWithTheReason) {
+TEST(Contribution, Order_follows_its_release_with_the_reason) {
   ChiefDriver h = driver_of("asp");
   h.hello(0);
   h.finish(ann);
@@ -107,7 +107,7 @@ TEST(Contribution, AnOrderFollowsItsReleaseWithTheReason) {
   EXPECT_EQ(h.orders.at(ann).version, Version{1});
 }
 
-// Dying --------------------------------------------------------------------------------------------------------------------------------
+// Deaths -------------------------------------------------------------------------------------------------------------------------------
 
 struct Death {
   std::string name;
@@ -127,7 +127,7 @@ const std::vector<Death> deaths{
      LeaveReason::silent_too_long, true},
 };
 
-TEST(Dying, BeforeBeingCompleteReturnsTheLeaseWhateverHadArrived) {
+TEST(Death, Before_completion_returns_the_lease) {
   for (const Death& death : deaths)
     for (int phase = 0; phase < 4; ++phase) {
       SCOPED_TRACE(testing::Message() << death.name << ", phase " << phase);
@@ -135,9 +135,9 @@ TEST(Dying, BeforeBeingCompleteReturnsTheLeaseWhateverHadArrived) {
       h.hello(0);
       h.hello(1);
       const wire::Order lost = h.orders.at(ann);
-      if (phase == 1) h.say_contributed(ann);
-      if (phase >= 2) h.say_gathered(0, ann);
-      if (phase == 3) h.say_gathered(1, ann);
+      if (phase == 1) h.report_contributed(ann);
+      if (phase >= 2) h.report_gathered(0, ann);
+      if (phase == 3) h.report_gathered(1, ann);
       death.happens(h);
       ASSERT_EQ(h.recorded<Left>().size(), 1U);
       EXPECT_EQ(h.recorded<Left>()[0].why, death.why);
@@ -146,11 +146,11 @@ TEST(Dying, BeforeBeingCompleteReturnsTheLeaseWhateverHadArrived) {
       EXPECT_EQ(h.sent<wire::Forget>().size(), 2U);
       EXPECT_EQ(h.chief.ledger().leased(), h.orders.at(bob).lease.size());
       h.finish(bob);
-      EXPECT_EQ(h.orders.at(bob).lease.ranges[0], lost.lease.ranges[0]) << "the other one gets what it held";
+      EXPECT_EQ(h.orders.at(bob).lease.ranges[0], lost.lease.ranges[0]) << "the other worker gets its lease";
     }
 }
 
-TEST(Dying, AfterBeingCompleteStillCounts) {
+TEST(Death, After_completion_still_counts) {
   for (const Death& death : deaths) {
     SCOPED_TRACE(death.name);
     ChiefOptions options = small_job();
@@ -168,7 +168,7 @@ TEST(Dying, AfterBeingCompleteStillCounts) {
   }
 }
 
-TEST(Dying, LateWordsOfTheDeadChangeNothing) {
+TEST(Death, Late_messages_change_nothing) {
   ChiefDriver h = driver_of("asp");
   h.hello(0);
   h.hello(1);
@@ -183,7 +183,7 @@ TEST(Dying, LateWordsOfTheDeadChangeNothing) {
   EXPECT_EQ(h.chief.version(), Version{0});
 }
 
-TEST(Dying, WhoComesBackIsSomebodyNew) {
+TEST(Death, Rejoining_worker_gets_a_new_id) {
   ChiefDriver h = driver_of("asp");
   h.hello(0);
   h.lose(ann);
@@ -192,9 +192,9 @@ TEST(Dying, WhoComesBackIsSomebodyNew) {
   EXPECT_EQ(h.orders.at(bob).lease.ranges[0].first, 0U);
 }
 
-// Refusing -----------------------------------------------------------------------------------------------------------------------------
+// Refusals -----------------------------------------------------------------------------------------------------------------------------
 
-TEST(Refusing, AContributionThatIsNotFiniteIsDiscardedAndItsLeaseGivenOutAgain) {
+TEST(Refusal, Non_finite_contribution_is_discarded) {
   ChiefDriver h = driver_of("asp");
   h.hello(0);
   const wire::Order first = h.orders.at(ann);
@@ -207,18 +207,18 @@ TEST(Refusing, AContributionThatIsNotFiniteIsDiscardedAndItsLeaseGivenOutAgain) 
   EXPECT_EQ(h.orders.at(ann).step, first.step.next());
 }
 
-TEST(Refusing, ANormThatIsNoNumberIsAsBad) {
+TEST(Refusal, NaN_norm_is_refused_too) {
   for (const double norm : {std::numeric_limits<double>::quiet_NaN(), std::numeric_limits<double>::infinity()}) {
     ChiefDriver h = driver_of("asp");
     h.hello(0);
     h.say(ann, wire::Contributed{.worker = ann, .step = h.orders.at(ann).step, .report = {.samples = 20, .squared_norm = norm}});
-    h.say_gathered(0, ann);
-    h.say_gathered(1, ann);
+    h.report_gathered(0, ann);
+    h.report_gathered(1, ann);
     EXPECT_EQ(h.recorded<Dropped>().size(), 1U);
   }
 }
 
-TEST(Refusing, WhoSendsNothingElseIsSentAwayWhileOthersGoOn) {
+TEST(Refusal, Worker_with_only_NaN_is_expelled) {
   ChiefDriver h = driver_of("asp");
   h.hello(0);
   h.hello(1);
@@ -233,12 +233,12 @@ TEST(Refusing, WhoSendsNothingElseIsSentAwayWhileOthersGoOn) {
   EXPECT_EQ(h.chief.version(), Version{2});
 }
 
-/// The model may be at fault: then nobody is sent away for it.
-TEST(Refusing, NobodyIsSentAwayWhenNobodyFaresBetter) {
+/// The model may be at fault: then no worker is expelled for it.
+TEST(Refusal, No_worker_is_expelled_when_all_are_non_finite) {
   ChiefDriver h = driver_of("asp");
   h.hello(0);
   h.hello(1);
-  h.finish(ann);  // on the parameters of before
+  h.finish(ann);  // on the earlier parameters
   h.finish(bob);
   std::size_t left = 0;
   for (int i = 0; !h.chief.finished(); ++i) {
@@ -250,11 +250,11 @@ TEST(Refusing, NobodyIsSentAwayWhenNobodyFaresBetter) {
   EXPECT_EQ(h.recorded<Finished>()[0].why, EndReason::diverged);
 }
 
-TEST(Refusing, ABrokenWorkerIsWaitedOutUntilASlowOneHasSpoken) {
+TEST(Refusal, Verdict_waits_for_a_slow_worker) {
   ChiefDriver h = driver_of("asp");
   h.hello(0);
   h.hello(1);
-  for (int i = 0; i < 40; ++i) h.finish(ann, false);  // bob is still at his first step
+  for (int i = 0; i < 40; ++i) h.finish(ann, false);  // bob is still in his first step
   EXPECT_FALSE(h.chief.finished());
   h.finish(bob);
   h.finish(ann, false);
@@ -263,15 +263,15 @@ TEST(Refusing, ABrokenWorkerIsWaitedOutUntilASlowOneHasSpoken) {
   EXPECT_EQ(h.recorded<Left>()[0].why, LeaveReason::never_finite);
 }
 
-TEST(Refusing, WhoCallsFiniteWhatAServerFindsIsNotIsExpelled) {
+TEST(Refusal, Worker_that_reports_NaN_as_finite_is_expelled) {
   for (const std::uint32_t server : {0U, 1U}) {
     ChiefDriver h = driver_of("asp");
     h.hello(0);
     h.hello(1);
     const wire::Order lie = h.orders.at(bob);
-    h.say_contributed(bob);
+    h.report_contributed(bob);
     h.step(Received{peer(ServerId{server}), wire::Gathered{ServerId{server}, bob, lie.step, false}});
-    EXPECT_TRUE(h.recorded<Left>().empty()) << "the other server has not spoken";
+    EXPECT_TRUE(h.recorded<Left>().empty()) << "the other server has not reported yet";
     h.step(Received{peer(ServerId{1 - server}), wire::Gathered{ServerId{1 - server}, bob, lie.step, true}});
     ASSERT_EQ(h.recorded<Left>().size(), 1U);
     EXPECT_EQ(h.recorded<Left>()[0].why, LeaveReason::sent_not_finite);
@@ -280,23 +280,23 @@ TEST(Refusing, WhoCallsFiniteWhatAServerFindsIsNotIsExpelled) {
     EXPECT_EQ(h.sent<wire::Discard>().size(), 2U);
     EXPECT_EQ(h.sent<wire::Stop>().size(), 1U);
     h.finish(ann);
-    EXPECT_EQ(h.orders.at(ann).lease.ranges.at(0), lie.lease.ranges.at(0)) << "others get its samples";
+    EXPECT_EQ(h.orders.at(ann).lease.ranges.at(0), lie.lease.ranges.at(0)) << "other workers get its samples";
   }
 }
 
-TEST(Refusing, WhoSaysItselfThatItIsNotFiniteIsNoLiar) {
+TEST(Refusal, Worker_that_reports_NaN_itself_stays) {
   ChiefDriver h = driver_of("asp");
   h.hello(0);
   h.hello(1);
   const wire::Order order = h.orders.at(bob);
-  h.say_contributed(bob, false);
+  h.report_contributed(bob, false);
   for (const std::uint32_t server : {0U, 1U})
     h.step(Received{peer(ServerId{server}), wire::Gathered{ServerId{server}, bob, order.step, false}});
   EXPECT_EQ(h.recorded<Dropped>().size(), 1U);
   EXPECT_TRUE(h.recorded<Left>().empty());
 }
 
-TEST(Refusing, AModelThatIsNotFiniteEndsTheTrainingAndIsNotSaved) {
+TEST(Refusal, Non_finite_model_ends_training_without_saving) {
   ChiefOptions options = small_job();
   options.checkpoint_every = 100;
   ChiefDriver h = driver_of("asp", options);
@@ -310,7 +310,7 @@ TEST(Refusing, AModelThatIsNotFiniteEndsTheTrainingAndIsNotSaved) {
   EXPECT_TRUE(h.last.empty());
 }
 
-TEST(Refusing, TooManyInARowAreADivergence) {
+TEST(Refusal, Too_many_in_a_row_are_a_divergence) {
   ChiefOptions options = small_job();
   options.refusals_in_a_row = 3;
   ChiefDriver h = driver_of("asp", options);
@@ -320,7 +320,7 @@ TEST(Refusing, TooManyInARowAreADivergence) {
   h.finish(ann);
   h.finish(ann, false);
   h.finish(ann, false);
-  EXPECT_FALSE(h.chief.finished()) << "a good one in between starts the count anew";
+  EXPECT_FALSE(h.chief.finished()) << "a finite one in between resets the count";
   h.finish(ann, false);
   ASSERT_EQ(h.recorded<Finished>().size(), 1U);
   EXPECT_EQ(h.recorded<Finished>()[0].why, EndReason::diverged);

@@ -1,11 +1,11 @@
-// Time in which the driver of a machine itself stood still.
+// An event: the driver of a machine was itself suspended.
 #pragma once
 #include "base/time.h"
 
 namespace motley::protocol {
 
-/// The driver stood still for so long (its process was stopped, its host slept) and could hear nobody meanwhile. Whoever was waited for at
-/// that time is not to blame for it. Comes before anything else that is heard afterwards.
+/// The driver was suspended for this long (its process was stopped, or its host slept) and could receive nothing. Silence during that time
+/// is not held against any peer. Precedes all events received afterwards.
 struct DriverPaused {
   Duration time{};
 };

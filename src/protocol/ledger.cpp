@@ -32,7 +32,7 @@ Lease Ledger::grant(std::uint64_t samples, std::uint32_t shard) {
   return lease;
 }
 
-/// Positions [first, last) of the free range `from`, into the lease.
+/// Moves positions [first, last) of the free range `from` into the lease.
 void Ledger::take(Lease& lease, Positions::iterator from, std::uint64_t first, std::uint64_t last) {
   const auto [begin, end] = *from;
   returned_.erase(from);
@@ -60,7 +60,7 @@ void Ledger::grant_own(Lease& lease, std::uint64_t samples, std::uint32_t shard)
   }
 }
 
-/// Absolute positions become ranges of their epochs.
+/// Converts absolute positions into ranges of their epochs.
 void Ledger::append(Lease& lease, std::uint64_t first, std::uint64_t last) const {
   while (first < last) {
     const std::uint64_t epoch = first / epoch_samples_;
@@ -71,10 +71,10 @@ void Ledger::append(Lease& lease, std::uint64_t first, std::uint64_t last) const
 }
 
 void Ledger::count(const Lease& lease) {
-  check(!lease.empty(), "what is counted holds samples");
+  check(!lease.empty(), "a counted lease is not empty");
   for (const Range& r : lease.ranges) insert(done_, r.epoch * epoch_samples_ + r.first, r.epoch * epoch_samples_ + r.last);
   const std::uint64_t size = lease.size();
-  check(leased_ >= size, "only what was leased is counted");
+  check(leased_ >= size, "only leased positions are counted");
   leased_ -= size;
   counted_ += size;
   if (done_.begin()->first == 0) closed_epochs_ = static_cast<std::uint32_t>(done_.begin()->second / epoch_samples_);
@@ -83,7 +83,7 @@ void Ledger::count(const Lease& lease) {
 void Ledger::give_back(const Lease& lease) {
   for (const Range& r : lease.ranges) insert(returned_, r.epoch * epoch_samples_ + r.first, r.epoch * epoch_samples_ + r.last);
   const std::uint64_t size = lease.size();
-  check(leased_ >= size, "only what was leased is given back");
+  check(leased_ >= size, "only leased positions are returned");
   leased_ -= size;
 }
 
@@ -106,7 +106,7 @@ void Ledger::insert(Positions& set, std::uint64_t first, std::uint64_t last) {
 }
 
 bool Ledger::restore(const Positions& counted) {
-  check(leased_ == 0 && counted_ == 0, "a ledger goes on before it has granted anything");
+  check(leased_ == 0 && counted_ == 0, "a ledger is restored before it has granted positions");
   std::uint64_t end = 0;
   Positions gaps;
   std::uint64_t sum = 0;

@@ -1,8 +1,7 @@
-// The ledger: every sample of every epoch counts exactly once, whoever dies.
-//
-// Each epoch is a permutation of the data set; the ledger deals in its positions alone. A position is free, leased or counted. Free
-// positions are granted in order, returned ones first; a lease ends counted or returned. The next epoch begins where the last one's
-// positions run out: nobody waits at the seam.
+// The ledger: every sample of every epoch counts exactly once, even if workers die.
+// Each epoch is a permutation of the data set; the ledger only deals with its positions. A position is free, leased or counted. Free
+// positions are granted in order, returned ones first; a lease ends counted or returned. The next epoch begins when the positions of the
+// last are exhausted, without waiting.
 #pragma once
 #include <cstdint>
 #include <map>
@@ -13,14 +12,13 @@ namespace motley::protocol {
 
 class Ledger {
  public:
-  /// `total` positions in all, in epochs of `epoch_samples` (the last one may be cut short). Each epoch is divided into `shards` equal
-  /// parts.
+  /// `total` positions in all, in epochs of `epoch_samples` (the last one may be shorter). Each epoch is divided into `shards` equal parts.
   Ledger(std::uint64_t epoch_samples, std::uint64_t total, std::uint32_t shards = 1);
 
-  /// Up to `samples` positions; fewer when fewer are free, empty when none is. With several shards those of this one, epoch by epoch; when
-  /// none of them is free any more, others'. O(log n) per range, with shards also per open epoch.
+  /// Up to `samples` positions; fewer when fewer are free, empty when none is. With several shards, those of this shard first, epoch by
+  /// epoch, then those of others. O(log n) per range, with shards also per open epoch.
   [[nodiscard]] Lease grant(std::uint64_t samples, std::uint32_t shard = 0);
-  /// The lease's positions are in the model now. Counting one twice is our bug.
+  /// The lease's positions are included in the model. Counting a position twice is a bug.
   void count(const Lease& lease);
   /// The lease's positions are free again.
   void give_back(const Lease& lease);
@@ -32,10 +30,11 @@ class Ledger {
   /// Epochs of which every position is counted.
   [[nodiscard]] std::uint32_t closed_epochs() const { return closed_epochs_; }
 
-  /// The counted positions, as absolute ranges [first, last), ascending. All that a checkpoint needs: what is leased then is free after it.
+  /// The counted positions, as absolute ranges [first, last), ascending. Enough for a checkpoint: positions that are leased then are free
+  /// after it.
   using Positions = std::map<std::uint64_t, std::uint64_t>;  // first -> last, disjoint, not touching
   [[nodiscard]] const Positions& counted_positions() const { return done_; }
-  /// Goes on from there. Nothing was granted yet. False when the ranges are no such thing or lie beyond the end; then nothing has changed.
+  /// Continues from these positions, before any grant. False, without a change, when the ranges are invalid or lie beyond the end.
   [[nodiscard]] bool restore(const Positions& counted);
 
  private:
@@ -48,7 +47,7 @@ class Ledger {
   std::uint64_t total_;
   std::uint32_t shards_;
   std::uint64_t frontier_ = 0;  // every position below it has been granted at least once
-  Positions returned_;          // with several shards: whatever is free
+  Positions returned_;          // with several shards: all free positions
   Positions done_;              // counted
   std::uint64_t counted_ = 0;
   std::uint64_t leased_ = 0;

@@ -1,4 +1,4 @@
-// The ledger against its slow clear twin: one state per position, looked at one by one.
+// The ledger compared with a slow clear twin: one state per position, examined one by one.
 #include "protocol/ledger.h"
 
 #include <gtest/gtest.h>
@@ -23,7 +23,7 @@ class PositionByPosition {
  public:
   PositionByPosition(std::uint64_t epoch, std::uint64_t total) : epoch_(epoch), states_(total, State::never) {}
 
-  /// What must be granted: returned positions first, then fresh ones, each kind in order.
+  /// The positions that must be granted: returned ones first, then fresh ones, each in order.
   std::vector<std::uint64_t> grant(std::uint64_t samples) {
     std::vector<std::uint64_t> granted;
     for (const State wanted : {State::returned, State::never})
@@ -65,7 +65,7 @@ class PositionByPosition {
   std::vector<State> states_;
 };
 
-TEST(Ledger, AgreesWithOneStatePerPosition) {
+TEST(Ledger, Agrees_with_one_state_per_position) {
   for (std::uint64_t seed = 0; seed < 300; ++seed) {
     SCOPED_TRACE(testing::Message() << "seed " << seed);
     Rng rng(seed, "ledger");
@@ -96,7 +96,7 @@ TEST(Ledger, AgreesWithOneStatePerPosition) {
   }
 }
 
-TEST(Ledger, ALeaseMayCrossTheSeamOfTwoEpochs) {
+TEST(Ledger, Lease_may_contain_two_epochs) {
   Ledger ledger(10, 30);
   EXPECT_EQ(ledger.grant(8), lease({{0, 0, 8}}));
   EXPECT_EQ(ledger.grant(8), lease({{0, 8, 10}, {1, 0, 6}}));
@@ -104,7 +104,7 @@ TEST(Ledger, ALeaseMayCrossTheSeamOfTwoEpochs) {
   EXPECT_TRUE(ledger.grant(1).empty());
 }
 
-TEST(Ledger, ALaterEpochMayBeCountedBeforeAnEarlierIsClosed) {
+TEST(Ledger, Later_epoch_may_be_counted_before_an_earlier_is_closed) {
   Ledger ledger(4, 8);
   const Lease first = ledger.grant(4);
   const Lease second = ledger.grant(4);
@@ -115,7 +115,7 @@ TEST(Ledger, ALaterEpochMayBeCountedBeforeAnEarlierIsClosed) {
   EXPECT_TRUE(ledger.complete());
 }
 
-TEST(Ledger, WhatWasReturnedIsGrantedFirst) {
+TEST(Ledger, Returned_positions_are_granted_first) {
   Ledger ledger(100, 100);
   const Lease first = ledger.grant(10);
   (void)ledger.grant(10);
@@ -124,27 +124,27 @@ TEST(Ledger, WhatWasReturnedIsGrantedFirst) {
   EXPECT_EQ(ledger.grant(16), lease({{0, 4, 10}, {0, 20, 30}}));
 }
 
-TEST(Ledger, AnEpochCutShortIsNotClosed) {
+TEST(Ledger, Truncated_epoch_is_not_closed) {
   Ledger ledger(10, 15);
   ledger.count(ledger.grant(15));
   EXPECT_TRUE(ledger.complete());
   EXPECT_EQ(ledger.closed_epochs(), 1U);
 }
 
-TEST(LedgerOfShards, AWorkerGetsItsOwnPartOfEveryEpoch) {
+TEST(LedgerOfShards, Worker_gets_its_own_part_of_every_epoch) {
   Ledger ledger(100, 200, 4);
   EXPECT_EQ(ledger.grant(10, 1), lease({{0, 25, 35}}));
   EXPECT_EQ(ledger.grant(10, 0), lease({{0, 0, 10}}));
   EXPECT_EQ(ledger.grant(20, 1), lease({{0, 35, 50}, {1, 25, 30}})) << "the next epoch follows at once";
 }
 
-TEST(LedgerOfShards, WhoseShardIsDoneHelpsTheOthers) {
+TEST(LedgerOfShards, Worker_with_a_finished_shard_gets_others) {
   Ledger ledger(100, 100, 2);
   EXPECT_EQ(ledger.grant(50, 1), lease({{0, 50, 100}}));
   EXPECT_EQ(ledger.grant(10, 1), lease({{0, 0, 10}}));
 }
 
-TEST(LedgerOfShards, WhatIsGivenBackIsItsShardsAgain) {
+TEST(LedgerOfShards, Returned_positions_belong_to_their_shard) {
   Ledger ledger(100, 100, 2);
   const Lease mine = ledger.grant(10, 1);
   (void)ledger.grant(10, 1);
@@ -153,7 +153,7 @@ TEST(LedgerOfShards, WhatIsGivenBackIsItsShardsAgain) {
   EXPECT_EQ(ledger.grant(10, 1), mine);
 }
 
-TEST(LedgerOfShards, EveryPositionIsGrantedOnceWhoeverAsksForHowMuch) {
+TEST(LedgerOfShards, Every_position_is_granted_once) {
   Rng rng(5, "shards");
   for (int trial = 0; trial < 50; ++trial) {
     const std::uint64_t epoch = 1 + rng.below(40);
@@ -172,14 +172,14 @@ TEST(LedgerOfShards, EveryPositionIsGrantedOnceWhoeverAsksForHowMuch) {
   }
 }
 
-TEST(LedgerOfShards, GoesOnFromACheckpoint) {
+TEST(LedgerOfShards, Continues_from_a_checkpoint) {
   Ledger ledger(100, 200, 2);
   ASSERT_TRUE(ledger.restore({{0, 20}, {50, 60}}));
   EXPECT_EQ(ledger.grant(5, 1), lease({{0, 60, 65}}));
   EXPECT_EQ(ledger.grant(5, 0), lease({{0, 20, 25}}));
 }
 
-TEST(Ledger, CountingTwiceIsOurBug) {
+TEST(Ledger, Counting_twice_is_a_bug) {
   Ledger ledger(100, 100);
   const Lease first = ledger.grant(10);
   (void)ledger.grant(50);
@@ -188,7 +188,7 @@ TEST(Ledger, CountingTwiceIsOurBug) {
   EXPECT_THROW(ledger.count(lease({{0, 5, 15}})), Bug) << "half of it";
 }
 
-TEST(Ledger, ReturningTwiceIsOurBug) {
+TEST(Ledger, Returning_twice_is_a_bug) {
   Ledger ledger(100, 100);
   const Lease first = ledger.grant(10);
   (void)ledger.grant(50);
@@ -196,7 +196,7 @@ TEST(Ledger, ReturningTwiceIsOurBug) {
   EXPECT_THROW(ledger.give_back(first), Bug);
 }
 
-TEST(Ledger, CountingWhatNobodyHoldsIsOurBug) {
+TEST(Ledger, Counting_without_a_lease_is_a_bug) {
   Ledger ledger(100, 100);
   EXPECT_THROW(ledger.count(lease({{0, 0, 1}})), Bug);
   EXPECT_THROW(ledger.count(Lease{}), Bug);

@@ -13,18 +13,18 @@ WorkerId Membership::join(Instant now, std::string node) {
 bool Membership::record_contact(Instant now, WorkerId worker) {
   const auto found = members_.find(worker);
   if (found == members_.end()) return false;
-  found->second.last_heard = now;
+  found->second.last_contact = now;
   return true;
 }
 
 void Membership::driver_paused(Duration time) {
-  for (auto& [worker, member] : members_) member.last_heard += time;
+  for (auto& [worker, member] : members_) member.last_contact += time;
 }
 
 std::vector<WorkerId> Membership::silent(Instant now) const {
   std::vector<WorkerId> result;
   for (const auto& [worker, member] : members_)
-    if (now - member.last_heard > deadline_) result.push_back(worker);
+    if (now - member.last_contact > deadline_) result.push_back(worker);
   return result;
 }
 

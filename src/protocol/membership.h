@@ -1,5 +1,5 @@
-// Membership: who belongs, since when it was last heard, who has been silent for too long. Ids are given once and never again, so whoever
-// comes back is somebody new and everything said under the old id is fenced. Safety never depends on the deadline, only liveness does.
+// Membership: the current members, the time of the last message from each, and which have been silent for too long. Ids are never reused: a
+// worker that rejoins gets a new id, and messages under the old one are fenced. Only liveness depends on the deadline, safety does not.
 #pragma once
 #include <cstdint>
 #include <map>
@@ -17,15 +17,15 @@ class Membership {
 
   WorkerId join(Instant now, std::string node);
   void leave(WorkerId worker) { members_.erase(worker); }
-  /// False when it is no member: its words must be ignored.
+  /// False when it is not a member: its message must be ignored.
   bool record_contact(Instant now, WorkerId worker);
-  /// Nobody could be heard for so long.
+  /// No message could be received for this long.
   void driver_paused(Duration time);
   /// Members silent since before now - deadline, ascending.
   [[nodiscard]] std::vector<WorkerId> silent(Instant now) const;
   [[nodiscard]] std::size_t size() const { return members_.size(); }
   [[nodiscard]] bool contains(WorkerId worker) const { return members_.contains(worker); }
-  /// The id that the next one gets. After a restart ids go on where they were: those from before stay fenced.
+  /// The id of the next member. Continues after a restart, so that earlier ids stay fenced.
   [[nodiscard]] WorkerId next_id() const { return WorkerId{next_}; }
   void go_on_from(WorkerId next) { next_ = next.value; }
   [[nodiscard]] const std::string& node(WorkerId worker) const { return members_.at(worker).node; }
@@ -35,7 +35,7 @@ class Membership {
  private:
   struct Member {
     std::string node;
-    Instant last_heard{};
+    Instant last_contact{};
   };
   Duration deadline_;
   std::map<WorkerId, Member> members_;

@@ -1,4 +1,4 @@
-// Who a message comes from or goes to. Before it is welcomed a worker has no id; it is known by its connection (`pending`), which the
+// The sender or receiver of a message. Before it is admitted a worker has no id; it is identified by its connection (`pending`), which the
 // driver numbers.
 #pragma once
 #include <compare>
@@ -22,7 +22,7 @@ inline Peer peer(ServerId server) { return {Role::server, server.value}; }
 inline Peer peer(WorkerId worker) { return {Role::worker, worker.value}; }
 inline Peer pending_worker(std::uint32_t connection) { return {Role::pending, connection}; }
 
-/// Hand this to the transport.
+/// Pass this to the transport.
 struct Send {
   Peer to;
   wire::Message message;

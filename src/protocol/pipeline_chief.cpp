@@ -9,15 +9,15 @@
 namespace motley::protocol {
 namespace {
 
-constexpr double worth_it = 1.02;         // so much sooner a micro-batch must come out with a newcomer
-constexpr std::uint32_t usual_look = 50;  // mini-batches, where the schedule itself does not look for another cut
+constexpr double minimum_speedup = 1.02;                 // required speed-up per micro-batch for adding a new device
+constexpr std::uint32_t default_comparison_period = 50;  // mini-batches between comparisons, for schedules that do not set their own
 
 }  // namespace
 
 PipelineChief::PipelineChief(PipelineChiefOptions options)
-    : options_(std::move(options)), believed_(options_.problem), kept_(options_.first_mini), progress_(options_.step_limit) {
+    : options_(std::move(options)), estimated_(options_.problem), kept_(options_.first_mini), progress_(options_.step_limit) {
   check(pipeline::is_valid_cut(options_.problem, options_.cut), "a pipeline holds every block once");
-  check(options_.reschedule && options_.repartition, "a conductor makes schedules and cuts anew");
+  check(options_.reschedule && options_.repartition, "a pipeline chief can make schedules and cuts");
 }
 
 void PipelineChief::step(Instant now, const PipelineChiefEvent& event, PipelineChiefActions& out) {
@@ -37,22 +37,22 @@ void PipelineChief::step(Instant now, const PipelineChiefEvent& event, PipelineC
                      if (assigned() && e.generation == generation_) assign_present(AssignReason::loss, out);
                    }},
              event);
-  if (generation_ != generation_before) laid_at_ = now;
+  if (generation_ != generation_before) assigned_at_ = now;
 }
 
 std::uint64_t PipelineChief::committed_by_all() const { return *std::min_element(committed_.begin(), committed_.end()); }
 
-/// The planner sees those who are there, and nobody else.
+/// The planner sees only the present devices.
 std::optional<pipeline::Cut> PipelineChief::cut_for_present() const {
   if (present_.empty()) return std::nullopt;
   const std::vector<std::uint32_t> devices(present_.begin(), present_.end());
-  pipeline::Problem problem = believed_;
+  pipeline::Problem problem = estimated_;
   problem.devices.clear();
   problem.links.clear();
   for (const std::uint32_t from : devices) {
-    problem.devices.push_back(believed_.devices[from]);
+    problem.devices.push_back(estimated_.devices[from]);
     auto& row = problem.links.emplace_back();
-    for (const std::uint32_t to : devices) row.push_back(believed_.links[from][to]);
+    for (const std::uint32_t to : devices) row.push_back(estimated_.links[from][to]);
   }
   auto cut = options_.repartition(problem);
   if (cut)
@@ -74,7 +74,7 @@ void PipelineChief::came(std::uint32_t device, PipelineChiefActions& out) {
 
 void PipelineChief::gone(std::uint32_t device, PipelineChiefActions& out) {
   if (present_.erase(device) == 0) return;
-  believed_.devices[device] = options_.problem.devices[device];  // whoever comes in its place is measured anew
+  estimated_.devices[device] = options_.problem.devices[device];  // a device that takes its place is measured again
   const auto names_it = [&](const pipeline::Cut& cut) {
     return std::any_of(cut.begin(), cut.end(), [&](const pipeline::Stage& stage) { return stage.device == device; });
   };
@@ -86,10 +86,10 @@ void PipelineChief::committed(Instant now, const StageCommitted& reported, Pipel
   if (!assigned() || reported.generation != generation_ || reported.stage >= committed_.size()) return;
   const std::uint64_t before = committed_by_all();
   if (reported.mini_batches <= committed_[reported.stage] || reported.mini_batches > allowed_) return;
-  const Measured measured = believed(now, reported);
+  const Measured measured = plausible(now, reported);
   committed_[reported.stage] = reported.mini_batches;
   progress_.committed(now, reported.stage);
-  for (Measured* sum : {&believed_since_[reported.stage], &measured_[reported.stage]}) {
+  for (Measured* sum : {&measured_since_[reported.stage], &measured_[reported.stage]}) {
     sum->busy_s += measured.busy_s;
     sum->micro_batches += measured.micro_batches;
   }
@@ -101,12 +101,12 @@ void PipelineChief::committed(Instant now, const StageCommitted& reported, Pipel
   if (state_submitted_ > kept_) kept(state_submitted_, out);
 }
 
-/// Nothing, where what it says is no time.
-PipelineChief::Measured PipelineChief::believed(Instant now, const StageCommitted& reported) const {
+/// Nothing when the reported time is not plausible.
+PipelineChief::Measured PipelineChief::plausible(Instant now, const StageCommitted& reported) const {
   if (!(reported.busy_s >= 0)) return {};
-  const Measured& before = believed_since_[reported.stage];
-  const double possible_s = std::max(0.0, seconds(now - laid_at_) - before.busy_s);
-  const std::uint64_t possible = schedule_.micro_batches * (allowed_ - laid_from_) - before.micro_batches;
+  const Measured& before = measured_since_[reported.stage];
+  const double possible_s = std::max(0.0, seconds(now - assigned_at_) - before.busy_s);
+  const std::uint64_t possible = schedule_.micro_batches * (allowed_ - assigned_from_) - before.micro_batches;
   return {std::min(reported.busy_s, possible_s), std::min(reported.micro_batches, possible)};
 }
 
@@ -116,7 +116,7 @@ void PipelineChief::status(Instant now, const StageReported& reported, PipelineC
   if (const auto late = progress_.status(now, reported.stage, reported.done, reported.busy)) {
     const std::uint32_t device = cut_[reported.stage].device;
     out.emplace_back(StageExpelled{reported.stage, device, late->took, late->longest});
-    announced_.erase(reported.stage);  // until a layout has it again
+    announced_.erase(reported.stage);  // until it is assigned again
     gone(device, out);
   } else if (const auto still = progress_.no_progress(now)) {
     out.emplace_back(NoProgress{*still});
@@ -125,8 +125,8 @@ void PipelineChief::status(Instant now, const StageReported& reported, PipelineC
 }
 
 void PipelineChief::look(std::uint64_t done, PipelineChiefActions& out) {
-  if (wanted_ || done == options_.mini_batches) return;  // what is kept decides
-  const std::uint32_t every = schedule_.replan_every > 0 ? schedule_.replan_every : usual_look;
+  if (wanted_ || done == options_.mini_batches) return;  // the saved model decides
+  const std::uint32_t every = schedule_.replan_every > 0 ? schedule_.replan_every : default_comparison_period;
   if (done % every == 0 && wants_another_cut()) {
     out.emplace_back(AllowMore{allowed_, true});
     return;
@@ -139,8 +139,8 @@ bool PipelineChief::wants_another_cut() {
   if (device_joined_) {
     device_joined_ = false;
     const auto with_it = cut_for_present();
-    const auto slot = [&](const pipeline::Cut& cut) { return pipeline::cost_of(believed_, cut).slot_s; };
-    if (with_it && worth_it * slot(*with_it) < slot(cut_)) {
+    const auto slot = [&](const pipeline::Cut& cut) { return pipeline::cost_of(estimated_, cut).slot_s; };
+    if (with_it && minimum_speedup * slot(*with_it) < slot(cut_)) {
       wanted_ = PendingCut{std::nullopt, AssignReason::device_joined};
       return true;
     }
@@ -153,12 +153,12 @@ bool PipelineChief::wants_another_cut() {
     measured = {};
   }
   if (schedule_.replan_every == 0 || !all_measured) return false;
-  const auto better = pipeline::replan(believed_, cut_, stage_s);
+  const auto better = pipeline::replan(estimated_, cut_, stage_s);
   if (!better) return false;
-  // It may name devices that are not there.
+  // It may contain devices that have left.
   const bool there =
       std::all_of(better->cut.begin(), better->cut.end(), [&](const pipeline::Stage& stage) { return present_.contains(stage.device); });
-  believed_ = better->problem;
+  estimated_ = better->problem;
   wanted_ = PendingCut{there ? std::optional(better->cut) : std::nullopt, AssignReason::unevenness};
   return true;
 }
@@ -190,24 +190,24 @@ void PipelineChief::assign_present(AssignReason why, PipelineChiefActions& out) 
 }
 
 void PipelineChief::assign_stages(pipeline::Cut cut, AssignReason why, PipelineChiefActions& out) {
-  if (kept_ >= options_.mini_batches) {  // a checkpoint had them all
+  if (kept_ >= options_.mini_batches) {  // a checkpoint had all mini-batches
     finished_ = true;
     out.emplace_back(PipelineDone{});
     return;
   }
   cut_ = std::move(cut);
-  schedule_ = options_.reschedule(believed_, cut_);
+  schedule_ = options_.reschedule(estimated_, cut_);
   wanted_.reset();
   state_submitted_ = kept_;
   device_joined_ = false;
   ++generation_;
   committed_.assign(cut_.size(), kept_);
   measured_.assign(cut_.size(), {});
-  believed_since_.assign(cut_.size(), {});
-  laid_from_ = kept_;
+  measured_since_.assign(cut_.size(), {});
+  assigned_from_ = kept_;
   progress_.begin(cut_.size());
   allowed_ = std::min(options_.mini_batches, kept_ + schedule_.ahead + 2);
-  if (!std::exchange(has_begun_, true)) why = AssignReason::begins;  // whoever was there before could not hold the model
+  if (!std::exchange(has_begun_, true)) why = AssignReason::begins;  // earlier devices could not hold the model
   std::vector<std::uint32_t> joined;
   for (std::uint32_t s = 0; s < cut_.size(); ++s)
     if (announced_.insert(s).second) joined.push_back(s);

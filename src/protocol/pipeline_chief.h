@@ -1,14 +1,13 @@
-// The conductor of a pipeline: which device is which stage, how many mini-batches may be begun, when the model is cut anew, and from where
-// everybody goes on when a device is lost. Facts in, orders out; it never sees a payload, a clock or a socket.
+// The pipeline chief: decides which device is which stage, how many mini-batches may begin, when the model is cut again, and from which
+// state all stages continue when a device is lost. Events in, actions out; it sees no payload, clock or socket.
 //
-//   allowing   as many mini-batches as can be begun anyhow, so that nothing is under way soon after no more are allowed
-//   keeping    after every so many mini-batches, and after the last, each stage hands in its part as it is then. A model that is whole
-//              is kept: it is what everybody goes on from after a loss, so what was done since is done again and counted once
-//   cutting    now and then stages are compared (pipeline/replan.h). For a better cut, or for a device that has come, nothing more is
-//   allowed;
-//              when every stage has committed the same mini-batch and handed in, all are laid out anew
-//   watching   a stage whose device stays at one piece of work for too long is expelled: see protocol/stage_progress.h
-//   losing     those that are left are laid out anew at once; where they cannot hold the model, as soon as somebody comes
+//   allowing   permits only as many mini-batches as can begin, so that the pipeline soon drains after permits stop
+//   saving     after a fixed number of mini-batches, and after the last, each stage sends its state; a complete model is the state from
+//              which all stages continue after a loss: later work is repeated and counted once
+//   cutting    periodically compares the stages (pipeline/replan.h); for a better cut, or a new device, it stops permitting; when every
+//              stage has committed the same mini-batch and sent its state, all stages are assigned again
+//   watching   expels a stage whose device stays at one task for too long: see protocol/stage_progress.h
+//   losing     assigns the remaining devices again at once; if they cannot hold the model, as soon as another device joins
 #pragma once
 #include <cstdint>
 #include <functional>
@@ -27,17 +26,17 @@ namespace motley::protocol {
 
 struct PipelineChiefOptions {
   pipeline::Problem problem;
-  pipeline::Cut cut;  // while all devices are as described; it begins when those of it are there
-  /// The schedule for a cut, by what is known of the devices then.
+  pipeline::Cut cut;  // for the devices as described; training begins when those of the cut have joined
+  /// The schedule for a cut, by the present estimates of the devices.
   std::function<pipeline::Schedule(const pipeline::Problem&, const pipeline::Cut&)> reschedule;
-  /// A cut for those devices that are there. None: they cannot hold the model.
+  /// A cut for the present devices. None: they cannot hold the model.
   std::function<std::optional<pipeline::Cut>(const pipeline::Problem&)> repartition;
   std::uint64_t mini_batches = 0;
-  std::uint64_t first_mini = 0;            // that is not done yet: a checkpoint had those before
+  std::uint64_t first_mini = 0;            // the first one not done yet, when a checkpoint has earlier ones
   Duration step_limit = from_seconds(30);  // see StageProgress
 };
 
-// What a conductor hears. A count of mini-batches is from the beginning of training. ---------------------------------------------------
+// Events of a pipeline chief. Mini-batches are counted from the beginning of training. ------------------------------------------------
 
 struct DeviceJoined {
   std::uint32_t device;
@@ -45,10 +44,10 @@ struct DeviceJoined {
 struct DeviceLost {
   std::uint32_t device;
 };
-/// Those who are there begin without the others.
+/// Training begins with the devices that have joined.
 struct StartTimeout {};
-/// A stage has committed so many, and says that it took so long for so many micro-batches since it said so last. It is believed no more
-/// than the time since the layout began, and no more micro-batches than it was allowed.
+/// A stage has committed mini-batches, and reports the time and number of micro-batches since its last report. Estimates are limited to the
+/// time since the assignment and the micro-batches that were allowed.
 struct StageCommitted {
   std::uint32_t generation{};
   std::uint32_t stage{};
@@ -56,29 +55,29 @@ struct StageCommitted {
   double busy_s = 0;
   std::uint64_t micro_batches = 0;
 };
-/// Every stage has handed in what it had after so many: the model of then is whole.
+/// Every stage has sent its state after so many mini-batches: the model of that moment is complete.
 struct ModelSnapshotComplete {
   std::uint64_t mini_batches;
 };
-/// Neighbours have lost each other, though both live.
+/// Two neighbours have lost their connection, although both are alive.
 struct StagesDisconnected {
   std::uint32_t generation;
 };
-/// A stage says, now and then, how far its device has come: so many pieces of work are done, and it is busy with another one or not.
+/// A stage reports the progress of its device: the number of finished tasks, and whether it is busy.
 struct StageReported {
   std::uint32_t generation{};
   std::uint32_t stage{};
   std::uint64_t done = 0;
   bool busy = false;
-  bool slices_moved = false;  // of anybody's part of the model, to or from the conductor, since this was said last
+  bool slices_moved = false;  // slices of any stage were transferred to or from the chief since the last report
 };
 using PipelineChiefEvent = std::variant<DeviceJoined, DeviceLost, StartTimeout, StageCommitted, ModelSnapshotComplete, StagesDisconnected,
                                         StageReported, DriverPaused>;
 
-// What it answers -----------------------------------------------------------------------------------------------------------------------
+// Actions of a pipeline chief ----------------------------------------------------------------------------------------------------------
 
 enum class AssignReason : std::uint8_t { begins, unevenness, device_joined, loss };
-/// Stages of the generation before are no more. Each device of the cut becomes a stage, with the model as it was kept after `from`.
+/// Ends the previous generation. Each device of the cut becomes a stage, with the model as it was saved after `from`.
 struct AssignStages {
   std::uint32_t generation{};
   pipeline::Cut cut;
@@ -86,28 +85,28 @@ struct AssignStages {
   std::uint64_t from{};
   std::uint64_t allowed{};
   AssignReason why{};
-  std::vector<std::uint32_t> joined;  // stages that are new to whoever watches: no layout had them, or they were expelled since
+  std::vector<std::uint32_t> joined;  // stages to announce as new: never assigned before, or expelled since
 };
-/// To every stage of this generation. Whoever has committed `allowed` and is to hand in does so.
+/// To every stage of this generation. A stage that has committed `allowed` mini-batches sends its state if `submit_state`.
 struct AllowMore {
   std::uint64_t allowed{};
   bool submit_state = false;
 };
-/// So many are committed by every stage.
+/// Every stage has committed so many mini-batches.
 struct CommittedByAll {
   std::uint64_t mini_batches;
 };
-/// Too few are left to hold the model: the next who comes changes that.
+/// The remaining devices cannot hold the model; another device may change that.
 struct NotEnoughDevices {};
 struct PipelineDone {};
-/// This device lives and yet does not get on: it is taken for gone until it moves again. The others are laid out next.
+/// This device is alive but makes no progress: it counts as lost until it moves again. The others are assigned next.
 struct StageExpelled {
   std::uint32_t stage{};
   std::uint32_t device{};
-  Duration took{};     // so far, for one piece of work
-  Duration longest{};  // that one took before; 0: it has never committed
+  Duration took{};     // so far, of one task
+  Duration longest{};  // of earlier tasks; 0: it has never committed
 };
-/// No stage is busy and none has anything to show for so long: something is lost on the way. All are laid out next.
+/// No stage is busy and none has made progress for so long: a message was lost. All stages are assigned next.
 struct NoProgress {
   Duration for_how_long{};
 };
@@ -141,34 +140,34 @@ class PipelineChief {
   void assign_present(AssignReason why, PipelineChiefActions& out);
 
   PipelineChiefOptions options_;
-  pipeline::Problem believed_;  // with device speeds as far as they were measured
+  pipeline::Problem estimated_;  // with measured device speeds
   std::set<std::uint32_t> present_;
   std::uint32_t generation_ = 0;
-  pipeline::Cut cut_;  // empty: nothing is laid out
+  pipeline::Cut cut_;  // empty: no stages are assigned
   pipeline::Schedule schedule_;
   std::vector<std::uint64_t> committed_;  // by stage
   struct Measured {
     double busy_s = 0;
     std::uint64_t micro_batches = 0;
   };
-  [[nodiscard]] Measured believed(Instant now, const StageCommitted& reported) const;
-  Instant laid_at_{};
-  std::uint64_t laid_from_ = 0;           // mini-batches that were done then
-  std::vector<Measured> believed_since_;  // by stage, since then
-  std::vector<Measured> measured_;        // by stage, since the last look
+  [[nodiscard]] Measured plausible(Instant now, const StageCommitted& reported) const;
+  Instant assigned_at_{};
+  std::uint64_t assigned_from_ = 0;       // mini-batches done at the assignment
+  std::vector<Measured> measured_since_;  // by stage, since the assignment
+  std::vector<Measured> measured_;        // by stage, since the last comparison
   std::uint64_t allowed_ = 0;
   std::uint64_t kept_ = 0;
-  std::uint64_t state_submitted_ = 0;  // whole, though not everybody has said yet that it has committed it
+  std::uint64_t state_submitted_ = 0;  // saved completely, although some stages may not have reported the commit yet
   struct PendingCut {
-    std::optional<pipeline::Cut> cut;  // none: what those who are there by then allow
+    std::optional<pipeline::Cut> cut;  // none: computed from the devices present by then
     AssignReason why{};
   };
-  std::optional<PendingCut> wanted_;  // when everything allowed is done
+  std::optional<PendingCut> wanted_;  // applied when all allowed mini-batches are done
   StageProgress progress_;
   bool device_joined_ = false;
   bool finished_ = false;
-  bool has_begun_ = false;             // something was laid out
-  std::set<std::uint32_t> announced_;  // stages of any layout, without those that were expelled since
+  bool has_begun_ = false;             // stages were assigned
+  std::set<std::uint32_t> announced_;  // stages of all assignments, without those expelled since
 };
 
 }  // namespace motley::protocol

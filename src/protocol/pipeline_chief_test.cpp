@@ -1,4 +1,4 @@
-// The conductor told by hand: when it begins, what it allows, what it keeps, and what it does when devices come and go.
+// The pipeline chief, driven by hand: when it begins, what it permits and saves, and its reaction to devices that join and leave.
 #include "protocol/pipeline_chief.h"
 
 #include <gtest/gtest.h>
@@ -52,7 +52,7 @@ struct Recorded {
   void all_commit(std::uint64_t mini, double busy_s = 1) {
     for (std::uint32_t s = 0; s < assigned.cut.size(); ++s) tell(StageCommitted{assigned.generation, s, mini, busy_s, 8});
   }
-  /// All commit up to this, and hand in what is due.
+  /// All stages commit up to `mini`, and send the state that is due.
   void go_to(std::uint64_t mini) {
     for (std::uint64_t n = assigned.from + 1; n <= mini; ++n) {
       all_commit(n);
@@ -66,17 +66,17 @@ struct Recorded {
   AllowMore allowed{};
 };
 
-TEST(PipelineChief, BeginsWhenAllOfItsCutAreThere) {
+TEST(PipelineChief, Begins_when_all_devices_of_its_cut_have_joined) {
   Recorded recorded(four_devices());
   for (const std::uint32_t device : {0U, 1U, 2U}) EXPECT_TRUE(recorded.tell(DeviceJoined{device}).empty()) << device;
   recorded.tell(DeviceJoined{3});
   ASSERT_NE(recorded.find<AssignStages>(), nullptr);
   EXPECT_EQ(recorded.assigned.cut.size(), 4U);
   EXPECT_EQ(recorded.assigned.from, 0U);
-  EXPECT_EQ(recorded.assigned.allowed, 3U) << "one ahead, and one more, so that nobody waits for us";
+  EXPECT_EQ(recorded.assigned.allowed, 3U) << "one ahead, and one more, so that no stage waits for a permit";
 }
 
-TEST(PipelineChief, BeginsWithoutWhoeverDoesNotCome) {
+TEST(PipelineChief, Begins_without_a_missing_device) {
   Recorded recorded(four_devices());
   recorded.tell(DeviceJoined{1});
   recorded.tell(DeviceJoined{2});
@@ -86,7 +86,7 @@ TEST(PipelineChief, BeginsWithoutWhoeverDoesNotCome) {
   for (const pipeline::Stage& stage : recorded.assigned.cut) EXPECT_TRUE(stage.device == 1 || stage.device == 2);
 }
 
-TEST(PipelineChief, AllowsMoreWhenEveryStageHasCommitted) {
+TEST(PipelineChief, Allows_more_when_every_stage_has_committed) {
   Recorded recorded(four_devices());
   recorded.all_come();
   for (const std::uint32_t stage : {0U, 1U, 2U}) EXPECT_TRUE(recorded.tell(StageCommitted{1, stage, 1, 1, 8}).empty());
@@ -98,7 +98,7 @@ TEST(PipelineChief, AllowsMoreWhenEveryStageHasCommitted) {
   EXPECT_TRUE(recorded.tell(StageCommitted{7, 3, 2, 1, 8}).empty()) << "of another generation";
 }
 
-TEST(PipelineChief, GoesOnFromWhatWasKeptWhenADeviceIsLost) {
+TEST(PipelineChief, Resumes_from_the_saved_model_when_a_device_is_lost) {
   Recorded recorded(four_devices());
   recorded.all_come();
   recorded.go_to(14);
@@ -107,10 +107,10 @@ TEST(PipelineChief, GoesOnFromWhatWasKeptWhenADeviceIsLost) {
   EXPECT_EQ(recorded.assigned.from, 10U);
   EXPECT_EQ(recorded.assigned.why, AssignReason::loss);
   EXPECT_EQ(recorded.assigned.cut.size(), 3U);
-  EXPECT_TRUE(recorded.tell(StageCommitted{1, 0, 15, 1, 8}).empty()) << "what the lost generation still says";
+  EXPECT_TRUE(recorded.tell(StageCommitted{1, 0, 15, 1, 8}).empty()) << "messages of the lost generation";
 }
 
-/// One stage is at one piece of work; the others wait for it.
+/// One stage stays at one task; the others wait for it.
 void tell_until(Recorded& recorded, double until_s, std::uint32_t hangs = 2) {
   for (double now = seconds(recorded.now); now <= until_s && recorded.find<StageExpelled>() == nullptr; now += 0.5) {
     recorded.now = at_seconds(now);
@@ -128,7 +128,7 @@ std::vector<std::uint32_t> announced(const AssignStages& assigned) {
 }
 using Stages = std::vector<std::uint32_t>;
 
-TEST(PipelineChief, ExpelsAStageThatHangsAndGoesOnWithTheOthers) {
+TEST(PipelineChief, Expels_a_hung_stage_and_continues_with_the_others) {
   Recorded recorded(four_devices());
   recorded.all_come();
   recorded.go_to(14);
@@ -145,10 +145,10 @@ TEST(PipelineChief, ExpelsAStageThatHangsAndGoesOnWithTheOthers) {
   EXPECT_EQ(recorded.assigned.from, 10U);
   EXPECT_EQ(recorded.assigned.cut.size(), 3U);
   for (const pipeline::Stage& stage : recorded.assigned.cut) EXPECT_NE(stage.device, 2U);
-  EXPECT_TRUE(recorded.tell(DeviceLost{2}).empty()) << "that is known";
+  EXPECT_TRUE(recorded.tell(DeviceLost{2}).empty()) << "it was expelled already";
 }
 
-TEST(PipelineChief, HoldsItsOwnAbsenceAgainstNobody) {
+TEST(PipelineChief, Its_own_suspension_expels_no_stage) {
   Recorded recorded(four_devices());
   recorded.all_come();
   recorded.go_to(14);
@@ -160,7 +160,7 @@ TEST(PipelineChief, HoldsItsOwnAbsenceAgainstNobody) {
   EXPECT_TRUE(recorded.actions.empty());
 }
 
-TEST(PipelineChief, BeginsAnewWhenNobodyIsAtAnythingForLong) {
+TEST(PipelineChief, Assigns_again_when_no_stage_is_busy_for_long) {
   Recorded recorded(four_devices());
   recorded.all_come();
   recorded.go_to(14);
@@ -170,7 +170,7 @@ TEST(PipelineChief, BeginsAnewWhenNobodyIsAtAnythingForLong) {
     return recorded.tell(StageReported{recorded.assigned.generation, 0, 5, false, slices}).empty();
   };
   EXPECT_TRUE(all_wait_at(1, false));
-  EXPECT_TRUE(all_wait_at(250, true)) << "slices of the model are on their way";
+  EXPECT_TRUE(all_wait_at(250, true)) << "slices of the model are in flight";
   EXPECT_TRUE(all_wait_at(550, false));
   EXPECT_FALSE(all_wait_at(551, false));
   ASSERT_NE(recorded.find<NoProgress>(), nullptr);
@@ -178,27 +178,27 @@ TEST(PipelineChief, BeginsAnewWhenNobodyIsAtAnythingForLong) {
   EXPECT_EQ(recorded.assigned.cut.size(), 4U);
 }
 
-TEST(PipelineChief, TakesANewcomerInWhenAllHaveHandedIn) {
+TEST(PipelineChief, Adds_a_new_device_when_all_states_are_saved) {
   PipelineChiefOptions options = four_devices("gpipe");
   Recorded recorded(options);
   recorded.all_come();
   recorded.go_to(10);
   recorded.tell(DeviceLost{3});
   recorded.tell(DeviceJoined{3});
-  EXPECT_TRUE(recorded.actions.empty()) << "not before a version boundary";
+  EXPECT_TRUE(recorded.actions.empty()) << "only at a version boundary";
   recorded.go_to(50);
   ASSERT_TRUE(recorded.allowed.submit_state);
   const std::uint64_t boundary = recorded.allowed.allowed;
   for (std::uint64_t n = 51; n <= boundary; ++n) recorded.all_commit(n);
-  EXPECT_EQ(recorded.find<AssignStages>(), nullptr) << "its model is not whole yet";
+  EXPECT_EQ(recorded.find<AssignStages>(), nullptr) << "the model is not complete yet";
   recorded.tell(ModelSnapshotComplete{boundary});
   ASSERT_NE(recorded.find<AssignStages>(), nullptr);
   EXPECT_EQ(recorded.assigned.why, AssignReason::device_joined);
-  EXPECT_EQ(recorded.assigned.from, boundary) << "nothing is done again";
+  EXPECT_EQ(recorded.assigned.from, boundary) << "no work is repeated";
   EXPECT_EQ(recorded.assigned.cut.size(), 4U);
 }
 
-TEST(PipelineChief, LeavesANewcomerAloneThatBuysNothing) {
+TEST(PipelineChief, Does_not_add_a_device_without_benefit) {
   PipelineChiefOptions options = four_devices("gpipe");
   options.problem.devices[3].speed = 0.01;
   options.cut = *pipeline::find(options.problem).cut;
@@ -210,7 +210,7 @@ TEST(PipelineChief, LeavesANewcomerAloneThatBuysNothing) {
   EXPECT_EQ(recorded.assigned.generation, 1U);
 }
 
-TEST(PipelineChief, AModelIsKeptThoughSomebodySaysLaterThatItCommittedIt) {
+TEST(PipelineChief, Model_is_saved_before_all_commits_are_reported) {
   Recorded recorded(four_devices());
   recorded.all_come();
   recorded.go_to(9);
@@ -221,7 +221,7 @@ TEST(PipelineChief, AModelIsKeptThoughSomebodySaysLaterThatItCommittedIt) {
   EXPECT_EQ(recorded.pipeline_chief.kept(), 10U);
 }
 
-TEST(PipelineChief, EndsWhenTheLastModelIsKept) {
+TEST(PipelineChief, Ends_when_the_last_model_is_saved) {
   Recorded recorded(four_devices("1f1b"));
   recorded.all_come();
   recorded.go_to(99);
@@ -232,7 +232,7 @@ TEST(PipelineChief, EndsWhenTheLastModelIsKept) {
   EXPECT_TRUE(recorded.tell(DeviceLost{0}).empty());
 }
 
-TEST(PipelineChief, ACheckpointThatHasThemAllIsTheEnd) {
+TEST(PipelineChief, Checkpoint_with_all_mini_batches_is_the_end) {
   PipelineChiefOptions options = four_devices();
   options.first_mini = options.mini_batches;
   Recorded recorded(options);
@@ -240,9 +240,9 @@ TEST(PipelineChief, ACheckpointThatHasThemAllIsTheEnd) {
   EXPECT_TRUE(recorded.pipeline_chief.finished());
 }
 
-TEST(PipelineChief, ACutForWhoHasLeftMeanwhileIsNotLaidOut) {
+TEST(PipelineChief, Cut_with_a_lost_device_is_not_assigned) {
   PipelineChiefOptions options = four_devices();
-  options.problem.devices[3].speed = 0.9;  // begins outside, and is wanted when another gets slow
+  options.problem.devices[3].speed = 0.9;  // not in the first cut, and added when another device becomes slow
   options.problem.most_stages = 3;
   options.cut = {{0, 3, 0}, {3, 6, 1}, {6, 8, 2}};
   Recorded recorded(options);
@@ -251,7 +251,7 @@ TEST(PipelineChief, ACutForWhoHasLeftMeanwhileIsNotLaidOut) {
     recorded.now += from_seconds(8 * 0.9);
     for (std::uint32_t s = 0; s < 3; ++s) recorded.tell(StageCommitted{1, s, n, s == 0 ? 8 * 0.9 : 8 * 0.09, 8});
   }
-  ASSERT_TRUE(recorded.allowed.submit_state) << "the first has become ten times as slow";
+  ASSERT_TRUE(recorded.allowed.submit_state) << "the first device has become ten times slower";
   recorded.tell(DeviceLost{3});
   for (std::uint64_t n = 51; n <= recorded.allowed.allowed; ++n) recorded.all_commit(n);
   recorded.tell(ModelSnapshotComplete{recorded.allowed.allowed});
@@ -259,8 +259,8 @@ TEST(PipelineChief, ACutForWhoHasLeftMeanwhileIsNotLaidOut) {
   EXPECT_EQ(recorded.assigned.generation, 2U);
 }
 
-TEST(PipelineChief, AnyEventMeansSomethingInAnyState) {
-  Rng rng(5, "conductor");
+TEST(PipelineChief, Any_event_is_safe_in_any_state) {
+  Rng rng(5, "pipeline_chief");
   for (int i = 0; i < 300; ++i) {
     Recorded recorded(four_devices());
     for (int k = 0; k < 200; ++k) {
@@ -280,7 +280,7 @@ TEST(PipelineChief, AnyEventMeansSomethingInAnyState) {
   }
 }
 
-TEST(PipelineChief, EveryStageThatNoLayoutHadBeforeIsAnnounced) {
+TEST(PipelineChief, Every_newly_assigned_stage_is_announced) {
   PipelineChiefOptions options = four_devices();
   options.cut = {{0, 8, 0}};
   options.repartition = [](const pipeline::Problem& problem) { return std::optional(pipeline::uniform(problem)); };
@@ -291,14 +291,14 @@ TEST(PipelineChief, EveryStageThatNoLayoutHadBeforeIsAnnounced) {
   EXPECT_EQ(recorded.assigned.cut.size(), 3U);
   EXPECT_EQ(announced(recorded.assigned), (Stages{1, 2}));
   recorded.tell(DeviceLost{1});
-  EXPECT_EQ(announced(recorded.assigned), Stages{}) << "two stages, which are known";
+  EXPECT_EQ(announced(recorded.assigned), Stages{}) << "two stages, both announced before";
   recorded.tell(DeviceJoined{0});
   recorded.tell(DeviceJoined{1});
   recorded.tell(DeviceLost{3});
   EXPECT_EQ(announced(recorded.assigned), Stages{}) << "three again";
 }
 
-TEST(PipelineChief, OnlyTheExpelledStageIsAnnouncedAgain) {
+TEST(PipelineChief, Only_the_expelled_stage_is_announced_again) {
   Recorded recorded(four_devices());
   recorded.all_come();
   EXPECT_EQ(announced(recorded.assigned), (Stages{0, 1, 2, 3}));
@@ -307,15 +307,15 @@ TEST(PipelineChief, OnlyTheExpelledStageIsAnnouncedAgain) {
   tell_until(recorded, 140, 1);
   ASSERT_NE(recorded.find<StageExpelled>(), nullptr);
   EXPECT_EQ(recorded.assigned.cut.size(), 3U);
-  EXPECT_EQ(announced(recorded.assigned), (Stages{1})) << "nobody said that those behind it have left";
+  EXPECT_EQ(announced(recorded.assigned), (Stages{1})) << "the stages after it have not left";
   recorded.tell(DeviceJoined{1});
   recorded.tell(StagesDisconnected{recorded.assigned.generation});
   EXPECT_EQ(recorded.assigned.cut.size(), 4U);
   EXPECT_EQ(announced(recorded.assigned), Stages{});
 }
 
-/// 50 mini-batches of 8 s each; stage 0 says that each of them took it so long.
-AllowMore after_stage_0_says(double busy_s, std::uint64_t micro_batches = 8) {
+/// 50 mini-batches of 8 s each; stage 0 reports this compute time for each of them.
+AllowMore after_stage_0_reports(double busy_s, std::uint64_t micro_batches = 8) {
   Recorded recorded(four_devices());
   recorded.all_come();
   for (std::uint64_t n = 1; n <= 50; ++n) {
@@ -327,22 +327,22 @@ AllowMore after_stage_0_says(double busy_s, std::uint64_t micro_batches = 8) {
   return recorded.allowed;
 }
 
-TEST(PipelineChief, AStageIsBelievedNoMoreThanTheTimeThatPassed) {
-  EXPECT_FALSE(after_stage_0_says(7.5).submit_state);
-  EXPECT_FALSE(after_stage_0_says(1e9).submit_state) << "8 s at most are not uneven";
-  EXPECT_FALSE(after_stage_0_says(std::numeric_limits<double>::infinity()).submit_state);
+TEST(PipelineChief, Reported_time_is_limited_by_the_elapsed_time) {
+  EXPECT_FALSE(after_stage_0_reports(7.5).submit_state);
+  EXPECT_FALSE(after_stage_0_reports(1e9).submit_state) << "at most 8 s are not uneven";
+  EXPECT_FALSE(after_stage_0_reports(std::numeric_limits<double>::infinity()).submit_state);
 }
 
-TEST(PipelineChief, AStageWhoseTimeIsNoTimeMovesNoBlocks) {
-  EXPECT_FALSE(after_stage_0_says(std::numeric_limits<double>::quiet_NaN()).submit_state);
-  EXPECT_FALSE(after_stage_0_says(-1e9).submit_state);
+TEST(PipelineChief, Invalid_reported_time_moves_no_blocks) {
+  EXPECT_FALSE(after_stage_0_reports(std::numeric_limits<double>::quiet_NaN()).submit_state);
+  EXPECT_FALSE(after_stage_0_reports(-1e9).submit_state);
 }
 
-TEST(PipelineChief, AStageHasDoneNoMoreMicroBatchesThanItWasAllowed) {
-  EXPECT_FALSE(after_stage_0_says(7.5, 1'000'000'000).submit_state) << "so fast that the others would be uneven";
+TEST(PipelineChief, Reported_micro_batches_are_limited_by_the_permits) {
+  EXPECT_FALSE(after_stage_0_reports(7.5, 1'000'000'000).submit_state) << "so fast that the others would be uneven";
 }
 
-TEST(PipelineChief, TheFirstLayoutBeginsTrainingHoweverLongItWasWaitedFor) {
+TEST(PipelineChief, First_assignment_begins_training_after_any_wait) {
   PipelineChiefOptions options = four_devices();
   options.repartition = [](const pipeline::Problem& problem) {
     return problem.devices.size() < 2 ? std::nullopt : std::optional(pipeline::uniform(problem));

@@ -6,7 +6,7 @@ namespace motley::protocol {
 namespace {
 
 constexpr double times_expected = 10;
-constexpr double stays = 0.9;  // of the slowest step before
+constexpr double slowest_step_decay = 0.9;  // per step, of the slowest step before
 constexpr double longest_first = 1 << 10;
 
 Duration times(double factor, Duration duration) { return from_seconds(factor * seconds(duration)); }
@@ -22,7 +22,7 @@ void Progress::ordered(Instant now, WorkerId worker, std::uint64_t samples) {
 
 void Progress::done(Instant now, WorkerId worker, std::uint64_t next) {
   Worker& it = workers_[worker];
-  const Duration before = times(stays, it.slowest);
+  const Duration before = times(slowest_step_decay, it.slowest);
   const Duration this_one = took(now, it);
   if (this_one >= before) it.of_samples = it.samples;
   it.slowest = std::max(this_one, before);

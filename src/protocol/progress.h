@@ -1,11 +1,10 @@
-// Progress: since when each worker has had something to do without a contribution coming of it, and how long that may take.
+// Progress: since when each worker has had an order without a contribution, and how long that may take.
 //
-// Rule:  expected = the slowest step of this worker lately (0.9 of the one before counts still), more in proportion for a larger step
+// Rule:  expected = the slowest recent step of this worker (decaying by 0.9 per step), scaled up for a larger step
 //        limit    = the least limit, or 10 * expected if that is longer
-//        Before its first contribution nothing is known of a worker. Then limit = 10 * the longer one of the least limit and of the
-//        slowest step that another worker has had lately; twice as long after each time that this was not enough for somebody, so that
-//        an honest slow device is expelled a few times at most.
-// All times are those that the chief has seen. What a worker says of itself plays no part, so that it cannot choose its own limit.
+//        Before a worker's first contribution, limit = 10 * the longer one of the least limit and the slowest recent step of any other
+//        worker; doubled each time that a worker exceeded it, so that a correct but slow device is expelled a few times at most.
+// All times are observations of the chief. Times reported by workers are not used, so that a worker cannot choose its own limit.
 #pragma once
 #include <cstdint>
 #include <map>
@@ -27,36 +26,36 @@ class Progress {
  public:
   explicit Progress(Duration least) : least_(least) {}
 
-  /// This worker has something to do: so many samples. Changes nothing while it has something to do already.
+  /// This worker has an order of so many samples. No effect while it has an earlier one.
   void ordered(Instant now, WorkerId worker, std::uint64_t samples);
-  /// Its oldest order is done. `next`: samples of the order behind it, whose time begins now; 0: there is none.
+  /// Its oldest order is done. `next`: samples of the following order, whose time begins now; 0: none.
   void done(Instant now, WorkerId worker, std::uint64_t next);
-  /// Everything that it had to do was taken back. The time for which it had it stays: whoever hangs hangs in its next order too.
+  /// All its orders were cancelled. The time spent on them still counts, because a hung device hangs in the next order too.
   void taken_back(Instant now, WorkerId worker);
   void left(WorkerId worker) { workers_.erase(worker); }
-  /// Somebody of whom nothing was known has taken too long: the next one is given twice the time.
+  /// A worker without any contribution has exceeded its limit: the next one gets twice the time.
   void unknown_was_overdue();
   void driver_paused(Duration time);
 
-  /// Those who have taken too long, in order of id.
+  /// The workers beyond their limit, in order of id.
   [[nodiscard]] std::vector<Overdue> overdue(Instant now) const;
-  /// The longest time for which somebody has had something to do.
+  /// The longest time that any worker has had its order.
   [[nodiscard]] Duration longest_wait(Instant now) const;
 
  private:
   struct Worker {
-    std::optional<Instant> since;  // that it has something to do
-    Duration before{};             // for which it had what was taken back
+    std::optional<Instant> since;  // the time at which its order began
+    Duration before{};             // time spent on cancelled orders
     std::uint64_t samples = 0;     // of the oldest order
-    Duration slowest{};            // lately
-    std::uint64_t of_samples = 0;  // in that
+    Duration slowest{};            // recent steps
+    std::uint64_t of_samples = 0;  // samples of that step
   };
   [[nodiscard]] static Duration took(Instant now, const Worker& worker);
   [[nodiscard]] static Duration expected(const Worker& measured, std::uint64_t samples);
   [[nodiscard]] Duration limit(const Worker& worker) const;
 
   Duration least_;
-  double first_ = 1;  // how many times the limit of a first step has become longer
+  double first_ = 1;  // factor by which the limit of a first step has grown
   std::map<WorkerId, Worker> workers_;
 };
 

@@ -1,4 +1,4 @@
-// How long a worker may take: the rule, worked out by hand.
+// The time limits of workers and stages, computed by hand.
 #include "protocol/progress.h"
 
 #include <gtest/gtest.h>
@@ -17,7 +17,7 @@ bool late(const Progress& progress, double now_s, WorkerId worker = ann) {
   return false;
 }
 
-/// One that has done a step of 10 samples in so long.
+/// A worker that took this long for a step of 10 samples.
 Progress after_a_step_of(double s, double least_s = 30) {
   Progress progress(from_seconds(least_s));
   progress.ordered(at_seconds(0), ann, 10);
@@ -25,7 +25,7 @@ Progress after_a_step_of(double s, double least_s = 30) {
   return progress;
 }
 
-TEST(Progress, AStepMayTakeTheLeastLimit) {
+TEST(Progress, Step_may_take_the_least_limit) {
   Progress progress = after_a_step_of(1);
   progress.ordered(at_seconds(100), ann, 10);
   EXPECT_FALSE(late(progress, 130));
@@ -34,14 +34,14 @@ TEST(Progress, AStepMayTakeTheLeastLimit) {
   EXPECT_EQ(progress.overdue(at_seconds(131))[0].expected, from_seconds(1));
 }
 
-TEST(Progress, AStepMayTakeTenTimesWhatOneTookBefore) {
+TEST(Progress, Step_may_take_ten_times_an_earlier_one) {
   Progress progress = after_a_step_of(5);
   progress.ordered(at_seconds(100), ann, 10);
   EXPECT_FALSE(late(progress, 150));
   EXPECT_TRUE(late(progress, 150.1));
 }
 
-TEST(Progress, ALargerStepMayTakeLongerASmallerOneAsLong) {
+TEST(Progress, Larger_step_may_take_longer) {
   for (const std::uint64_t samples : {5, 10, 30}) {
     Progress progress = after_a_step_of(5);
     progress.ordered(at_seconds(100), ann, samples);
@@ -51,7 +51,7 @@ TEST(Progress, ALargerStepMayTakeLongerASmallerOneAsLong) {
   }
 }
 
-TEST(Progress, ASlowStepIsRememberedForAWhile) {
+TEST(Progress, Slow_step_is_remembered_for_a_while) {
   Progress progress = after_a_step_of(5);
   double now = 100;
   for (int quick = 0; quick < 3; ++quick, ++now) {
@@ -62,56 +62,56 @@ TEST(Progress, ASlowStepIsRememberedForAWhile) {
   EXPECT_NEAR(seconds(progress.overdue(at_seconds(now + 100))[0].expected), 5 * 0.9 * 0.9 * 0.9, 1e-6);
 }
 
-TEST(Progress, TheFirstStepMayTakeTenTimesAsLongOrAsOthers) {
+TEST(Progress, First_step_may_take_ten_times_the_others) {
   Progress progress(from_seconds(30));
   progress.ordered(at_seconds(0), bob, 10);
   EXPECT_FALSE(late(progress, 300, bob));
-  EXPECT_TRUE(late(progress, 300.1, bob)) << "nobody knows anything";
+  EXPECT_TRUE(late(progress, 300.1, bob)) << "no worker is measured";
   progress.ordered(at_seconds(0), ann, 10);
   progress.done(at_seconds(50), ann, 0);
   EXPECT_FALSE(late(progress, 500, bob));
   EXPECT_TRUE(late(progress, 500.1, bob)) << "ten times the slowest";
 }
 
-TEST(Progress, AFirstStepMayTakeTwiceAsLongWhenThatWasNotEnough) {
+TEST(Progress, First_step_may_take_twice_as_long_after_an_expulsion) {
   Progress progress(from_seconds(30));
   progress.unknown_was_overdue();
   progress.ordered(at_seconds(0), bob, 10);
   EXPECT_FALSE(late(progress, 600, bob));
   EXPECT_TRUE(late(progress, 600.1, bob));
   for (int i = 0; i < 2'000; ++i) progress.unknown_was_overdue();
-  EXPECT_TRUE(late(progress, 1e6, bob)) << "whoever hangs does not hang for ever";
+  EXPECT_TRUE(late(progress, 1e6, bob)) << "a hung worker is expelled some time";
 }
 
-TEST(Progress, TheSecondOrdersTimeBeginsWhenTheFirstIsDone) {
+TEST(Progress, Time_of_the_second_order_begins_after_the_first) {
   Progress progress = after_a_step_of(1);
   progress.ordered(at_seconds(100), ann, 10);
-  progress.ordered(at_seconds(101), ann, 10);  // it holds two now
+  progress.ordered(at_seconds(101), ann, 10);  // it has two orders now
   progress.done(at_seconds(125), ann, 10);
   EXPECT_FALSE(late(progress, 150)) << "49 s since it was ordered";
   EXPECT_EQ(progress.longest_wait(at_seconds(130)), from_seconds(5));
   progress.done(at_seconds(151), ann, 0);
-  EXPECT_FALSE(late(progress, 1000)) << "it has nothing to do";
+  EXPECT_FALSE(late(progress, 1000)) << "it has no order";
   EXPECT_EQ(progress.longest_wait(at_seconds(1000)), Duration{0});
 }
 
-TEST(Progress, WhatIsTakenBackWasTimeAllTheSame) {
+TEST(Progress, Time_of_cancelled_orders_counts) {
   Progress progress = after_a_step_of(1);
   double now = 100;
   for (int again = 0; again < 3; ++again, now += 20) {
     progress.ordered(at_seconds(now), ann, 10);
     progress.taken_back(at_seconds(now + 9), ann);
-    EXPECT_FALSE(late(progress, now + 19)) << "nothing is wanted of it";
+    EXPECT_FALSE(late(progress, now + 19)) << "it has no order";
   }
   progress.ordered(at_seconds(now), ann, 10);
   EXPECT_FALSE(late(progress, now + 3));
-  EXPECT_TRUE(late(progress, now + 3.1)) << "27 s and these";
+  EXPECT_TRUE(late(progress, now + 3.1)) << "27 s before and these";
   progress.done(at_seconds(now + 4), ann, 0);
   progress.ordered(at_seconds(now + 5), ann, 10);
-  EXPECT_FALSE(late(progress, now + 35)) << "it has come: forgiven";
+  EXPECT_FALSE(late(progress, now + 35)) << "it has contributed: the count starts again";
 }
 
-TEST(Progress, TimeThatNobodyAttendedDoesNotCount) {
+TEST(Progress, Suspended_time_does_not_count) {
   Progress progress = after_a_step_of(1);
   progress.ordered(at_seconds(100), ann, 10);
   progress.driver_paused(from_seconds(1000));
@@ -119,7 +119,7 @@ TEST(Progress, TimeThatNobodyAttendedDoesNotCount) {
   EXPECT_TRUE(late(progress, 1130.1));
 }
 
-TEST(Progress, WhoHasLeftIsNotWaitedFor) {
+TEST(Progress, Former_member_is_not_waited_for) {
   Progress progress = after_a_step_of(1);
   progress.ordered(at_seconds(100), ann, 10);
   progress.left(ann);
@@ -128,7 +128,7 @@ TEST(Progress, WhoHasLeftIsNotWaitedFor) {
 
 // Stages ---------------------------------------------------------------------------------------------------------------------------------
 
-/// Two stages that have both committed something; the longest piece of each took a second.
+/// Two stages that have both committed; the longest task of each took a second.
 StageProgress two_stages() {
   StageProgress progress(from_seconds(30));
   progress.begin(2);
@@ -142,10 +142,10 @@ StageProgress two_stages() {
   return progress;
 }
 
-TEST(StageProgress, WhoIsAtOnePieceForTooLongHasHung) {
+TEST(StageProgress, Stage_at_one_task_for_too_long_has_hung) {
   StageProgress progress = two_stages();
   for (double now = 10; now <= 40; ++now) {
-    EXPECT_FALSE(progress.status(at_seconds(now), 0, 2, false)) << "it waits for the other";
+    EXPECT_FALSE(progress.status(at_seconds(now), 0, 2, false)) << "it waits for the other stage";
     EXPECT_FALSE(progress.status(at_seconds(now), 1, 2, true));
   }
   const auto found = progress.status(at_seconds(40.5), 1, 2, true);
@@ -154,7 +154,7 @@ TEST(StageProgress, WhoIsAtOnePieceForTooLongHasHung) {
   EXPECT_EQ(found->longest, from_seconds(1));
 }
 
-TEST(StageProgress, WhoHasLongPiecesMayTakeTenTimesAsLong) {
+TEST(StageProgress, Stage_may_take_ten_times_its_longest_task) {
   StageProgress progress = two_stages();
   (void)progress.status(at_seconds(10), 1, 2, true);
   (void)progress.status(at_seconds(30), 1, 2, true);
@@ -163,7 +163,7 @@ TEST(StageProgress, WhoHasLongPiecesMayTakeTenTimesAsLong) {
   EXPECT_TRUE(progress.status(at_seconds(230.5), 1, 3, true));
 }
 
-TEST(StageProgress, BeforeItHasCommittedAStageMayTakeTenTimesTheLimit) {
+TEST(StageProgress, First_task_may_take_ten_times_the_least_limit) {
   StageProgress progress(from_seconds(30));
   progress.begin(1);
   (void)progress.status(at_seconds(5), 0, 0, true);
@@ -171,7 +171,7 @@ TEST(StageProgress, BeforeItHasCommittedAStageMayTakeTenTimesTheLimit) {
   EXPECT_TRUE(progress.status(at_seconds(305.5), 0, 0, true));
 }
 
-TEST(StageProgress, BeforeItHasCommittedTwiceAsLongWhenThatWasNotEnough) {
+TEST(StageProgress, First_task_may_take_twice_as_long_after_an_expulsion) {
   StageProgress progress(from_seconds(30));
   double expelled_after = 300;
   for (int generation = 0; generation < 3; ++generation, expelled_after *= 2) {
@@ -182,18 +182,18 @@ TEST(StageProgress, BeforeItHasCommittedTwiceAsLongWhenThatWasNotEnough) {
   }
 }
 
-TEST(StageProgress, WhenAllWaitAndNobodyMovesSomethingIsLost) {
+TEST(StageProgress, No_busy_stage_for_long_is_a_lost_message) {
   StageProgress progress = two_stages();
   (void)progress.status(at_seconds(301), 0, 2, false);
   EXPECT_FALSE(progress.no_progress(at_seconds(301)));
   EXPECT_EQ(progress.no_progress(at_seconds(302)), from_seconds(301));
   (void)progress.status(at_seconds(302), 1, 2, true);
-  EXPECT_FALSE(progress.no_progress(at_seconds(400))) << "somebody is at something";
+  EXPECT_FALSE(progress.no_progress(at_seconds(400))) << "a stage is busy";
   progress.begin(2);
-  EXPECT_FALSE(progress.no_progress(at_seconds(1000))) << "nobody has said anything yet";
+  EXPECT_FALSE(progress.no_progress(at_seconds(1000))) << "no stage has reported yet";
 }
 
-TEST(StageProgress, TimeThatNobodyAttendedDoesNotCount) {
+TEST(StageProgress, Suspended_time_does_not_count) {
   StageProgress progress = two_stages();
   (void)progress.status(at_seconds(10), 1, 2, true);
   progress.driver_paused(from_seconds(100));

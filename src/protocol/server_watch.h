@@ -1,6 +1,6 @@
-// Which servers still turn what they hold. A server that hangs looks like a worker that does: contributions do not become whole, parameters
-// do not come. So when somebody has been waited for, each server is asked for a sign of life, which it gives when what was asked of it
-// before is done. No worker is to blame while a server owes that sign.
+// Server watch: detects servers that hang. A hung server looks like hung workers: contributions do not become complete, parameters do not
+// arrive. So when a worker has been waited for, each server is sent a Probe, which it returns when all earlier requests are done. No worker
+// is expelled while a server owes its answer.
 #pragma once
 #include <cstdint>
 #include <optional>
@@ -15,7 +15,7 @@ class ServerWatch {
  public:
   ServerWatch(std::uint32_t servers, Duration limit) : limit_(limit), asked_(servers) {}
 
-  /// Those that are to be asked now: all that owe no answer.
+  /// The servers to send a Probe now: all that owe no answer.
   [[nodiscard]] std::vector<ServerId> ask(Instant now);
   void answered(ServerId server);
   void driver_paused(Duration time);
@@ -30,7 +30,7 @@ class ServerWatch {
 
  private:
   Duration limit_;
-  std::vector<std::optional<Instant>> asked_;  // by server; none: it owes nothing
+  std::vector<std::optional<Instant>> asked_;  // by server; none: it owes no answer
 };
 
 }  // namespace motley::protocol

@@ -8,7 +8,7 @@
 namespace motley::protocol {
 
 Shard::Shard(ServerId server, std::vector<SliceId> slices, Version version)
-    : server_(server), slices_(std::move(slices)), version_(version) {
+    : server_(server), slices_(std::move(slices)), version_(version), speculative_update_(slices_.size()) {
   check(!slices_.empty(), "a server holds at least one slice");
 }
 
@@ -18,14 +18,14 @@ void Shard::step(const wire::Message& message, ShardActions& out) {
   if (const auto* drop = std::get_if<wire::Discard>(&message)) return discard(drop->worker, drop->step, out);
   if (const auto* go = std::get_if<wire::Release>(&message)) return release(*go, out);
   if (const auto* one = std::get_if<wire::AlignmentTest>(&message)) {
-    check(arrived_.contains({one->worker, one->step}), "what is judged is here");
+    check(arrived_.contains({one->worker, one->step}), "a tested contribution is present");
     out.emplace_back(Compare{one->worker, one->step});
     return;
   }
   if (const auto* gone = std::get_if<wire::Forget>(&message)) return forget(gone->worker, out);
   if (std::holds_alternative<wire::Probe>(message)) out.emplace_back(ProveAlive{});
   if (const auto* wanted = std::get_if<wire::Export>(&message)) {
-    check(wanted->version == version_, "an export asks for the newest version");
+    check(wanted->version == version_, "an export is of the newest version");
     out.emplace_back(ExportNow{version_, wanted->state});
   }
 }
@@ -33,31 +33,42 @@ void Shard::step(const wire::Message& message, ShardActions& out) {
 void Shard::pushed(const wire::Push& push, ShardActions& out) {
   const auto slice = std::lower_bound(slices_.begin(), slices_.end(), push.slice);
   if (forgotten_.contains(push.worker) || slice == slices_.end() || *slice != push.slice) return;
-  if (is_over(push)) {
-    out.emplace_back(Free{push.worker, push.step});
-    return;
-  }
+  if (is_over(push)) return free(push.worker, push.step, out);
   PartialContribution& partial = arrived_[{push.worker, push.step}];
   partial.here.resize(slices_.size());
   auto here = partial.here[static_cast<std::size_t>(slice - slices_.begin())];
-  if (here) return;  // said twice
+  if (here) return;  // duplicate
   here = true;
   ++partial.count;
   if (whole(partial)) out.emplace_back(Send{the_chief, wire::Gathered{server_, push.worker, push.step}});
 }
 
+void Shard::slice_arrived(const wire::Push& push, ShardActions& out) {
+  const auto slice = std::lower_bound(slices_.begin(), slices_.end(), push.slice);
+  check(slice != slices_.end() && *slice == push.slice, "a slice that arrives is one of this server");
+  if (speculative_update_.arrived(push.worker, push.step, static_cast<std::size_t>(slice - slices_.begin())))
+    out.emplace_back(Speculate{push.slice, speculative_update_.parts()});
+}
+
+void Shard::free(WorkerId worker, Step step, ShardActions& out) {
+  speculative_update_.discarded(worker, step);
+  out.emplace_back(Free{worker, step});
+}
+
 void Shard::apply(const wire::Apply& update, ShardActions& out) {
-  check(update.version == version_.next(), "updates come in order, each once");
+  check(update.version == version_.next(), "updates arrive in order, each once");
   for (const wire::Part& part : update.parts) {
     const auto found = arrived_.find({part.worker, part.step});
-    check(found != arrived_.end() && whole(found->second), "what is applied is here whole");
+    check(found != arrived_.end() && whole(found->second), "an applied contribution is complete");
     arrived_.erase(found);
     end(part.worker, part.step);
-    // Slices of an earlier step no longer come.
+    // Slices of an earlier step no longer arrive.
     unwanted_.erase(unwanted_.lower_bound({part.worker, Step{}}), unwanted_.lower_bound({part.worker, part.step}));
   }
   version_ = update.version;
-  out.emplace_back(Commit{update});
+  const bool speculated = speculative_update_.matches(update);
+  const bool expects_next = speculative_update_.updated(update);
+  out.emplace_back(Commit{update, speculated, expects_next});
 }
 
 void Shard::discard(WorkerId worker, Step step, ShardActions& out) {
@@ -67,7 +78,7 @@ void Shard::discard(WorkerId worker, Step step, ShardActions& out) {
   end(worker, step);
   if (found == arrived_.end()) return;
   arrived_.erase(found);
-  out.emplace_back(Free{worker, step});
+  free(worker, step, out);
 }
 
 void Shard::release(const wire::Release& release, ShardActions& out) {
@@ -78,7 +89,7 @@ void Shard::release(const wire::Release& release, ShardActions& out) {
     out.emplace_back(Send{peer(release.worker), wire::Pulled{release.worker, release.step, version_, slice, bits, snapshot.bf16_transfer}});
 }
 
-/// A class moves on once per version. Who held its last state is sent the change; who comes from elsewhere the values themselves.
+/// A class advances once per version. A worker that holds its last state gets the difference; any other worker the values.
 Snapshot Shard::snapshot_for(const wire::Release& release) {
   Snapshot snapshot{release.worker, release.step, release.rho, release.pull_bits, release.pull_class, true, true, release.keep};
   if (release.pull_bits >= fp32_bits) {
@@ -95,13 +106,17 @@ Snapshot Shard::snapshot_for(const wire::Release& release) {
   return snapshot;
 }
 
-/// What is gathered whole stays: the chief applies it, or discards it by name.
+/// Complete contributions stay: the chief applies or discards them.
 void Shard::forget(WorkerId worker, ShardActions& out) {
   forgotten_.insert(worker);
   holds_.erase(worker);
   ended_.erase(worker);
   unwanted_.erase(unwanted_.lower_bound({worker, Step{}}), unwanted_.lower_bound({WorkerId{worker.value + 1}, Step{}}));
   out.emplace_back(ForgetSent{worker});
+  for (const wire::Part& part : speculative_update_.parts()) {
+    const auto found = arrived_.find({part.worker, part.step});
+    if (part.worker == worker && (found == arrived_.end() || !whole(found->second))) speculative_update_.discarded(worker, part.step);
+  }
   for (auto it = arrived_.lower_bound({worker, Step{}}); it != arrived_.end() && it->first.first == worker;) {
     if (whole(it->second)) {
       ++it;

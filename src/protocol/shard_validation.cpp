@@ -1,4 +1,4 @@
-// A shard and what does not pass to it: what its peers may claim is bounded by what it knows of their steps.
+// Validates messages for a shard: the claims of its peers are bounded by what it knows of their steps.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -10,9 +10,9 @@
 namespace motley::protocol {
 namespace {
 
-// Steps of one worker that may be under way beyond the oldest that is not over. With overlap there are two or three; what a server keeps
-// for a worker that pushes without being asked is bounded by this many contributions.
-constexpr std::uint64_t most_under_way = 16;
+// Open steps of one worker beyond the oldest one. With overlap there are two or three; this bounds the contributions that a server keeps
+// for a worker that pushes without orders.
+constexpr std::uint64_t most_open_steps = 16;
 
 }  // namespace
 
@@ -47,12 +47,10 @@ wire::Objection Shard::objection(const wire::Message& message) const {
   return std::visit(
       match{[&](const wire::Push& m) { return objection_to_push(m); }, [&](const wire::Apply& m) { return objection_to_update(m); },
             [&](const wire::AlignmentTest& m) {
-              return unless(whole_here(m.worker, m.step), "a contribution is to be judged that is not here");
+              return unless(whole_here(m.worker, m.step), "an AlignmentTest names a contribution that is not complete here");
             },
-            [&](const wire::Export& m) { return unless(m.version == version_, "a version is to be exported that is not the newest"); },
-            [&](const wire::Release& m) {
-              return unless(!forgotten_.contains(m.worker), "parameters are released for a worker that was forgotten");
-            },
+            [&](const wire::Export& m) { return unless(m.version == version_, "an Export names a version that is not the newest"); },
+            [&](const wire::Release& m) { return unless(!forgotten_.contains(m.worker), "a Release names a former member"); },
             [](const auto&) { return wire::Objection{}; }},
       message);
 }
@@ -60,26 +58,26 @@ wire::Objection Shard::objection(const wire::Message& message) const {
 wire::Objection Shard::objection_to_push(const wire::Push& push) const {
   const auto slice = std::lower_bound(slices_.begin(), slices_.end(), push.slice);
   if (slice == slices_.end() || *slice != push.slice)
-    return fmt::format("slice {} does not live on server {}", push.slice.value, server_.value);
+    return fmt::format("slice {} does not belong to server {}", push.slice.value, server_.value);
   if (is_over(push)) return {};
   const auto found = ended_.find(push.worker);
   const Step below = found == ended_.end() ? Step{} : found->second.below;
-  if (push.step.ahead_of(below) >= most_under_way)
-    return fmt::format("step {} of worker {} was never ordered: the oldest that is not over is {}", push.step.value, push.worker.value,
+  if (push.step.ahead_of(below) >= most_open_steps)
+    return fmt::format("step {} of worker {} was never ordered: the oldest open step is {}", push.step.value, push.worker.value,
                        below.value);
   const auto partial = arrived_.find({push.worker, push.step});
   if (partial != arrived_.end() && partial->second.here[static_cast<std::size_t>(slice - slices_.begin())])
-    return fmt::format("slice {} of step {} of worker {} comes twice", push.slice.value, push.step.value, push.worker.value);
+    return fmt::format("slice {} of step {} of worker {} was sent twice", push.slice.value, push.step.value, push.worker.value);
   return {};
 }
 
 wire::Objection Shard::objection_to_update(const wire::Apply& update) const {
-  if (update.version != version_.next()) return fmt::format("update {} comes after update {}", update.version.value, version_.value);
+  if (update.version != version_.next()) return fmt::format("update {} was sent after update {}", update.version.value, version_.value);
   std::set<std::pair<WorkerId, Step>> parts;
   for (const wire::Part& part : update.parts) {
     const auto found = arrived_.find({part.worker, part.step});
     if (found == arrived_.end() || !whole(found->second) || !parts.emplace(part.worker, part.step).second)
-      return fmt::format("step {} of worker {} is to be applied, which is not here or is applied twice", part.step.value,
+      return fmt::format("step {} of worker {} is to be applied, but is not complete here or was applied before", part.step.value,
                          part.worker.value);
   }
   return {};

@@ -35,7 +35,7 @@ void Stage::done(const PartDone& part, StageActions& out) {
     case Part::forward:
       ++forwarded_;
       if (last())
-        ++gradients_;  // the loss's
+        ++gradients_;  // the gradient of the loss
       else
         out.emplace_back(ShipOutput{part.micro});
       break;

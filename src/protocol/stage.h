@@ -1,10 +1,9 @@
-// One stage of a pipeline: which part of which micro-batch it computes next, what it sends, when it updates. Micro-batches come and go in
-// order, so counts are all it keeps.
+// The protocol of one pipeline stage: which part of which micro-batch it computes next, what it sends, and when it updates. Micro-batches
+// arrive in order, so it keeps counts only. Priorities:
 //
-//   backward of the oldest, if its gradient is here (and, under gpipe, every forward of its mini-batch is done);
-//   else forward of the next, if its input is here, the stage may hold one more and the mini-batch is not too far ahead of the updates;
-//   else the gradient of the weights of the oldest that waits for it; at once where the schedule does not set it apart, first where more
-//   than two wait.
+//   1. backward of the oldest micro-batch, if its gradient has arrived (and, under gpipe, every forward of its mini-batch is done)
+//   2. forward of the next, if its input has arrived, the stage may hold one more, and its mini-batch is not too far ahead of the updates
+//   3. weight gradient of the oldest that waits for it: at once unless the schedule separates it, and first when more than two wait
 #pragma once
 #include <algorithm>
 #include <cstdint>
@@ -21,19 +20,19 @@ struct StageOptions {
   pipeline::Schedule schedule;
   std::uint32_t stage = 0;
   std::uint32_t stages = 1;
-  std::uint64_t mini_batches = 0;        // that it may begin, counted from the beginning of training; see MoreMiniBatches
-  std::uint64_t first_mini = 0;          // where it begins
+  std::uint64_t mini_batches = 0;        // permitted mini-batches, counted from the beginning of training; see MoreMiniBatches
+  std::uint64_t first_mini = 0;          // the first one
   std::uint64_t micro_batches = no_end;  // of the whole training: the last mini-batch may have fewer (base/batching.h)
 };
 
-// What a stage hears. Micro-batch k belongs to mini-batch k / M. --------------------------------------------------------------------
+// Events of a stage. Micro-batch k belongs to mini-batch k / M. -------------------------------------------------------------------
 
 struct StageStarted {};
-/// The stage before has sent what this one reads. Never to the first stage.
+/// The previous stage has sent the input. Never for the first stage.
 struct InputHere {
   std::uint64_t micro;
 };
-/// The stage after has sent the gradient of what this one put out. Never to the last stage.
+/// The next stage has sent the gradient of the output. Never for the last stage.
 struct GradientHere {
   std::uint64_t micro;
 };
@@ -41,16 +40,16 @@ struct PartDone {
   pipeline::Part part;
   std::uint64_t micro;
 };
-/// So many may be begun now, counted from the beginning of training. Never fewer than before.
+/// So many mini-batches are permitted, counted from the beginning of training. Never fewer than before.
 struct MoreMiniBatches {
   std::uint64_t mini_batches;
 };
 using StageEvent = std::variant<StageStarted, InputHere, GradientHere, PartDone, MoreMiniBatches>;
 
-// What it answers -----------------------------------------------------------------------------------------------------------------------
+// Actions of a stage -------------------------------------------------------------------------------------------------------------------
 
-/// Compute this; one at a time. Forward: with the parameters as they are now, `late` updates before those that it is for; they must be kept
-/// for the other two parts.
+/// Compute this part; one at a time. Forward: with the present parameters, which lack `late` updates; they must be kept for the other two
+/// parts.
 struct RunPart {
   pipeline::Part part{};
   std::uint64_t micro{};
@@ -60,11 +59,11 @@ struct RunPart {
 struct ShipOutput {
   std::uint64_t micro;
 };
-/// To the stage before.
+/// To the previous stage.
 struct ShipGradient {
   std::uint64_t micro;
 };
-/// All gradients of this mini-batch are there: update. Before anything else is run.
+/// All gradients of this mini-batch are computed: update, before any other part runs.
 struct CommitMiniBatch {
   std::uint64_t mini;
 };
@@ -75,13 +74,13 @@ class Stage {
  public:
   explicit Stage(StageOptions options);
 
-  /// Total: what is not next in its order changes nothing.
+  /// Total: an event out of order changes nothing.
   void step(const StageEvent& event, StageActions& out);
 
   [[nodiscard]] std::uint64_t committed() const { return weighted_ / options_.schedule.micro_batches + (ends_early(weighted_) ? 1 : 0); }
-  /// All that it may begin is committed.
+  /// All permitted mini-batches are committed.
   [[nodiscard]] bool finished() const { return committed() == options_.mini_batches; }
-  /// Micro-batches that it keeps something of.
+  /// Micro-batches of which it keeps data.
   [[nodiscard]] std::uint64_t kept() const { return begun_ - weighted_; }
 
  private:
@@ -90,7 +89,7 @@ class Stage {
   [[nodiscard]] std::uint64_t end_of(std::uint64_t mini) const {
     return std::min((mini + 1) * options_.schedule.micro_batches, options_.micro_batches);
   }
-  /// So many micro-batches are all, and the last mini-batch is smaller than the others.
+  /// Training ends after so many micro-batches, with a smaller last mini-batch.
   [[nodiscard]] bool ends_early(std::uint64_t micros) const {
     return micros == options_.micro_batches && micros % options_.schedule.micro_batches != 0;
   }
@@ -105,8 +104,8 @@ class Stage {
   StageOptions options_;
   bool started_ = false;
   std::optional<RunPart> running_;
-  std::uint64_t inputs_ = 0;     // here
-  std::uint64_t gradients_ = 0;  // here
+  std::uint64_t inputs_ = 0;     // arrived
+  std::uint64_t gradients_ = 0;  // arrived
   std::uint64_t begun_ = 0;      // forwards
   std::uint64_t forwarded_ = 0;
   std::uint64_t returned_ = 0;  // input gradients done

@@ -1,4 +1,4 @@
-// One stage by itself: what it does next, told by hand.
+// One stage, driven by hand.
 #include "protocol/stage.h"
 
 #include <fmt/format.h>
@@ -13,7 +13,7 @@ namespace {
 
 using pipeline::Part;
 
-/// "F0, output 0, B0 ..." for each answer; a forward that lacks updates says so.
+/// "F0, output 0, B0 ..." for the actions; a forward that lacks updates says so.
 struct Recorded {
   explicit Recorded(StageOptions options) : stage(std::move(options)) {}
   std::string step(const StageEvent& event) {
@@ -45,7 +45,7 @@ pipeline::Schedule schedule(std::uint32_t micros, std::vector<std::uint32_t> hel
   return made;
 }
 
-TEST(Stage, AloneWithOneMicroBatchIsPlainTraining) {
+TEST(Stage, Single_stage_with_one_micro_batch_is_plain_training) {
   Recorded stage({schedule(1, {1}), 0, 1, 2});
   EXPECT_EQ(stage.start(), "F0");
   EXPECT_EQ(stage.done(Part::forward, 0), "B0");
@@ -53,13 +53,13 @@ TEST(Stage, AloneWithOneMicroBatchIsPlainTraining) {
   EXPECT_EQ(stage.done(Part::weight, 0), "commit 0, F1");
   stage.done(Part::forward, 1);
   stage.done(Part::input, 1);
-  EXPECT_EQ(stage.done(Part::weight, 1), "commit 1") << "and that was all";
+  EXPECT_EQ(stage.done(Part::weight, 1), "commit 1") << "no further action";
   EXPECT_TRUE(stage.stage.finished());
 }
 
-TEST(Stage, BeginsNoMoreThanItMayUntilItHearsOfMore) {
+TEST(Stage, Begins_only_permitted_mini_batches) {
   Recorded stage({schedule(1, {2, 1}), 0, 2, 4, 3});
-  EXPECT_EQ(stage.start(), "F3") << "where it was told to begin";
+  EXPECT_EQ(stage.start(), "F3") << "at its first mini-batch";
   EXPECT_EQ(stage.done(Part::forward, 3), "output 3");
   stage.gradient(3);
   stage.done(Part::input, 3);
@@ -74,7 +74,7 @@ TEST(Stage, BeginsNoMoreThanItMayUntilItHearsOfMore) {
   EXPECT_EQ(stage.done(Part::weight, 4), "commit 4, F5");
 }
 
-TEST(Stage, HoldsNoMoreThanItMayAndGoesBackwardFirst) {
+TEST(Stage, Holds_a_bounded_number_and_prefers_backward) {
   Recorded stage({schedule(4, {2, 1}), 0, 2, 1});
   EXPECT_EQ(stage.start(), "F0");
   EXPECT_EQ(stage.done(Part::forward, 0), "output 0, F1");
@@ -85,28 +85,28 @@ TEST(Stage, HoldsNoMoreThanItMayAndGoesBackwardFirst) {
   EXPECT_EQ(stage.done(Part::weight, 0), "B1");
 }
 
-TEST(Stage, NeitherMayBeSaidOutOfOrder) {
+TEST(Stage, Events_out_of_order_change_nothing) {
   Recorded stage({schedule(2, {2, 1}), 1, 2, 1});
-  EXPECT_EQ(stage.start(), "") << "nothing has come";
-  EXPECT_EQ(stage.input(1), "") << "not the next";
-  EXPECT_EQ(stage.gradient(0), "") << "nobody is behind it";
+  EXPECT_EQ(stage.start(), "") << "no input has arrived";
+  EXPECT_EQ(stage.input(1), "") << "not the next one";
+  EXPECT_EQ(stage.gradient(0), "") << "there is no next stage";
   EXPECT_EQ(stage.input(0), "F0");
-  EXPECT_EQ(stage.done(Part::input, 0), "") << "it does something else";
+  EXPECT_EQ(stage.done(Part::input, 0), "") << "another part is running";
   EXPECT_EQ(stage.done(Part::forward, 0), "B0");
 }
 
-TEST(Stage, UnderGpipeEveryForwardComesFirst) {
+TEST(Stage, Gpipe_runs_every_forward_first) {
   pipeline::Schedule gpipe = schedule(2, {2, 2});
   gpipe.forwards_first = true;
   Recorded stage({gpipe, 1, 2, 1});
   stage.start();
   EXPECT_EQ(stage.input(0), "F0");
-  EXPECT_EQ(stage.done(Part::forward, 0), "") << "the second has not come";
+  EXPECT_EQ(stage.done(Part::forward, 0), "") << "the second input has not arrived";
   EXPECT_EQ(stage.input(1), "F1");
   EXPECT_EQ(stage.done(Part::forward, 1), "B0");
 }
 
-TEST(Stage, RunsAheadOfItsUpdatesAsFarAsItMay) {
+TEST(Stage, Runs_ahead_of_its_updates_as_permitted) {
   pipeline::Schedule ahead = schedule(1, {4, 1});
   ahead.ahead = 1;
   Recorded stage({ahead, 0, 2, 9});
@@ -118,7 +118,7 @@ TEST(Stage, RunsAheadOfItsUpdatesAsFarAsItMay) {
   EXPECT_EQ(stage.done(Part::weight, 0), "commit 0, F2 lacks 1");
 }
 
-TEST(Stage, WeightsSetApartWaitForAnIdleMomentButTwoAtMost) {
+TEST(Stage, Separate_weight_gradients_wait_but_two_at_most) {
   pipeline::Schedule deferred = schedule(8, {8, 1});
   deferred.defers_weight_gradients = true;
   Recorded stage({deferred, 0, 2, 1});
@@ -131,18 +131,18 @@ TEST(Stage, WeightsSetApartWaitForAnIdleMomentButTwoAtMost) {
   EXPECT_EQ(stage.done(Part::input, 0), "B1");
   EXPECT_EQ(stage.done(Part::input, 1), "B2");
   EXPECT_EQ(stage.done(Part::input, 2), "W0") << "three wait";
-  EXPECT_EQ(stage.done(Part::weight, 0), "F4") << "forward is better than the rest of them";
+  EXPECT_EQ(stage.done(Part::weight, 0), "F4") << "forward precedes the remaining weight gradients";
 }
 
-TEST(Stage, TheLastMiniBatchMayHaveFewerMicroBatches) {
+TEST(Stage, Last_mini_batch_may_have_fewer_micro_batches) {
   pipeline::Schedule gpipe = schedule(3, {3});
   gpipe.forwards_first = true;
-  Recorded stage({gpipe, 0, 1, 2, 1, 4});  // it begins with the second mini-batch, which has one
+  Recorded stage({gpipe, 0, 1, 2, 1, 4});  // begins with the second mini-batch, which has one
   EXPECT_EQ(stage.start(), "F3");
   EXPECT_EQ(stage.done(Part::forward, 3), "B3") << "there is no other forward to wait for";
   EXPECT_EQ(stage.done(Part::input, 3), "W3");
   EXPECT_FALSE(stage.stage.finished());
-  EXPECT_EQ(stage.done(Part::weight, 3), "commit 1") << "and that was all";
+  EXPECT_EQ(stage.done(Part::weight, 3), "commit 1") << "no further action";
   EXPECT_TRUE(stage.stage.finished());
   EXPECT_EQ(stage.stage.committed(), 2U);
 }

@@ -24,14 +24,14 @@ struct PendingStep {
   Lease lease;
   std::uint32_t local_steps{};
   policy::Bits bits;
-  bool time_limited = false;  // it may compute fewer samples than its lease has
-  bool spare = false;         // its lease has more than the worker's share of the batch
+  bool time_limited = false;  // it may compute fewer samples than its lease
+  bool spare = false;         // its lease exceeds the worker's share of the batch
   Instant ordered_at{};
   std::optional<wire::Contributed> reported{};
   Instant reported_at{};
   Instant previous_reported_at{};                   // when the worker reported the step before
   boost::container::flat_set<ServerId> gathered{};  // servers that hold all their slices of it
-  bool finite = true;                               // as far as those servers say
+  bool finite = true;                               // according to those servers
 
   [[nodiscard]] bool complete(std::uint32_t servers) const { return reported && gathered.size() >= servers; }
 };
@@ -50,7 +50,7 @@ class StepTable {
   /// The step, when this message completes it; valid until the table changes.
   [[nodiscard]] const PendingStep* on_contributed(Instant now, const wire::Contributed& reported);
   [[nodiscard]] const PendingStep* on_gathered(const wire::Gathered& reported);
-  /// Removes a pending step that has come to its end at `now`.
+  /// Removes a pending step that has ended at `now`.
   PendingStep remove(Instant now, WorkerId worker, Step step);
   /// Removes and returns all pending steps of this worker.
   [[nodiscard]] PendingSteps cancel(WorkerId worker) { return std::exchange(workers_[worker].pending, {}); }
@@ -63,7 +63,7 @@ class StepTable {
   [[nodiscard]] const PendingStep* oldest(WorkerId worker) const;
   /// The first of this worker's steps before `next` that is not applied yet; `next` when there is none.
   [[nodiscard]] Step first_missing(WorkerId worker, Step next) const;
-  /// What the strategy learns of a step that is complete at `now`.
+  /// The report to the strategy of a step that is complete at `now`.
   [[nodiscard]] policy::Contribution contribution(Instant now, WorkerId worker, const PendingStep& step) const;
   void driver_paused(Duration time);
 

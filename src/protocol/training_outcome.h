@@ -1,4 +1,4 @@
-// How a training ended, in either world.
+// The end of a training, real or simulated.
 #pragma once
 #include <cstdint>
 
@@ -10,7 +10,7 @@ namespace motley::protocol {
 struct TrainingOutcome {
   EndReason why{};
   Instant ended{};
-  std::uint64_t events = 0;  // that the driver turned the crank for
+  std::uint64_t events = 0;  // handled by the driver
   std::uint64_t bytes_pushed = 0;
   std::uint64_t bytes_pulled = 0;
   std::uint64_t updates = 0;

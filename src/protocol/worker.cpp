@@ -58,7 +58,7 @@ void Worker::arrived(Instant now, const wire::Message& message, WorkerActions& o
   }
 }
 
-/// What was computed already is on its way; nobody will take it.
+/// Slices that were already computed may be in flight; the server frees them.
 void Worker::cancelled(Instant now, Step step, WorkerActions& out) {
   std::erase_if(orders_, [&](const Ordered& waiting) { return waiting.order.step == step; });
   const auto* computing = std::get_if<Computing>(&state_);
@@ -70,7 +70,7 @@ void Worker::cancelled(Instant now, Step step, WorkerActions& out) {
 
 void Worker::pulled(Instant now, const wire::Pulled& slice, WorkerActions& out) {
   const PullKey key{slice.worker, slice.step};
-  if (used_ && key < *used_) return;  // ids and steps only grow: what is meant for an earlier one comes too late
+  if (used_ && key < *used_) return;  // ids and steps only grow: slices of an earlier pull are too late
   Pulling& pull = pulls_.try_emplace(key, Pulling{slice.version, 0, std::nullopt}).first->second;
   if (++pull.slices == options_.servers_of_slices.size()) pull.last_slice = now;
   compute_if_ready(now, out);
@@ -98,14 +98,14 @@ const wire::Order* Worker::next_step() const {
   return could_begin(order) ? &order : nullptr;
 }
 
-/// All its parameters are here, or the first where others may come while it computes.
+/// All its parameters have arrived, or the first if the device waits for the others while it computes.
 bool Worker::could_begin(const wire::Order& order) const {
   const auto pull = pulls_.find({order.worker, order.parameters});
   const std::size_t enough = options_.start_early ? 1 : options_.servers_of_slices.size();
   return pull != pulls_.end() && pull->second.slices >= enough;
 }
 
-/// How long the parameters travelled, as far as this worker can tell; 0 when they had come for an earlier step.
+/// Transfer time of the parameters as observed by this worker; 0 when they had arrived for an earlier step.
 Duration Worker::pull_time(const Computing& computing) const {
   if (computing.order.parameters != computing.order.step) return {};
   const auto pull = pulls_.find({computing.order.worker, computing.order.step});

@@ -1,6 +1,6 @@
-// A worker: waits for an order and the parameters it is to be computed on, computes, pushes, and goes on with the next order, if it has one
-// already: then parameters and contributions travel while it computes. It knows which slices there are and on which server each lives; the
-// numbers themselves stay with the driver.
+// The protocol of a worker: waits for an order and its parameters, computes, pushes, and continues with the next order. With two orders,
+// parameters and contributions are in flight while it computes. It knows the slices and the server of each; the values stay with the
+// driver.
 #pragma once
 #include <cstdint>
 #include <deque>
@@ -26,41 +26,41 @@ struct WorkerOptions {
   cluster::DeviceProfile profile{};
 };
 
-// What a worker hears --------------------------------------------------------------------------------------------------------------
+// Events of a worker -------------------------------------------------------------------------------------------------------------------
 
 struct Started {};
 struct Arrived {
   wire::Message message;
 };
-/// The device has this slice of the contribution ready; it may leave before the rest.
+/// The device has finished this slice of the contribution, which may be sent before the rest.
 struct Produced {
   Step step;
   SliceId slice;
 };
-/// The device is done with this step. The machine fills in the local steps and the pull time; 0 samples: all that were ordered.
+/// The device has finished this step.
 struct Computed {
   Step step;
   StepReport report{};
 };
 struct TimePassed {};
-/// The device has let go of everything that was abandoned.
+/// The device has stopped all abandoned computations.
 struct DeviceFree {};
-/// The user or the scheduler wants this worker gone.
+/// The user or the scheduler asks this worker to leave.
 struct AskedToLeave {};
 using WorkerEvent = std::variant<Started, Arrived, Produced, Computed, TimePassed, AskedToLeave, DeviceFree>;
 
-// What a worker answers --------------------------------------------------------------------------------------------------------------
+// Actions of a worker ------------------------------------------------------------------------------------------------------------------
 
-/// Compute this order at `base`, then report Computed. Replaces whatever was being computed.
+/// Compute this order at `base`, then report Computed. Replaces a computation in progress.
 struct Compute {
   wire::Order order;
   Version base;
 };
-/// Stop computing, if it is; no Computed is wanted.
+/// Stop computing; no Computed follows.
 struct Abandon {};
-/// Say DeviceFree as soon as that is so. A device that hangs would only hang again in the next order, so nobody asks for one before.
+/// Report DeviceFree as soon as the device is free. The worker asks for no order before, because a hung device would hang again.
 struct AwaitDevice {};
-/// It is over: this machine will say nothing more.
+/// The machine has ended and takes no further action.
 struct Quit {};
 using WorkerAction = std::variant<Send, Compute, Abandon, Quit, AwaitDevice>;
 using WorkerActions = std::vector<WorkerAction>;  // carry out in order
@@ -69,18 +69,18 @@ class Worker {
  public:
   explicit Worker(WorkerOptions options);
 
-  /// Total: whatever is not meant for what it is now changes nothing.
+  /// Total: an event that does not fit the present state changes nothing.
   void step(Instant now, const WorkerEvent& event, WorkerActions& out);
 
   [[nodiscard]] std::optional<WorkerId> id() const { return id_; }
-  /// Orders that it has not begun.
+  /// Orders that have not begun.
   [[nodiscard]] std::size_t waiting() const { return orders_.size(); }
-  /// While it computes: what it will compute next, as soon as it could begin. Null: not yet. Good until the next step().
+  /// While it computes: the next order, once it could begin. Null: none yet. Valid until the next step().
   [[nodiscard]] const wire::Order* next_step() const;
 
  private:
-  struct Outside {};   // no member: has said Hello, or will
-  struct Stopping {};  // no member: will say Hello when its device has let go of what it computed
+  struct Outside {};   // no member: has sent Hello, or will
+  struct Stopping {};  // no member: will send Hello when its device is free
   struct Waiting {};
   struct Computing {
     wire::Order order;
@@ -89,14 +89,14 @@ class Worker {
     std::vector<bool> pushed{};  // by SliceId; empty: none yet
   };
   struct Over {};
-  /// Slices that are coming in for one step of one membership. They have their own lanes, so they may be here before the order, and the
-  /// first ones even before the Welcome.
+  /// The slices received for one step of one membership. Lanes are independent, so slices may arrive before the order, and even before the
+  /// Welcome.
   struct Pulling {
     Version base;
-    std::size_t slices = 0;             // of them here
-    std::optional<Instant> last_slice;  // when the last one came
+    std::size_t slices = 0;             // of them received
+    std::optional<Instant> last_slice;  // when the last one arrived
   };
-  /// What is to be done, and when that was said.
+  /// An order and the time of its arrival.
   struct Ordered {
     wire::Order order;
     Instant at;
@@ -120,11 +120,11 @@ class Worker {
   WorkerOptions options_;
   std::optional<WorkerId> id_;
   std::variant<Outside, Stopping, Waiting, Computing, Over> state_;
-  std::deque<Ordered> orders_;  // not begun yet, in order of their steps
+  std::deque<Ordered> orders_;  // not begun yet, in order of steps
   using PullKey = std::pair<WorkerId, Step>;
-  std::map<PullKey, Pulling> pulls_;  // those that may still be needed
-  std::optional<PullKey> used_;       // the one that was computed on last: what is older comes too late
-  std::uint32_t attempt_ = 0;         // of saying Hello
+  std::map<PullKey, Pulling> pulls_;  // pulls that may still be needed
+  std::optional<PullKey> used_;       // of the last computation: older ones arrive too late
+  std::uint32_t attempt_ = 0;         // number of the Hello
   Instant last_sent_{};
 };
 

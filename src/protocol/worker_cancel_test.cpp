@@ -1,4 +1,4 @@
-// A worker that is told that a step is no longer wanted: before it has begun, while it computes, after it is done.
+// A worker whose step is cancelled: before it begins, while it computes, and after it is done.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -11,7 +11,7 @@ namespace {
 constexpr WorkerId me{3};
 constexpr WorkerId somebody_else{9};
 
-/// A model of one slice; what it does in short words, heartbeats and beginnings left out.
+/// A model of one slice; actions as short words, without heartbeats and Began.
 struct Harness {
   Worker worker{{"node", {ServerId{0}}}};
 
@@ -48,29 +48,29 @@ struct Harness {
   }
 };
 
-TEST(CancelledWorker, ForgetsAnOrderThatItHasNotBegun) {
+TEST(CancelledWorker, Drops_an_order_that_it_has_not_begun) {
   Harness h;
   h.order(1);
   EXPECT_EQ(h.cancel(1), "") << "it was not computing";
-  EXPECT_EQ(h.slice(1), "") << "the parameters come, and nothing is done with them";
+  EXPECT_EQ(h.slice(1), "") << "its parameters are ignored";
   h.order(2);
   EXPECT_EQ(h.slice(2), "compute 2");
 }
 
-TEST(CancelledWorker, AbandonsWhatItComputesAndWaits) {
+TEST(CancelledWorker, Abandons_its_computation_and_waits) {
   Harness h;
   h.order(1);
   ASSERT_EQ(h.slice(1), "compute 1");
   EXPECT_EQ(h.cancel(1), "abandon");
-  EXPECT_EQ(h.computed(1), "") << "the device was faster; nobody wants it";
+  EXPECT_EQ(h.computed(1), "") << "the device was faster; its result is dropped";
   EXPECT_EQ(h.step(Produced{Step{1}, SliceId{0}}), "");
   EXPECT_EQ(h.cancel(1), "") << "said twice";
   h.order(2);
   EXPECT_EQ(h.slice(2), "compute 2");
-  EXPECT_EQ(h.computed(2), "push 2, contributed 2") << "as ever";
+  EXPECT_EQ(h.computed(2), "push 2, contributed 2") << "as usual";
 }
 
-TEST(CancelledWorker, GoesOnAtOnceWithTheNextOrderWhenThatIsHere) {
+TEST(CancelledWorker, Continues_at_once_with_a_waiting_order) {
   Harness h;
   h.order(1);
   h.slice(1);
@@ -79,19 +79,19 @@ TEST(CancelledWorker, GoesOnAtOnceWithTheNextOrderWhenThatIsHere) {
   EXPECT_EQ(h.cancel(1), "abandon, compute 2");
 }
 
-TEST(CancelledWorker, KeepsWhatItComputesWhenALaterOrderIsCancelled) {
+TEST(CancelledWorker, Keeps_computing_when_a_later_order_is_cancelled) {
   Harness h;
   h.order(1);
   h.slice(1);
   h.order(2);
   h.slice(2);
   EXPECT_EQ(h.cancel(2), "");
-  EXPECT_EQ(h.computed(1), "push 1, contributed 1") << "and has nothing more to do";
+  EXPECT_EQ(h.computed(1), "push 1, contributed 1") << "and has no further order";
   h.order(3);
   EXPECT_EQ(h.slice(3), "compute 3");
 }
 
-TEST(CancelledWorker, ChangesNothingAboutWhatIsDone) {
+TEST(CancelledWorker, Cancel_after_the_end_changes_nothing) {
   Harness h;
   h.order(1);
   h.slice(1);
@@ -103,7 +103,7 @@ TEST(CancelledWorker, ChangesNothingAboutWhatIsDone) {
   EXPECT_EQ(h.computed(2), "push 2, contributed 2");
 }
 
-TEST(CancelledWorker, DoesNotListenToWhatIsMeantForSomebodyElse) {
+TEST(CancelledWorker, Ignores_a_Cancel_for_another_worker) {
   Harness h;
   h.order(1);
   h.slice(1);
@@ -111,7 +111,7 @@ TEST(CancelledWorker, DoesNotListenToWhatIsMeantForSomebodyElse) {
   EXPECT_EQ(h.computed(1), "push 1, contributed 1");
 }
 
-TEST(CancelledWorker, IsToldNothingNewWhenItIsNoMemberOrOver) {
+TEST(CancelledWorker, Ignores_Cancel_outside_of_membership) {
   Worker pending_worker({"node", {ServerId{0}}});
   WorkerActions actions;
   pending_worker.step({}, Arrived{wire::Cancel{me, Step{1}}}, actions);

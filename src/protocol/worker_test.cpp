@@ -1,4 +1,4 @@
-// A worker: what it does in each state about each event, and what it ignores.
+// A worker: its actions in each state after each event, and the events that it ignores.
 #include "protocol/worker.h"
 
 #include <fmt/format.h>
@@ -12,7 +12,7 @@ namespace motley::protocol {
 namespace {
 
 constexpr WorkerId me{3};
-constexpr WorkerId somebody_else{9};
+constexpr WorkerId another_worker{9};
 
 Lease lease_of(std::uint64_t samples) {
   Lease lease;
@@ -31,7 +31,7 @@ std::string describe(const WorkerAction& action) {
                                         return fmt::format("contributed {} base v{} samples {}", m.step.value, m.base.value,
                                                            m.report.samples);
                                       },
-                                      [](const auto&) { return std::string("a message that is not a worker's"); }},
+                                      [](const auto&) { return std::string("a message that a worker does not send"); }},
                                 send.message);
             },
             [](const Compute& compute) { return fmt::format("compute {} at v{}", compute.order.step.value, compute.base.value); },
@@ -40,7 +40,7 @@ std::string describe(const WorkerAction& action) {
       action);
 }
 
-/// That a step begins: said before each computation, for whoever watches.
+/// The announcement of a step, which precedes each computation.
 bool announces(const WorkerAction& action) {
   const auto* send = std::get_if<Send>(&action);
   return send != nullptr && std::holds_alternative<wire::Began>(send->message);
@@ -60,30 +60,30 @@ struct Harness {
     return text;
   }
   std::string receive(const wire::Message& message) { return step(Arrived{message}); }
-  std::string hear_order(std::uint64_t at, WorkerId whose = me) {
+  std::string receive_order(std::uint64_t at, WorkerId whose = me) {
     return receive(wire::Order{whose, Step{at}, Step{at}, Version{at}, 1, 0.1, 32, {}, {}, 1, lease_of(20)});
   }
-  std::string hear_slice(std::uint64_t at, std::uint32_t slice, WorkerId whose = me) {
+  std::string receive_slice(std::uint64_t at, std::uint32_t slice, WorkerId whose = me) {
     return receive(wire::Pulled{whose, Step{at}, Version{at + 100}, SliceId{slice}, 32});
   }
-  std::string hear_slices(std::uint64_t at) { return hear_slice(at, 0) + hear_slice(at, 1) + hear_slice(at, 2); }
+  std::string receive_slices(std::uint64_t at) { return receive_slice(at, 0) + receive_slice(at, 1) + receive_slice(at, 2); }
   std::string at(double seconds, const WorkerEvent& event) {
     now = at_seconds(seconds);
     return step(event);
   }
 
-  // Ways into each state.
+  // Ways to reach each state.
   Harness& outside() { return step(Started{}), *this; }
   Harness& waiting() { return outside().receive(wire::Welcome{me, 1}), *this; }
-  Harness& computing() { return waiting().hear_order(1), hear_slices(1), *this; }
+  Harness& computing() { return waiting().receive_order(1), receive_slices(1), *this; }
   Harness& over() { return waiting().receive(wire::Stop{}), *this; }
 };
 
-TEST(Worker, SaysThatItBegins) {
+TEST(Worker, Announces_that_a_step_begins) {
   Harness h;
-  h.waiting().hear_order(1);
-  h.hear_slice(1, 0);
-  h.hear_slice(1, 1);
+  h.waiting().receive_order(1);
+  h.receive_slice(1, 0);
+  h.receive_slice(1, 1);
   WorkerActions actions;
   h.worker.step(h.now, Arrived{wire::Pulled{me, Step{1}, Version{101}, SliceId{2}, 32}}, actions);
   ASSERT_EQ(actions.size(), 2U);
@@ -91,16 +91,16 @@ TEST(Worker, SaysThatItBegins) {
   EXPECT_EQ(std::get<wire::Began>(std::get<Send>(actions[0]).message).step, Step{1});
 }
 
-TEST(Worker, GoesOnWithTheNextOrderWhileTheFirstTravels) {
+TEST(Worker, Computes_the_next_order_while_the_first_is_sent) {
   Harness h;
   h.computing();
-  EXPECT_EQ(h.hear_order(2), "") << "one at a time";
-  EXPECT_EQ(h.hear_slices(2), "");
+  EXPECT_EQ(h.receive_order(2), "") << "one at a time";
+  EXPECT_EQ(h.receive_slices(2), "");
   EXPECT_EQ(h.step(Computed{.step = Step{1}, .report = {.loss_sum = 2, .squared_norm = 3, .compute = from_seconds(1)}}),
             "push 0 to s0, push 1 to s1, push 2 to s0, contributed 1 base v101 samples 20, compute 2 at v102");
 }
 
-TEST(Worker, ComputesAgainOnParametersThatItHasWhenToldSo) {
+TEST(Worker, Reuses_parameters_when_ordered) {
   Harness h;
   h.computing();
   EXPECT_EQ(h.receive(wire::Order{me, Step{2}, Step{1}, Version{1}, 1, 0.1, 32, {}, {}, 1, lease_of(20)}), "");
@@ -108,82 +108,82 @@ TEST(Worker, ComputesAgainOnParametersThatItHasWhenToldSo) {
             "push 0 to s0, push 1 to s1, push 2 to s0, contributed 1 base v101 samples 20, compute 2 at v101");
 }
 
-TEST(Worker, KnowsWhatItWillComputeNextWhenItCouldBegin) {
+TEST(Worker, Next_step_is_known_once_it_could_begin) {
   Harness h;
   h.waiting();
   EXPECT_EQ(h.worker.next_step(), nullptr);
-  h.hear_order(1), h.hear_slices(1);
-  EXPECT_EQ(h.worker.next_step(), nullptr) << "that is what it computes now";
-  h.hear_order(2);
+  h.receive_order(1), h.receive_slices(1);
+  EXPECT_EQ(h.worker.next_step(), nullptr) << "it computes that one now";
+  h.receive_order(2);
   EXPECT_EQ(h.worker.next_step(), nullptr);
-  h.hear_slice(2, 0), h.hear_slice(2, 1);
+  h.receive_slice(2, 0), h.receive_slice(2, 1);
   EXPECT_EQ(h.worker.next_step(), nullptr) << "one slice is missing";
-  h.hear_slice(2, 2);
+  h.receive_slice(2, 2);
   ASSERT_NE(h.worker.next_step(), nullptr);
   EXPECT_EQ(h.worker.next_step()->step, Step{2});
   h.receive(wire::Cancel{me, Step{2}});
-  EXPECT_EQ(h.worker.next_step(), nullptr) << "no longer wanted";
+  EXPECT_EQ(h.worker.next_step(), nullptr) << "cancelled";
 }
 
-TEST(Worker, TellsHowLongItsParametersTravelled) {
+TEST(Worker, Reports_the_transfer_time_of_parameters) {
   Harness h;
   h.waiting();
   h.now = at_seconds(10);
-  h.hear_order(1);
+  h.receive_order(1);
   h.now = at_seconds(12);
-  h.hear_slices(1);
+  h.receive_slices(1);
   WorkerActions actions;
   h.worker.step(at_seconds(20), Computed{.step = Step{1}, .report = {.loss_sum = 2, .squared_norm = 3, .compute = from_seconds(1)}},
                 actions);
   EXPECT_EQ(std::get<wire::Contributed>(std::get<Send>(actions.back()).message).report.pull, from_seconds(2));
 }
 
-TEST(Worker, SaysHowManySamplesItHadTimeFor) {
+TEST(Worker, Reports_the_samples_done_at_the_time_limit) {
   Harness h;
   h.computing();
   const Computed cut{.step = Step{1}, .report = {.samples = 7, .compute = from_seconds(1)}};
   EXPECT_EQ(h.step(cut), "push 0 to s0, push 1 to s1, push 2 to s0, contributed 1 base v101 samples 7");
 }
 
-TEST(Worker, GoesThroughAStep) {
+TEST(Worker, Computes_a_step) {
   Harness h;
   EXPECT_EQ(h.step(Started{}), "hello 1");
   EXPECT_EQ(h.receive(wire::Welcome{me, 1}), "");
   EXPECT_EQ(h.worker.id(), me);
-  EXPECT_EQ(h.hear_order(1), "");
-  EXPECT_EQ(h.hear_slices(1), "compute 1 at v101");
+  EXPECT_EQ(h.receive_order(1), "");
+  EXPECT_EQ(h.receive_slices(1), "compute 1 at v101");
   EXPECT_EQ(h.step(Computed{.step = Step{1}, .report = {.loss_sum = 2, .squared_norm = 3, .compute = from_seconds(1)}}),
             "push 0 to s0, push 1 to s1, push 2 to s0, contributed 1 base v101 samples 20");
-  EXPECT_EQ(h.hear_order(2), "");
-  EXPECT_EQ(h.hear_slices(2), "compute 2 at v102");
+  EXPECT_EQ(h.receive_order(2), "");
+  EXPECT_EQ(h.receive_slices(2), "compute 2 at v102");
 }
 
-TEST(Worker, ParametersMayComeBeforeTheOrder) {
+TEST(Worker, Parameters_may_arrive_before_the_order) {
   Harness h;
   h.waiting();
-  EXPECT_EQ(h.hear_slices(1), "");
-  EXPECT_EQ(h.hear_order(1), "compute 1 at v101");
+  EXPECT_EQ(h.receive_slices(1), "");
+  EXPECT_EQ(h.receive_order(1), "compute 1 at v101");
 }
 
-TEST(Worker, ParametersMayComeEvenBeforeTheWelcome) {
+TEST(Worker, Parameters_may_arrive_before_the_Welcome) {
   Harness h;
   h.outside();
-  EXPECT_EQ(h.hear_slices(1), "");
+  EXPECT_EQ(h.receive_slices(1), "");
   h.receive(wire::Welcome{me, 1});
-  EXPECT_EQ(h.hear_order(1), "compute 1 at v101");
+  EXPECT_EQ(h.receive_order(1), "compute 1 at v101");
 }
 
-TEST(Worker, ParametersForAnEarlierMembershipAreNotTakenForTheNewOnes) {
+TEST(Worker, Parameters_of_an_earlier_membership_are_ignored) {
   Harness h;
   h.outside();
-  h.hear_slice(1, 0, WorkerId{2});
+  h.receive_slice(1, 0, WorkerId{2});
   h.receive(wire::Welcome{me, 1});
-  h.hear_order(1);
-  EXPECT_EQ(h.hear_slice(1, 1) + h.hear_slice(1, 2), "");
-  EXPECT_EQ(h.hear_slice(1, 0), "compute 1 at v101");
+  h.receive_order(1);
+  EXPECT_EQ(h.receive_slice(1, 1) + h.receive_slice(1, 2), "");
+  EXPECT_EQ(h.receive_slice(1, 0), "compute 1 at v101");
 }
 
-TEST(Worker, TellsTheChiefWhatWasComputed) {
+TEST(Worker, Reports_the_computed_step_to_the_chief) {
   Harness h;
   h.computing();
   WorkerActions actions;
@@ -208,13 +208,13 @@ struct Case {
 std::string tell(Harness& h, const std::string& event) {
   if (event == "started") return h.step(Started{});
   if (event == "welcome") return h.receive(wire::Welcome{me, 1});
-  if (event == "welcome to an earlier hello") return h.receive(wire::Welcome{somebody_else, 0});
-  if (event == "order") return h.hear_order(1);
-  if (event == "another's order") return h.hear_order(1, somebody_else);
-  if (event == "slice") return h.hear_slice(1, 0);
-  if (event == "another's slice") return h.hear_slice(1, 0, somebody_else);
+  if (event == "welcome to an earlier hello") return h.receive(wire::Welcome{another_worker, 0});
+  if (event == "order") return h.receive_order(1);
+  if (event == "another's order") return h.receive_order(1, another_worker);
+  if (event == "slice") return h.receive_slice(1, 0);
+  if (event == "another's slice") return h.receive_slice(1, 0, another_worker);
   if (event == "fenced") return h.receive(wire::Fenced{me});
-  if (event == "another fenced") return h.receive(wire::Fenced{somebody_else});
+  if (event == "another fenced") return h.receive(wire::Fenced{another_worker});
   if (event == "stop") return h.receive(wire::Stop{});
   if (event == "computed") return h.step(Computed{.step = Step{1}});
   if (event == "computed something else") return h.step(Computed{.step = Step{7}});
@@ -227,7 +227,7 @@ std::string tell(Harness& h, const std::string& event) {
   return "an event that the test does not know";
 }
 
-TEST(Worker, AnswersEveryEventInEveryState) {
+TEST(Worker, Handles_every_event_in_every_state) {
   const std::string pushed = "push 0 to s0, push 1 to s1, push 2 to s0, contributed 1 base v101 samples 20";
   const std::vector<Case> table{
       {"started", {"hello 2", "hello 2", "hello 2", ""}},
@@ -258,58 +258,59 @@ TEST(Worker, AnswersEveryEventInEveryState) {
   }
 }
 
-TEST(Worker, SlicesOfAnEarlierStepDoNotDisturbTheNewOne) {
+TEST(Worker, Slices_of_an_earlier_step_are_ignored) {
   Harness h;
   h.computing().step(Computed{.step = Step{1}});
-  h.hear_order(2);
-  h.hear_slice(2, 0);
-  EXPECT_EQ(h.hear_slice(1, 1), "");
-  h.hear_slice(2, 1);
-  EXPECT_EQ(h.hear_slice(2, 2), "compute 2 at v102");
+  h.receive_order(2);
+  h.receive_slice(2, 0);
+  EXPECT_EQ(h.receive_slice(1, 1), "");
+  h.receive_slice(2, 1);
+  EXPECT_EQ(h.receive_slice(2, 2), "compute 2 at v102");
 }
 
-TEST(Worker, AnUnansweredHelloIsRepeatedAndOnlyTheLastAnswerCounts) {
+TEST(Worker, Hello_is_repeated_and_the_last_answer_counts) {
   Harness h;
   h.outside();
   EXPECT_EQ(h.at(4.9, TimePassed{}), "");
   EXPECT_EQ(h.at(5.0, TimePassed{}), "hello 2");
   EXPECT_EQ(h.at(9.9, TimePassed{}), "");
-  h.receive(wire::Welcome{somebody_else, 1});
-  EXPECT_FALSE(h.worker.id()) << "that answers the first hello; the chief has replaced it by the second";
+  h.receive(wire::Welcome{another_worker, 1});
+  EXPECT_FALSE(h.worker.id()) << "the answer to the first Hello, which the second has replaced";
   h.receive(wire::Welcome{me, 2});
   EXPECT_EQ(h.worker.id(), me);
 }
 
-TEST(Worker, FencedWhileComputingItAbandonsAndBeginsAnew) {
+TEST(Worker, Fenced_while_computing_it_abandons_and_rejoins) {
   Harness h;
   h.computing();
   EXPECT_EQ(h.receive(wire::Fenced{me}), "abandon, await the device");
   EXPECT_EQ(h.step(DeviceFree{}), "hello 2");
-  EXPECT_EQ(h.step(Computed{.step = Step{1}}), "") << "the old life's result is worth nothing";
+  EXPECT_EQ(h.step(Computed{.step = Step{1}}), "") << "the result of the former membership is ignored";
   h.receive(wire::Welcome{WorkerId{4}, 2});
-  EXPECT_EQ(h.hear_slice(1, 0), "") << "slices for the old id";
-  EXPECT_EQ(h.hear_order(1), "") << "an order for the old id";
-  EXPECT_EQ(h.hear_order(1, WorkerId{4}), "");
-  EXPECT_EQ(h.hear_slice(1, 0, WorkerId{4}) + h.hear_slice(1, 1, WorkerId{4}) + h.hear_slice(1, 2, WorkerId{4}), "compute 1 at v101");
+  EXPECT_EQ(h.receive_slice(1, 0), "") << "slices for the old id";
+  EXPECT_EQ(h.receive_order(1), "") << "an order for the old id";
+  EXPECT_EQ(h.receive_order(1, WorkerId{4}), "");
+  EXPECT_EQ(h.receive_slice(1, 0, WorkerId{4}) + h.receive_slice(1, 1, WorkerId{4}) + h.receive_slice(1, 2, WorkerId{4}),
+            "compute 1 at v101");
 }
 
-TEST(Worker, FencedItSaysNothingUntilItsDeviceMovesAgain) {
+TEST(Worker, Fenced_it_rejoins_only_when_its_device_is_free) {
   Harness h;
   h.computing();
   h.receive(wire::Fenced{me});
-  EXPECT_EQ(h.at(100, TimePassed{}), "") << "a hello now would only get it another order to hang in";
-  EXPECT_EQ(h.receive(wire::Welcome{me, 1}) + h.hear_order(2), "") << "the old life is over";
+  EXPECT_EQ(h.at(100, TimePassed{}), "") << "a Hello now would only cause another order for a hung device";
+  EXPECT_EQ(h.receive(wire::Welcome{me, 1}) + h.receive_order(2), "") << "the former membership has ended";
   EXPECT_EQ(h.step(DeviceFree{}), "hello 2");
   EXPECT_EQ(h.step(DeviceFree{}), "") << "once";
 }
 
-TEST(Worker, HeartbeatsOnlyWhenItHadNothingElseToSay) {
+TEST(Worker, Sends_heartbeats_only_without_other_messages) {
   Harness h;
   h.computing();
   EXPECT_EQ(h.at(1.0, TimePassed{}), "heartbeat w3");
   EXPECT_EQ(h.at(1.9, TimePassed{}), "");
   h.at(1.9, Computed{.step = Step{1}});
-  EXPECT_EQ(h.at(2.5, TimePassed{}), "") << "it has spoken at 1.9";
+  EXPECT_EQ(h.at(2.5, TimePassed{}), "") << "it sent a message at 1.9";
   EXPECT_EQ(h.at(2.9, TimePassed{}), "heartbeat w3");
 }
 

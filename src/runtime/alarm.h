@@ -1,4 +1,4 @@
-// An alarm: calls once at the earliest of the times it was asked for, then takes new ones. Pump thread only.
+// A one-shot timer: calls back once, at the earliest of the requested times, and can then be set again. Event-loop thread only.
 #pragma once
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/steady_timer.hpp>

@@ -1,5 +1,5 @@
-// Which connections of a server belong to which members: a member shows the key that the chief gave to it and, elsewhere, to the server.
-// The two ways have unlike lengths, so whoever comes before the chief's word waits for it.
+// Matches a server's connections to workers: the chief gives a worker a key and tells it to the server; the worker shows it on its
+// connection. Either message may arrive first, so a claim that arrives before the chief's message waits for it.
 #pragma once
 #include <map>
 #include <optional>
@@ -14,9 +14,9 @@ namespace motley::runtime {
 class Attachments {
  public:
   enum class Answer { attach, wait, refuse };
-  /// A connection claims to be this member's.
+  /// A connection claims to belong to this worker.
   Answer claimed(transport::Connection& from, const wire::Attach& claim);
-  /// The chief's word of a member: who had claimed to be it before, and whether rightly.
+  /// The chief has admitted this worker. Returns the waiting claims to it, each with its answer.
   struct Claim {
     transport::Connection* from = nullptr;
     Answer answer{};
@@ -27,7 +27,7 @@ class Attachments {
   void closed(const transport::Connection& connection);
 
  private:
-  /// A second connection for one member is refused: what has been looked at on the one must not be overwritten through the other.
+  /// A second connection for one worker is refused: it must not overwrite slices that were received and checked on the first.
   Answer attached(WorkerId worker, const transport::Connection& from);
 
   std::map<WorkerId, std::uint64_t> keys_;
@@ -36,7 +36,7 @@ class Attachments {
     transport::Connection* from = nullptr;
     wire::Attach claim;
   };
-  std::map<const transport::Connection*, Waiting> waiting_;  // the last claim of each
+  std::map<const transport::Connection*, Waiting> waiting_;  // the last claim of each connection
 };
 
 }  // namespace motley::runtime

@@ -25,7 +25,7 @@ class Buffer {
   /// Of what was borrowed: so much of it may be read now.
   void add(const transport::BorrowedMemory& borrow) { borrows_.push_back(borrow); }
   /// Where a flat buffer begins of which `part` is what lies at `offset`.
-  [[nodiscard]] static const float* initial_state(std::span<const std::byte> part, std::size_t offset) {
+  [[nodiscard]] static const float* flat_begin(std::span<const std::byte> part, std::size_t offset) {
     return reinterpret_cast<const float*>(part.data()) - offset;
   }
 

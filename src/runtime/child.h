@@ -1,4 +1,4 @@
-// A process of ours: started, listened to line by line, and mourned with its reason.
+// A child process: started, its output read line by line, and its end reported with the reason.
 #pragma once
 #include <sys/types.h>
 
@@ -15,10 +15,10 @@
 namespace motley::runtime {
 
 struct ChildEnd {
-  bool exited = false;  // by itself, with `code`; otherwise killed by `signal`
+  bool exited = false;  // with `code`; otherwise killed by `signal`
   int code = 0;
   int signal = 0;
-  bool out_of_memory = false;  // killed while the kernel counted one more out-of-memory kill
+  bool out_of_memory = false;  // killed, and the kernel counted an out-of-memory kill meanwhile
   std::uint64_t peak_rss_bytes = 0;
   [[nodiscard]] bool good() const { return exited && code == 0; }
 };
@@ -27,19 +27,19 @@ struct ChildEnd {
 
 struct ChildOptions {
   std::vector<std::string> command;                              // the program, then its arguments
-  std::vector<std::pair<std::string, std::string>> environment;  // added to ours
-  bool inherit_errors = false;                                   // its stderr is ours; otherwise its lines come with those of stdout
+  std::vector<std::pair<std::string, std::string>> environment;  // added to this process's own
+  bool inherit_errors = false;  // its stderr is that of this process; otherwise it is read together with stdout
 };
 
-/// A child dies with its parent (SIGTERM), however that goes. Pump thread only.
+/// A child receives SIGTERM when its parent dies for any reason. Event-loop thread only.
 class Child {
  public:
   struct Callbacks {
-    std::function<void(const std::string&)> line;  // of its output, without the line end; a very long one in pieces
+    std::function<void(const std::string&)> line;  // of output, without the line end; a very long line comes in pieces
     std::function<void(const ChildEnd&)> ended;    // once, after its last line
   };
   static Result<std::unique_ptr<Child>> start(boost::asio::io_context& event_loop, const ChildOptions& options, Callbacks callbacks);
-  /// Kills it if it still lives.
+  /// Kills it if it is still running.
   ~Child();
   Child(const Child&) = delete;
   Child& operator=(const Child&) = delete;
@@ -47,7 +47,7 @@ class Child {
   [[nodiscard]] pid_t pid() const;
   [[nodiscard]] bool alive() const;
   void signal(int number) const;
-  /// The last lines it wrote, oldest first.
+  /// The last lines of its output, oldest first.
   [[nodiscard]] const std::deque<std::string>& last_lines() const;
 
  private:

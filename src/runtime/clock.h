@@ -1,4 +1,4 @@
-// The one place of this house that asks what time it is.
+// The clock of a training. No other file of the state machines or their drivers reads the time.
 #pragma once
 #include <chrono>
 
@@ -6,7 +6,7 @@
 
 namespace motley::runtime {
 
-/// Time since it was made, plus what had passed before.
+/// Time since construction plus `before`, the time of an earlier part of the training.
 class Clock {
  public:
   explicit Clock(Duration before = {}) : started_(std::chrono::steady_clock::now() - before) {}

@@ -4,7 +4,7 @@
 namespace motley::runtime {
 
 /// 0 done, 2 bad job or arguments, 3 cluster failed, 4 target not reached with --require-target, 5 stopped on request (SIGTERM, Ctrl-C)
-/// before the end, 6 trained to the end but the run's folder is incomplete, 70 our bug.
+/// before the end, 6 trained to the end but the run's folder is incomplete, 70 internal error.
 struct ExitCode {
   static constexpr int done = 0;
   static constexpr int bad_input = 2;

@@ -13,7 +13,7 @@
 namespace motley::runtime {
 namespace {
 
-/// "process 123"; what is written there may be anything.
+/// "process 123", or "another process" if the file holds no number.
 std::string owner_in(int file) {
   std::array<char, 16> text{};
   const ssize_t got = pread(file, text.data(), text.size(), 0);
@@ -48,13 +48,13 @@ Result<FolderLock> FolderLock::take(const std::filesystem::path& folder, const s
   FolderLock lock;
   lock.file_ = file;
   const std::string owner = fmt::format("{}\n", getpid());
-  if (ftruncate(file, 0) == 0) (void)!pwrite(file, owner.data(), owner.size(), 0);  // it is locked on a full disk, too
+  if (ftruncate(file, 0) == 0) (void)!pwrite(file, owner.data(), owner.size(), 0);  // the lock holds even if the disk is full
   return lock;
 }
 
 FolderLock::~FolderLock() {
   if (!held()) return;
-  (void)!ftruncate(file_, 0);  // no number of a process that has nothing to do with the folder any more
+  (void)!ftruncate(file_, 0);  // this process no longer uses the folder
   close(file_);
 }
 

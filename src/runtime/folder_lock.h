@@ -1,4 +1,4 @@
-// A folder that one process may use at a time. The kernel lets go of the lock when the process ends, however that goes.
+// An exclusive lock of a folder. The kernel releases it when the process ends for any reason.
 #pragma once
 #include <filesystem>
 #include <string>
@@ -9,15 +9,15 @@ namespace motley::runtime {
 
 class FolderLock {
  public:
-  FolderLock() = default;  // of nothing
+  FolderLock() = default;  // holds no lock
   ~FolderLock();
   FolderLock(FolderLock&& other) noexcept;
   FolderLock& operator=(FolderLock&& other) noexcept;
   FolderLock(const FolderLock&) = delete;
   FolderLock& operator=(const FolderLock&) = delete;
 
-  /// Locks folder/NAME, in which the number of this process is written; makes both when they are missing. Refused while another process
-  /// has it, whose number is in the error. Children do not inherit it.
+  /// Locks folder/NAME and writes the process id into it; creates both if they are missing. Fails while another process holds it, with that
+  /// process id in the error. Children do not inherit it.
   static Result<FolderLock> take(const std::filesystem::path& folder, const std::string& name);
 
   [[nodiscard]] bool held() const { return file_ >= 0; }
@@ -26,7 +26,8 @@ class FolderLock {
   int file_ = -1;
 };
 
-/// Of a run: `run.lock` belongs to the process that the user has started (train, serve), `chief.lock` to the one that writes (serve).
+/// Locks of a run's folder: `run.lock` is held by the process that the user started (train or chief), `chief.lock` by the chief, which
+/// writes.
 inline constexpr const char* run_lock = "run.lock";
 inline constexpr const char* chief_lock = "chief.lock";
 

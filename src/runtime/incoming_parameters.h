@@ -1,4 +1,4 @@
-// Parameters on their way to where they are computed on. The pump fills, the desk waits and takes.
+// The parameters of one pull while they are being received: the event loop fills in slices, the computing thread waits for them.
 #pragma once
 #include <chrono>
 #include <condition_variable>
@@ -15,29 +15,30 @@
 
 namespace motley::runtime {
 
-/// The parameters of one pull, as they come in. The pump fills, the desk waits.
+/// Thread-safe. hand_over() belongs to the computing thread.
 class IncomingParameters {
  public:
   IncomingParameters(const store::Layout& layout, SharedBuffer buffer);
   [[nodiscard]] Buffer& buffer() { return *buffer_; }
-  /// Its slice is in the buffer: its values, or coded, from where its values would begin: with fewer than 32 bits a change of those that
-  /// came with `before`, or without one the values rounded to so many.
+  /// This slice is in the buffer. With 32 bits it holds values; with fewer, encoded from where its floats would begin, the change to the
+  /// values of `before`, or, if that is null, the values rounded to so many bits.
   void arrived(SliceId slice, std::uint8_t bits = 32, const std::shared_ptr<IncomingParameters>& before = nullptr);
-  /// Of a slice that is there: what makes its values of those that were handed over before, each only once. The desk's.
+  /// Calls `each` with everything that turns the values handed over before into those of this slice, each only once. The slice must have
+  /// arrived.
   void hand_over(std::size_t slice, const std::function<void(const IncomingValues&)>& each);
-  /// The same of all that touch [first, last).
+  /// The same for all slices that overlap [first, last).
   void hand_over(std::uint64_t first, std::uint64_t last, const std::function<void(const IncomingValues&)>& each);
-  /// When it did.
+  /// When the slice arrived.
   [[nodiscard]] std::chrono::steady_clock::time_point when(SliceId slice);
   [[nodiscard]] bool has(SliceId slice);
-  /// All slices that touch [first, last) are there, and still wanted.
+  /// Whether all slices that overlap [first, last) have arrived, and the pull is not cancelled.
   [[nodiscard]] bool has(std::uint64_t first, std::uint64_t last);
-  /// Every slice is there.
+  /// Whether every slice has arrived.
   [[nodiscard]] bool complete();
-  /// Returns when all slices that touch [first, last) are there; false: no longer wanted.
+  /// Waits until all slices that overlap [first, last) have arrived; false: cancelled.
   bool await(std::uint64_t first, std::uint64_t last);
   void cancel();
-  /// The slices that are there and not in `taken` (by SliceId; grows with them), as pieces of the flat buffer, as few as possible.
+  /// Appends the slices that have arrived and are not in `taken` (by SliceId; updated) to `out`, neighbours merged.
   void take(std::vector<bool>& taken, std::vector<store::IncomingUpdates::Piece>& out);
 
  private:
@@ -48,10 +49,10 @@ class IncomingParameters {
   std::vector<bool> here_;
   std::vector<std::chrono::steady_clock::time_point> when_;
   std::vector<std::uint8_t> bits_;
-  std::vector<bool> change_;                    // of what was handed over before
-  std::shared_ptr<IncomingParameters> before_;  // null: nothing here is a change, or all was handed over
-  std::vector<bool> handed_over_;               // the desk's
-  std::size_t left_;                            // slices that were not
+  std::vector<bool> change_;                    // to values that were handed over before
+  std::shared_ptr<IncomingParameters> before_;  // null: no slice is a change, or all were handed over
+  std::vector<bool> handed_over_;               // of the computing thread
+  std::size_t left_;                            // slices not handed over
   bool cancelled_ = false;
 };
 

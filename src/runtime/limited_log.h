@@ -1,4 +1,5 @@
-// A log for what strangers can cause as often as they like: so many sentences a second are written, the rest are counted.
+// A rate-limited log for events that unauthenticated peers can cause as often as they like: a few lines per second are written, the rest is
+// counted.
 #pragma once
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/steady_timer.hpp>
@@ -14,16 +15,16 @@
 
 namespace motley::runtime {
 
-/// What to write when. Knows no clock.
+/// Decides which lines are written when. Reads no clock.
 class LogLimit {
  public:
   explicit LogLimit(std::uint64_t most_a_second) : most_(most_a_second) {}
 
-  /// The lines to write now: none when this second has had its share. A count of those held back in a second goes before the next line.
+  /// The lines to write now; none if the limit of this second is reached. The count of lines held back precedes the next line.
   [[nodiscard]] std::vector<std::string> say(Instant now, const std::string& sentence);
-  /// When to call over(): the end of a second in which sentences were held back.
+  /// When to call over(): the end of a second in which lines were held back.
   [[nodiscard]] std::optional<Instant> due() const;
-  /// The line that counts what was held back, once that second is over.
+  /// The line with the count of those held back, once that second is over.
   [[nodiscard]] std::optional<std::string> over(Instant now);
 
  private:
@@ -33,7 +34,7 @@ class LogLimit {
   std::uint64_t held_back_ = 0;
 };
 
-/// Writes through `log`, on the pump's thread; the counts come by themselves.
+/// Writes lines and counts to `log`. Event-loop thread only.
 class LimitedLog {
  public:
   LimitedLog(boost::asio::io_context& event_loop, std::function<void(const std::string&)> log);

@@ -1,4 +1,4 @@
-// A cluster that stands still in mid-training, so that a test can do to it what it likes, and then goes on.
+// For tests: a cluster that is paused during training, so that a test can send it messages, and then continues.
 #pragma once
 #include "runtime/processes_for_tests.h"
 #include "runtime/server_process.h"
@@ -9,10 +9,10 @@ namespace motley::runtime {
 class PausedCluster : public Processes {
  protected:
   static constexpr std::uint64_t seed = 20'260;
-  static constexpr int frames = 5'000;  // wrong ones, against each receiver
+  static constexpr int frames = 5'000;  // wrong ones, sent to each receiver
   static constexpr std::size_t most_growth = std::size_t{64} << 20;
 
-  /// Runs a training to a point where everybody waits.
+  /// Trains up to a point where all workers wait.
   void start_and_wait() {
     start_chief();
     if (job.servers > 1) start_server();
@@ -33,15 +33,14 @@ class PausedCluster : public Processes {
     server->start([this](Outcome how) { server_over = std::move(how); });
   }
 
-  /// Sends frames to `accept_callbacks`, one after the other, on a new connection whenever the last one was closed; each begins with
-  /// `introduce`.
+  /// Sends frames to `accept_callbacks`, on a new connection whenever the last one was closed; each connection begins with `introduce`.
   void attack(transport::AcceptCallbacks& accept_callbacks, const std::function<void(WrongPeer&, WrongMessages&)>& introduce) {
     SCOPED_TRACE(seed);
     WrongMessages messages(seed);
     WrongPeer peer(io, options);
     std::size_t before = 0;
     for (int i = 0; i < frames; ++i) {
-      if (i == frames / 8) before = resident_bytes();  // what is only ever allocated once is there by then
+      if (i == frames / 8) before = resident_bytes();  // by then everything that is allocated once is allocated
       if (!peer.connected()) {
         peer.connect(accept_callbacks);
         introduce(peer, messages);

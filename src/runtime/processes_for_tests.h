@@ -1,4 +1,4 @@
-// A chief and its workers over real sockets, in one process and on one pump.
+// For tests: a chief and its workers over real sockets, in one process and on one event loop.
 #pragma once
 #include <gtest/gtest.h>
 
@@ -15,11 +15,11 @@ using transport::run_until;
 
 constexpr transport::Options patient() {
   transport::Options options;
-  options.handshake_time = std::chrono::hours(1);  // a busy machine is no reason to fail
+  options.handshake_time = std::chrono::hours(1);  // a busy machine must not fail the test
   return options;
 }
 
-/// Opens a gate when a test is over, however that goes: nobody waits behind it for ever.
+/// Opens a gate when a test ends for any reason, so that no thread waits forever.
 class Opens {
  public:
   explicit Opens(Gate& gate) : gate_(gate) {}

@@ -1,4 +1,4 @@
-// Numbers that nobody guesses: who repeats one was told it.
+// Unguessable numbers: a peer that repeats one was sent it.
 #pragma once
 #include <bit>
 #include <cstdint>

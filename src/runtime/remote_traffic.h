@@ -1,4 +1,4 @@
-// Bytes that go past the chief: between workers and the other servers, reckoned from what the chief orders and hears.
+// Counts bytes between workers and the servers in other processes, computed from the chief's orders and the servers' messages.
 #pragma once
 #include <cstdint>
 #include <map>
@@ -27,7 +27,7 @@ class RemoteTraffic {
     if (release.bf16_transfer) bf16_workers_.insert(release.worker);
     pulled_ += encoded_bytes(layout_, server, bits_of(release.worker, release.pull_bits));
   }
-  /// Nothing more is gathered of this step.
+  /// The step ended without being gathered.
   void over(WorkerId worker, Step step) { push_bits_.erase({worker, step}); }
   void over(WorkerId worker) {
     bf16_workers_.erase(worker);
@@ -42,8 +42,8 @@ class RemoteTraffic {
     return ordered == fp32_bits && bf16_workers_.contains(worker) ? bf16_bits : ordered;
   }
   const store::Layout& layout_;
-  std::set<WorkerId> bf16_workers_;                              // who computes with weights of 16 bits
-  std::map<std::pair<WorkerId, Step>, std::uint8_t> push_bits_;  // of what is under way
+  std::set<WorkerId> bf16_workers_;                              // compute in bf16
+  std::map<std::pair<WorkerId, Step>, std::uint8_t> push_bits_;  // of steps in progress
   std::uint64_t pushed_ = 0;
   std::uint64_t pulled_ = 0;
 };

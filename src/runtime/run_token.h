@@ -1,5 +1,5 @@
-// The secret of a run whose user gave none: RUN/token, which this user alone may read. Whoever has the file may join the run; the same
-// secret serves every --resume.
+// The secret of a run whose user gave none: RUN/token, readable by this user only. A process with the secret may join the run; --resume
+// uses the same one.
 #pragma once
 #include <filesystem>
 #include <string>
@@ -10,12 +10,12 @@ namespace motley::runtime {
 
 class RunToken {
  public:
-  /// The one that lies in the run's folder; without one a new one, which is nowhere yet. Refuses a file that others may read.
+  /// Reads the token of the run's folder, or makes a new one if there is none. Fails if other users may read the file.
   static Result<RunToken> of(const std::filesystem::path& run);
 
   [[nodiscard]] const std::string& secret() const { return secret_; }
   [[nodiscard]] const std::filesystem::path& file() const { return file_; }
-  /// Writes a new one into the run's folder, which must be there by now.
+  /// Writes a new token into the run's folder, which must exist.
   [[nodiscard]] Outcome keep() const;
 
  private:

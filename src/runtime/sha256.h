@@ -1,4 +1,4 @@
-// The fingerprint of a text.
+// SHA-256 of a text.
 #pragma once
 #include <array>
 #include <cstddef>

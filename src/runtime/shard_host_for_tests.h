@@ -1,4 +1,4 @@
-// A server of two, its chief played by the test and its workers by connections that only listen.
+// For tests: one server of two. The test plays the chief; workers are connections that record.
 #pragma once
 #include <gtest/gtest.h>
 
@@ -19,7 +19,7 @@ using transport::run_until;
 
 inline constexpr OptimizerSpec adamw{.kind = OptimizerKind::adamw, .weight_decay = 0.01};
 
-/// A contribution that anybody can tell from another's.
+/// Different for each worker and step.
 inline std::vector<float> contribution(std::uint32_t worker, std::uint64_t step) {
   std::vector<float> values(linear_values);
   for (std::size_t i = 0; i < values.size(); ++i)
@@ -27,7 +27,7 @@ inline std::vector<float> contribution(std::uint32_t worker, std::uint64_t step)
   return values;
 }
 
-/// Each update has one of its own, as while a rate warms up.
+/// Different for each update, as during warm-up.
 inline double rate_of(std::uint64_t version) { return 0.1 + 0.01 * static_cast<double>(version); }
 inline store::Update by_hand(std::uint64_t version) { return {store::UpdateKind::gradient, rate_of(version), 0.9, 1}; }
 inline wire::Apply update_of(std::uint64_t version, std::vector<wire::Part> parts) {
@@ -49,7 +49,7 @@ class ShardHostTest : public testing::Test, private ShardOwner {
     if (initial_state.moments) store->restore(*initial_state.moments, initial_state.version);
   }
 
-  // What a connection does ---------------------------------------------------------------------------------------------------------------
+  // Actions of connections ---------------------------------------------------------------------------------------------------------------
 
   static wire::Push head(std::uint32_t worker, std::uint64_t step, SliceId slice, int bits = 32) {
     return {.worker = {worker}, .step = {step}, .slice = slice, .bits = static_cast<std::uint8_t>(bits)};
@@ -72,7 +72,8 @@ class ShardHostTest : public testing::Test, private ShardOwner {
       ASSERT_TRUE(push(from, head(worker, step, id, bits), encoded(contribution(worker, step), id, bits))) << "slice " << id.value;
   }
 
-  // What the chief says ------------------------------------------------------------------------------------------------------------------
+  // Messages of the chief
+  // ------------------------------------------------------------------------------------------------------------------
 
   void apply(std::uint64_t version, std::vector<wire::Part> parts) { host->receive(update_of(version, std::move(parts))); }
   void release(std::uint32_t worker, std::uint64_t step, double rho = 0, int bits = 32, bool bf16_transfer = false) {
@@ -85,7 +86,7 @@ class ShardHostTest : public testing::Test, private ShardOwner {
     return exports.empty() ? nullptr : exports[0];
   }
 
-  // The same by hand ---------------------------------------------------------------------------------------------------------------------
+  // Reference ----------------------------------------------------------------------------------------------------------------------------
 
   void apply_by_hand(const std::vector<std::pair<std::vector<float>, double>>& parts) {
     std::vector<store::WeightedPart> weighted;

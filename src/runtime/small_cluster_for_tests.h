@@ -1,5 +1,5 @@
-// For this room's tests: a chief and workers in one process, on one pump, over a unix socket, with mathematics that anybody can do by hand;
-// and the same training done by hand. No deadline matters here: whoever is expelled was lost in earnest.
+// For tests: a chief and workers in one process, on one event loop, over a unix socket, with LinearSource; and a reference of the same
+// training without processes. Deadlines are far away: a worker that is expelled was really lost.
 #pragma once
 #include <gtest/gtest.h>
 
@@ -28,7 +28,7 @@ inline constexpr Duration no_deadline = from_seconds(1e6);
 inline constexpr std::uint32_t small_batch = 12;
 inline constexpr double small_momentum = 0.9;
 
-/// Of the node at this seat. Names and seats are in unlike order, so that it shows which of them counts.
+/// The name of the node with this index. Names and indices are in different order, so that mixing them up is visible.
 inline std::string node_name(std::uint32_t node_index) { return "node-" + std::to_string(9 - node_index); }
 
 struct SmallJob {
@@ -37,15 +37,15 @@ struct SmallJob {
   std::uint32_t servers = 1;
   Duration join_deadline = no_deadline;
   Duration join_heartbeat = from_seconds(10);
-  std::uint64_t epoch_samples = 50;  // no multiple of the batch: leases cross the seam
+  std::uint64_t epoch_samples = 50;  // not a multiple of the batch: leases cross epochs
   std::uint64_t total_samples = 300;
   std::uint64_t checkpoint_every = 0;
   std::uint64_t seed = 11;
   OptimizerSpec optimizer{.momentum = small_momentum, .weight_decay = 0.001};
-  bool emulated = false;       // devices and links that take their time
-  bool devices = false;        // with memory of their own
-  bool rounds = false;         // which compute with weights of 16 bits
-  bool bf16_transfer = false;  // and say so, so that no more travel
+  bool emulated = false;       // devices and links of finite speed
+  bool devices = false;        // with their own memory
+  bool rounds = false;         // which compute in bf16
+  bool bf16_transfer = false;  // and report it, so that parameters are sent as bf16
   policy::Knobs knobs{};
   std::vector<std::uint32_t> batches{};
   Duration heartbeat = from_seconds(1);
@@ -92,7 +92,7 @@ struct SmallJob {
   }
 };
 
-/// Same machines, same mathematics, no processes: the bits that a training without incident must end with.
+/// Reference: the same state machines and source without processes. An undisturbed training must end with these bits.
 inline std::vector<float> train_by_hand(const SmallJob& job) {
   protocol::ChiefDriver chief(job.chief_options(), job.strategy_spec(), small_batch);
   const store::Layout layout = linear_layout();
@@ -136,7 +136,7 @@ inline std::vector<float> train_by_hand(const SmallJob& job) {
   return values;
 }
 
-/// What a chief's process told the trace.
+/// The events that a chief recorded.
 class Story {
  public:
   std::vector<trace::Event> events;
@@ -156,7 +156,7 @@ class Story {
     return trace::all_of<T>(events);
   }
 
-  /// How often each position in [0, total) went into the model, from leases and counts alone.
+  /// How often each position in [0, total) was counted, from leases and counts alone.
   [[nodiscard]] std::vector<int> times_counted(const SmallJob& job) const {
     std::map<std::pair<WorkerId, Step>, std::vector<trace::Leased>> leases;
     std::vector<int> times(job.total_samples);
@@ -219,7 +219,7 @@ class SmallChief {
     EXPECT_TRUE(started.ok()) << started.error().message;
   }
 
-  /// All that was saved so far, oldest first.
+  /// All checkpoints so far, oldest first.
   [[nodiscard]] std::vector<Saved> saved() const {
     const std::lock_guard lock(mutex_);
     return saved_;
@@ -232,7 +232,7 @@ class SmallChief {
   }
 
  private:
-  mutable std::mutex mutex_;  // the clerk saves on a thread of its own
+  mutable std::mutex mutex_;  // the background thread saves
   std::vector<Saved> saved_;
 };
 
@@ -242,7 +242,7 @@ class SmallWorker {
   std::optional<Outcome> over;
   std::unique_ptr<WorkerProcess> process;
 
-  /// Computations pass `gate`, if there is one.
+  /// Computations wait at `gate`, if there is one.
   SmallWorker(boost::asio::io_context& event_loop, const SmallJob& job, const transport::Address& address, std::uint32_t node_index,
               Gate* gate = nullptr, const transport::Options& options = {}, std::chrono::milliseconds patience = std::chrono::hours(10)) {
     const PrepareWorker prepare = [=](const std::string& text) -> Result<WorkerSetup> {

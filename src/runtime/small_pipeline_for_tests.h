@@ -1,5 +1,5 @@
-// Whole pipelines over real sockets, in one process and on one pump, with mathematics that anybody can do by hand: a chain of blocks, each
-// of which multiplies by its one value.
+// For tests: whole pipelines over real sockets, in one process and on one event loop. The model is a chain of blocks, each of which
+// multiplies by its one value.
 #pragma once
 #include <gtest/gtest.h>
 
@@ -25,10 +25,10 @@ inline constexpr std::uint64_t mini_batches = 40;
 inline constexpr std::uint64_t samples = 8;  // of a mini-batch
 
 enum class Made { output, gradient_of_inputs, gradient_of_weights };
-/// May change what a stage has made.
+/// May change the output of a stage.
 using Spoils = std::function<void(Made what, std::uint64_t micro, std::span<float> values)>;
 
-/// Blocks one after the other, however they are cut: the same bits.
+/// The blocks of a stage. Every cut gives the same bits.
 class Chain final : public StageSource {
  public:
   Chain(
@@ -90,13 +90,13 @@ class Chain final : public StageSource {
     std::vector<float> weights;
   };
   bool first_, last_;
-  std::size_t count_;  // of its values; the rest is ballast
+  std::size_t count_;  // of its values; the rest only takes time to transfer
   Gate* gate_;
   Spoils spoils_;
   std::map<std::uint64_t, Kept> kept_;
 };
 
-/// The last stage has ballast too, so that its part takes its time to come.
+/// The last stage has unused values too, so that sending its part takes time.
 inline store::StagePlace place_of(const pipeline::Stage& stage, std::uint64_t ballast) {
   const std::uint64_t count = stage.last - stage.first;
   store::StagePlace place{{{0, stage.first, count}}, count, count};
@@ -120,7 +120,7 @@ inline store::StageReplicaOptions replica_options() {
   return options;
 }
 
-/// What a pipeline that updates in step must end with.
+/// The values with which a synchronous pipeline must end.
 inline std::vector<float> train_by_hand(std::uint32_t micros, std::uint64_t total = mini_batches * samples) {
   const Batching batching{total, samples, micros};
   store::StageReplicaOptions options = replica_options();
@@ -281,24 +281,24 @@ class PipelineProcesses : public testing::Test {
   Duration heartbeat = from_seconds(1);
   Duration join_deadline = no_deadline;
   Duration join_heartbeat = from_seconds(10);
-  std::function<void()> before_preparing;  // on the threads that do
-  Spoils spoils;                           // what node 1 makes
+  std::function<void()> before_preparing;  // on the preparing threads
+  Spoils spoils;                           // changes the output of node 1
   std::string schedule = "gpipe";
   transport::Options options = patient();
   transport::Address address = fresh_socket();
   boost::asio::io_context io;
   std::vector<std::string> log;
   Story story;
-  std::vector<std::pair<std::uint64_t, std::uint64_t>> recorded_when_saving;  // the model's version, and the newest that the trace tells of
+  std::vector<std::pair<std::uint64_t, std::uint64_t>> recorded_when_saving;  // the model's version, and the newest in the trace
   std::optional<Result<protocol::TrainingOutcome>> over;
   std::unique_ptr<PipelineChiefProcess> pipeline_chief;
   std::map<std::uint32_t, std::unique_ptr<StageProcess>> stages;
   std::vector<std::uint32_t> ended;
-  std::map<std::uint32_t, transport::Address> listens;  // where stages do
+  std::map<std::uint32_t, transport::Address> listens;  // addresses of stages
   Gate gate;                                            // before each forward
   const Opens opens{gate};
 
-  /// All computing stops in mid-training; whoever waits for something waits.
+  /// Stops all computing during training.
   void start_and_wait() {
     start_all();
     ASSERT_TRUE(run_until(io, [this] { return story.version() >= 7 || over; }));

@@ -39,7 +39,7 @@ std::uint64_t StageExecutor::current() {
 
 bool StageExecutor::over(std::uint64_t incarnation) { return incarnation != current(); }
 
-/// Does `what` on the desk's thread, unless its setting is over by then.
+/// Runs `what` on the executor's thread, unless its configuration is replaced by then.
 void StageExecutor::post(std::uint64_t incarnation, std::function<void()> what) {
   ++given_;
   thread_.post([this, incarnation, what = std::move(what)] {
@@ -74,12 +74,12 @@ void StageExecutor::configure(StageConfig config) {
   const std::uint64_t incarnation = current();
   thread_.post([this] { broken_ = false; });
   post(incarnation, [this, held = std::make_shared<StageConfig>(std::move(config))] {
-    if (held->clock.now() < device_free_) {  // another conductor, another time: the device's day begins again
+    if (held->clock.now() < device_free_) {  // a new chief with a new clock: the emulated device starts over
       emulated_ = as_described_;
       device_free_ = {};
     }
     config_.emplace(std::move(*held));
-    replica_.reset();  // first: two of them may not fit
+    replica_.reset();  // first: two replicas may not fit into memory
     replica_ = config_->make();
   });
 }
@@ -109,12 +109,12 @@ void StageExecutor::compute(std::uint64_t incarnation, const std::shared_ptr<Sta
     const Instant end = emulated_->spend(start, from_seconds(config_->parts_s[static_cast<std::size_t>(work->part.part)]));
     std::unique_lock lock(mutex_);
     if (changed_.wait_until(lock, config_->clock.real(end), [&] { return incarnation != incarnation_; })) {
-      // A device that hangs hears of that when it moves again.
+      // An emulated device that hangs notices the cancellation when it resumes.
       changed_.wait_until(lock, config_->clock.real(emulated_->hangs_until(config_->clock.now())), [&] { return closing_; });
       return;
     }
     work->began = start;
-    work->ended = std::max(work->ended, end);  // mathematics that took longer shows
+    work->ended = std::max(work->ended, end);  // computing that took longer than emulated is visible
     device_free_ = work->ended;
   }
   report(incarnation, [this, work] { owner_.done(*work); });

@@ -1,4 +1,4 @@
-// Where a stage of a pipeline computes: one thread of its own, one part after another. An emulated device takes as long as it says.
+// Computes the passes of a pipeline stage in order on one thread. An emulated device takes as long as its description says.
 #pragma once
 #include <atomic>
 #include <boost/asio/io_context.hpp>
@@ -20,19 +20,19 @@
 
 namespace motley::runtime {
 
-/// One part of one micro-batch, on its way to the thread and back.
+/// One pass of one micro-batch: given to the thread, and returned when done.
 struct StageWork {
   protocol::RunPart part;
-  Activation in;   // what came from a neighbour
-  Activation out;  // what goes to one
+  Activation in;   // from a neighbour
+  Activation out;  // to a neighbour
   double rate = 0;
   Instant began{};
   Instant ended{};
   bool finite = true;
-  std::uint64_t stash_bytes = 0;  // once a forward has begun
+  std::uint64_t stash_bytes = 0;  // set by a forward pass
 };
 
-/// Called on the pump thread; never for a setting that is over.
+/// Called on the event-loop thread; never for a configuration that was replaced.
 class StageExecutorOwner {
  public:
   virtual ~StageExecutorOwner() = default;
@@ -41,15 +41,15 @@ class StageExecutorOwner {
   virtual void failed(const std::string& what) = 0;
 };
 
-/// What a stage of one generation is.
+/// The configuration of a stage in one generation.
 struct StageConfig {
-  std::function<std::unique_ptr<store::StageReplica>()> make;  // called on the desk's thread
-  std::vector<double> parts_s;                                 // of an emulated device; empty: it takes what it takes
-  double kept_bytes = 0;                                       // by a micro-batch
-  Clock clock;                                                 // of training
+  std::function<std::unique_ptr<store::StageReplica>()> make;  // called on the executor's thread
+  std::vector<double> parts_s;  // seconds per pass of an emulated device, by pipeline::Part; empty: not emulated
+  double kept_bytes = 0;        // per micro-batch
+  Clock clock;                  // of training
 };
 
-/// Pump thread only.
+/// Event-loop thread only.
 class StageExecutor {
  public:
   StageExecutor(boost::asio::io_context& event_loop, std::optional<cluster::Device> emulated, StageExecutorOwner& owner);
@@ -57,16 +57,16 @@ class StageExecutor {
   StageExecutor(const StageExecutor&) = delete;
   StageExecutor& operator=(const StageExecutor&) = delete;
 
-  /// Whatever is under way of the setting before counts for nothing.
+  /// Work in progress of the earlier configuration is dropped.
   void configure(StageConfig config);
-  /// In order, as they are said.
+  /// Calls run in order.
   void run(StageWork work);
   void commit(std::uint64_t mini, double rate);
   void submit_state(std::uint64_t mini_batches);
   void stop();
-  /// Calls `then` when whatever was under way has let go of the device.
+  /// Calls `then` when all work in progress has released the device.
   void when_free(std::function<void()> then);
-  /// Pieces of work that are done, of this setting or others, and whether there is another one.
+  /// Units of work that are done, over all configurations, and whether another is in progress.
   struct Status {
     std::uint64_t done = 0;
     bool busy = false;
@@ -84,19 +84,19 @@ class StageExecutor {
   StageExecutorOwner& owner_;
   std::mutex mutex_;
   std::condition_variable changed_;
-  std::uint64_t incarnation_ = 0;  // with mutex_: that counts now; each configure() and stop() begins another
-  bool closing_ = false;           // with mutex_
-  std::uint64_t given_ = 0;        // pieces of work
+  std::uint64_t incarnation_ = 0;  // current configuration, guarded by mutex_; configure() and stop() increment it
+  bool closing_ = false;           // guarded by mutex_
+  std::uint64_t given_ = 0;        // units of work
   std::atomic<std::uint64_t> done_ = 0;
-  // The thread's own:
+  // Used by the thread only:
   std::optional<cluster::Device> as_described_;
   std::optional<cluster::Device> emulated_;
   Instant device_free_{};
   std::optional<StageConfig> config_;
-  bool broken_ = false;  // something of this setting has failed: the rest of it cannot be done
+  bool broken_ = false;  // work of this configuration has failed: the rest is skipped
   std::unique_ptr<store::StageReplica> replica_;
   std::shared_ptr<bool> alive_;
-  TaskThread thread_;  // last: ends first
+  TaskThread thread_;  // last: joined first
 };
 
 }  // namespace motley::runtime

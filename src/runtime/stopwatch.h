@@ -1,4 +1,4 @@
-// Wall time between two looks. For benchmarks and measured profiles.
+// Wall time since construction. For benchmarks and measured profiles.
 #pragma once
 #include <chrono>
 

@@ -7,7 +7,7 @@ namespace motley::runtime {
 TaskThread::TaskThread() : thread_([this] { work(); }) {}
 
 TaskThread::~TaskThread() {
-  std::deque<Task> dropped;  // what they hold goes outside the lock: it may want to post
+  std::deque<Task> dropped;  // destroyed outside the lock: their destructors may call post()
   {
     const std::lock_guard lock(mutex_);
     stopping_ = true;
@@ -36,7 +36,7 @@ void TaskThread::work() {
     tasks_.pop_front();
     lock.unlock();
     task();
-    task = nullptr;  // what it holds goes before the next one starts
+    task = nullptr;  // its captures are destroyed before the next task starts
     lock.lock();
   }
 }

@@ -1,4 +1,4 @@
-// A thread that does one thing after another: the owner of numbers that the pump must not touch (a server's store, a worker's device).
+// A thread that runs tasks in order: the owner of objects that the event loop must not touch (a server's store, a worker's device).
 #pragma once
 #include <condition_variable>
 #include <deque>
@@ -15,7 +15,7 @@ class TaskThread {
   TaskThread();
   TaskThread(const TaskThread&) = delete;
   TaskThread& operator=(const TaskThread&) = delete;
-  /// Finishes the task at hand; those behind it are dropped.
+  /// Finishes the running task; tasks that have not begun are dropped.
   ~TaskThread();
 
   /// In order, one at a time. From any thread. A task must not throw.
@@ -28,7 +28,7 @@ class TaskThread {
   std::condition_variable changed_;
   std::deque<Task> tasks_;
   bool stopping_ = false;
-  std::thread thread_;  // last: it sees the others made
+  std::thread thread_;  // last: the other members exist when it starts
 };
 
 }  // namespace motley::runtime

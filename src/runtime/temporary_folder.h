@@ -1,5 +1,5 @@
-// A folder that goes when this does, with all that is in it. It is locked as long as its process lives: those of processes that were killed
-// go when the next one of that name is made.
+// A temporary folder, removed with its contents by the destructor. It is locked while its process lives, so that folders of killed
+// processes can be recognised and removed when the next one of that name is made.
 #pragma once
 #include <filesystem>
 #include <string>
@@ -10,15 +10,15 @@ namespace motley::runtime {
 
 class TemporaryFolder {
  public:
-  TemporaryFolder() = default;  // none
+  TemporaryFolder() = default;  // no folder
   ~TemporaryFolder();
   TemporaryFolder(TemporaryFolder&& other) noexcept;
   TemporaryFolder& operator=(TemporaryFolder&& other) noexcept;
   TemporaryFolder(const TemporaryFolder&) = delete;
   TemporaryFolder& operator=(const TemporaryFolder&) = delete;
 
-  /// NAME-XXXXXX where the system has such folders; short, as the path of a socket must be. `what_for` goes into the error.
-  /// Removes those that nobody has locked.
+  /// Makes NAME-XXXXXX in the system's temporary folder; short, since paths of sockets are limited. `what_for` is part of the error.
+  /// Removes folders of that pattern that no process has locked.
   static Result<TemporaryFolder> make(const std::string& name, const std::string& what_for);
 
   [[nodiscard]] const std::filesystem::path& path() const { return path_; }
@@ -26,7 +26,7 @@ class TemporaryFolder {
 
  private:
   std::filesystem::path path_;
-  int lock_ = -1;  // the folder itself, opened
+  int lock_ = -1;  // file descriptor of the folder
 };
 
 }  // namespace motley::runtime

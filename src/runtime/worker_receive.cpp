@@ -44,7 +44,7 @@ bool WorkerProcess::accept_in_place(transport::Connection& from, const wire::Mes
   const std::uint8_t bits = slice.bits(pulled->bits);
   if (bits != fp32_bits && !sent_as_bf16(*pulled)) return false;
   if (payload.size() != codec::encoded_bytes(bits, slice.count)) return false;
-  const float* flat = Buffer::initial_state(payload, slice.offset);
+  const float* flat = Buffer::flat_begin(payload, slice.offset);
   auto& incoming = incarnation_->incoming_parameters[{pulled->worker, pulled->step}];
   if (!incoming)
     incoming =

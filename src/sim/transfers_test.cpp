@@ -16,7 +16,7 @@ class TransfersBetweenTwoNodes : public testing::Test {
     spec_.nodes.resize(2);
     for (cluster::Node& node : spec_.nodes) node.link = {from_seconds(latency_s), 1000, 1000};
     spec_.server_nic = {{}, 1e6, 1e6};
-    layout_ = store::cut(std::vector<store::TensorPlace>{{0, 100, store::SliceKind::parameter}}, 4000, 1);
+    layout_ = store::cut(std::vector<store::TensorPlace>{{0, 100, TensorKind::parameter}}, 4000, 1);
     transfers_.emplace(spec_, layout_, queue_);
   }
   void tick(std::uint64_t connection) {

@@ -274,7 +274,7 @@ void World::carry_out(const protocol::ChiefAction& action) {
 void World::carry_out(std::uint32_t server, const protocol::ShardAction& action) {
   std::visit(match{[&](const protocol::Send& a) { send_from_server(server, a); },
                    [&](const protocol::Commit& a) { numbers_.commit(ServerId{server}, a.update); },
-                   [&](const protocol::Free& a) { numbers_.free(a.worker, a.step); },
+                   [&](const protocol::Free& a) { numbers_.free(a.worker, a.step); }, [&](const protocol::Speculate&) {},
                    [&](const protocol::Snapshot& a) { numbers_.snapshot(ServerId{server}, a); },
                    [&](const protocol::Compare& a) {
                      send_from_server(server,

@@ -22,7 +22,7 @@ bool write_all(int file, std::span<const std::byte> bytes) {
   return true;
 }
 
-/// On false errno says why.
+/// If it returns false, errno says why.
 bool write_and_sync(const std::filesystem::path& path, std::span<const std::span<const std::byte>> pieces) {
   const int file = open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
   if (file < 0) return false;
@@ -33,7 +33,7 @@ bool write_and_sync(const std::filesystem::path& path, std::span<const std::span
   return written && closed;
 }
 
-/// A name is on the disk when its folder is. File systems that cannot sync a folder say EINVAL, and there is no other way.
+/// A rename is durable once its folder is synced. File systems that cannot sync folders return EINVAL; nothing more can be done there.
 bool sync_folder_of(const std::filesystem::path& path) {
   const std::filesystem::path folder = path.has_parent_path() ? path.parent_path() : ".";
   const int opened = open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);

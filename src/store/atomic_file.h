@@ -1,4 +1,4 @@
-// A file that is on the disk whole or not at all, whatever is killed or unplugged meanwhile.
+// Writes a file such that after a crash or power failure the disk holds either the old file or the whole new one.
 #pragma once
 #include <cstddef>
 #include <filesystem>
@@ -9,8 +9,8 @@
 
 namespace motley::store {
 
-/// Writes the pieces, one behind the other, beside `path` (.part), brings them to the disk, renames, and brings the folder to the disk.
-/// Gives up on a full disk or a missing folder, and leaves the old file as it was.
+/// Writes the concatenated pieces to `path`.part, syncs it, renames it to `path`, and syncs the folder. Fails on a full disk or a missing
+/// folder, and then leaves the old file unchanged.
 Outcome write_atomically(const std::filesystem::path& path, std::span<const std::span<const std::byte>> pieces);
 Outcome write_atomically(const std::filesystem::path& path, std::string_view text);
 

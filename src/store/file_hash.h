@@ -1,4 +1,4 @@
-// SHA-256 of bytes that come piece by piece.
+// Incremental SHA-256.
 #pragma once
 #include <cstddef>
 #include <memory>
@@ -15,7 +15,7 @@ class FileHash {
   FileHash& operator=(const FileHash&) = delete;
 
   void add(std::span<const std::byte> bytes);
-  /// 64 hexadecimal digits. Nothing may be added after it.
+  /// 64 hexadecimal digits. No call of add() may follow.
   [[nodiscard]] std::string digits();
 
  private:

@@ -1,4 +1,4 @@
-// One table of loops for each processor that there is a file for.
+// One table of loops per instruction set.
 #pragma once
 #include "store/kernels.h"
 

@@ -1,8 +1,9 @@
-// When, in the course of one step, each slice's values are read and its gradient is final: what lets parameters come in while the forward
-// pass runs and gradients leave while the backward pass does, on devices that are only described.
+// Estimates when, within one step, each slice's values are first read and its gradient is final. Simulated and emulated devices use it to
+// overlap transfers with the forward and backward passes.
 //
-// Rule: of a step's work a third is forward, two thirds are backward (the gradient of the inputs and that of the weights). Forward goes
-//   through the blocks in order, backward the other way; each takes its share of the model's work.
+// Rule: a third of a step's work is forward, two thirds are backward (gradients of the inputs and of the weights). Forward runs the blocks
+// in
+//   order, backward in reverse; each takes its share of the model's work.
 #pragma once
 #include <cstdint>
 #include <span>
@@ -12,15 +13,15 @@
 
 namespace motley::store {
 
-/// By SliceId, as parts of the step's work, 0 to 1. Empty: everything is read at the beginning and made at the end.
+/// By SliceId, as fractions of the step's work, 0 to 1. Empty: all values are read at the start, all gradients ready at the end.
 struct LayerTiming {
   std::vector<double> read;
   std::vector<double> gradient_ready;
   [[nodiscard]] bool empty() const { return read.empty(); }
 };
 
-/// A tensor's block, and the work of each block (any unit, > 0 in all). A slice that holds values of several blocks is read with the first
-/// of them and made with the last that backward comes to, which is the same one. Statistics are read before everything and made last.
+/// `block_of_tensor`: each tensor's block; `work_of_block`: in any unit, not all 0. A slice with values of several blocks belongs to the
+/// first of them in forward order, which is the last one in backward order. Statistics are read at the start and ready at the end.
 LayerTiming layer_timing(const Layout& layout, std::span<const TensorPlace> tensors, std::span<const std::uint32_t> block_of_tensor,
                          std::span<const double> work_of_block);
 

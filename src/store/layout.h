@@ -1,5 +1,5 @@
-// How a flat buffer of values is cut into slices and spread over servers. Pure arithmetic; knows names of nothing.
-// Every process computes the same layout from the same tensors, so it never travels.
+// Cuts a flat buffer of values into slices and assigns them to servers. Every process computes the same layout from the same tensors, so it
+// is never sent.
 #pragma once
 #include <algorithm>
 #include <cstdint>
@@ -19,19 +19,19 @@ struct TensorPlace {
   std::uint64_t offset{};
   std::uint64_t count{};
   TensorKind kind{};
-  std::uint8_t least_bits = 2;  // that its values need on the wire
+  std::uint8_t least_bits = 2;  // that its values need when sent
 };
 
-/// Values [offset, offset+count) of the flat buffer: the unit of sending, applying and priority. A parameter slice of a lower id is needed
-/// earlier in the forward pass.
+/// Values [offset, offset+count) of the flat buffer: the unit of sending, applying and priority. Parameter slices are numbered in forward
+/// order.
 struct Slice {
   std::uint64_t offset{};
   std::uint64_t count{};  // never 0
   TensorKind kind{};
   ServerId server;
   std::uint8_t least_bits = 2;
-  std::uint32_t priority = 0;  // on the wire: lower goes first
-  /// How many bits a value takes when the order is for `bits`.
+  std::uint32_t priority = 0;  // lower is sent first
+  /// Bits per value when the strategy asks for `ordered`.
   [[nodiscard]] std::uint8_t bits(std::uint8_t ordered) const { return std::max(ordered, least_bits); }
 };
 
@@ -40,27 +40,27 @@ struct Layout {
   std::uint64_t values{};
   std::uint32_t servers{};
   [[nodiscard]] const Slice& operator[](SliceId id) const { return slices[id.value]; }
-  /// The slices that live on `server`, ascending: its parameters before its statistics.
+  /// The slices of `server`, ascending: its parameters before its statistics.
   [[nodiscard]] std::vector<SliceId> of(ServerId server) const;
   /// Indices [from, to) of the slices that touch values [first, last).
   [[nodiscard]] std::pair<std::size_t, std::size_t> touching(std::uint64_t first, std::uint64_t last) const;
 };
 
-/// Cuts at `slice_values` values (>= 1): a larger tensor is split into nearly equal pieces, neighbours of one kind and precision are merged
-/// up to it. Each slice, in order, goes to the server (>= 1 of them) that holds the fewest values so far. So the servers' loads differ by
-/// at most one slice, and the layers needed first are spread over all of them. What forward needs first has the highest priority:
+/// Cuts into slices of at most `slice_values` (>= 1) values: a larger tensor is split into nearly equal pieces, neighbours of one kind and
+/// precision are merged. Each slice, in order, is assigned to the server (of `servers` >= 1) with the fewest values so far: loads differ by
+/// at most one slice, and the first layers are spread over all servers. Slices needed first in forward have the highest priority:
 /// statistics, then parameters by id.
 Layout cut(std::span<const TensorPlace> tensors, std::uint64_t slice_values, std::uint32_t servers,
            const LayoutOptions& layout_options = {});
 
-/// How many values each server sends less than the nearest by the time a slice of the nearest is here: what travels late because it is far
-/// away. Less than a millisecond counts for nothing. `bytes_per_second`: of the line that the slices share at their receiver.
+/// For each server, how many values arrive from the closest one before its own first ones do, given its one-way latency. Differences below
+/// a millisecond count as 0. `bytes_per_second`: of the link that the slices share at their receiver.
 [[nodiscard]] std::vector<std::uint64_t> head_starts(std::span<const double> distances_s, double bytes_per_second);
 
-/// Spreads the slices again over servers of which some are further away: each slice, in the order of need, goes where it would arrive
-/// first, given its head start (in values) and what is there already. So the layers needed first live on the nearest servers, and all
-/// servers' last slices arrive together; without head starts it is what cut() does. No server gets less than about half of an equal share;
-/// where one would be left without a slice, the layout stays as it is.
+/// Assigns the slices again to servers of unequal latency: each slice, in forward order, to the server from which it would arrive first,
+/// given the head starts (in values) and the slices assigned so far. The first layers are then on the closest servers, and the last slices
+/// of all servers arrive together; with equal head starts the result is that of cut(). A server gets at least about half of an equal share;
+/// if one would get no slice, the layout is unchanged.
 void place(Layout& layout, std::span<const std::uint64_t> head_starts);
 
 }  // namespace motley::store

@@ -1,4 +1,5 @@
-// The sender's side of coded parameters: what the workers of one pull class hold, and the change that takes them to new values.
+// The sender's side of encoded parameters: a copy of the values that the workers of one pull class hold, and the encoded change to the
+// next.
 #pragma once
 #include <cstdint>
 #include <map>
@@ -13,21 +14,21 @@
 
 namespace motley::store {
 
-/// The shadow h is what every member of the class holds, bit for bit:   d = Q(w - h);  h += d;  d is sent, and they add it too.
-/// So rounding never adds up: what one change misses, the next one sees. Slices that travel as floats are sent as they are.
-/// One server's slices; one owner thread, which has the team move several slices at a time: each of them is moved by one thread, so that
-/// their number changes nothing. Memory: as many floats as the layout has values.
+/// The shadow h equals what every member of the class holds, bit for bit:   d = Q(w - h);  h += d;  d is sent, and the members add it too.
+/// Rounding errors do not accumulate: the next change contains what this one missed. Slices sent as fp32 are sent as they are.
+/// For one server's slices. One owner thread, which has the pool encode several slices in parallel, each on one thread, so that the number
+/// of threads changes no bit. Memory: one float per value of the layout.
 class PullShadow {
  public:
   PullShadow(const Layout& layout, ServerId server, std::shared_ptr<ThreadPool> pool = std::make_shared<ThreadPool>(1));
 
-  /// The class moves on to `target` (flat, all values; only this server's slices are read) as near as `bits` allow. The first time it
-  /// takes the target itself.
+  /// Encodes the change to `target` (flat, all values; only this server's slices are read) in `bits` and applies it to the shadow. The
+  /// first call copies the target exactly.
   void move_to(std::span<const float> target, std::uint8_t bits);
 
-  /// Of the last move: slice `id` as bytes. Nothing after the first.
+  /// Slice `id` of the last change, encoded. Empty after the first move_to().
   [[nodiscard]] const codec::Bytes& change(SliceId id) const { return changes_.at(id); }
-  /// This server's slices as the members hold them now, into `flat`.
+  /// Writes this server's slices of the shadow to `flat`.
   void values(std::span<float> flat) const;
 
  private:
@@ -37,11 +38,11 @@ class PullShadow {
   std::vector<SliceId> slices_;
   std::shared_ptr<ThreadPool> pool_;
   Floats held_;                              // h
-  std::map<SliceId, codec::Bytes> changes_;  // of all slices
+  std::map<SliceId, codec::Bytes> changes_;  // by slice of this server
 };
 
-/// What a member does with a change that came in: values += decoded, or values = decoded when the slice travels as floats. `before` holds
-/// the slice's values until now and may be the same as `after`. Refused: bytes of the wrong size.
+/// Applies a received change: after = before + decoded, or after = decoded if the slice is sent as fp32. `before` and `after` may be the
+/// same span. Fails if the size of `bytes` is wrong.
 Outcome apply_change(const Slice& slice, std::uint8_t bits, std::span<const std::byte> bytes, std::span<const float> before,
                      std::span<float> after);
 

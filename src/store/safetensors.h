@@ -1,9 +1,9 @@
-// Snapshots in the safetensors format, which every tool of the field reads. Written atomically; read as if a stranger had written it.
+// Reads and writes models in the safetensors format. Writing is atomic; reading trusts nothing in the file.
 //
 //   file := header_bytes:u64 header data                  numbers little-endian; header padded with spaces to a multiple of 8
 //   header := {"__metadata__": {text: text, ...}, name: {"dtype": "F32", "shape": [...], "data_offsets": [begin, end]}, ...}
 //             begin and end count bytes of data; together the tensors cover all of it, without gaps
-//   metadata "sha256" := SHA-256 of the whole file as it is with 64 zeros in place of these digits
+//   metadata "sha256" := SHA-256 of the whole file with 64 zeros in place of these digits
 #pragma once
 #include <cstdint>
 #include <filesystem>
@@ -35,20 +35,20 @@ struct TensorFile {
   std::vector<NamedTensor> tensors;  // offsets ascend, no gaps
   std::vector<float> values;
   Metadata metadata;     // without the checksum
-  bool checked = false;  // it has a checksum, which fits
+  bool checked = false;  // the file has a checksum, and it matches
 };
 
-/// Writes beside `path`, then renames: whoever looks sees the old file or the whole new one. `tensors` cover the values of all pieces, one
-/// behind the other, in order and without gaps, and their names differ (else our bug). A full disk or a missing folder gives up and leaves
-/// the old file as it was; see write_atomically(). Copies no value; SHA-256 takes 0.5 to 2 s a GB.
+/// Writes atomically, see write_atomically(): fails on a full disk or a missing folder and then leaves the old file unchanged. `tensors`
+/// cover the values of the concatenated pieces in order, without gaps, and have different names (checked). Copies no value; SHA-256 takes
+/// 0.5 to 2 s per GB.
 Outcome write_safetensors(const std::filesystem::path& path, std::span<const NamedTensor> tensors,
                           std::span<const std::span<const float>> pieces, const Metadata& metadata);
-/// The same of values that lie in one piece.
+/// The same for values in one piece.
 Outcome write_safetensors(const std::filesystem::path& path, std::span<const NamedTensor> tensors, std::span<const float> values,
                           const Metadata& metadata);
 
-/// Only F32 is understood. Anything else, and any damage (that a checksum finds, where there is one), is refused with the file, the tensor
-/// and what was expected. Allocates no more than a few times the size of the file.
+/// Reads F32 tensors only. Any other type, and any damage (also of values, if there is a checksum), is an error that names the file, the
+/// tensor and the expected content. Allocates at most a few times the size of the file.
 Result<TensorFile> read_safetensors(const std::filesystem::path& path);
 
 }  // namespace motley::store

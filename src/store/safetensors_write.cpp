@@ -25,7 +25,7 @@ std::uint64_t count_of(const NamedTensor& tensor) {
 std::string header_of(std::span<const NamedTensor> tensors, std::uint64_t values, const Metadata& metadata) {
   json::object header;
   json::object& about = header["__metadata__"].emplace_object();
-  about.emplace(checksum_key, std::string(hash_digits, '0'));  // first, so that nobody else's zeros are taken for its place
+  about.emplace(checksum_key, std::string(hash_digits, '0'));  // first, so that zeros in other metadata are not mistaken for its place
   for (const auto& [key, text] : metadata) about.emplace(key, text);
 
   std::uint64_t end = 0;

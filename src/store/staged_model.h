@@ -1,5 +1,5 @@
-// A model in one piece, of which stages of a pipeline have parts: where a part lies, how it is taken out and put back. With the optimizer's
-// state, so that whoever gets a part goes on exactly.
+// A whole model, of which each stage of a pipeline has a part: gathers a stage's part and scatters it back. Includes the optimizer's state,
+// so that the stage which receives a part continues exactly.
 #pragma once
 #include <cstdint>
 #include <span>
@@ -21,7 +21,7 @@ struct StagePlace {
   std::uint64_t parameters = 0;  // of the values
 };
 
-/// What a stage has: its values, and the optimizer's moments of its parameters (empty: none yet, or none of that kind).
+/// A stage's state: its values, and the optimizer's moments of its parameters (empty: none yet, or none of that kind).
 struct StagePart {
   std::vector<float> values;
   std::vector<float> first;
@@ -31,8 +31,8 @@ struct StagePart {
 
 struct StagedModel {
   std::vector<float> values;
-  std::vector<float> first;   // as many as values; empty: no update yet
-  std::vector<float> second;  // the same, where the optimizer has it
+  std::vector<float> first;   // optimizer moment, as many as values; empty: no update yet
+  std::vector<float> second;  // the same; empty if the optimizer has none
   std::uint64_t updates = 0;
 
   [[nodiscard]] StagePart part(const StagePlace& place) const;

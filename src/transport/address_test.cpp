@@ -1,4 +1,4 @@
-// Addresses: what is read comes back as the same text, what is wrong is named.
+// Addresses: a parsed address has the same text, an invalid one is refused with its reason.
 #include "transport/address.h"
 
 #include <gtest/gtest.h>
@@ -16,7 +16,7 @@ std::ostream& operator<<(std::ostream& out, const Good& good) { return out << go
 
 class GoodAddress : public testing::TestWithParam<Good> {};
 
-TEST_P(GoodAddress, IsReadAndComesBackAsItsText) {
+TEST_P(GoodAddress, Round_trips) {
   const Result<Address> address = parse_address(GetParam().text);
   ASSERT_TRUE(address.ok()) << address.error().message;
   EXPECT_EQ(*address, GetParam().address);
@@ -32,13 +32,13 @@ INSTANTIATE_TEST_SUITE_P(
 
 struct Bad {
   std::string text;
-  std::string because;  // part of what the message must say
+  std::string because;  // part of the expected message
 };
 std::ostream& operator<<(std::ostream& out, const Bad& bad) { return out << '"' << bad.text << '"'; }
 
 class BadAddress : public testing::TestWithParam<Bad> {};
 
-TEST_P(BadAddress, IsRefusedByName) {
+TEST_P(BadAddress, Is_refused_with_its_reason) {
   const Result<Address> address = parse_address(GetParam().text);
   ASSERT_FALSE(address.ok());
   EXPECT_EQ(address.error().next, Next::tell_user);

@@ -1,4 +1,4 @@
-// Two peers end up with the same bulk lane, whatever each can and wants; a peer that lies about its memory, or dies, is survived.
+// Both peers choose the same bulk lane; a peer that lies about its memory, or dies, harms nobody else.
 #include "transport/bulk_negotiation.h"
 
 #include <gtest/gtest.h>
@@ -20,7 +20,7 @@ namespace {
 
 using Lanes = Result<std::shared_ptr<BulkLane>>;
 
-class BulkTerms : public testing::Test {
+class BulkNegotiation : public testing::Test {
  protected:
   void SetUp() override {
     asio::local::stream_protocol::socket a(io), b(io);
@@ -45,10 +45,10 @@ class BulkTerms : public testing::Test {
     to.put(8, 2);
     to.put(static_cast<std::uint64_t>(process), 4);
     to.put(ring_bytes, 4);
-    bytes.push_back(std::byte{1});  // it has taken ours, or so it says
+    bytes.push_back(std::byte{1});  // claims to have mapped our memory
     return bytes;
   }
-  /// One that offers what it likes, to one that takes what it can.
+  /// The first end sends `bytes`, the second negotiates automatically.
   void offer(const wire::Bytes& bytes, int file) {
     agree(here, Bulk::automatic, ours);
     if (file < 0)
@@ -71,20 +71,20 @@ class BulkTerms : public testing::Test {
   std::optional<Lanes> ours, theirs;
 };
 
-TEST_F(BulkTerms, MemoryIsSharedByItselfWhereTheKernelCan) {
+TEST_F(BulkNegotiation, Shares_memory_automatically_when_the_kernel_can) {
   agree(Bulk::automatic, Bulk::automatic);
   EXPECT_EQ(shared(*ours), has_segments());
   EXPECT_EQ(shared(*theirs), has_segments());
   EXPECT_EQ(on_the_stream(*ours), !has_segments());
 }
 
-TEST_F(BulkTerms, OneSideThatWantsNoneIsEnoughForTheStream) {
+TEST_F(BulkNegotiation, Uses_the_stream_when_one_side_wants_no_memory) {
   agree(Bulk::automatic, Bulk::tcp);
   EXPECT_TRUE(on_the_stream(*ours));
   EXPECT_TRUE(on_the_stream(*theirs));
 }
 
-TEST_F(BulkTerms, WhatIsForcedAndCannotBeHadIsRefusedByName) {
+TEST_F(BulkNegotiation, Fails_when_required_memory_is_not_available) {
   if (!has_segments()) GTEST_SKIP() << "this kernel has no sealed memory";
   agree(Bulk::shared, Bulk::tcp);
   EXPECT_TRUE(on_the_stream(*theirs));
@@ -93,7 +93,7 @@ TEST_F(BulkTerms, WhatIsForcedAndCannotBeHadIsRefusedByName) {
   EXPECT_NE(ours->error().message.find("the other side offers no shared memory"), std::string::npos) << ours->error().message;
 }
 
-TEST_F(BulkTerms, OverLoopbackTcpNoMemoryIsOffered) {
+TEST_F(BulkNegotiation, Offers_no_memory_over_loopback_tcp) {
   const auto connected = [this] {
     asio::ip::tcp::acceptor listener(io, {asio::ip::make_address("127.0.0.1"), 0});
     asio::ip::tcp::socket a(io);
@@ -106,7 +106,7 @@ TEST_F(BulkTerms, OverLoopbackTcpNoMemoryIsOffered) {
   EXPECT_EQ(read_raw(io, there, 2), wire::Bytes(2));
   write_raw(there, offer_of(::getpid(), 1 << 20));
   ASSERT_TRUE(run_until(io, [&] { return ours.has_value(); }));
-  EXPECT_TRUE(on_the_stream(*ours)) << "whatever the other side offers";
+  EXPECT_TRUE(on_the_stream(*ours)) << "although the other side offers memory";
 
   connected();
   ours.reset();
@@ -116,7 +116,7 @@ TEST_F(BulkTerms, OverLoopbackTcpNoMemoryIsOffered) {
   EXPECT_NE(ours->error().message.find("unix"), std::string::npos) << ours->error().message;
 }
 
-TEST_F(BulkTerms, DubiousMemoryLeadsBackToTheStream) {
+TEST_F(BulkNegotiation, Uses_the_stream_when_the_offered_memory_is_invalid) {
   if (!has_segments()) GTEST_SKIP() << "this kernel has no sealed memory";
   constexpr std::size_t ring_bytes = 4 << 20;
   for (const Invalid& invalid : invalid_memory(ring_bytes)) {
@@ -133,7 +133,7 @@ TEST_F(BulkTerms, DubiousMemoryLeadsBackToTheStream) {
   EXPECT_TRUE(shared(*ours)) << "the same with good memory";
 }
 
-TEST_F(BulkTerms, MemoryOfAnotherProcessThanTheConnectedIsNotTaken) {
+TEST_F(BulkNegotiation, Refuses_memory_of_a_process_that_is_not_the_peer) {
   if (!has_segments()) GTEST_SKIP() << "this kernel has no sealed memory";
   const auto memory = make_segment(1 << 20);
   ASSERT_TRUE(memory.ok()) << memory.error().message;
@@ -141,7 +141,7 @@ TEST_F(BulkTerms, MemoryOfAnotherProcessThanTheConnectedIsNotTaken) {
   EXPECT_TRUE(on_the_stream(*ours));
 }
 
-TEST_F(BulkTerms, OurOwnMemoryIsNotTaken) {
+TEST_F(BulkNegotiation, Refuses_our_own_memory) {
   if (!has_segments()) GTEST_SKIP() << "this kernel has no sealed memory";
   agree(here, Bulk::automatic, ours);
   ASSERT_TRUE(run_until(io, [&] { return there.available() >= 10; }));
@@ -153,7 +153,7 @@ TEST_F(BulkTerms, OurOwnMemoryIsNotTaken) {
   EXPECT_TRUE(on_the_stream(*ours));
 }
 
-TEST_F(BulkTerms, AProcessOfAnotherUserIsOfferedNothing) {
+TEST_F(BulkNegotiation, Offers_nothing_to_a_process_of_another_user) {
   if (::geteuid() != 0) GTEST_SKIP() << "only root can be another user";
   asio::local::stream_protocol::acceptor listener(io, asio::local::stream_protocol::endpoint(fresh_socket().path));
   const std::string path = listener.local_endpoint().path();
@@ -183,7 +183,7 @@ TEST_F(BulkTerms, AProcessOfAnotherUserIsOfferedNothing) {
   ::unlink(path.c_str());
 }
 
-TEST_F(BulkTerms, AnOfferBeyondMeasureIsRefused) {
+TEST_F(BulkNegotiation, Refuses_an_offer_beyond_the_limit) {
   wire::Bytes long_one = offer_of(::getpid(), 1 << 20);
   long_one[0] = std::byte{9};
   offer(long_one, -1);
@@ -195,50 +195,50 @@ TEST_F(BulkTerms, AnOfferBeyondMeasureIsRefused) {
   }
 }
 
-TEST_F(BulkTerms, APeerThatBreaksOffIsAnError) {
+TEST_F(BulkNegotiation, Fails_when_the_peer_disconnects) {
   agree(here, Bulk::automatic, ours);
   close_quietly(there);
   ASSERT_TRUE(run_until(io, [&] { return ours.has_value(); }));
   EXPECT_EQ(ours->error().next, Next::drop_peer);
 }
 
-/// The other side in a process of its own: sends slices until it is killed.
+/// The other side, in its own process: sends slices until it is killed.
 [[noreturn]] void send_for_ever(const Address& address) {
   asio::io_context io(1);
-  RecordingCallbacks ear;
+  RecordingCallbacks callbacks;
   const Memory memory = pattern(1 << 20, 0);
   auto connection = connect_now(io, address, with({}, Bulk::shared));
   if (!connection.ok()) ::_exit(1);
-  (*connection)->start(ear);
-  ear.when_sent = [&] { (*connection)->send(BulkMessage{push_of(0), memory, 0, 0}); };
+  (*connection)->start(callbacks);
+  callbacks.when_sent = [&] { (*connection)->send(BulkMessage{push_of(0), memory, 0, 0}); };
   for (int i = 0; i < 4; ++i) (*connection)->send(BulkMessage{push_of(0), memory, 0, 0});
   io.run();
   ::_exit(2);
 }
 
-TEST(ADeadProcess, IsMissedInMidSlice) {
+TEST(SharedMemoryPeer, Is_lost_when_its_process_dies_within_a_slice) {
   if (!has_segments()) GTEST_SKIP() << "this kernel has no sealed memory";
   const UnixAddress address = fresh_socket();
   std::array<int, 2> ready{};
   ASSERT_EQ(::pipe(ready.data()), 0);
-  const pid_t child = ::fork();  // before there is an io_context here
+  const pid_t child = ::fork();  // before this process has an io_context
   if (child == 0) {
     char go = 0;
     if (::read(ready[0], &go, 1) == 1) send_for_ever(address);
     ::_exit(3);
   }
   asio::io_context io(1);
-  Door door;
-  RecordingCallbacks ear;
-  auto acceptor = listen(io, address, with({}, Bulk::shared), door);
+  RecordingAcceptor incoming;
+  RecordingCallbacks callbacks;
+  auto acceptor = listen(io, address, with({}, Bulk::shared), incoming);
   ASSERT_TRUE(acceptor.ok()) << acceptor.error().message;
   ASSERT_EQ(::write(ready[1], "!", 1), 1);
-  ASSERT_TRUE(run_until(io, [&] { return door.pending_workers.size() == 1; }));
-  door.pending_workers[0]->start(ear);
-  ASSERT_TRUE(run_until(io, [&] { return ear.arrived.size() >= 10; }));
+  ASSERT_TRUE(run_until(io, [&] { return incoming.connections.size() == 1; }));
+  incoming.connections[0]->start(callbacks);
+  ASSERT_TRUE(run_until(io, [&] { return callbacks.arrived.size() >= 10; }));
   ::kill(child, SIGKILL);
-  ASSERT_TRUE(run_until(io, [&] { return ear.ended(); }));
-  EXPECT_TRUE(ear.slices.at(0) == pattern(1 << 20, 0));
+  ASSERT_TRUE(run_until(io, [&] { return callbacks.ended(); }));
+  EXPECT_TRUE(callbacks.slices.at(0) == pattern(1 << 20, 0));
   ::waitpid(child, nullptr, 0);
   ::close(ready[0]);
   ::close(ready[1]);

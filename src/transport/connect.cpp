@@ -75,7 +75,7 @@ asio::awaitable<Outcome> open_lane(Attempt& attempt, Stream& stream, Lane lane, 
   }
   if (attempt.late || failed) co_return attempt.failed(failed.message());
   tune(stream, lane, attempt.options);
-  const Outcome introduced = co_await introduce(stream, lane, session, attempt.options);
+  const Outcome introduced = co_await authenticate(stream, lane, session, attempt.options);
   if (!attempt.late && !introduced.ok() && introduced.error().next != Next::give_up)
     co_return Error{introduced.error().next,
                     fmt::format("{} refuses the connection: {}", to_text(attempt.address), introduced.error().message)};

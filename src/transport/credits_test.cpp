@@ -1,4 +1,4 @@
-// Credits: the sender stays within the window, the receiver notices one that does not, and nobody waits for ever.
+// Credits: the sender stays within the window, the receiver notices a sender that does not, and no payload waits for ever.
 #include "transport/credits.h"
 
 #include <gtest/gtest.h>
@@ -15,11 +15,11 @@ SendCredits opened(std::uint64_t window) {
   return credits;
 }
 
-TEST(Credits, NothingGoesBeforeTheFirstGrant) { EXPECT_FALSE(SendCredits{}.covers(1)); }
+TEST(Credits, Sends_nothing_before_the_first_grant) { EXPECT_FALSE(SendCredits{}.covers(1)); }
 
-TEST(Credits, AnEmptyFirstGrantIsNoWindow) { EXPECT_FALSE(SendCredits{}.grant(0)); }
+TEST(Credits, Refuses_an_empty_first_grant) { EXPECT_FALSE(SendCredits{}.grant(0)); }
 
-TEST(Credits, TheWindowFillsAndEmpties) {
+TEST(Credits, Window_fills_and_empties) {
   SendCredits credits = opened(100);
   credits.spend(60);
   EXPECT_TRUE(credits.covers(40));
@@ -29,7 +29,7 @@ TEST(Credits, TheWindowFillsAndEmpties) {
   EXPECT_TRUE(credits.covers(60));
 }
 
-TEST(Credits, APayloadBeyondTheWindowGoesAlone) {
+TEST(Credits, Payload_larger_than_the_window_is_sent_alone) {
   SendCredits credits = opened(100);
   credits.spend(1);
   EXPECT_FALSE(credits.covers(1'000));
@@ -40,19 +40,19 @@ TEST(Credits, APayloadBeyondTheWindowGoesAlone) {
   EXPECT_TRUE(credits.covers(1'000));
 }
 
-TEST(Credits, MoreReturnedThanSentIsABrokenPeer) {
+TEST(Credits, Refuses_a_grant_beyond_the_bytes_in_flight) {
   SendCredits credits = opened(100);
   credits.spend(10);
   EXPECT_FALSE(credits.grant(11));
 }
 
-TEST(Credits, TheReceiverNoticesAnOverrun) {
+TEST(Credits, Receiver_refuses_a_payload_beyond_the_window) {
   ReceiveCredits credits(100);
   EXPECT_TRUE(credits.announce(100));
   EXPECT_FALSE(credits.announce(1));
 }
 
-TEST(Credits, WhatIsHeldIsGrantedOnlyAfterwards) {
+TEST(Credits, Grants_held_bytes_after_the_hold_only) {
   ReceiveCredits credits(100);
   EXPECT_TRUE(credits.announce(70));
   credits.hold(true);
@@ -64,7 +64,7 @@ TEST(Credits, WhatIsHeldIsGrantedOnlyAfterwards) {
   EXPECT_TRUE(credits.announce(100));
 }
 
-TEST(Credits, AnyTrafficWithinTheRuleFlows) {
+TEST(Credits, Any_traffic_within_the_rule_flows) {
   for (std::uint64_t seed = 0; seed < 200; ++seed) {
     SCOPED_TRACE(testing::Message() << "seed " << seed);
     Rng rng(seed, "credits");
@@ -75,7 +75,7 @@ TEST(Credits, AnyTrafficWithinTheRuleFlows) {
       if (!sender.covers(bytes)) {
         ASSERT_TRUE(sender.grant(receiver.collect()));
       }
-      ASSERT_TRUE(sender.covers(bytes)) << "all is granted back, yet " << bytes << " bytes wait";
+      ASSERT_TRUE(sender.covers(bytes)) << "all bytes are granted, yet " << bytes << " bytes wait";
       sender.spend(bytes);
       ASSERT_TRUE(receiver.announce(bytes));
       receiver.arrived(bytes);

@@ -16,10 +16,11 @@ namespace motley::transport {
 
 /// Bytes are those of messages and payloads together, from the start of the connection.
 struct Faults {
-  std::optional<std::uint64_t> cut_sending_at{};    // the connection breaks as this byte is handed over
-  std::optional<std::uint64_t> cut_receiving_at{};  // ... as this byte arrives: in a slice, between its receive_buffer() and its received()
+  std::optional<std::uint64_t> cut_sending_at{};  // the connection breaks as this byte is handed over
+  std::optional<std::uint64_t>
+      cut_receiving_at{};  // ... as this byte arrives: for a slice, between its receive_buffer() and its received()
   std::optional<std::uint64_t> stall_sending_at{};  // from this byte on nothing is sent, without an error: a hung peer
-  std::chrono::nanoseconds longest_delay{0};        // each message and slice leaves late by a random part of this, in order
+  std::chrono::nanoseconds longest_delay{0};        // each message and slice is delayed by a random part of this; the order is kept
 };
 
 class Faulty final : public Wrapped {

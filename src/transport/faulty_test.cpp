@@ -1,4 +1,4 @@
-// Faulty connections fail where they were told to, the same way each time.
+// Faulty connections fail at the planned byte, the same way each time.
 #include "transport/faulty.h"
 
 #include <gtest/gtest.h>
@@ -36,7 +36,7 @@ class FaultyLink : public testing::TestWithParam<Below> {
   }
 };
 
-TEST_P(FaultyLink, CutsWhenTheByteIsSent) {
+TEST_P(FaultyLink, Cuts_when_the_byte_is_sent) {
   start({.cut_sending_at = 3 << 20}, {});
   send_slices(8);
   ASSERT_TRUE(run_until(io, [&] { return left.ended() && right.ended(); }));
@@ -44,22 +44,22 @@ TEST_P(FaultyLink, CutsWhenTheByteIsSent) {
   EXPECT_LE(right.arrived.size(), 4U);
 }
 
-TEST_P(FaultyLink, CutsInTheMiddleOfTheSliceThatHoldsTheByte) {
+TEST_P(FaultyLink, Cuts_within_the_slice_that_holds_the_byte) {
   start({}, {.cut_receiving_at = (3 << 20) + 5});
   send_slices(8);
   ASSERT_TRUE(run_until(io, [&] { return left.ended() && right.ended(); }));
   EXPECT_EQ(right.arrived.size(), 3U);
-  EXPECT_EQ(right.slices.size(), 4U) << "room was asked for the one that never arrived";
+  EXPECT_EQ(right.slices.size(), 4U) << "a buffer was requested for the slice that never arrived";
 }
 
-TEST_P(FaultyLink, CutsBeforeTheMessageThatHoldsTheByteIsHeard) {
+TEST_P(FaultyLink, Cuts_before_the_message_with_the_byte_is_delivered) {
   start({}, {.cut_receiving_at = 50});
   for (std::uint32_t i = 0; i < 10; ++i) pair.left->send(wire::Heartbeat{.worker = {i}});  // 20 bytes each
   ASSERT_TRUE(run_until(io, [&] { return left.ended() && right.ended(); }));
   EXPECT_EQ(right.messages.size(), 2U);
 }
 
-TEST_P(FaultyLink, StallsInSilence) {
+TEST_P(FaultyLink, Stalls_without_an_error) {
   start({.stall_sending_at = 2 << 20}, {});
   send_slices(8);
   ASSERT_TRUE(run_until(io, [&] { return right.arrived.size() == 2; }));
@@ -70,7 +70,7 @@ TEST_P(FaultyLink, StallsInSilence) {
   EXPECT_FALSE(left.ended() || right.ended());
 }
 
-TEST_P(FaultyLink, DelaysKeepTheOrder) {
+TEST_P(FaultyLink, Delays_keep_the_order) {
   for (std::uint64_t seed = 0; seed < 5; ++seed) {
     SCOPED_TRACE(testing::Message() << "seed " << seed);
     start({.longest_delay = std::chrono::microseconds(200)}, {}, seed);

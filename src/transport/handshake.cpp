@@ -14,7 +14,7 @@
 namespace motley::transport {
 namespace {
 
-/// For a message whose size is fixed and there.
+/// Reads fixed-size fields; the message must be complete.
 class Fields {
  public:
   explicit Fields(std::span<const std::byte> bytes) : left_(bytes) {}
@@ -44,7 +44,7 @@ void put_opening(wire::Bytes& out) {
 
 void put(wire::Bytes& out, std::span<const std::byte> bytes) { out.insert(out.end(), bytes.begin(), bytes.end()); }
 
-/// Welcome while what is here could be the opening of our own version.
+/// Returns welcome as long as `bytes` may be a prefix of our own opening.
 Verdict check_opening(std::span<const std::byte> bytes) {
   wire::Bytes ours;
   put_opening(ours);
@@ -55,7 +55,7 @@ Verdict check_opening(std::span<const std::byte> bytes) {
   return differs < here ? Verdict::other_version : Verdict::welcome;
 }
 
-/// What a stranger said first, fit to print.
+/// The first line that an unauthenticated process sent, as printable text.
 std::string quoted(std::span<const std::byte> bytes) {
   constexpr std::size_t longest = 60;
   std::string text = "\"";
@@ -86,8 +86,8 @@ Answer read_answer(std::span<const std::byte> bytes) {
   return answer;
 }
 
-/// Cheap checks first; what a stranger does not learn comes behind the token.
-Verdict judge(const Answer& answer, const Options& options) {
+/// The token is checked first, so an unauthenticated process does not learn whether it named the right job.
+Verdict verdict_on(const Answer& answer, const Options& options) {
   if (answer.lane > static_cast<std::uint64_t>(Lane::bulk)) return Verdict::wrong_lane;
   if (!same(answer.proof, prove(options.token, Role::client, answer.exchange))) return Verdict::wrong_token;
   return answer.exchange.job == any_job || answer.exchange.job == options.job ? Verdict::welcome : Verdict::other_job;
@@ -102,10 +102,10 @@ std::string_view sentence(Verdict verdict) {
     case Verdict::other_job: return "the other side works on another job: give both sides the same job file";
     case Verdict::wrong_lane: return "the lanes of a connection come in order, control then bulk, each once";
   }
-  return "refused for a reason of a newer version";
+  return "refused for a reason that only a newer version knows";
 }
 
-/// `reported`: what came instead of our opening, if that is why.
+/// `reported`: the bytes that came instead of our opening, when that is the reason.
 Error refusal(Verdict verdict, std::span<const std::byte> reported = {}) {
   std::string why(sentence(verdict));
   if (verdict == Verdict::not_motley) why += fmt::format(", it begins with {}: the address may be wrong", quoted(reported));
@@ -122,7 +122,7 @@ asio::awaitable<Outcome> write(Stream& stream, wire::Bytes bytes) {
   co_return Done{};
 }
 
-/// Reads a message that begins with our opening. Fewer bytes than asked for: another opening came, and nothing is read behind it.
+/// Reads a message that begins with our opening. Returns fewer bytes than `n` when another opening came; then the rest is not read.
 template <std::size_t n>
 asio::awaitable<Result<std::size_t>> read_opened(Stream& stream, std::array<std::byte, n>& bytes) {
   std::size_t here = 0;
@@ -145,7 +145,7 @@ wire::Bytes verdict_of(Verdict verdict, const Proof& proof) {
 
 // server ---------------------------------------------------------------------------------------------------------------------------
 
-asio::awaitable<Result<Exchange>> hear_claim(Stream& stream, const Options& options) {
+asio::awaitable<Result<Exchange>> receive_claim(Stream& stream, const Options& options) {
   const auto nonce = random_bytes<sizeof(Nonce)>();
   wire::Bytes challenge;
   put_opening(challenge);
@@ -157,16 +157,16 @@ asio::awaitable<Result<Exchange>> hear_claim(Stream& stream, const Options& opti
   if (!got.ok()) co_return got.error();
   const auto reported = std::span(bytes).first(*got);
   if (const Verdict opening = check_opening(reported); opening != Verdict::welcome) {
-    co_await turn_away(stream, opening);
+    co_await refuse(stream, opening);
     co_return refusal(opening, reported);
   }
   Answer answer = read_answer(bytes);
   answer.exchange.server_nonce = nonce;
-  const Verdict verdict = judge(answer, options);
+  const Verdict verdict = verdict_on(answer, options);
   if (verdict == Verdict::welcome) co_return answer.exchange;
   const bool knows_the_token = verdict == Verdict::other_job;
   const Proof proof = knows_the_token ? prove(options.token, Role::server, answer.exchange, static_cast<std::byte>(verdict)) : Proof{};
-  co_await turn_away(stream, verdict, proof);
+  co_await refuse(stream, verdict, proof);
   co_return refusal(verdict);
 }
 
@@ -174,14 +174,14 @@ asio::awaitable<Outcome> welcome(Stream& stream, const Exchange& claim, const Op
   co_return co_await write(stream, verdict_of(Verdict::welcome, prove(options.token, Role::server, claim)));
 }
 
-asio::awaitable<void> turn_away(Stream& stream, Verdict why, const Proof& proof) {
+asio::awaitable<void> refuse(Stream& stream, Verdict why, const Proof& proof) {
   const Outcome recorded = co_await write(stream, verdict_of(why, proof));
-  static_cast<void>(recorded);  // who does not listen is turned away all the same
+  static_cast<void>(recorded);  // the refusal stands even if the client has closed the stream
 }
 
 // client ---------------------------------------------------------------------------------------------------------------------------
 
-asio::awaitable<Outcome> introduce(Stream& stream, Lane lane, const Session& session, const Options& options) {
+asio::awaitable<Outcome> authenticate(Stream& stream, Lane lane, const Session& session, const Options& options) {
   std::array<std::byte, challenge_bytes> challenge{};
   const Result<std::size_t> got = co_await read_opened(stream, challenge);
   if (!got.ok()) co_return got.error();
@@ -211,7 +211,7 @@ asio::awaitable<Outcome> introduce(Stream& stream, Lane lane, const Session& ses
   const bool proven = same(proof, prove(options.token, Role::server, exchange, bytes[0]));
   if (code == Verdict::welcome) co_return proven ? Outcome(Done{}) : Outcome(refusal(Verdict::wrong_token));
   const std::string why(sentence(code));
-  if (code == Verdict::wrong_lane) co_return world_failed(why);  // our other lane was dropped meanwhile: trying again helps
+  if (code == Verdict::wrong_lane) co_return world_failed(why);  // our other lane was dropped meanwhile: another attempt may succeed
   co_return proven ? bad_input(why) : peer_broken(why);
 }
 

@@ -1,4 +1,5 @@
-// For tests: something else that has taken a chief's place. It answers whoever connects in one of the ways of the world, and counts.
+// For tests: a process that listens at a chief's address without knowing the token. It answers each client in a chosen way, and counts
+// them.
 #pragma once
 #include <array>
 #include <boost/asio/basic_socket_acceptor.hpp>
@@ -23,7 +24,7 @@ enum class Imposture { ssh, http, half_a_word, hangs_up, other_version, wrong_to
 inline constexpr std::array impostures{Imposture::ssh,           Imposture::http,        Imposture::half_a_word, Imposture::hangs_up,
                                        Imposture::other_version, Imposture::wrong_token, Imposture::other_job,   Imposture::welcome};
 
-/// Listens until it is destroyed, and knows no token. One io_context.
+/// Listens until it is destroyed. One io_context.
 class Impostor {
  public:
   Imposture imposture = Imposture::ssh;
@@ -82,7 +83,7 @@ class Impostor {
     bytes.resize(challenge_bytes);
     return bytes;
   }
-  /// Our own protocol, but for the proof. The verdict may be there before the answer: nobody reads it earlier.
+  /// Our protocol without a valid proof. The verdict is sent before the client's answer arrives, since the client reads it only afterwards.
   static void refuse(Stream& caller, Verdict verdict) {
     wire::Bytes bytes = challenge(handshake_version);
     bytes.push_back(static_cast<std::byte>(verdict));
@@ -93,7 +94,7 @@ class Impostor {
 
   Address address_;
   asio::basic_socket_acceptor<asio::generic::stream_protocol> listener_;
-  std::list<Stream> callers_;  // kept: a caller that is not hung up on
+  std::list<Stream> callers_;  // kept open: callers whose connection is not closed
   Anchor<Impostor> anchor_{*this};
 };
 

@@ -1,4 +1,5 @@
-// For this room's tests: what a hostile peer may send where a sealed memfd is expected. Touching some of it would end the process.
+// For this module's tests: descriptors that a malicious peer may send where a sealed memfd is expected. Reading some of them would raise
+// SIGBUS.
 #pragma once
 #include <fcntl.h>
 #include <gtest/gtest.h>
@@ -52,7 +53,7 @@ inline std::vector<Invalid> invalid_memory(std::size_t bytes) {
   return all;
 }
 
-/// The descriptor goes with the first byte.
+/// The descriptor is attached to the first byte.
 inline void write_raw_with_file(int socket, wire::Bytes bytes, int file) {
   iovec part{bytes.data(), bytes.size()};
   alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int))] = {};
@@ -73,7 +74,7 @@ inline void write_raw_with_file(Stream& stream, const wire::Bytes& bytes, int fi
   write_raw_with_file(stream.native_handle(), bytes, file);
 }
 
-/// What came with the next bytes, which must be there.
+/// The descriptor attached to the next bytes, which must be available.
 inline Descriptor read_raw_with_file(Stream& stream, wire::Bytes& bytes) {
   iovec part{bytes.data(), bytes.size()};
   alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int))] = {};

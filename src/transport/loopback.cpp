@@ -20,8 +20,8 @@ namespace {
 
 namespace asio = boost::asio;
 
-/// What crosses from one end to the other waits in the sender's `control_` until the receiver has started, then goes one a turn of the
-/// io_context; a slice takes two turns, receive_buffer() in one and received() in the next, so that a connection can end in between.
+/// Frames wait in the sender's `control_` until the receiver has started; then one is delivered per turn of the io_context. A slice takes
+/// two turns, receive_buffer() in one and received() in the next, so that a connection can end in between.
 class LoopbackEnd final : public Connection {
  public:
   LoopbackEnd(asio::io_context& io, const Options& options, std::string name)
@@ -51,7 +51,7 @@ class LoopbackEnd final : public Connection {
   }
 
   void send(const BulkMessage& bulk_message) override {
-    check(bulk_message.payload.size() <= options_.largest_payload_bytes, "a parcel is no larger than Options::largest_payload_bytes");
+    check(bulk_message.payload.size() <= options_.largest_payload_bytes, "a payload is no larger than Options::largest_payload_bytes");
     if (state_ != State::open) return;
     outbox_.push(bulk_message);
     if (outbox_.size() > options_.bulk_messages)
@@ -125,11 +125,11 @@ class LoopbackEnd final : public Connection {
     if (other.callbacks()) other.callbacks_->on_message(other, message);
   }
   void pass(LoopbackEnd& other, const Credit& credit) {
-    check(other.sending_.grant(credit.bytes), "a loopback grants what was under way");
+    check(other.sending_.grant(credit.bytes), "a loopback grants only bytes in flight");
     other.wake();
   }
   void pass(LoopbackEnd& other, const Goodbye& goodbye) {
-    other.end(peer_broken(fmt::format("{} closed the connection: {}", other.name_, goodbye.reason)));  // which ends us, too
+    other.end(peer_broken(fmt::format("{} closed the connection: {}", other.name_, goodbye.reason)));  // this ends our side, too
   }
 
   // bulk lane

@@ -1,5 +1,5 @@
-// Two connections of one process, joined in memory: the contract without a socket. Everything moves by posts to one io_context, so the same
-// calls give the same order of events, always.
+// Two connected Connections within one process, without sockets. Everything is posted to one io_context, so the same calls always give the
+// same order of events.
 #pragma once
 #include <boost/asio/io_context.hpp>
 #include <memory>
@@ -14,7 +14,7 @@ struct LoopbackPair {
   std::unique_ptr<Connection> right;
 };
 
-/// `options` are those of both ends; token and job play no part.
+/// `options` apply to both ends; token and job are ignored.
 LoopbackPair loopback(boost::asio::io_context& io, const Options& options);
 
 }  // namespace motley::transport

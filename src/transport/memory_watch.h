@@ -1,5 +1,4 @@
-// For whoever must know which memory is lent and borrowed before it is used, and before it goes: a GPU copies by itself only from and to
-// memory that it was told of.
+// Reports shared memory segments to a GPU driver: a GPU can copy directly only from and to memory that was registered (pinned) before.
 #pragma once
 #include <functional>
 #include <memory>
@@ -9,16 +8,16 @@
 
 namespace motley::transport {
 
-/// Both are called on any thread, and for each segment in this order.
+/// Both functions are called on any thread; for each segment in this order.
 struct MemoryWatch {
   std::function<void(std::span<std::byte>)> mapped = [](std::span<std::byte>) {};
   std::function<void(std::span<std::byte>)> unmapping = [](std::span<std::byte>) {};
 };
 
-/// From now on; for what is mapped already, never.
+/// Applies to segments mapped from now on, not to those mapped before.
 void watch_memory(MemoryWatch watch);
 
-/// The same segment, told to whoever watches, now and when it goes.
+/// The same segment; the watcher is called now and when the segment is destroyed.
 [[nodiscard]] std::unique_ptr<Segment> watched(std::unique_ptr<Segment> segment);
 
 }  // namespace motley::transport

@@ -12,7 +12,7 @@ void Outbox::push(const BulkMessage& bulk_message) {
 }
 
 Outbox::Waiting::const_iterator Outbox::chosen() const {
-  check(!empty(), "a parcel is taken only from an outbox that holds one");
+  check(!empty(), "a message is taken only from an outbox that is not empty");
   if (oldest_overtaken_ < overtakes_) return waiting_.begin();
   const auto& [arrival, priority] = *by_arrival_.begin();
   return waiting_.find({priority, arrival});

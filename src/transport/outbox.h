@@ -1,5 +1,5 @@
-// Parcels that wait for the bulk lane, the most urgent first. Pure: no socket, no clock. Priorities as in ByteScheduler (SOSP 2019): what
-// the next forward pass needs first overtakes what was queued earlier. Ageing keeps the patient from starving.
+// The bulk messages that wait for the bulk lane, the most urgent first. Pure: no socket, no clock. Priorities as in ByteScheduler (SOSP
+// 2019): slices that the next forward pass needs first overtake slices queued earlier. Ageing prevents starvation.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -10,14 +10,14 @@
 
 namespace motley::transport {
 
-/// Cost: O(log n) a parcel.
+/// Cost: O(log n) per message.
 class Outbox {
  public:
-  /// The oldest parcel goes next once `overtakes` others that came later have gone before it.
+  /// The oldest message goes next once `overtakes` later ones have gone before it.
   explicit Outbox(std::uint32_t overtakes) : overtakes_(overtakes) {}
 
   void push(const BulkMessage& bulk_message);
-  /// The parcel that pop() would take. Must not be empty.
+  /// The message that pop() would take. Must not be empty.
   [[nodiscard]] const BulkMessage& next() const { return chosen()->second; }
   BulkMessage pop();
   void clear();
@@ -33,9 +33,9 @@ class Outbox {
   [[nodiscard]] Waiting::const_iterator chosen() const;
 
   std::uint32_t overtakes_;
-  std::uint32_t oldest_overtaken_ = 0;  // how often the front of by_arrival_ was passed since it became the oldest
+  std::uint32_t oldest_overtaken_ = 0;  // messages that have overtaken the front of by_arrival_ since it became the oldest
   Waiting waiting_;
-  std::map<SequenceNumber, std::uint32_t> by_arrival_;  // to its priority
+  std::map<SequenceNumber, std::uint32_t> by_arrival_;  // the priority of each message
   SequenceNumber arrivals_ = 0;
   std::size_t payload_bytes_ = 0;
 };

@@ -1,4 +1,4 @@
-// The outbox: urgent first, fair among equals, nobody starves.
+// The outbox: urgent messages first, fair among equals, no starvation.
 #include "transport/outbox.h"
 
 #include <gtest/gtest.h>
@@ -34,17 +34,17 @@ std::vector<std::uint64_t> emptied(Outbox outbox) {
 
 using Tickets = std::vector<std::uint64_t>;
 
-TEST(Outbox, LowNumbersGoFirst) { EXPECT_EQ(emptied(outbox_with({{3, 1}, {1, 2}, {2, 3}})), (Tickets{2, 3, 1})); }
+TEST(Outbox, Low_priority_numbers_go_first) { EXPECT_EQ(emptied(outbox_with({{3, 1}, {1, 2}, {2, 3}})), (Tickets{2, 3, 1})); }
 
-TEST(Outbox, EqualsGoInTheOrderTheyCame) {
+TEST(Outbox, Equal_priorities_keep_their_order) {
   EXPECT_EQ(emptied(outbox_with({{1, 1}, {0, 2}, {1, 3}, {0, 4}, {1, 5}})), (Tickets{2, 4, 1, 3, 5}));
 }
 
-TEST(Outbox, WhoWasOvertakenOftenEnoughGoes) {
+TEST(Outbox, Message_overtaken_often_enough_goes_next) {
   EXPECT_EQ(emptied(outbox_with({{9, 1}, {8, 2}, {0, 3}, {0, 4}, {0, 5}, {0, 6}}, 2)), (Tickets{3, 4, 1, 5, 6, 2}));
 }
 
-TEST(Outbox, AStreamOfUrgentParcelsDoesNotStarveTheOthers) {
+TEST(Outbox, Urgent_messages_do_not_starve_the_others) {
   Outbox outbox = outbox_with({{9, 1'000}, {9, 1'001}}, 64);
   Tickets tickets;
   for (std::uint64_t ticket = 0; ticket < 130; ++ticket) {
@@ -55,7 +55,7 @@ TEST(Outbox, AStreamOfUrgentParcelsDoesNotStarveTheOthers) {
   EXPECT_EQ(tickets[129], 1'001U);
 }
 
-TEST(Outbox, CountsThePayloadThatWaits) {
+TEST(Outbox, Counts_the_waiting_payload) {
   const std::array<std::byte, 100> memory{};
   Outbox outbox(never);
   outbox.push({wire::Push{}, memory, 0, 1});
@@ -68,7 +68,7 @@ TEST(Outbox, CountsThePayloadThatWaits) {
   EXPECT_EQ(outbox.size(), 0U);
 }
 
-TEST(Outbox, AnEmptyOneHasNothingToTake) {
+TEST(Outbox, Empty_outbox_has_no_next_message) {
   Outbox outbox(never);
   EXPECT_THROW(outbox.pop(), Bug);
 }

@@ -1,4 +1,4 @@
-// For this room's tests: a pair of connected connections of each kind, so that one law can be held against all.
+// For this module's tests: a pair of connected connections of each kind, so that one test suite runs over all.
 #pragma once
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -17,16 +17,16 @@
 namespace motley::transport {
 
 struct Pair {
-  std::unique_ptr<Connection> left;   // connected, where there is a difference
-  std::unique_ptr<Connection> right;  // accepted
+  std::unique_ptr<Connection> left;   // the connecting side, where there is a difference
+  std::unique_ptr<Connection> right;  // the accepting side
 };
 
-/// Keeps who came in and who was turned away.
-class Door : public AcceptCallbacks {
+/// Keeps accepted connections and the reasons of refusals.
+class RecordingAcceptor : public AcceptCallbacks {
  public:
-  std::vector<std::unique_ptr<Connection>> pending_workers;
+  std::vector<std::unique_ptr<Connection>> connections;
   std::vector<std::string> refusals;
-  void accepted(std::unique_ptr<Connection> connection) override { pending_workers.push_back(std::move(connection)); }
+  void accepted(std::unique_ptr<Connection> connection) override { connections.push_back(std::move(connection)); }
   void refused(const std::string&, const std::string& reason) override { refusals.push_back(reason); }
 };
 
@@ -43,13 +43,13 @@ inline Result<std::unique_ptr<Connection>> connect_now(boost::asio::io_context& 
 }
 
 inline Pair socket_pair(boost::asio::io_context& io, const Address& address, const Options& options) {
-  Door door;
-  auto acceptor = listen(io, address, options, door);
+  RecordingAcceptor incoming;
+  auto acceptor = listen(io, address, options, incoming);
   EXPECT_TRUE(acceptor.ok()) << acceptor.error().message;
   auto left = connect_now(io, (*acceptor)->address(), options);
   EXPECT_TRUE(left.ok()) << left.error().message;
-  EXPECT_TRUE(run_until(io, [&] { return door.pending_workers.size() == 1; }));
-  return {std::move(left).value(), std::move(door.pending_workers[0])};
+  EXPECT_TRUE(run_until(io, [&] { return incoming.connections.size() == 1; }));
+  return {std::move(left).value(), std::move(incoming.connections[0])};
 }
 
 inline Options with(Options options, Bulk bulk) {
@@ -62,7 +62,7 @@ inline Pair tcp_pair(boost::asio::io_context& io, const Options& options) {
 inline Pair unix_pair(boost::asio::io_context& io, const Options& options) {
   return socket_pair(io, fresh_socket(), with(options, Bulk::tcp));
 }
-/// Where has_segments().
+/// Requires has_segments().
 inline Pair shared_pair(boost::asio::io_context& io, const Options& options) {
   return socket_pair(io, fresh_socket(), with(options, Bulk::shared));
 }
@@ -71,7 +71,7 @@ inline Pair loopback_pair(boost::asio::io_context& io, const Options& options) {
   return {std::move(left), std::move(right)};
 }
 
-/// Fast enough for a test, slow enough to wait for.
+/// Rates high enough for a test, low enough to cause waiting.
 inline Pair shaped(boost::asio::io_context& io, Pair pair, const Options& options) {
   const auto shape = [&io] {
     return Shape{.up = std::make_shared<Pipe>(io.get_executor(), 4e9), .latency = std::chrono::microseconds(20)};
@@ -80,13 +80,13 @@ inline Pair shaped(boost::asio::io_context& io, Pair pair, const Options& option
           std::make_unique<Shaped>(std::move(pair.right), io.get_executor(), shape(), options)};
 }
 
-/// Not shaped yet.
+/// The decorator without a shape.
 inline Pair unshaped(boost::asio::io_context& io, Pair pair, const Options& options) {
   return {std::make_unique<Shaped>(std::move(pair.left), io.get_executor(), Shape{}, options),
           std::make_unique<Shaped>(std::move(pair.right), io.get_executor(), Shape{}, options)};
 }
 
-/// As shaped(), with something to flow through at both ends, slower than the pipe: so that slices wait there.
+/// As shaped(), with shared links at both ends that are slower than the pipe, so that slices wait there.
 inline Pair through_shared_links(boost::asio::io_context& io, Pair pair, const Options& options) {
   const auto shape = [&io] {
     return Shape{.up = std::make_shared<Pipe>(io.get_executor(), 4e9),

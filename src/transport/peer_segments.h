@@ -13,7 +13,7 @@
 
 namespace motley::transport {
 
-/// Believes nothing that the peer says: an offer is checked before it is mapped, a slice before it is read.
+/// Validates everything that the peer says: an offer before it is mapped, a slice before it is read.
 class PeerSegments {
  public:
   struct Slice {

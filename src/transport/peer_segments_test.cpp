@@ -1,4 +1,4 @@
-// A peer's segment is mapped once, never when it is ours, and slices are found only within it.
+// A peer's segment is mapped once and never when it is ours; slices are found only within it.
 #include "transport/peer_segments.h"
 
 #include <gtest/gtest.h>

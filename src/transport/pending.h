@@ -1,6 +1,6 @@
-// Which handshakes are under way, and which one is dropped for a new one when there are too many. It holds no connection, only numbers.
-// The source with the most loses one, so whoever floods the listener pays first. Among its own, one of the older half is drawn: an honest
-// handshake that shares the flood's address has the time of half the table for sure, and a chance beyond it.
+// The handshakes in progress, and which one is dropped for a new one when there are too many. Holds ids, not connections.
+// The source with the most handshakes loses one, so a flood costs its own source first. Within that source, one of the older half is drawn
+// at random: an honest handshake from the same address always has the time in which half the table fills, and a chance beyond that.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -17,14 +17,14 @@ class Pending {
  public:
   using Id = std::uint64_t;
 
-  /// Whoever can predict `draws` can predict who is dropped.
+  /// `draws` must be unpredictable to peers, or they can choose which handshake is dropped.
   Pending(std::size_t most, Rng draws) : most_(most), draws_(draws) {}
 
-  /// The one to drop, if there is no room for another. Never the new one. Costs as many comparisons as there are sources.
+  /// Returns the handshake to drop when the table is full; never the new one. Costs one comparison per source.
   [[nodiscard]] std::optional<Id> add(Id id, const std::string& source);
-  /// One that is not here is no error.
+  /// Does nothing when the id is unknown.
   void remove(Id id, const std::string& source);
-  /// The one to drop next; none when there is none. It stays until it is removed.
+  /// The handshake to drop next; none when the table is empty. It stays until remove().
   [[nodiscard]] std::optional<Id> victim();
 
   [[nodiscard]] std::size_t size() const { return size_; }
@@ -33,7 +33,7 @@ class Pending {
  private:
   std::size_t most_;
   Rng draws_;
-  std::map<std::string, std::deque<Id>> by_source_;  // oldest first; none is empty
+  std::map<std::string, std::deque<Id>> by_source_;  // oldest first; no deque is empty
   std::size_t size_ = 0;
 };
 

@@ -1,4 +1,4 @@
-// A flood of handshakes drops its own; who comes from elsewhere, or is quick, gets through.
+// A flood of handshakes evicts handshakes of its own source; other sources and fast clients complete.
 #include "transport/pending.h"
 
 #include <gtest/gtest.h>
@@ -10,7 +10,7 @@ namespace {
 
 constexpr std::size_t most = 64;
 
-/// Adds handshakes number `from` to `to` of one source, carrying out what the table says, and returns who was dropped.
+/// Adds handshakes `from` to `to` of one source, removes those that the table drops, and returns them.
 std::set<Pending::Id> flood(Pending& table, const std::string& source, Pending::Id from, Pending::Id to) {
   std::set<Pending::Id> dropped;
   for (Pending::Id id = from; id < to; ++id)
@@ -21,18 +21,18 @@ std::set<Pending::Id> flood(Pending& table, const std::string& source, Pending::
   return dropped;
 }
 
-TEST(Pending, NeverHoldsMoreThanItsBound) {
+TEST(Pending, Never_holds_more_than_its_bound) {
   Pending table(most, Rng(1, "test"));
   EXPECT_EQ(flood(table, "flood", 0, 1'000).size(), 1'000 - most);
   EXPECT_EQ(table.size(), most);
 }
 
-TEST(Pending, DropsNobodyWhileThereIsRoom) {
+TEST(Pending, Drops_no_handshake_below_its_bound) {
   Pending table(most, Rng(1, "test"));
   EXPECT_TRUE(flood(table, "flood", 0, most).empty());
 }
 
-TEST(Pending, DropsTheSourceWithTheMost) {
+TEST(Pending, Drops_the_source_with_the_most_handshakes) {
   Pending table(most, Rng(1, "test"));
   flood(table, "flood", 0, 1'000);
   for (Pending::Id honest = 10'000; honest < 10'010; ++honest) {
@@ -45,7 +45,7 @@ TEST(Pending, DropsTheSourceWithTheMost) {
   EXPECT_EQ(table.size(), most);
 }
 
-TEST(Pending, GivesEachTheTimeOfHalfTheTable) {
+TEST(Pending, Keeps_each_handshake_while_half_the_table_fills) {
   Pending table(most, Rng(1, "test"));
   flood(table, "flood", 0, 1'000);
   for (Pending::Id id = 1'000; id < 10'000; ++id) {
@@ -56,7 +56,7 @@ TEST(Pending, GivesEachTheTimeOfHalfTheTable) {
   }
 }
 
-TEST(Pending, LetsTheSlowThroughNowAndThen) {
+TEST(Pending, Lets_slow_handshakes_complete_sometimes) {
   constexpr int attempts = 200;
   Pending table(most, Rng(1, "test"));
   flood(table, "flood", 0, 1'000);
@@ -65,7 +65,7 @@ TEST(Pending, LetsTheSlowThroughNowAndThen) {
   for (int i = 0; i < attempts; ++i) {
     const Pending::Id slow = next++;
     flood(table, "flood", slow, slow + 1);
-    const std::set<Pending::Id> dropped = flood(table, "flood", next, next + 2 * most);  // a whole table's time, twice
+    const std::set<Pending::Id> dropped = flood(table, "flood", next, next + 2 * most);  // twice the size of the table
     next += 2 * most;
     survived += dropped.contains(slow) ? 0 : 1;
   }
@@ -73,7 +73,7 @@ TEST(Pending, LetsTheSlowThroughNowAndThen) {
   EXPECT_LT(survived, attempts);
 }
 
-TEST(Pending, HasNobodyToDropWhenItIsEmpty) {
+TEST(Pending, Has_no_victim_when_empty) {
   Pending table(most, Rng(1, "test"));
   EXPECT_FALSE(table.victim());
   EXPECT_FALSE(table.add(1, "a"));

@@ -9,14 +9,12 @@
 #include <utility>
 
 #include "base/check.h"
+#include "transport/constants.h"
 
 namespace motley::transport {
 namespace {
 
 using Clock = std::chrono::steady_clock;
-
-/// A pipe that was idle for a moment, as between a rider's slices, makes up for at most this much: the depth of the token bucket.
-constexpr std::chrono::milliseconds catch_up{2};
 
 }  // namespace
 
@@ -38,7 +36,7 @@ struct Pipe::Queue : std::enable_shared_from_this<Queue> {
     });
   }
 
-  /// Lets out who is through and lets in who is next, until someone has to wait.
+  /// Completes the transfer in the pipe and begins the next ones, until one has to wait.
   void turn() {
     while (inside || !pipe_users.empty()) {
       if (!inside && !let_in()) continue;
@@ -48,7 +46,7 @@ struct Pipe::Queue : std::enable_shared_from_this<Queue> {
     runs = false;
   }
 
-  /// False when the next rider is gone or has nothing to carry. Such a one may let go of the pipe, and end it.
+  /// False when the next user is gone or has no slice to send. That user may release the pipe, and destroy it.
   bool let_in() {
     const Watch<PipeUser> next = pipe_users.front();
     pipe_users.pop_front();
@@ -56,7 +54,7 @@ struct Pipe::Queue : std::enable_shared_from_this<Queue> {
     const std::size_t bytes = pipe_user != nullptr ? pipe_user->pick_slice() : 0;
     if (bytes == 0) return false;
     const auto takes = std::chrono::duration<double>(static_cast<double>(bytes) / bytes_per_second);
-    free_at = std::max(free_at, Clock::now() - catch_up) + std::chrono::duration_cast<Clock::duration>(takes);
+    free_at = std::max(free_at, Clock::now() - pipe_catch_up) + std::chrono::duration_cast<Clock::duration>(takes);
     inside = next;
     return true;
   }
@@ -76,7 +74,7 @@ struct Pipe::Queue : std::enable_shared_from_this<Queue> {
 
 Pipe::Pipe(const boost::asio::any_io_executor& executor, double bytes_per_second)
     : queue_(std::make_shared<Queue>(executor, bytes_per_second)) {
-  check(bytes_per_second > 0, "a pipe carries more than nothing");
+  check(bytes_per_second > 0, "a pipe has a positive rate");
 }
 
 Pipe::~Pipe() {

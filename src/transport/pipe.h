@@ -1,4 +1,4 @@
-// One direction of a network card: so many bytes a second, shared in turns by all the connections that leave through it.
+// One direction of a network card: a rate in bytes per second, shared in turns by all connections that send through it.
 #pragma once
 #include <boost/asio/any_io_executor.hpp>
 #include <cstddef>
@@ -15,14 +15,14 @@ class PipeUser {
   PipeUser(const PipeUser&) = delete;
   PipeUser& operator=(const PipeUser&) = delete;
   virtual ~PipeUser() = default;
-  /// The pipe is free: choose a slice, say its bytes. 0: none after all. Chosen this late, the most urgent one goes.
+  /// The pipe is free: choose a slice and return its bytes; 0 for none. The choice is made this late so that the most urgent slice goes.
   virtual std::size_t pick_slice() = 0;
-  /// Those bytes are through. May destroy the rider.
+  /// These bytes have left the pipe. May destroy the user.
   virtual void through() = 0;
 };
 
-/// Riders take turns, one slice each: first come, first served. A slice occupies the pipe for bytes / bytes_per_second; timers that fire
-/// late are made up for, so the rate holds on average.
+/// Users take turns in order of arrival, one slice each. A slice occupies the pipe for bytes / bytes_per_second; late timers are
+/// compensated, so that the rate holds on average.
 class Pipe {
  public:
   Pipe(const boost::asio::any_io_executor& executor, double bytes_per_second);
@@ -30,7 +30,7 @@ class Pipe {
   Pipe& operator=(const Pipe&) = delete;
   ~Pipe();
 
-  /// Queues for one turn. Not again before its pick_slice() or through() was called.
+  /// Queues for one turn. Must not be called again before the user's pick_slice() or through().
   void enter(const Watch<PipeUser>& pipe_user);
 
   [[nodiscard]] double bytes_per_second() const;

@@ -16,7 +16,7 @@ unsigned char* raw(std::byte* bytes) { return reinterpret_cast<unsigned char*>(b
 
 void add(wire::Bytes& to, std::span<const std::byte> bytes) { to.insert(to.end(), bytes.begin(), bytes.end()); }
 
-/// Every part has a fixed length, so no two exchanges read the same.
+/// Every part has a fixed length, so two different exchanges never have the same transcript.
 wire::Bytes transcript(Role role, const Exchange& exchange, std::byte verdict) {
   wire::Bytes bytes;
   bytes.push_back(static_cast<std::byte>(role == Role::client ? 'C' : 'S'));

@@ -1,6 +1,7 @@
-// Who knows the token: challenge and response for the opening of a stream, both ways. Pure but for random(), which asks OpenSSL.
-// HMAC-SHA256 over all that was said binds the answer to this stream; the role in it keeps a peer from echoing our own proof. Without TLS
-// a man in the middle can still read and alter what follows: the token keeps strangers out, not eavesdroppers.
+// Proves knowledge of the token: challenge and response at the opening of a stream, in both directions. Pure except for random bytes from
+// OpenSSL.
+// HMAC-SHA256 over the whole exchange binds the proof to this stream; the role in it prevents a peer from echoing our own proof. Without
+// TLS a man in the middle can still read and alter later traffic: the token authenticates, it does not encrypt.
 #pragma once
 #include <array>
 #include <cstddef>
@@ -18,7 +19,7 @@ using Proof = std::array<std::byte, 32>;
 
 enum class Role { client, server };
 
-/// What both sides have said when a proof is made.
+/// The values that both sides have exchanged when a proof is computed.
 struct Exchange {
   Nonce server_nonce{};
   Nonce client_nonce{};
@@ -27,10 +28,10 @@ struct Exchange {
   JobHash job{};
 };
 
-/// `verdict`: what the server says with its proof, so that a refusal can be proven like a welcome, which is 0; 0 in a client's.
+/// `verdict`: the server's answer, so that a refusal can be proven like a welcome (0); 0 in a client's proof.
 [[nodiscard]] Proof prove(std::string_view token, Role role, const Exchange& exchange, std::byte verdict = {});
 
-/// In a time that does not depend on where they differ.
+/// Compares in constant time.
 [[nodiscard]] bool same(const Proof& a, const Proof& b);
 
 /// Unpredictable bytes.

@@ -1,4 +1,4 @@
-// For this room's tests: someone who speaks to a listener byte by byte, and need not keep to anything.
+// For this module's tests: a client that sends single bytes to a listener and may break the protocol.
 #pragma once
 #include <gtest/gtest.h>
 
@@ -22,7 +22,7 @@ inline Stream raw_stream(asio::io_context& io, const Address& address) {
 
 inline void write_raw(Stream& stream, const wire::Bytes& bytes) { asio::write(stream, asio::buffer(bytes)); }
 
-/// Waits until `n` bytes are there, turning the io_context meanwhile.
+/// Waits until `n` bytes can be read, running the io_context meanwhile.
 inline wire::Bytes read_raw(asio::io_context& io, Stream& stream, std::size_t n) {
   wire::Bytes bytes(n);
   EXPECT_TRUE(run_until(io, [&] { return stream.available() >= n; }));
@@ -37,40 +37,40 @@ inline wire::Bytes noise(std::size_t n, std::uint64_t seed) {
   return bytes;
 }
 
-inline Outcome introduce_now(asio::io_context& io, Stream& stream, Lane lane, const Session& session, const Options& options) {
+inline Outcome authenticate_now(asio::io_context& io, Stream& stream, Lane lane, const Session& session, const Options& options) {
   std::optional<Outcome> answer;
   asio::co_spawn(
-      io, [&]() -> asio::awaitable<void> { answer = co_await introduce(stream, lane, session, options); }, rethrow);
+      io, [&]() -> asio::awaitable<void> { answer = co_await authenticate(stream, lane, session, options); }, rethrow);
   EXPECT_TRUE(run_until(io, [&] { return answer.has_value(); }));
   return *answer;
 }
 
-/// Says that the bulk lane is to be the stream itself (bulk_terms.h), and hears the same.
+/// Negotiates the stream as the bulk lane (bulk_negotiation.h).
 inline void agree_on_the_stream(asio::io_context& io, Stream& bulk) {
   const wire::Bytes nothing_offered(2);
   write_raw(bulk, nothing_offered);
   EXPECT_EQ(read_raw(io, bulk, nothing_offered.size()), nothing_offered);
 }
 
-/// A listener with one guest that is properly introduced and, from then on, in the hands of the test.
-struct Traitor {
-  Traitor(asio::io_context& io, Options options) : control(io), bulk(io) {
+/// A listener and one authenticated client whose bytes the test writes.
+struct RawPeer {
+  RawPeer(asio::io_context& io, Options options) : control(io), bulk(io) {
     options.bulk = Bulk::tcp;
-    auto acceptor = listen(io, TcpAddress{"127.0.0.1", 0}, options, door);
+    auto acceptor = listen(io, TcpAddress{"127.0.0.1", 0}, options, incoming);
     EXPECT_TRUE(acceptor.ok()) << acceptor.error().message;
     const auto session = random_bytes<sizeof(Session)>();
     control = raw_stream(io, (*acceptor)->address());
-    EXPECT_TRUE(introduce_now(io, control, Lane::control, session, options).ok());
+    EXPECT_TRUE(authenticate_now(io, control, Lane::control, session, options).ok());
     bulk = raw_stream(io, (*acceptor)->address());
-    EXPECT_TRUE(introduce_now(io, bulk, Lane::bulk, session, options).ok());
+    EXPECT_TRUE(authenticate_now(io, bulk, Lane::bulk, session, options).ok());
     agree_on_the_stream(io, bulk);
-    EXPECT_TRUE(run_until(io, [&] { return !door.pending_workers.empty(); }));
-    door.pending_workers[0]->start(ear);
+    EXPECT_TRUE(run_until(io, [&] { return !incoming.connections.empty(); }));
+    incoming.connections[0]->start(callbacks);
   }
   Stream control;
   Stream bulk;
-  Door door;
-  RecordingCallbacks ear;  // of the side that is betrayed
+  RecordingAcceptor incoming;
+  RecordingCallbacks callbacks;  // of the listener's side
 };
 
 }  // namespace motley::transport

@@ -8,21 +8,21 @@
 #include <cstring>
 
 #include "transport/bulk_negotiation.h"
+#include "transport/constants.h"
 #include "transport/stream_connection.h"
 
 namespace motley::transport {
 
 namespace {
 
-/// Of so many handshakes as asked for, those whose descriptors this process can spare.
+/// The number of handshakes, up to `handshakes`, for which this process has file descriptors.
 std::size_t affordable(std::size_t handshakes) {
-  constexpr std::size_t share = 4, least = 8;
   rlimit limit{};
   if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) return handshakes;
-  return std::min(handshakes, std::max<std::size_t>(least, limit.rlim_cur / share));
+  return std::min(handshakes, std::max<std::size_t>(least_handshakes, limit.rlim_cur / handshake_descriptor_share));
 }
 
-/// Unpredictable: who floods a listener is not to know who is dropped.
+/// Seeded unpredictably, so that a flooding peer cannot choose which handshake is dropped.
 Rng draws() {
   const auto seed = random_bytes<sizeof(std::uint64_t)>();
   std::uint64_t number = 0;
@@ -30,8 +30,7 @@ Rng draws() {
   return {number, "reception"};
 }
 
-/// An IPv4 address, the network of an IPv6 address (a host has a whole /64 to choose from), or the one name of all who come over a unix
-/// socket.
+/// The address family's unit of one host: an IPv4 address, the /64 network of an IPv6 address, or "local" for unix sockets.
 std::string source_of(const Stream& stream) {
   boost::system::error_code failed;
   const auto endpoint = stream.remote_endpoint(failed);
@@ -60,7 +59,7 @@ void Reception::admit(Stream stream) {
   std::string from = peer_of(stream), source = source_of(stream);
   const Pending::Id id = next_id_++;
   if (const auto victim = unproven_.add(id, source))
-    drop(*victim, fmt::format("{} handshakes were under way: this one made room", unproven_.most()));
+    drop(*victim, fmt::format("{} handshakes were in progress: this one was dropped for a new one", unproven_.most()));
   const auto visit =
       std::make_shared<Visit>(Visit{id, std::move(stream), std::move(from), std::move(source), asio::steady_timer(executor)});
   visits_.emplace(id, visit);
@@ -70,33 +69,33 @@ void Reception::admit(Stream stream) {
 
 bool Reception::evict_one() {
   const auto victim = unproven_.victim();
-  if (victim) drop(*victim, "the process has no file descriptor left: this one made room");
+  if (victim) drop(*victim, "the process has no file descriptor left: this one was dropped for a new one");
   return victim.has_value();
 }
 
 void Reception::cannot_accept(const std::string& why) {
-  if (owner_ != nullptr) owner_->refused("somebody", fmt::format("accepting the connection failed: {}", why));
+  if (owner_ != nullptr) owner_->refused("a connecting process", fmt::format("accepting the connection failed: {}", why));
 }
 
-/// From here on only others that know the token can take its place.
+/// Moves the visit to the table of authenticated peers, where only other authenticated peers can evict it.
 void Reception::take_proof_of(const VisitPtr& visit) {
   unproven_.remove(visit->id, visit->source);
   if (const auto victim = proven_.add(visit->id, visit->source))
-    drop(*victim, fmt::format("{} connections waited for their other lane: this one made room", proven_.most()));
+    drop(*victim, fmt::format("{} connections waited for their other lane: this one was dropped for a new one", proven_.most()));
 }
 
 void Reception::expect_in_time(const VisitPtr& visit) {
   visit->deadline.expires_after(options_.handshake_time);
   visit->deadline.async_wait([self = weak_from_this(), late = std::weak_ptr(visit)](boost::system::error_code cancelled) {
     const auto here = self.lock();
-    const auto who = late.lock();
-    if (here && who && !cancelled)
-      here->dismiss(who, fmt::format("the handshake took longer than {} ms", here->options_.handshake_time.count()));
+    const auto pending = late.lock();
+    if (here && pending && !cancelled)
+      here->dismiss(pending, fmt::format("the handshake took longer than {} ms", here->options_.handshake_time.count()));
   });
 }
 
 asio::awaitable<void> Reception::receive(std::shared_ptr<Reception> self, VisitPtr visit) {
-  const Result<Exchange> claim = co_await hear_claim(visit->stream, self->options_);
+  const Result<Exchange> claim = co_await receive_claim(visit->stream, self->options_);
   if (visit->gone) co_return;
   if (!claim.ok()) co_return self->dismiss(visit, claim.error().message);
   self->take_proof_of(visit);
@@ -108,8 +107,8 @@ asio::awaitable<void> Reception::receive(std::shared_ptr<Reception> self, VisitP
 
 asio::awaitable<void> Reception::receive_control(VisitPtr visit, Exchange claim) {
   if (half_of(claim.session)) {
-    co_await turn_away(visit->stream, Verdict::wrong_lane);
-    co_return dismiss(visit, "a control lane whose session is here already");
+    co_await refuse(visit->stream, Verdict::wrong_lane);
+    co_return dismiss(visit, "a second control lane of the same session");
   }
   visit->waits_for_bulk = claim.session;
   const Outcome welcomed = co_await welcome(visit->stream, claim, options_);
@@ -119,24 +118,24 @@ asio::awaitable<void> Reception::receive_control(VisitPtr visit, Exchange claim)
 asio::awaitable<void> Reception::receive_bulk(VisitPtr visit, Exchange claim) {
   const VisitPtr control = half_of(claim.session);
   if (!control) {
-    co_await turn_away(visit->stream, Verdict::wrong_lane);
-    co_return dismiss(visit, "a bulk lane whose control lane is not here");
+    co_await refuse(visit->stream, Verdict::wrong_lane);
+    co_return dismiss(visit, "a bulk lane without its control lane");
   }
-  control->waits_for_bulk.reset();  // taken: no second bulk lane can have it
+  control->waits_for_bulk.reset();  // reserved: a second bulk lane of this session is refused
   const Outcome welcomed = co_await welcome(visit->stream, claim, options_);
-  if (visit->gone) co_return dismiss(control, "its bulk lane is gone");
-  if (control->gone) co_return dismiss(visit, "its control lane is gone");
+  if (visit->gone) co_return dismiss(control, "its bulk lane has ended");
+  if (control->gone) co_return dismiss(visit, "its control lane has ended");
   if (!welcomed.ok()) {
-    dismiss(control, "its bulk lane is gone");
+    dismiss(control, "its bulk lane has ended");
     co_return dismiss(visit, welcomed.error().message);
   }
   tune(control->stream, Lane::control, options_);
   tune(visit->stream, Lane::bulk, options_);
   Result<std::shared_ptr<BulkLane>> bulk = co_await negotiate_bulk(visit->stream, options_);
-  if (visit->gone) co_return dismiss(control, "its bulk lane is gone");
-  if (control->gone) co_return dismiss(visit, "its control lane is gone");
+  if (visit->gone) co_return dismiss(control, "its bulk lane has ended");
+  if (control->gone) co_return dismiss(visit, "its control lane has ended");
   if (!bulk.ok()) {
-    dismiss(control, "its bulk lane is gone");
+    dismiss(control, "its bulk lane has ended");
     co_return dismiss(visit, bulk.error().message);
   }
   remove(control);
@@ -158,7 +157,7 @@ void Reception::remove(const VisitPtr& visit) {
   visits_.erase(visit->id);
 }
 
-/// A copy of the pointer is kept: the element itself goes with the map.
+/// Copies the pointer, because the element is erased from the map.
 void Reception::drop(Pending::Id id, const std::string& why) { dismiss(VisitPtr(visits_.at(id)), why); }
 
 void Reception::dismiss(const VisitPtr& visit, const std::string& why) {
@@ -170,7 +169,7 @@ void Reception::dismiss(const VisitPtr& visit, const std::string& why) {
 
 void Reception::leave() {
   owner_ = nullptr;
-  while (!visits_.empty()) drop(visits_.begin()->first, "the listener is gone");
+  while (!visits_.empty()) drop(visits_.begin()->first, "the listener was closed");
 }
 
 }  // namespace motley::transport

@@ -1,6 +1,7 @@
-// Those who have connected and are not yet trusted: each gets one handshake and a deadline, pairs of lanes become connections.
-// Bounded twice: those who have not proven the token yet, and those who have and wait for their other half. So no number of strangers
-// drops who knows the token, nor takes more than a quarter of the process's file descriptors.
+// Peers that have connected and are not yet part of a Connection: each gets one handshake and a deadline; pairs of lanes become
+// connections.
+// Two bounded tables, one for peers without a proof of the token and one for authenticated peers that wait for their other lane. So a flood
+// of unauthenticated processes neither evicts an authenticated peer nor uses more than a quarter of the process's file descriptors.
 #pragma once
 #include <boost/asio/steady_timer.hpp>
 #include <map>
@@ -16,15 +17,15 @@
 
 namespace motley::transport {
 
-/// Lives as long as its coroutines; leave() silences it and drops all who wait.
+/// Lives as long as its coroutines; leave() drops all pending peers and stops the callbacks.
 class Reception : public std::enable_shared_from_this<Reception> {
  public:
   Reception(Options options, AcceptCallbacks& owner);
 
   void admit(Stream stream);
-  /// The process has no descriptor left for another: one who has not proven the token goes. False: there is none.
+  /// No file descriptor is left: drops one unauthenticated peer. False when there is none.
   bool evict_one();
-  /// Somebody wants in and cannot be let in; told like a refusal.
+  /// Reports a connection that could not be accepted, like a refusal.
   void cannot_accept(const std::string& why);
   void leave();
 
@@ -33,9 +34,9 @@ class Reception : public std::enable_shared_from_this<Reception> {
     Pending::Id id;
     Stream stream;
     std::string from;
-    std::string source;  // of its address: what counts as one when they are too many
+    std::string source;  // of its address: handshakes from one source count together when there are too many
     asio::steady_timer deadline;
-    std::optional<Session> waits_for_bulk{};  // the control lane is welcome, its other half not yet here
+    std::optional<Session> waits_for_bulk{};  // the control lane was welcomed, its bulk lane has not connected yet
     bool gone = false;
   };
   using VisitPtr = std::shared_ptr<Visit>;
@@ -48,7 +49,7 @@ class Reception : public std::enable_shared_from_this<Reception> {
   void expect_in_time(const VisitPtr& visit);
   VisitPtr half_of(const Session& session) const;
   void remove(const VisitPtr& visit);
-  /// Once a visit.
+  /// Called at most once per visit.
   void dismiss(const VisitPtr& visit, const std::string& why);
 
   Options options_;

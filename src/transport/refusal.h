@@ -1,4 +1,4 @@
-// The sentence for a slice that its receiver has no room for.
+// The error text for a slice whose receive buffer has another size.
 #pragma once
 #include <cstddef>
 #include <string>

@@ -1,4 +1,4 @@
-// Loans that were dropped, on whatever thread, until their lane has said so to the lender.
+// Borrows that were dropped, on any thread, until their lane has reported them to the owner of the memory.
 #pragma once
 #include <boost/asio/any_io_executor.hpp>
 #include <boost/asio/post.hpp>
@@ -18,7 +18,7 @@ class ReturnedBorrows {
     executor_ = std::move(executor);
     wake_ = std::move(wake);
   }
-  /// Nobody is there to tell any more, nor an executor to be sure of.
+  /// Later drops are ignored: the lane has ended, and its executor may be gone.
   void close() {
     const std::lock_guard lock(mutex_);
     executor_ = {};
@@ -39,7 +39,7 @@ class ReturnedBorrows {
  private:
   std::mutex mutex_;
   boost::asio::any_io_executor executor_;
-  std::function<void()> wake_;  // none: closed
+  std::function<void()> wake_;  // empty: closed
   std::vector<std::uint32_t> dropped_;
 };
 

@@ -18,7 +18,7 @@ class RingSender {
   explicit RingSender(std::span<std::byte> ring) : ring_(ring) {}
 
   [[nodiscard]] bool has_space() const { return ring_.free_bytes() > 0; }
-  /// A message is begun and not yet written whole.
+  /// A message has begun and is not fully written.
   [[nodiscard]] bool busy() const { return current_.has_value(); }
   /// Must not be busy.
   void begin(BulkMessage bulk_message);
@@ -41,7 +41,7 @@ class RingSender {
   std::vector<BulkMessage> completed_;
 };
 
-/// Copies payloads out of the peer's ring to where the owner wants them.
+/// Copies payloads from the peer's ring into the owner's buffers.
 class RingReceiver {
  public:
   struct Slice {
@@ -56,7 +56,7 @@ class RingReceiver {
   void begin(Announced announced, std::span<std::byte> place);
   /// Copies the next bytes out. False when the slice or the ring has fewer: a broken peer.
   [[nodiscard]] bool take(std::size_t bytes);
-  /// The slice once it is whole; none before.
+  /// The slice once it is complete; none before.
   std::optional<Slice> take_complete();
   /// Bytes taken and not yet acknowledged to the peer; they count as acknowledged from now on.
   std::size_t take_unacknowledged() { return std::exchange(unacknowledged_bytes_, 0); }

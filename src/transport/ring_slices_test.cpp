@@ -1,4 +1,4 @@
-// Slices pass the ring whole and in order, and neither end believes a count that cannot be true.
+// Slices pass the ring complete and in order, and each end refuses impossible counts.
 #include "transport/ring_slices.h"
 
 #include <gtest/gtest.h>

@@ -31,14 +31,14 @@ class Mapped final : public Segment {
   std::span<std::byte> bytes_;
 };
 
-/// Writable for the peer too: a GPU's driver pins only what may be written.
+/// Mapped writable also for reading only, because a GPU's driver pins writable memory only.
 Result<std::unique_ptr<Segment>> map(int file, std::size_t bytes) {
   void* first = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
   if (first == MAP_FAILED) return failed(fmt::format("mapping {} bytes of shared memory", bytes));
   return std::unique_ptr<Segment>(std::make_unique<Mapped>(std::span(static_cast<std::byte*>(first), bytes)));
 }
 
-/// The seals are asked for first: only memory has them, and asking calls no file system that a peer may have made.
+/// The seals are checked first: only a memfd has them, and the call cannot block in a file system that a peer provides.
 Outcome examine(int file, std::size_t bytes) {
   const int found = ::fcntl(file, F_GET_SEALS);
   if (found < 0) return peer_broken("the peer shares something that is not anonymous memory (memfd)");
@@ -49,7 +49,7 @@ Outcome examine(int file, std::size_t bytes) {
   if (::fstat(file, &status) != 0 || ::fstatfs(file, &system) != 0) return failed("looking at the peer's shared memory");
   if (system.f_type != TMPFS_MAGIC) return peer_broken("the peer shares huge pages, which may be missing when they are read");
   if (status.st_size < 0 || static_cast<std::uint64_t>(status.st_size) != bytes)
-    return peer_broken(fmt::format("the peer says that it shares {} bytes and shares {}", bytes, status.st_size));
+    return peer_broken(fmt::format("the peer announces {} shared bytes, and the segment has {}", bytes, status.st_size));
   if (bytes == 0 || bytes > memory_of_this_machine())
     return peer_broken(fmt::format("the peer shares {} bytes, expected 1 to the {} of this machine", bytes, memory_of_this_machine()));
   return Done{};

@@ -1,6 +1,6 @@
-// Memory that two processes of one user on one host share: a memfd, which is memory with a file descriptor and without a name. A peer is
-// sent the descriptor (descriptor_passing.h) and maps it. Nobody can shrink a segment, so reading one never fails, whatever its owner does
-// or however it dies; it is gone when the last process that mapped it is.
+// Memory that two processes of one user on one host share: a memfd, which is memory with a file descriptor and without a name. A peer
+// receives the descriptor (descriptor_passing.h) and maps it. A segment is sealed against shrinking, so reading it never faults, even after
+// its owner has died; the kernel frees it with its last mapping.
 #pragma once
 #include <compare>
 #include <cstddef>
@@ -27,27 +27,27 @@ struct SharedSegment {
   std::shared_ptr<const Descriptor> file;  // for map_segment() in another process
 };
 
-/// Names the memory behind a descriptor, through whatever descriptor it was reached.
+/// Identifies the memory behind a descriptor; equal for all descriptors of the same memory.
 struct SegmentId {
   std::uint64_t device{};
   std::uint64_t number{};
   auto operator<=>(const SegmentId&) const = default;
 };
 
-/// Whether this kernel has sealed memory.
+/// Whether this kernel supports memfd with seals.
 [[nodiscard]] bool has_segments();
 
-/// Zeroed memory of exactly that size. Fails where the kernel gives none, or when no descriptor is left.
+/// Zeroed memory of exactly that size. Fails when the kernel has no memory or no descriptor left.
 Result<SharedSegment> make_segment(std::size_t bytes);
 
-/// Maps what a peer made with that size. The descriptor may be anything: whatever is not a memfd sealed against shrinking, of exactly that
-/// size, is refused before a byte of it is touched.
+/// Maps a segment of that size that a peer made. The descriptor is not trusted: anything but a memfd sealed against shrinking, of exactly
+/// that size, is refused before any access.
 Result<std::unique_ptr<Segment>> map_segment(const Descriptor& file, std::size_t bytes);
 
-/// Must be of a descriptor that make_segment() made or map_segment() took.
+/// Must be a descriptor of make_segment() or one that map_segment() accepted.
 [[nodiscard]] SegmentId id_of(const Descriptor& file);
 
-/// No honest peer shares more.
+/// In bytes; a correct peer never shares more.
 [[nodiscard]] std::size_t memory_of_this_machine();
 
 }  // namespace motley::transport

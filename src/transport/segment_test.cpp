@@ -1,4 +1,4 @@
-// Memory that is shared is the same on both sides, cannot be taken away, and nothing else is mapped in its place.
+// A shared segment is the same memory on both sides, cannot be shrunk, and nothing else is mapped in its place.
 #include "transport/segment.h"
 
 #include <algorithm>
@@ -17,7 +17,7 @@ class Segments : public testing::Test {
   }
 };
 
-TEST_F(Segments, AreTheSameMemoryForWhoeverMapsThem) {
+TEST_F(Segments, Are_the_same_memory_in_every_mapping) {
   auto made = make_segment(1'000);
   ASSERT_TRUE(made.ok()) << made.error().message;
   auto found = map_segment(*made->file, 1'000);
@@ -28,10 +28,10 @@ TEST_F(Segments, AreTheSameMemoryForWhoeverMapsThem) {
   const SegmentId id = id_of(*made->file);
   EXPECT_NE(id, id_of(*make_segment(1'000)->file));
   made = make_segment(1'000);
-  EXPECT_EQ((*found)->bytes()[999], std::byte{7}) << "it stays for who has mapped it";
+  EXPECT_EQ((*found)->bytes()[999], std::byte{7}) << "it stays mapped";
 }
 
-TEST_F(Segments, CannotBeShrunkByTheirOwner) {
+TEST_F(Segments, Cannot_be_shrunk_by_their_owner) {
   const auto made = make_segment(bytes);
   ASSERT_TRUE(made.ok()) << made.error().message;
   auto found = map_segment(*made->file, bytes);
@@ -41,7 +41,7 @@ TEST_F(Segments, CannotBeShrunkByTheirOwner) {
   EXPECT_EQ(last, std::byte{0});
 }
 
-TEST_F(Segments, AreNothingElseThanSealedMemoryOfThatSize) {
+TEST_F(Segments, Are_sealed_memory_of_that_size_only) {
   for (const Invalid& invalid : invalid_memory(bytes)) {
     SCOPED_TRACE(invalid.what);
     const auto found = map_segment(invalid.file, invalid.claimed_bytes);
@@ -51,7 +51,7 @@ TEST_F(Segments, AreNothingElseThanSealedMemoryOfThatSize) {
   EXPECT_FALSE(map_segment(memory_sealed_by(F_SEAL_SHRINK, 0), 0).ok());
 }
 
-TEST_F(Segments, AreNotLargerThanTheMachine) {
+TEST_F(Segments, Are_not_larger_than_the_machine) {
   const std::size_t beyond = memory_of_this_machine() + 4096;
   const auto found = map_segment(memory_sealed_by(F_SEAL_SHRINK, beyond), beyond);
   ASSERT_FALSE(found.ok());

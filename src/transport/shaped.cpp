@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/check.h"
+#include "transport/constants.h"
 #include "transport/refusal.h"
 #include "wire/frame.h"
 
@@ -13,8 +14,6 @@ namespace motley::transport {
 namespace {
 
 using Clock = std::chrono::steady_clock;
-
-constexpr std::size_t most_spare = 4;  // the usual window's slices: memory that is warm is written faster
 
 }  // namespace
 
@@ -29,9 +28,9 @@ Shaped::Shaped(std::unique_ptr<Connection> inner, const boost::asio::any_io_exec
 }
 
 void Shaped::reshape(Shape shape) {
-  check(shape.up != nullptr || shape.beyond.empty(), "what lies beyond a pipe needs the pipe");
-  const double under_way = shape.up ? shape.up->bytes_per_second() * std::chrono::duration<double>(shape.latency).count() : 0;
-  most_chosen_bytes_ = options_.slice_bytes + static_cast<std::size_t>(under_way);
+  check(shape.up != nullptr || shape.beyond.empty(), "links beyond a pipe need the pipe");
+  const double line_bytes = shape.up ? shape.up->bytes_per_second() * std::chrono::duration<double>(shape.latency).count() : 0;
+  most_chosen_bytes_ = options_.slice_bytes + static_cast<std::size_t>(line_bytes);
   shape_ = std::make_shared<const Shape>(std::move(shape));
   send_on();
 }
@@ -44,7 +43,7 @@ void Shaped::send(const wire::Message& message) {
   delayed_bytes_ += bytes;
   if (delayed_bytes_ > options_.control_queue_bytes)
     return abandon(
-        fmt::format("control queue full: more than {} bytes of messages are under way to {}", options_.control_queue_bytes, peer()));
+        fmt::format("control queue full: more than {} bytes of messages are in flight to {}", options_.control_queue_bytes, peer()));
   messages_.put(shape_->latency, [this, bytes, message] {
     delayed_bytes_ -= bytes;
     inner().send(message);
@@ -61,19 +60,20 @@ void Shaped::send(const BulkMessage& bulk_message) {
   send_on();
 }
 
-/// The two ways never mix: a slice that goes straight through keeps its priority and might be overtaken by one that was chosen before.
+/// Directly sent slices and slices through the pipe never mix: a direct one keeps its priority and could be overtaken by one chosen
+/// earlier.
 void Shaped::send_on() {
   if (outbox_.empty() || turn_) return;
-  if (!shape_->up) return send_straight();
-  if (straight_ > 0 || chosen_bytes_ > most_chosen_bytes_) return;
+  if (!shape_->up) return send_directly();
+  if (direct_ > 0 || chosen_bytes_ > most_chosen_bytes_) return;
   turn_ = shape_;
   turn_->up->enter(anchor_.watch());
 }
 
-void Shaped::send_straight() {
+void Shaped::send_directly() {
   if (!chosen_.empty()) return;
   while (!outbox_.empty()) {
-    ++straight_;
+    ++direct_;
     inner().send(outbox_.pop());
   }
 }
@@ -84,26 +84,26 @@ std::size_t Shaped::pick_slice() {
     return 0;
   }
   in_pipe_ = outbox_.pop();
-  in_pipe_->priority = 0;        // chosen is chosen: nothing overtakes it further on
-  in_pipe_->may_borrow = false;  // it counts as sent when the link has carried it
+  in_pipe_->priority = 0;        // the choice is final: no later slice overtakes it in the inner connection
+  in_pipe_->may_borrow = false;  // sent() must come when the link has carried it, not when the peer returns it
   chosen_.push_back(in_pipe_->payload.size());
   chosen_bytes_ += chosen_.back();
   return std::max<std::size_t>(1, chosen_.back());
 }
 
 void Shaped::through() {
-  const auto way = std::exchange(turn_, nullptr);
+  const auto shape = std::exchange(turn_, nullptr);
   if (!open_) return;
   const BulkMessage bulk_message = *std::exchange(in_pipe_, std::nullopt);
   const auto now = Clock::now();
-  const auto out = transport::through(way->beyond, bulk_message.payload.size(), way->up->bytes_per_second(), now);
-  slices_.put(out - now + way->latency, [this, bulk_message] { inner().send(bulk_message); });
+  const auto out = transport::through(shape->beyond, bulk_message.payload.size(), shape->up->bytes_per_second(), now);
+  slices_.put(out - now + shape->latency, [this, bulk_message] { inner().send(bulk_message); });
   send_on();
 }
 
 void Shaped::sent(Connection& inner, std::uint64_t ticket) {
-  if (straight_ > 0) {
-    --straight_;
+  if (direct_ > 0) {
+    --direct_;
   } else {
     chosen_bytes_ -= chosen_.front();
     chosen_.pop_front();
@@ -114,7 +114,7 @@ void Shaped::sent(Connection& inner, std::uint64_t ticket) {
 
 Queued Shaped::queued() const {
   const Queued within = Wrapped::queued();
-  return {within.control_bytes + delayed_bytes_, outbox_.payload_bytes() + (straight_ > 0 ? within.bulk_bytes : chosen_bytes_)};
+  return {within.control_bytes + delayed_bytes_, outbox_.payload_bytes() + (direct_ > 0 ? within.bulk_bytes : chosen_bytes_)};
 }
 
 // slices that arrive ---------------------------------------------------------------------------------------------------------------
@@ -137,16 +137,16 @@ void Shaped::received(Connection& inner, const wire::Message& head) {
   const auto out = transport::through(slice.shape->in, slice.payload.size(), slice.shape->peer_bytes_per_second, now);
   waiting_.push_back({head, std::move(slice.payload)});
   inner.hold();
-  arrivals_.put(out - now, [this] { pass_first(); });
+  arrivals_.put(out - now, [this] { deliver_first(); });
 }
 
-/// What takes its time on the way is copied, so that the peer gets its memory back in time.
+/// While slices are delayed here, a borrowed one is copied, so that the peer gets its memory back in time.
 bool Shaped::accept_in_place(Connection&, const wire::Message& head, std::span<const std::byte> payload, const BorrowedMemory& borrow) {
   return shape_->in.empty() && waiting_.empty() && owner().accept_in_place(*this, head, payload, borrow);
 }
 
-void Shaped::pass_first() {
-  Waiting slice = std::move(waiting_.front());  // its place in the queue is kept: while it has not passed, one waits
+void Shaped::deliver_first() {
+  Waiting slice = std::move(waiting_.front());  // its queue entry stays until it is delivered, so that waiting_ is not empty meanwhile
   const std::size_t bytes = slice.payload.size();
   const auto here = anchor_.watch();
   const std::span<std::byte> place = owner().receive_buffer(*this, slice.head, bytes);
@@ -156,7 +156,7 @@ void Shaped::pass_first() {
   owner().received(*this, slice.head);
   if (here.gone() || !open_) return;
   waiting_.pop_front();
-  if (spare_.size() < most_spare) spare_.push_back(std::move(slice.payload));
+  if (spare_.size() < most_spare_buffers) spare_.push_back(std::move(slice.payload));
   grant_if_none_waits();
 }
 

@@ -1,5 +1,5 @@
-// Shaped connections: nothing is faster than its link, connections of one card take turns. Only "not before" is asked of the clock: a slow
-// machine cannot make that fail.
+// Shaped connections: no slice is faster than its link, and connections of one card take turns. Tests only demand "not before", which a
+// slow machine cannot break.
 #include "transport/shaped.h"
 
 #include <gtest/gtest.h>
@@ -26,13 +26,13 @@ class ShapedLink : public testing::Test {
     pair.left = std::make_unique<Shaped>(std::move(pair.left), io.get_executor(), std::move(shape), options);
     return pair;
   }
-  /// A pair whose right side hears through `shape`.
+  /// A pair whose right side receives through `shape`.
   Pair shaped_right(Shape shape) {
     Pair pair = loopback_pair(io, options);
     pair.right = std::make_unique<Shaped>(std::move(pair.right), io.get_executor(), std::move(shape), options);
     return pair;
   }
-  /// Hours a slice.
+  /// Takes hours per slice.
   static std::shared_ptr<SharedLink> never() { return std::make_shared<SharedLink>(1.0); }
 
   void send(Connection& from, std::uint32_t slice, std::uint32_t priority = 0) {
@@ -40,7 +40,7 @@ class ShapedLink : public testing::Test {
   }
 };
 
-TEST_F(ShapedLink, ASliceIsNotThroughBeforeItsTime) {
+TEST_F(ShapedLink, Slice_takes_at_least_the_time_of_its_link) {
   RecordingCallbacks left, right;
   Pair pair = shaped_left({.up = pipe(1e6)});
   pair.left->start(left);
@@ -51,7 +51,7 @@ TEST_F(ShapedLink, ASliceIsNotThroughBeforeItsTime) {
   EXPECT_GE(Clock::now() - begun, 50ms - 2ms);  // the bucket is 2 ms deep
 }
 
-TEST_F(ShapedLink, NeitherMessagesNorSlicesComeBeforeTheLatency) {
+TEST_F(ShapedLink, Messages_and_slices_take_at_least_the_latency) {
   RecordingCallbacks left, right;
   Pair pair = shaped_left({.up = pipe(1e9), .latency = 10ms});
   pair.left->start(left);
@@ -64,9 +64,9 @@ TEST_F(ShapedLink, NeitherMessagesNorSlicesComeBeforeTheLatency) {
   ASSERT_TRUE(run_until(io, [&] { return right.messages.size() + right.arrived.size() == 2; }));
 }
 
-TEST_F(ShapedLink, AnUrgentSliceOvertakesAllThatWaitForThePipe) {
+TEST_F(ShapedLink, Urgent_slice_overtakes_all_that_wait_for_the_pipe) {
   RecordingCallbacks left, right;
-  Pair pair = shaped_left({.up = pipe(1e6)});  // so slow that a busy machine lets no other slice slip in
+  Pair pair = shaped_left({.up = pipe(1e6)});  // so slow that no second slice enters the pipe on a busy machine
   pair.left->start(left);
   pair.right->start(right);
   for (std::uint32_t i = 0; i < 10; ++i) send(*pair.left, i, 5);
@@ -78,7 +78,7 @@ TEST_F(ShapedLink, AnUrgentSliceOvertakesAllThatWaitForThePipe) {
   EXPECT_LE(place, before + 2);
 }
 
-TEST_F(ShapedLink, ConnectionsOfOneCardTakeTurns) {
+TEST_F(ShapedLink, Connections_of_one_card_take_turns) {
   const auto card = pipe(1e7);
   RecordingCallbacks sender, receiver;
   Pair a = shaped_left({.up = card}), b = shaped_left({.up = card});
@@ -86,7 +86,7 @@ TEST_F(ShapedLink, ConnectionsOfOneCardTakeTurns) {
     pair->left->start(sender);
     pair->right->start(receiver);
   }
-  run_ready(io);  // the windows are granted
+  run_ready(io);  // until the windows are granted
   for (std::uint32_t i = 0; i < 8; ++i) {
     send(*a.left, i);
     send(*b.left, 100 + i);
@@ -97,7 +97,7 @@ TEST_F(ShapedLink, ConnectionsOfOneCardTakeTurns) {
 
 // beyond the pipe ------------------------------------------------------------------------------------------------------------------
 
-TEST_F(ShapedLink, ConnectionsThatShareAnUplinkBeyondTheirPipesShareItsSpeed) {
+TEST_F(ShapedLink, Connections_behind_one_uplink_share_its_rate) {
   const auto uplink = std::make_shared<SharedLink>(1e6);
   RecordingCallbacks sender, receiver;
   Pair a = shaped_left({.up = pipe(1e9), .beyond = {uplink}}), b = shaped_left({.up = pipe(1e9), .beyond = {uplink}});
@@ -116,7 +116,7 @@ TEST_F(ShapedLink, ConnectionsThatShareAnUplinkBeyondTheirPipesShareItsSpeed) {
 
 // arriving -------------------------------------------------------------------------------------------------------------------------
 
-TEST_F(ShapedLink, ASliceIsNotHeardBeforeItIsThroughThePassages) {
+TEST_F(ShapedLink, Slice_is_delivered_only_after_the_incoming_links) {
   RecordingCallbacks left, right;
   Pair pair = shaped_right({.in = {std::make_shared<SharedLink>(1e9), std::make_shared<SharedLink>(1e6)}, .peer_bytes_per_second = 1e9});
   pair.left->start(left);
@@ -129,7 +129,7 @@ TEST_F(ShapedLink, ASliceIsNotHeardBeforeItIsThroughThePassages) {
   for (std::uint32_t i = 0; i < 5; ++i) EXPECT_EQ(right.slices.at(i), memory);
 }
 
-TEST_F(ShapedLink, ConnectionsThatComeInThroughOneCardShareItsSpeed) {
+TEST_F(ShapedLink, Incoming_connections_of_one_card_share_its_rate) {
   const auto card = std::make_shared<SharedLink>(1e6);
   RecordingCallbacks sender, receiver;
   Pair a = shaped_right({.in = {card}, .peer_bytes_per_second = 1e9}), b = shaped_right({.in = {card}, .peer_bytes_per_second = 1e9});
@@ -137,7 +137,7 @@ TEST_F(ShapedLink, ConnectionsThatComeInThroughOneCardShareItsSpeed) {
     pair->left->start(sender);
     pair->right->start(receiver);
   }
-  run_ready(io);  // the windows are granted
+  run_ready(io);  // until the windows are granted
   const auto begun = Clock::now();
   for (std::uint32_t i = 0; i < 3; ++i) {
     send(*a.left, i);  // 10 ms each
@@ -148,7 +148,7 @@ TEST_F(ShapedLink, ConnectionsThatComeInThroughOneCardShareItsSpeed) {
   EXPECT_EQ(receiver.arrived, (std::vector<std::uint32_t>{0, 100, 1, 101, 2, 102}));
 }
 
-TEST_F(ShapedLink, WhatWaitsInAPassageStopsTheSenderAtTheWindowAndNoMessage) {
+TEST_F(ShapedLink, Delayed_slices_stop_the_sender_at_the_window) {
   options.window_bytes = 3 * memory.size();
   RecordingCallbacks left, right;
   Pair pair = shaped_right({.in = {never()}, .peer_bytes_per_second = 1e9});
@@ -160,13 +160,13 @@ TEST_F(ShapedLink, WhatWaitsInAPassageStopsTheSenderAtTheWindowAndNoMessage) {
   ASSERT_TRUE(run_until(io, [&] { return right.messages.size() == 1; }));
   run_ready(io);
   EXPECT_EQ(left.tickets.size(), 3U);
-  EXPECT_TRUE(right.slices.empty()) << "no room is asked for before the slice is through";
-  pair.right->resume();  // of an owner that never held: what waits is not granted for that
+  EXPECT_TRUE(right.slices.empty()) << "no buffer is requested before the slice has passed the links";
+  pair.right->resume();  // the owner never held, so this grants nothing for delayed slices
   run_ready(io);
   EXPECT_EQ(left.tickets.size(), 3U);
 }
 
-TEST_F(ShapedLink, ClosingForgetsWhatWaitsInAPassage) {
+TEST_F(ShapedLink, Closing_drops_delayed_slices) {
   RecordingCallbacks left, right;
   Pair pair = shaped_right({.in = {never()}, .peer_bytes_per_second = 1e9});
   pair.left->start(left);
@@ -180,7 +180,7 @@ TEST_F(ShapedLink, ClosingForgetsWhatWaitsInAPassage) {
 
 // reshaping ------------------------------------------------------------------------------------------------------------------------
 
-TEST_F(ShapedLink, OneThatIsShapedLaterIsAsSlowFromThenOn) {
+TEST_F(ShapedLink, Reshaped_connection_has_the_new_rate) {
   RecordingCallbacks left, right;
   Pair pair = loopback_pair(io, options);
   auto shaped = std::make_unique<Shaped>(std::move(pair.left), io.get_executor(), Shape{}, options);
@@ -192,7 +192,7 @@ TEST_F(ShapedLink, OneThatIsShapedLaterIsAsSlowFromThenOn) {
   const auto begun = Clock::now();
   shape->reshape({.up = pipe(1e6), .latency = 5ms});
   pair.left->send(wire::Stop{});
-  for (std::uint32_t i = 8; i < 12; ++i) send(*pair.left, i, 0);  // urgent, but behind what has set out
+  for (std::uint32_t i = 8; i < 12; ++i) send(*pair.left, i, 0);  // urgent, but behind those already chosen
   ASSERT_TRUE(run_until(io, [&] { return right.messages.size() == 1; }));
   EXPECT_GE(Clock::now() - begun, 5ms);
   ASSERT_TRUE(run_until(io, [&] { return left.tickets.size() == 12 && right.arrived.size() == 12; }));
@@ -201,7 +201,7 @@ TEST_F(ShapedLink, OneThatIsShapedLaterIsAsSlowFromThenOn) {
   EXPECT_EQ(pair.left->queued().bulk_bytes, 0U);
 }
 
-TEST_F(ShapedLink, WhatIsShapedWaitsForWhatWentStraightAndIsNotYetSent) {
+TEST_F(ShapedLink, Shaped_slice_waits_for_unsent_direct_slices) {
   options.window_bytes = 2 * memory.size();
   RecordingCallbacks left, right;
   Pair pair = loopback_pair(io, options);
@@ -210,7 +210,7 @@ TEST_F(ShapedLink, WhatIsShapedWaitsForWhatWentStraightAndIsNotYetSent) {
   pair.right->start(right);
   pair.right->hold();
   for (std::uint32_t i = 0; i < 4; ++i) send(*sends, i, 5);
-  run_ready(io);  // two are there, two wait for the window
+  run_ready(io);  // two have arrived, two wait for the window
   sends->reshape({.up = pipe(1e9)});
   send(*sends, 4, 0);
   run_ready(io);
@@ -221,21 +221,21 @@ TEST_F(ShapedLink, WhatIsShapedWaitsForWhatWentStraightAndIsNotYetSent) {
   EXPECT_EQ(sends->queued().bulk_bytes, 0U);
 }
 
-TEST_F(ShapedLink, WhatGoesStraightWaitsForWhatIsStillInTheLine) {
+TEST_F(ShapedLink, Direct_slice_waits_for_delayed_slices) {
   RecordingCallbacks left, right;
   Pair pair = loopback_pair(io, options);
   auto sends = std::make_unique<Shaped>(std::move(pair.left), io.get_executor(), Shape{.up = pipe(1e9), .latency = 10ms}, options);
   sends->start(left);
   pair.right->start(right);
   send(*sends, 0);
-  run_ready(io);  // through the pipe: a first slice finds it 2 ms ahead
+  run_ready(io);  // through the pipe: the token bucket passes the first slice 2 ms early
   sends->reshape({});
   send(*sends, 1);
   ASSERT_TRUE(run_until(io, [&] { return right.arrived.size() == 2 && left.tickets.size() == 2; }));
   EXPECT_EQ(right.arrived, (std::vector<std::uint32_t>{0, 1}));
 }
 
-TEST_F(ShapedLink, WhatIsInAPipeOrAPassageKeepsItsWayAndItsPlace) {
+TEST_F(ShapedLink, Slices_in_flight_keep_their_shape_and_order) {
   RecordingCallbacks left, right;
   Pair pair = loopback_pair(io, options);
   auto sends = std::make_unique<Shaped>(std::move(pair.left), io.get_executor(), Shape{.up = pipe(1e6)}, options);
@@ -245,16 +245,16 @@ TEST_F(ShapedLink, WhatIsInAPipeOrAPassageKeepsItsWayAndItsPlace) {
   callbacks->start(right);
   const auto begun = Clock::now();
   for (std::uint32_t i = 0; i < 3; ++i) send(*sends, i);
-  ASSERT_TRUE(run_until(io, [&] { return left.tickets.size() == 1; }));  // one waits in the passage, one is in the pipe
+  ASSERT_TRUE(run_until(io, [&] { return left.tickets.size() == 1; }));  // one waits in the link, one is in the pipe
   sends->reshape({});
   callbacks->reshape({});
   for (std::uint32_t i = 3; i < 6; ++i) send(*sends, i);
   ASSERT_TRUE(run_until(io, [&] { return left.tickets.size() == 6 && right.arrived.size() == 6; }));
-  EXPECT_GE(Clock::now() - begun, 20ms - 2ms);  // the first took 10 ms in the pipe and 10 in the passage
+  EXPECT_GE(Clock::now() - begun, 20ms - 2ms);  // the first took 10 ms in the pipe and 10 ms in the link
   EXPECT_EQ(right.arrived, (std::vector<std::uint32_t>{0, 1, 2, 3, 4, 5}));
 }
 
-TEST_F(ShapedLink, OneThatIsGoneLeavesTheCardToTheOthers) {
+TEST_F(ShapedLink, Destroyed_connection_leaves_the_card_to_the_others) {
   const auto card = pipe(1e7);
   RecordingCallbacks sender, receiver;
   Pair a = shaped_left({.up = card}), b = shaped_left({.up = card});

@@ -9,7 +9,7 @@ namespace motley::transport {
 
 void* SharedArena::take(std::size_t bytes) {
   if (!wanted_) return nullptr;
-  Result<SharedSegment> made = make_segment(bytes);  // outside the lock: a large one takes its time
+  Result<SharedSegment> made = make_segment(bytes);  // outside the lock, because a large one takes long
   if (!made.ok()) {
     wanted_ = false;
     return nullptr;
@@ -27,10 +27,10 @@ bool SharedArena::owns(const void* first) const {
 }
 
 void SharedArena::give(void* first) {
-  Blocks::node_type removed;  // goes when the lock is gone: whoever watches may take its time
+  Blocks::node_type removed;  // destroyed after the lock is released, because the memory watch may take long
   const std::lock_guard lock(mutex_);
   removed = blocks_.extract(static_cast<const std::byte*>(first));
-  check(!removed.empty(), "what is given back was taken");
+  check(!removed.empty(), "only a block of take() is given back");
   ++released_;
 }
 

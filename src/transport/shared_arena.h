@@ -1,6 +1,5 @@
-// Memory of this process that its peers on this host may read where it lies, instead of being sent what it holds. It is taken in large
-// blocks, each a segment (segment.h) with a number of its own; a lane that is to send a part of one names the segment and the place
-// (shared_bulk.h). Any thread.
+// Memory of this process that peers on this host may read in place. It is allocated in large blocks, each a segment (segment.h) with its
+// own number; a lane that sends a slice of a block names the segment and the offset (shared_bulk.h). Any thread.
 #pragma once
 #include <atomic>
 #include <cstddef>
@@ -26,24 +25,24 @@ class SharedArena {
     std::uint64_t size{};  // of the segment
   };
 
-  /// A lane that can lend is there: from now on take() gives something.
+  /// A lane that supports borrowing exists: take() allocates from now on.
   void want() { wanted_ = true; }
   [[nodiscard]] bool wanted() const { return wanted_; }
 
-  /// Exactly so many bytes, at the beginning of a page. Null before want(), and where no memory can be shared: then until the next want().
+  /// Exactly that many bytes, page-aligned. Null before want(), and after an allocation failed, until the next want().
   void* take(std::size_t bytes);
-  /// Whether this block came from take().
+  /// Whether `first` came from take().
   [[nodiscard]] bool owns(const void* first) const;
-  /// Whoever has mapped the block may go on reading.
+  /// Frees a block. A peer that has mapped it may go on reading.
   void give(void* first);
 
-  /// Where it lies, if it lies in one block.
+  /// The position of `memory`, if it lies within one block.
   [[nodiscard]] std::optional<Place> find(std::span<const std::byte> memory) const;
   [[nodiscard]] std::optional<Key> key(std::uint32_t segment) const;
-  /// Blocks that were given back so far.
+  /// The number of blocks freed so far.
   [[nodiscard]] std::uint64_t released() const { return released_; }
 
-  /// Somebody was lost who may be reading in it still: its content must stay, so it is given back and never used again.
+  /// A lost peer may still read the segment: its block is freed on give() but never reused or overwritten.
   void spoil(std::uint32_t segment);
   [[nodiscard]] bool spoiled(const void* first) const;
 
@@ -54,7 +53,7 @@ class SharedArena {
     std::shared_ptr<const Descriptor> file;
     bool spoiled = false;
   };
-  using Blocks = std::map<const std::byte*, Block>;  // by where they begin
+  using Blocks = std::map<const std::byte*, Block>;  // by first byte
 
   [[nodiscard]] Blocks::const_iterator block_of(std::uint32_t segment) const;
 
@@ -65,7 +64,7 @@ class SharedArena {
   std::atomic<std::uint64_t> released_ = 0;
 };
 
-/// Of this process; outlives everything.
+/// The arena of this process; never destroyed.
 SharedArena& shared_arena();
 
 }  // namespace motley::transport

@@ -42,7 +42,7 @@ class SharedBulkLane : public testing::Test {
     EXPECT_NE(callbacks.ends[0].find(because), std::string::npos) << callbacks.ends[0];
     run_ready(io);
     EXPECT_EQ(callbacks.ends.size(), 1U);
-    EXPECT_FALSE(callbacks.spoken_to_after_the_end);
+    EXPECT_FALSE(callbacks.called_after_closed);
   }
   void reconnect() {
     ours.reset();

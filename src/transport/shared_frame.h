@@ -52,7 +52,7 @@ struct ParsedSharedFrame {
   std::size_t bytes{};  // that it took from the front
 };
 
-/// No frame is longer.
+/// The size of the largest frame.
 inline constexpr std::size_t longest_shared_frame = 1 + 4 + 8 + 4 + longest_announcement;
 
 void append_slice(const BulkMessage& bulk_message, wire::Bytes& out);

@@ -16,7 +16,7 @@ Clock::duration time_for(std::size_t bytes, double bytes_per_second) {
 }  // namespace
 
 SharedLink::SharedLink(double bytes_per_second) : bytes_per_second_(bytes_per_second) {
-  check(bytes_per_second > 0, "a passage carries more than nothing");
+  check(bytes_per_second > 0, "a link has a positive rate");
 }
 
 SharedLink::Instant SharedLink::take(std::size_t bytes, Instant head) {

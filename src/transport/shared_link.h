@@ -1,5 +1,5 @@
-// One direction of a link on a slice's way: so many bytes a second, shared by all the connections whose slices flow through it. The
-// simulator's arithmetic (sim/network.h), cut-through: a slice flows through all passages at once. Pure: times in, times out.
+// One direction of a link: a rate in bytes per second, shared by all connections whose slices flow through it. The simulator's arithmetic
+// (sim/network.h), cut-through: a slice flows through all links at once. Pure: times in, times out.
 #pragma once
 #include <chrono>
 #include <cstddef>
@@ -14,8 +14,8 @@ class SharedLink {
 
   explicit SharedLink(double bytes_per_second);
 
-  /// A slice whose first byte was here at `head`, behind all that were taken before: free := max(free, head) + bytes / bytes_per_second.
-  /// Returns when its last byte is through.
+  /// Schedules a slice whose first byte arrives at `head`, behind all earlier ones: free := max(free, head) + bytes / bytes_per_second.
+  /// Returns when its last byte has passed.
   Instant take(std::size_t bytes, Instant head);
 
   [[nodiscard]] double bytes_per_second() const { return bytes_per_second_; }
@@ -27,8 +27,9 @@ class SharedLink {
 
 using SharedLinks = std::vector<std::shared_ptr<SharedLink>>;
 
-/// Takes a slice through all of them; returns when it is through, not before `tail`, when its last byte arrives.
-/// `bytes_per_second` is the pace at which it comes, and so tells when its head was here; 0: unknown, it comes as fast as each passage is.
+/// Schedules a slice through all links; returns when its last byte has passed, not before `tail`, the time at which its last byte arrives.
+/// `bytes_per_second` is the rate at which it arrives, which gives the time of its first byte; 0: unknown, the rate of each link is
+/// assumed.
 SharedLink::Instant through(const SharedLinks& shared_links, std::size_t bytes, double bytes_per_second, SharedLink::Instant tail);
 
 }  // namespace motley::transport

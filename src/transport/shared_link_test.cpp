@@ -1,4 +1,4 @@
-// Passages: the simulator's cut-through arithmetic, in numbers that can be checked by hand.
+// Shared links: the simulator's cut-through arithmetic, in numbers that can be checked by hand.
 #include "transport/shared_link.h"
 
 #include <gtest/gtest.h>
@@ -18,35 +18,37 @@ SharedLinks made_of(std::initializer_list<double> rates) {
   return shared_links;
 }
 
-TEST(APassage, IsAFirstInFirstOutPipe) {
+TEST(SharedLink, Is_first_in_first_out) {
   SharedLink shared_link(slow);
   EXPECT_EQ(shared_link.take(slice, start), start + 10ms);
   EXPECT_EQ(shared_link.take(slice, start + 3ms), start + 20ms);   // behind the first
-  EXPECT_EQ(shared_link.take(slice, start + 50ms), start + 60ms);  // long idle: nothing is saved up
+  EXPECT_EQ(shared_link.take(slice, start + 50ms), start + 60ms);  // long idle: no capacity is saved up
 }
 
-TEST(SharedLinks, NoneLetASliceThroughAsItComes) { EXPECT_EQ(through({}, slice, slow, start + 7ms), start + 7ms); }
+TEST(SharedLinks, Without_links_a_slice_passes_as_it_arrives) { EXPECT_EQ(through({}, slice, slow, start + 7ms), start + 7ms); }
 
-TEST(SharedLinks, OneFasterThanTheSenderCostsNothing) { EXPECT_EQ(through(made_of({2 * slow}), slice, slow, start + 10ms), start + 10ms); }
+TEST(SharedLinks, Link_faster_than_the_sender_costs_nothing) {
+  EXPECT_EQ(through(made_of({2 * slow}), slice, slow, start + 10ms), start + 10ms);
+}
 
-TEST(SharedLinks, OneSlowerThanTheSenderGivesItsOwnPaceFromTheFirstByteOn) {
+TEST(SharedLinks, Link_slower_than_the_sender_determines_the_time) {
   const SharedLinks shared_links = made_of({slow});
-  EXPECT_EQ(through(shared_links, slice, 2 * slow, start + 5ms), start + 10ms);   // head at 0
-  EXPECT_EQ(through(shared_links, slice, 2 * slow, start + 10ms), start + 20ms);  // head at 5, the passage free at 10
+  EXPECT_EQ(through(shared_links, slice, 2 * slow, start + 5ms), start + 10ms);   // first byte at 0
+  EXPECT_EQ(through(shared_links, slice, 2 * slow, start + 10ms), start + 20ms);  // first byte at 5, the link is free at 10
 }
 
-TEST(SharedLinks, AChainCostsAsMuchAsItsSlowest) {
+TEST(SharedLinks, Chain_costs_as_much_as_its_slowest_link) {
   EXPECT_EQ(through(made_of({2 * slow, slow, 4 * slow}), slice, 2 * slow, start + 5ms), start + 10ms);
 }
 
-TEST(SharedLinks, TwoSendersShareOneOfTwiceTheirSpeedWithoutLoss) {
+TEST(SharedLinks, Two_senders_share_a_link_of_twice_their_rate) {
   const SharedLinks card = made_of({2 * slow});
   EXPECT_EQ(through(card, slice, slow, start + 10ms), start + 10ms);
   EXPECT_EQ(through(card, slice, slow, start + 10ms), start + 10ms);
-  EXPECT_EQ(through(card, slice, slow, start + 10ms), start + 15ms);  // a third is one too many
+  EXPECT_EQ(through(card, slice, slow, start + 10ms), start + 15ms);  // a third sender exceeds the rate
 }
 
-TEST(SharedLinks, ASliceOfUnknownPaceComesAsFastAsEachPassageIs) {
+TEST(SharedLinks, Unknown_arrival_rate_counts_as_each_links_rate) {
   const SharedLinks shared_links = made_of({slow, 2 * slow});
   EXPECT_EQ(through(shared_links, slice, 0, start + 10ms), start + 10ms);
   EXPECT_EQ(through(shared_links, slice, 0, start + 12ms), start + 20ms);

@@ -6,7 +6,7 @@
 
 namespace motley::transport {
 
-RingWriter::RingWriter(std::span<std::byte> ring) : ring_(ring) { check(!ring.empty(), "a ring holds something"); }
+RingWriter::RingWriter(std::span<std::byte> ring) : ring_(ring) { check(!ring.empty(), "a ring is not empty"); }
 
 std::size_t RingWriter::write(std::span<const std::byte> bytes) {
   bytes = bytes.first(std::min(bytes.size(), free_bytes()));
@@ -24,10 +24,10 @@ bool RingWriter::taken(std::uint64_t bytes) {
   return true;
 }
 
-RingReader::RingReader(std::span<const std::byte> ring) : ring_(ring) { check(!ring.empty(), "a ring holds something"); }
+RingReader::RingReader(std::span<const std::byte> ring) : ring_(ring) { check(!ring.empty(), "a ring is not empty"); }
 
 void RingReader::take(std::span<std::byte> place) {
-  check(place.size() <= ring_.size(), "no more is taken at once than a ring holds");
+  check(place.size() <= ring_.size(), "one take() is no larger than the ring");
   const std::size_t before_the_end = std::min(place.size(), ring_.size() - next_);
   std::copy_n(ring_.begin() + static_cast<std::ptrdiff_t>(next_), before_the_end, place.begin());
   std::copy_n(ring_.begin(), place.size() - before_the_end, place.begin() + static_cast<std::ptrdiff_t>(before_the_end));

@@ -1,5 +1,5 @@
-// The two ends of a ring of bytes that two processes see: one copies in, the other copies out. Pure: they only count; that bytes were laid
-// or taken is told by other means (shared_frame.h), and telling it is what makes them visible to the other side.
+// The two ends of a ring buffer in memory shared by two processes: one copies in, the other copies out. Pure: the ends only count. The lane
+// reports the counts in frames (shared_frame.h), which also makes the written bytes visible to the other process.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -13,22 +13,22 @@ class RingWriter {
   explicit RingWriter(std::span<std::byte> ring);
 
   [[nodiscard]] std::size_t free_bytes() const { return ring_.size() - filled_; }
-  /// Copies in as much as there is room for; says how much.
+  /// Copies in as much as fits; returns the number of bytes.
   std::size_t write(std::span<const std::byte> bytes);
-  /// The other side has taken so many. False when fewer lie there: a broken peer.
+  /// The peer has read this many bytes. False when fewer were written: a broken peer.
   [[nodiscard]] bool taken(std::uint64_t bytes);
 
  private:
   std::span<std::byte> ring_;
-  std::size_t next_ = 0;    // where the next byte goes
-  std::size_t filled_ = 0;  // laid and not taken
+  std::size_t next_ = 0;    // position of the next byte
+  std::size_t filled_ = 0;  // bytes written and not yet read
 };
 
 class RingReader {
  public:
   explicit RingReader(std::span<const std::byte> ring);
 
-  /// Copies the next bytes out. Must be no more than the ring holds: who laid them may lie, but never makes us read beyond it.
+  /// Copies the next bytes out. At most the size of the ring, so that a lying peer cannot make us read beyond it.
   void take(std::span<std::byte> place);
   [[nodiscard]] std::size_t size() const { return ring_.size(); }
 

@@ -1,4 +1,4 @@
-// What is copied in comes out, in order, across the end of the ring, and never more than was laid.
+// Bytes written to the ring are read in order, across the end of the ring, and never more than were written.
 #include "transport/shared_ring.h"
 
 #include <gtest/gtest.h>
@@ -12,7 +12,7 @@
 namespace motley::transport {
 namespace {
 
-TEST(SharedRing, TakesNoMoreThanItHasRoomFor) {
+TEST(SharedRing, Writes_no_more_than_its_free_space) {
   std::array<std::byte, 10> memory{};
   RingWriter in(memory);
   EXPECT_EQ(in.write(pattern(7, 1)), 7U);
@@ -23,7 +23,7 @@ TEST(SharedRing, TakesNoMoreThanItHasRoomFor) {
   EXPECT_EQ(in.write(pattern(7, 4)), 4U);
 }
 
-TEST(SharedRing, KnowsThatMoreCannotBeTakenThanLiesThere) {
+TEST(SharedRing, Refuses_an_acknowledgement_of_unwritten_bytes) {
   std::array<std::byte, 10> memory{};
   RingWriter in(memory);
   EXPECT_EQ(in.write(pattern(5, 1)), 5U);
@@ -32,7 +32,7 @@ TEST(SharedRing, KnowsThatMoreCannotBeTakenThanLiesThere) {
   EXPECT_FALSE(in.taken(1));
 }
 
-TEST(SharedRing, GivesBackWhatWasLaidInOrder) {
+TEST(SharedRing, Reads_written_bytes_in_order) {
   for (std::uint64_t seed = 0; seed < 20; ++seed) {
     SCOPED_TRACE(testing::Message() << "seed " << seed);
     Rng rng(seed, "ring");

@@ -13,8 +13,10 @@
 namespace motley::transport {
 namespace {
 
-/// Options are wishes: a kernel that does not know one still carries bytes.
-void wish(Stream& stream, int level, int name, int value) { ::setsockopt(stream.native_handle(), level, name, &value, sizeof(value)); }
+/// Sets a socket option; a failure is ignored, since the stream works without it.
+void set_option_if_known(Stream& stream, int level, int name, int value) {
+  ::setsockopt(stream.native_handle(), level, name, &value, sizeof(value));
+}
 
 int family_of(const Stream& stream) {
   boost::system::error_code failed;
@@ -27,11 +29,11 @@ int family_of(const Stream& stream) {
 void tune(Stream& stream, Lane lane, const Options& options) {
   const int slice = static_cast<int>(options.slice_bytes);
   if (family_of(stream) == AF_UNIX) {
-    if (lane == Lane::bulk) wish(stream, SOL_SOCKET, SO_SNDBUF, slice);
+    if (lane == Lane::bulk) set_option_if_known(stream, SOL_SOCKET, SO_SNDBUF, slice);
     return;
   }
-  wish(stream, IPPROTO_TCP, TCP_NODELAY, 1);
-  if (lane == Lane::bulk) wish(stream, IPPROTO_TCP, TCP_NOTSENT_LOWAT, slice);
+  set_option_if_known(stream, IPPROTO_TCP, TCP_NODELAY, 1);
+  if (lane == Lane::bulk) set_option_if_known(stream, IPPROTO_TCP, TCP_NOTSENT_LOWAT, slice);
 }
 
 std::string to_text(const Stream::endpoint_type& endpoint) {
@@ -49,7 +51,7 @@ std::string to_text(const Stream::endpoint_type& endpoint) {
 std::string peer_of(const Stream& stream) {
   boost::system::error_code failed;
   const auto endpoint = stream.remote_endpoint(failed);
-  return failed ? "a peer that is gone" : to_text(endpoint);
+  return failed ? "a disconnected peer" : to_text(endpoint);
 }
 
 void close_quietly(Stream& stream) {

@@ -1,6 +1,6 @@
-// What a lane runs on: a stream of bytes to a peer, over TCP or a unix socket alike. The lanes use its asynchronous read_some, write_some,
-// wait and close only, so a TLS stream can take its place here. Also the few words in which this room speaks Asio.
-// Each co_await of this room is a statement of its own: g++ 12 miscompiles it inside a loop's condition or behind &&.
+// The stream of bytes on which a lane runs: TCP or a unix socket. The lanes use only its asynchronous read_some, write_some, wait and
+// close, so a TLS stream can replace it. Also this module's shorthands for Asio.
+// Each co_await stands in a statement of its own: g++ 12 miscompiles it inside a loop's condition or behind &&.
 #pragma once
 #include <boost/asio/as_tuple.hpp>
 #include <boost/asio/awaitable.hpp>
@@ -22,24 +22,24 @@ using Stream = asio::generic::stream_protocol::socket;
 
 enum class Lane : std::uint8_t { control = 0, bulk = 1 };
 
-/// Completion token: errors come back as values.
+/// Completion token that returns errors as values.
 inline constexpr auto as_values = asio::as_tuple(asio::use_awaitable);
 
-/// For co_spawn: a Bug inside a coroutine leaves through io_context::run().
+/// For co_spawn: an exception in a coroutine leaves through io_context::run().
 inline void rethrow(const std::exception_ptr& bug) {
   if (bug) std::rethrow_exception(bug);
 }
 
-/// Control answers at once (TCP_NODELAY). Bulk keeps about one slice unsent in the kernel (TCP_NOTSENT_LOWAT), so that what is sent next is
-/// chosen late; a unix socket gets a buffer of that size. TCP's other buffers are left to the kernel, which grows them by need: setting
-/// them would end that and stop at net.core.rmem_max, 208 KiB on an untuned machine.
+/// Control: TCP_NODELAY, so that messages are sent at once. Bulk: about one slice unsent in the kernel (TCP_NOTSENT_LOWAT), so that the
+/// next slice is chosen late; a unix socket gets a buffer of that size. TCP's other buffers stay with the kernel's auto-tuning: a fixed
+/// size would be capped at net.core.rmem_max, 208 KiB on an untuned machine.
 void tune(Stream& stream, Lane lane, const Options& options);
 
-/// "127.0.0.1:40123"; "unix" for the nameless end of a unix socket.
+/// "127.0.0.1:40123"; "unix" for the unnamed end of a unix socket.
 [[nodiscard]] std::string to_text(const Stream::endpoint_type& endpoint);
 [[nodiscard]] std::string peer_of(const Stream& stream);
 
-/// Closes and forgets the error: there is nobody to tell.
+/// Closes the stream and ignores errors.
 void close_quietly(Stream& stream);
 
 }  // namespace motley::transport

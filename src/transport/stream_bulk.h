@@ -1,4 +1,4 @@
-// The bulk lane on a stream: the payloads themselves ride in it, in frames (bulk_frame.h).
+// The bulk lane on a stream: payloads are sent in the stream itself, in frames (bulk_frame.h).
 #pragma once
 #include <memory>
 

@@ -48,7 +48,7 @@ void StreamConnection::send(const wire::Message& message) {
 }
 
 void StreamConnection::send(const BulkMessage& bulk_message) {
-  check(bulk_message.payload.size() <= options_.largest_payload_bytes, "a parcel is no larger than Options::largest_payload_bytes");
+  check(bulk_message.payload.size() <= options_.largest_payload_bytes, "a payload is no larger than Options::largest_payload_bytes");
   if (state_ != State::open) return;
   outbox_.push(bulk_message);
   if (outbox_.size() > options_.bulk_messages)
@@ -70,7 +70,7 @@ void StreamConnection::written(const BulkMessage& bulk_message) {
 
 Queued StreamConnection::queued() const { return {control_->queued_bytes(), outbox_.payload_bytes() + bulk_->writing_bytes()}; }
 
-// hearing --------------------------------------------------------------------------------------------------------------------------
+// receiving ------------------------------------------------------------------------------------------------------------------------
 
 void StreamConnection::control_received(ControlFrame what) {
   std::visit([this](auto&& word) { on_frame(std::forward<decltype(word)>(word)); }, std::move(what));
@@ -83,7 +83,7 @@ void StreamConnection::on_frame(wire::Message message) {
 void StreamConnection::on_frame(const Credit& credit) {
   if (state_ != State::open) return;
   if (!sending_.grant(credit.bytes))
-    return begin_closing(peer_broken(fmt::format("{} granted {} bytes that were not under way", peer_, credit.bytes)));
+    return begin_closing(peer_broken(fmt::format("{} granted {} bytes that were not in flight", peer_, credit.bytes)));
   if (!outbox_.empty()) bulk_->wake();
 }
 
@@ -91,7 +91,7 @@ void StreamConnection::on_frame(const Goodbye& goodbye) {
   end(peer_broken(fmt::format("{} closed the connection: {}", peer_, goodbye.reason)));
 }
 
-/// It was within the window when it was chosen, and takes no room now.
+/// It used the window when it was chosen; a borrowed payload uses none.
 void StreamConnection::borrowed(const BulkMessage& bulk_message) { sending_.take_back(bulk_message.payload.size()); }
 
 std::optional<std::span<std::byte>> StreamConnection::place(const wire::Message& head, std::size_t payload_bytes, Delivery how) {
@@ -137,7 +137,7 @@ void StreamConnection::grant_what_is_owed() {
 // ending ---------------------------------------------------------------------------------------------------------------------------
 
 void StreamConnection::control_lost(const Error& why) { end(peer_broken(fmt::format("{}: {}", peer_, why.message))); }
-/// The sender is told why.
+/// The goodbye tells the sender the reason.
 void StreamConnection::damaged(const Error& why) { begin_closing(peer_broken(fmt::format("{}: {}", peer_, why.message))); }
 void StreamConnection::bulk_lost(const Error& why) { end(peer_broken(fmt::format("{}: {}", peer_, why.message))); }
 
@@ -156,7 +156,7 @@ void StreamConnection::begin_closing(const Error& why) {
   });
 }
 
-/// While closing the lane is not closed yet: its end would reach the peer before the reason does.
+/// While closing, the bulk stream stays open: its end would reach the peer before the goodbye does.
 void StreamConnection::stop_bulk() {
   bulk_->detach();
   outbox_.clear();
@@ -173,7 +173,7 @@ void StreamConnection::end(const Error& why) {
   if (callbacks_ != nullptr) tell_closed();
 }
 
-/// Posted: end() may stand inside any call.
+/// Posted, because end() may be called from within any call.
 void StreamConnection::tell_closed() {
   asio::post(executor_, [here = anchor_.watch()] {
     if (auto* self = here.get()) self->callbacks_->closed(*self, self->why_);

@@ -1,9 +1,10 @@
-// A Connection over two lanes to one peer, control and bulk: here live its rules, in the lanes its bytes.
+// A Connection over two lanes to one peer, control and bulk: this class holds the rules, the lanes move the bytes.
 //
 //   open --close(), a broken peer--> closing --peer's end, linger--> ended --> closed()
 //   open --a lane lost, abandon(), a bound hit--------------------> ended
 //
-// While closing, the last messages and the reason still go out; nothing is heard. The peer answers a goodbye by ending its own side.
+// While closing, queued messages and the reason are still sent, and received ones are ignored. The peer answers a goodbye by ending its
+// side.
 #pragma once
 #include <boost/asio/steady_timer.hpp>
 #include <memory>
@@ -21,7 +22,7 @@ namespace motley::transport {
 
 class StreamConnection final : public Connection, private ControlLane::Owner, private BulkLane::Owner {
  public:
-  /// Both lanes are connected, authenticated and lead to the same peer.
+  /// Both lanes are connected, authenticated and belong to the same peer.
   StreamConnection(Stream control, std::shared_ptr<BulkLane> bulk, const Options& options);
   StreamConnection(const StreamConnection&) = delete;
   StreamConnection& operator=(const StreamConnection&) = delete;

@@ -1,4 +1,4 @@
-// A connection around a connection, passing everything on: what a decorator does not change, it inherits from here.
+// The base of decorators: a connection around another one that forwards every call.
 #pragma once
 #include <memory>
 
@@ -6,7 +6,7 @@
 
 namespace motley::transport {
 
-/// The outer owner sees only the outermost connection; the inner one is never named to it.
+/// The outer owner sees only the outermost connection, never the inner one.
 class Wrapped : public Connection, protected ConnectionCallbacks {
  public:
   explicit Wrapped(std::unique_ptr<Connection> inner) : inner_(std::move(inner)) {}
@@ -25,7 +25,7 @@ class Wrapped : public Connection, protected ConnectionCallbacks {
   [[nodiscard]] Queued queued() const override { return inner_->queued(); }
 
  protected:
-  // Each of these may end with this connection destroyed: nothing is touched after the call.
+  // Each of these may destroy this connection: members must not be used after the call.
   void on_message(Connection&, wire::Message message) override { callbacks_->on_message(*this, std::move(message)); }
   std::span<std::byte> receive_buffer(Connection&, const wire::Message& head, std::size_t bytes) override {
     return callbacks_->receive_buffer(*this, head, bytes);

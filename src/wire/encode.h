@@ -1,4 +1,4 @@
-// Described structs to bytes and back: one generic writer, one generic reader that trusts nothing. Knows no message by name.
+// Encodes described structs as bytes and decodes them: one generic writer, one generic reader that validates its input.
 //
 //   integer: little-endian, its own width      bool: one byte, 0 or 1          enum: its integer, one of its described values
 //   double: its bits                           Id, Count: their number         Duration: nanoseconds:i64
@@ -51,14 +51,14 @@ using Members = boost::describe::describe_members<T, boost::describe::mod_public
 
 // writing --------------------------------------------------------------------------------------------------------------------------
 
-/// Where written numbers go: appended to bytes ...
+/// Appends written numbers to bytes ...
 struct Appender {
   Bytes& out;
   void put(std::uint64_t number, std::size_t width) {
     for (std::size_t i = 0; i < width; ++i) out.push_back(static_cast<std::byte>(number >> (8 * i)));
   }
 };
-/// ... or only counted.
+/// ... or only counts their size.
 struct Counter {
   std::size_t bytes = 0;
   void put(std::uint64_t, std::size_t width) { bytes += width; }
@@ -77,7 +77,7 @@ void write(Sink& sink, const T& x) {
   } else if constexpr (std::same_as<T, Duration>) {
     write(sink, std::int64_t{x.count()});
   } else if constexpr (List<T>) {
-    check(x.size() <= std::numeric_limits<std::uint32_t>::max(), "a list on the wire has fewer than 2^32 items");
+    check(x.size() <= std::numeric_limits<std::uint32_t>::max(), "an encoded list has fewer than 2^32 items");
     sink.put(x.size(), sizeof(std::uint32_t));
     for (const auto& item : x) write(sink, item);
   } else {
@@ -94,7 +94,7 @@ template <class T>
 
 // reading --------------------------------------------------------------------------------------------------------------------------
 
-/// The bytes still to be read and, once something was wrong, what and where. Nothing is allocated before the bytes for it are there.
+/// The bytes still to be read and, after an error, its position and reason. Allocates nothing before the bytes for it are present.
 class Reader {
  public:
   explicit Reader(std::span<const std::byte> bytes) : left_(bytes) {}
@@ -114,7 +114,7 @@ class Reader {
     what_ = std::move(what);
     return false;
   }
-  /// A failure within member `name` passes through here on its way out.
+  /// A failure within member `name`; adds the member to the path of the error.
   bool fail_within(std::string_view name) {
     where_ = where_.empty() ? std::string(name) : fmt::format("{}.{}", name, where_);
     return false;
@@ -144,7 +144,7 @@ template <class T>
   bool known = false;
   boost::mp11::mp_for_each<boost::describe::describe_enumerators<T>>(
       [&](auto described) { known = known || static_cast<std::underlying_type_t<T>>(described.value) == number; });
-  if (!known) return in.fail(fmt::format("{} is none of its values", +number));
+  if (!known) return in.fail(fmt::format("{} is not one of its values", +number));
   x = static_cast<T>(number);
   return true;
 }
@@ -168,7 +168,7 @@ template <class T>
   return good;
 }
 
-/// False when the bytes are not a T; then in.problem() says why, and x holds whatever was read so far.
+/// False when the bytes are not a T; then in.problem() has the reason, and x the members read so far.
 template <class T>
 bool read(Reader& in, T& x) {
   if constexpr (std::is_enum_v<T>) {

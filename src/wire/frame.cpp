@@ -40,20 +40,20 @@ std::uint32_t checksum(std::span<const std::byte> bytes) {
   return static_cast<std::uint32_t>(crc32_z(0, reinterpret_cast<const Bytef*>(bytes.data()), bytes.size()));
 }
 
-/// For bytes whose size is known to suffice.
+/// For bytes of sufficient size.
 template <class T>
 T read_known(std::span<const std::byte> bytes) {
   Reader in(bytes);
   T x{};
   const bool good = read(in, x);
-  check(good, "the bytes of a fixed part of a frame are there");
+  check(good, "the bytes of a fixed part of a frame are present");
   return x;
 }
 
 Outcome check_header(const Header& header, const Limits& limits) {
   if (header.magic != magic)
     return peer_broken(
-        fmt::format("a frame begins with {:#010x}, expected {:#010x}: the peer does not speak Motley, or the stream lost its place",
+        fmt::format("a frame begins with {:#010x}, expected {:#010x}: the peer does not speak Motley, or the stream is out of step",
                     header.magic, magic));
   if (header.version != version)
     return peer_broken(fmt::format("a frame of wire version {}, expected {}: run the same Motley everywhere", header.version, version));

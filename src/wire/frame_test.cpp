@@ -1,4 +1,4 @@
-// Frames: every message comes back as it went, and nothing else comes through: not a cut, not a flipped bit, not noise.
+// Frames: every message is parsed as it was written; truncated, damaged and random bytes are refused.
 #include "wire/frame.h"
 
 #include <gtest/gtest.h>
@@ -15,7 +15,7 @@ namespace {
 
 constexpr std::size_t kinds = std::variant_size_v<Message>;
 
-/// Random contents for anything described.
+/// Random content for every described type.
 template <class T>
 void fill(Rng& rng, T& x) {
   if constexpr (std::same_as<T, bool>) {
@@ -61,7 +61,7 @@ Bytes bytes_of(std::initializer_list<int> values) {
   return bytes;
 }
 
-/// Makes the checksum of a damaged frame right again, so that the checks behind it are reached.
+/// Corrects the checksum of a damaged frame, so that the later checks are reached.
 Bytes resealed(Bytes frame) {
   frame.resize(frame.size() - 4);
   Appender{frame}.put(crc32_z(0, reinterpret_cast<const Bytef*>(frame.data()), frame.size()), 4);
@@ -77,7 +77,7 @@ void expect_refused(const Bytes& frame, std::string_view because) {
 
 class FrameLaw : public testing::TestWithParam<std::size_t> {};
 
-TEST_P(FrameLaw, AMessageComesBackAsItWent) {
+TEST_P(FrameLaw, Message_is_parsed_as_it_was_written) {
   for (std::uint64_t seed = 0; seed < 500; ++seed) {
     Rng rng(seed, "message", GetParam());
     const Message message = random_message(GetParam(), rng);
@@ -96,7 +96,7 @@ TEST_P(FrameLaw, AMessageComesBackAsItWent) {
   }
 }
 
-TEST_P(FrameLaw, ACutFrameAsksForWhatIsMissing) {
+TEST_P(FrameLaw, Truncated_frame_asks_for_the_missing_bytes) {
   Rng rng(1, "cut", GetParam());
   const Bytes bytes = frame_of(random_message(GetParam(), rng));
   for (std::size_t size = 0; size < bytes.size(); ++size) {
@@ -112,7 +112,7 @@ TEST_P(FrameLaw, ACutFrameAsksForWhatIsMissing) {
   }
 }
 
-TEST_P(FrameLaw, NoSingleFlippedBitComesThrough) {
+TEST_P(FrameLaw, Every_single_flipped_bit_is_detected) {
   Rng rng(2, "flip", GetParam());
   Bytes bytes = frame_of(random_message(GetParam(), rng));
   for (std::size_t bit = 0; bit < 8 * bytes.size(); ++bit) {
@@ -124,7 +124,7 @@ TEST_P(FrameLaw, NoSingleFlippedBitComesThrough) {
   }
 }
 
-TEST_P(FrameLaw, ABodyDamagedBelowTheChecksumNeverCrashes) {
+TEST_P(FrameLaw, Damaged_body_with_a_valid_checksum_is_safe) {
   for (std::uint64_t seed = 0; seed < 2000; ++seed) {
     Rng rng(seed, "damage", GetParam());
     Bytes bytes = frame_of(random_message(GetParam(), rng));
@@ -140,8 +140,8 @@ TEST_P(FrameLaw, ABodyDamagedBelowTheChecksumNeverCrashes) {
 
 INSTANTIATE_TEST_SUITE_P(Kinds, FrameLaw, testing::Range(std::size_t{0}, kinds));
 
-TEST(Frame, TheBytesAreThoseOfTheDrawing) {
-  const Bytes drawn = bytes_of({'M', 'T', 'L', 'Y', 4, 0, 10,   0,    81, 0, 0, 0,  // header: version 4, kind 10, 81 bytes
+TEST(Frame, Bytes_follow_the_documented_format) {
+  const Bytes expected_bytes = bytes_of({'M', 'T', 'L', 'Y', 4, 0, 10,   0,    81, 0, 0, 0,  // header: version 4, kind 10, 81 bytes
                                 5,   0,   0,   0,   0, 0, 0,    0,                  // version
                                 1,                                                  // kind: delta
                                 0,   0,   0,   0,   0, 0, 0xe0, 0x3f,               // rate 0.5
@@ -155,10 +155,10 @@ TEST(Frame, TheBytesAreThoseOfTheDrawing) {
                                 0,   0,   0,   0,   0, 0, 0xd0, 0x3f});             // next rate 0.25
   Bytes bytes = frame_of(Apply{Version{5}, UpdateKind::delta, 0.5, -2, 1, {{WorkerId{3}, Step{265}, 1, Step{264}}}, 0, 0.25});
   bytes.resize(bytes.size() - 4);
-  EXPECT_EQ(bytes, drawn);
+  EXPECT_EQ(bytes, expected_bytes);
 }
 
-TEST(Frame, EveryFieldOfAnOrderComesBack) {
+TEST(Frame, Every_field_of_an_order_round_trips) {
   const Order order{WorkerId{7},
                     Step{8},
                     Step{6},
@@ -194,7 +194,7 @@ TEST(Frame, FramesFollowEachOtherInOneStream) {
   EXPECT_EQ(name_of(std::get<Complete>(second).message), "Stop");
 }
 
-TEST(Frame, NoiseIsRefused) {
+TEST(Frame, Noise_is_refused) {
   Rng rng(3, "noise");
   for (int round = 0; round < 100'000; ++round) {
     Bytes bytes(12 + rng.below(60));
@@ -203,7 +203,7 @@ TEST(Frame, NoiseIsRefused) {
   }
 }
 
-TEST(Frame, NoiseBehindAGoodHeaderIsRefused) {
+TEST(Frame, Noise_after_a_valid_header_is_refused) {
   Rng rng(4, "noise");
   const std::uint8_t good[]{'M', 'T', 'L', 'Y', 1, 0};
   for (int round = 0; round < 100'000; ++round) {
@@ -238,10 +238,10 @@ TEST(Frame, SaysWhatIsWrong) {
   expect_refused(resealed(with(12, 99)), "garbled Hello: node: claims 99 items, but 48 bytes are left");
 }
 
-TEST(Frame, ValuesThatNoSenderWritesAreRefused) {
+TEST(Frame, Impossible_values_are_refused) {
   Bytes apply = frame_of(Apply{});
   apply[12 + 8] = std::byte{3};
-  expect_refused(resealed(apply), "kind: 3 is none of its values");
+  expect_refused(resealed(apply), "kind: 3 is not one of its values");
   Bytes contributed = frame_of(Contributed{});
   contributed[12 + 4 + 8 + 8 + 4 + 4 + 8 + 8] = std::byte{2};
   expect_refused(resealed(contributed), "report.finite: 2 is neither 0 nor 1");
@@ -257,12 +257,12 @@ TEST(Frame, AnOversizeClaimIsRefusedBeforeItsBytesArrive) {
   EXPECT_TRUE(parse(frame, {.body_bytes = 148}).ok());
 }
 
-TEST(Frame, AMessageBeyondTheLimitsIsOurBug) {
+TEST(Frame, Writing_a_message_beyond_the_limits_is_a_bug) {
   Bytes out;
   EXPECT_THROW(append(Hello{.node = std::string(2 << 20, 'x'), .attempt = 1}, out), Bug);
 }
 
-TEST(Frame, MessagesHaveNamesForReports) {
+TEST(Frame, Messages_have_names) {
   EXPECT_EQ(name_of(Hello{}), "Hello");
   EXPECT_EQ(name_of(Pulled{}), "Pulled");
 }

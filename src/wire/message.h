@@ -1,5 +1,5 @@
-// Every message that crosses between chief, servers and workers: a closed set of plain structs, described once.
-// Payloads (slices) are not here: Push and Pulled announce them, the bytes travel beside the message and are never serialised.
+// Every message between chief, servers and workers: a closed set of plain structs, described once for encoding.
+// Payloads (slices) are not part of them: Push and Pulled announce a payload, which is sent after the message without being serialised.
 #pragma once
 #include <boost/describe.hpp>
 #include <cstddef>
@@ -19,39 +19,39 @@
 
 namespace motley::wire {
 
-/// Payload that one end may have under way to another before some of it has arrived; two slices at least, whatever their size.
+/// Payload bytes that one end may have in flight to another; at least two slices of any size.
 inline constexpr std::size_t window_bytes = std::size_t{4} << 20;
 
 // worker -> chief ------------------------------------------------------------------------------------------------------------------
 
-/// A node that has no place in the job's list.
+/// A node that is not in the job's list.
 inline constexpr std::uint32_t no_node_index = std::numeric_limits<std::uint32_t>::max();
 inline constexpr WorkerId no_worker{std::numeric_limits<std::uint32_t>::max()};
 
-/// Asks to become a member. Answered by Welcome (before training starts: when it does) or, when training is over, Stop.
+/// Asks for membership. Answered by Welcome (once training starts) or, when training has ended, by Stop.
 struct Hello {
   std::string node;
   std::uint32_t attempt{};  // grows with each Hello of a connection; Welcome repeats it, so that a late answer is recognised
   std::uint32_t node_index = no_node_index;  // in the job's list of nodes; workers that start together get their ids in this order
   cluster::DeviceProfile profile{};
 };
-/// It begins to compute this step. For whoever watches: nothing is decided by it.
+/// The worker begins to compute this step. For displays only: no decision depends on it.
 struct Began {
   WorkerId worker;
   Step step;
 };
-/// The step is computed and its slices are being sent. The chief acts on it when every server has sent Gathered too.
+/// The step is computed and its slices are being sent. The chief acts when every server has Gathered them too.
 struct Contributed {
   WorkerId worker{};
   Step step{};
   Version base{};  // of the parameters it was computed on
   StepReport report{};
 };
-/// Said when there was nothing else to say for a while; by `no_worker` before it is a member.
+/// Sent when no other message was sent for a while; by `no_worker` before membership.
 struct Heartbeat {
   WorkerId worker;
 };
-/// Goes in good order; what it holds returns to the pool.
+/// The worker leaves; its leases return to the pool.
 struct Leaving {
   WorkerId worker;
 };
@@ -61,31 +61,31 @@ struct Leaving {
 struct Welcome {
   WorkerId worker;
   std::uint32_t attempt{};
-  std::uint64_t key{};  // shows a server that whoever attaches is this member
+  std::uint64_t key{};  // proves to servers that an Attach comes from this member
 };
-/// What to do next, after what was ordered before. The parameters to do it on come from the servers, at `version` or later.
+/// The next step, after those ordered before. The servers send its parameters, of `version` or later.
 struct Order {
   WorkerId worker;
   Step step;
-  Step parameters;  // the step whose pull this is computed on: this one, or an earlier one whose parameters serve again
+  Step parameters;  // the step whose pull this is computed on: this one, or an earlier one whose parameters are reused
   Version version;
   std::uint32_t local_steps{};
   double rate{};             // learning rate of local steps
-  std::uint8_t push_bits{};  // how to send the contribution
-  Duration training{};       // how long training has gone on
-  Duration limit{};          // stop when it was computed for so long, whether or not all samples are done; 0: there is no limit
-  std::uint32_t micro = 1;   // samples between two looks at the clock, when there is a limit
+  std::uint8_t push_bits{};  // bits per value of the contribution
+  Duration training{};       // time trained so far
+  Duration limit{};          // compute time after which the step ends with the samples done; 0: no limit
+  std::uint32_t micro = 1;   // samples between two checks of the clock, with a limit
   Lease lease;
-  Step missing{};       // the first of this worker's own steps that is not in the parameters; this one: all are
-  double correction{};  // local steps: of the worker's own way that the parameters lack, so much is given up when they come
-  double mean_steps{};  // local steps: everyone's, in the update that made `version`
+  Step missing{};       // the first of this worker's steps that the parameters do not include; equal to `step`: all are
+  double correction{};  // local steps: share of the local update missing in the parameters that is discarded when they arrive
+  double mean_steps{};  // local steps: mean over the workers, in the update that made `version`
 };
-/// You are not a member (any more): forget everything and say Hello.
+/// The receiver is not, or no longer, a member: it discards its state and sends Hello.
 struct Fenced {
   WorkerId worker;
 };
 struct Stop {};
-/// This step is no longer wanted: its samples are somebody else's now. What was computed of it counts for nothing.
+/// Cancels a step: its samples return to the pool, and its results are discarded.
 struct Cancel {
   WorkerId worker;
   Step step;
@@ -93,7 +93,7 @@ struct Cancel {
 
 // worker -> server -----------------------------------------------------------------------------------------------------------------
 
-/// One slice of a contribution; its payload, whose size follows from the slice and `bits`, goes beside it on the bulk lane.
+/// One slice of a contribution; its payload, whose size follows from the slice and `bits`, follows on the bulk lane.
 struct Push {
   WorkerId worker;
   Step step;
@@ -103,14 +103,14 @@ struct Push {
 
 // server -> chief ------------------------------------------------------------------------------------------------------------------
 
-/// Every slice of this contribution that lives here has arrived, and every value of it was looked at.
+/// Every slice of this contribution that belongs to this server has arrived, and every value was checked.
 struct Gathered {
   ServerId server;
   WorkerId worker;
   Step step;
-  bool finite = true;  // each is a number of a size that can be applied (base/finite.h)
+  bool finite = true;  // all values are within the limit (base/finite.h)
 };
-/// Answer to AlignmentTest, for the values that live here.
+/// Answer to AlignmentTest, for the values of this server.
 struct AlignmentResult {
   ServerId server;
   WorkerId worker;
@@ -118,7 +118,7 @@ struct AlignmentResult {
   double alignment{};  // inner product with the optimizer's momentum
 };
 
-// chief -> server, in order, nothing lost while both live ---------------------------------------------------------------------------
+// chief -> server, in order and without loss while both are connected ---------------------------------------------------------------
 
 using motley::UpdateKind;
 
@@ -128,111 +128,113 @@ struct Part {
   double weight{};
   Step parameters{};  // the step whose pull it was computed on
 };
-/// Turns version-1 into version. All parts are gathered already; they are summed in this order, then forgotten.
+/// Makes `version` from the version before. All parts have been gathered; they are summed in this order and then released.
 struct Apply {
   Version version;
   UpdateKind kind{};
   double rate{};
   double momentum{};
-  double share{};  // of a global batch that the parts make up
+  double share{};  // of the parts in a global batch
   std::vector<Part> parts;
-  double compensation{};  // lambda: parts are corrected for what has changed since the values they were computed on; 0: they are not
+  double compensation{};  // lambda of delay compensation: corrects parts for the change since their parameters; 0: no compensation
   double next_rate{};     // of the update after this one
 };
-/// Is this gathered contribution one that goes the way of the momentum? Answered by AlignmentResult.
+/// Asks whether this gathered contribution is aligned with the momentum. Answered by AlignmentResult.
 struct AlignmentTest {
   WorkerId worker;
   Step step;
 };
-/// Forget this contribution unapplied, whatever is here of it and whatever still comes.
+/// Discards this contribution, including slices that arrive later.
 struct Discard {
   WorkerId worker;
   Step step;
 };
-/// Send this worker the newest parameters, looking ahead: w - rho*rate*v.
+/// Sends this worker the newest parameters with look-ahead: w - rho*rate*v.
 struct Release {
   WorkerId worker;
-  Step step;  // for which it will use them
+  Step step;  // that will be computed on them
   double rho{};
-  std::uint8_t pull_bits{};    // fewer than 32: only what has changed since the last time is sent
-  std::uint32_t pull_class{};  // workers of one class get the same bits
-  bool keep = false;           // remember what this worker gets: what it computes on it may be compensated
-  bool bf16_transfer = false;  // it computes with weights of 16 bits: what is not coded comes rounded to that
+  std::uint8_t pull_bits{};    // fewer than 32: the encoded difference to the last pull is sent
+  std::uint32_t pull_class{};  // workers of one class receive identical differences
+  bool keep = false;           // keep a copy of these parameters for delay compensation
+  bool bf16_transfer = false;  // the worker computes in bf16: values that are not encoded are sent as bf16
 };
-/// Hand this version's parameters out for evaluation, or with the optimizer's state for a checkpoint. It is the newest when this arrives.
+/// Sends this version's parameters to the chief for evaluation, or with the optimizer's state for a checkpoint. It is the newest version
+/// when this arrives.
 struct Export {
   Version version;
   bool state{};  // with the optimizer's state
 };
-/// This worker is gone: forget what it has pushed in part, send it nothing more, take nothing more from it. What is whole is applied, or
-/// discarded by name after this.
+/// The worker has left: drops its incomplete contributions and ends the exchange with it. Complete contributions are applied, or discarded
+/// by a Discard after this.
 struct Forget {
   WorkerId worker;
 };
-/// Do you still turn what you hold? The server says the same back when everything that it was asked before is done.
+/// Tests whether a server makes progress. It returns the message when all earlier requests are done.
 struct Probe {
   ServerId server;
 };
 
 // server -> worker -----------------------------------------------------------------------------------------------------------------
 
-/// One slice of parameters; its payload goes beside it on the bulk lane, as with Push. A slice that travels with 32 bits a value is the
-/// parameters themselves; with fewer it is what to add to those of the same slice that came before, unless it is rounded.
+/// One slice of parameters; its payload follows on the bulk lane, as with Push. With 32 bits per value it holds the parameters; with fewer
+/// bits the difference to the previous parameters of the slice, unless it is rounded.
 struct Pulled {
   WorkerId worker;
   Step step;
   Version version;
   SliceId slice;
   std::uint8_t bits{};
-  bool rounded{};  // the parameters themselves, in as many bits
+  bool rounded{};  // it holds the parameters, rounded to `bits`
 };
 
-// between processes: who is who and where; the drivers' own, machines never see them -------------------------------------------------
+// between processes: identities and addresses, used by drivers only ------------------------------------------------------------------
 
-/// A newcomer to the chief: what are we working on? Said before anything else; answered by JobDescription.
+/// New process to chief, as its first message. Answered by JobDescription.
 struct JoinRequest {
-  std::string node;  // its name: one of the job's nodes, or a stranger's
+  std::string node;  // its name: a node of the job, or a new name
 };
-/// The chief to a newcomer.
+/// Chief to new process.
 struct JobDescription {
-  std::string job;                         // the resolved job, as text
-  std::vector<std::string> servers;        // where server k listens; the chief's own, 0, is empty: the connection this comes on
+  std::string job;                         // the resolved job as text
+  std::vector<std::string> servers;        // address of server k; empty for server 0, the chief: it uses this connection
   std::vector<std::uint64_t> head_starts;  // as in SlicePlacement
 };
-/// A worker to a server: what you send to this member goes here.
+/// Worker to server: use this connection for this member.
 struct Attach {
   WorkerId worker;
   std::uint64_t key{};  // of its Welcome
 };
-/// The chief to a server, before anything else about this member: whoever attaches as it has this key.
+/// Chief to server, before other messages about this member: the key of its Attach.
 struct Admitted {
   WorkerId worker;
   std::uint64_t key{};
 };
-/// A server process to the chief, which says the same back at once: how far apart are we?
+/// Server process to chief, which returns it at once: measures the round trip.
 struct Echo {
   std::uint32_t number{};
 };
-/// A server process to the chief: I am this server, workers find me there.
+/// Server process to chief: its number, and its address for workers.
 struct ServerHello {
   ServerId server;
   std::string address;
-  Duration round_trip{};  // between us, the shortest of several
+  Duration round_trip{};  // to the chief, the shortest of several
 };
-/// The chief to a server process, which says the same back when it is ready for its slices: where the slices live when some servers are far
-/// away (store::place()).
+/// Chief to server process, which returns it when it is ready for its slices: placement of slices when servers have different distances
+/// (store::place()).
 struct SlicePlacement {
   std::vector<std::uint64_t> head_starts;
 };
 
-/// One slice of what a server holds, from the chief (so that it may begin) or to it (Export); its payload, 32 bits a value, goes beside it.
+/// One slice of a server's state, from the chief (initial state) or to it (Export); its payload, 32 bits per value, follows on the bulk
+/// lane.
 struct StateChunk {
   ServerId server;
   Version version;
   SliceId slice;
   StateKind state_kind{};
 };
-/// The chief to a server: with so many slices it has all of `version`; and what else a server knows of it. May come before the slices.
+/// Chief to server: the number of slices of `version`, and further state of it. May arrive before the slices.
 struct StateEnd {
   Version version;
   std::uint64_t pieces{};
@@ -274,7 +276,7 @@ BOOST_DESCRIBE_STRUCT(Forget, (), (worker))
 BOOST_DESCRIBE_STRUCT(Probe, (), (server))
 BOOST_DESCRIBE_STRUCT(Pulled, (), (worker, step, version, slice, bits, rounded))
 
-/// The closed set. A message's place in this list is its kind on the wire: append, never reorder.
+/// The closed set of messages. A message's index in this list is its kind in a frame: append, never reorder.
 using Message = std::variant<Hello, Contributed, Heartbeat, Leaving, Welcome, Order, Fenced, Stop, Push, Gathered, Apply, Discard, Release,
                              Forget, Pulled, Export, JoinRequest, JobDescription, Attach, ServerHello, StateChunk, StateEnd, Began,
                              AlignmentTest, AlignmentResult, Cancel, Echo, SlicePlacement, StageHello, AssignStage, Allow, Committed,

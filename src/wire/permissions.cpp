@@ -17,7 +17,7 @@ namespace {
 
 /// A set of kinds of messages: bit k for the k-th of Message.
 using Kinds = std::uint64_t;
-static_assert(std::variant_size_v<Message> <= 64, "a set of kinds is one word");
+static_assert(std::variant_size_v<Message> <= 64, "a set of kinds fits into one word");
 
 template <class... T>
 constexpr Kinds set_of() {
@@ -31,7 +31,7 @@ struct Permission {
   Kinds bulk;
 };
 
-// The table. A kind that stands in no row of a sender is refused from it.
+// The table. A kind that is in no row of a sender is refused from it.
 constexpr std::array<Permission, 10> permissions{{
     {Sender::unidentified, "an unidentified process", set_of<JoinRequest>(), 0},
     {Sender::worker, "a worker", set_of<Hello, Attach, Began, Contributed, Heartbeat, Leaving>(), set_of<Push>()},
@@ -50,7 +50,7 @@ constexpr std::array<Permission, 10> permissions{{
 
 const Permission& permission_of(Sender sender) {
   const auto found = std::find_if(permissions.begin(), permissions.end(), [&](const Permission& row) { return row.sender == sender; });
-  check(found != permissions.end(), "every sender has its row");
+  check(found != permissions.end(), "every sender has a row");
   return *found;
 }
 
@@ -58,18 +58,19 @@ const Permission& permission_of(Sender sender) {
 
 constexpr Duration longest = std::chrono::hours(24 * 365 * 100);
 constexpr std::size_t longest_address = 256;
-constexpr std::uint64_t largest_count = std::uint64_t{1} << 48U;  // of versions, steps, mini-batches, values: far from where sums overflow
+constexpr std::uint64_t largest_count = std::uint64_t{1}
+                                        << 48U;  // of versions, steps, mini-batches, values: far below the overflow of sums
 
 bool is_printable(char c) { return c >= ' ' && c <= '~'; }
 
-/// The control characters of UTF-8 that have two bytes: some terminals obey them.
+/// Two-byte control characters of UTF-8, which some terminals interpret.
 bool has_wide_controls(std::string_view text) {
   for (std::size_t at = text.find('\xc2'); at != std::string_view::npos; at = text.find('\xc2', at + 1))
     if (at + 1 < text.size() && static_cast<unsigned char>(text[at + 1]) < 0xa0) return true;
   return false;
 }
 
-/// Texts by the names of their members. What else is text is a sentence, and escaped when it is written.
+/// Texts by the names of their members. Other texts are sentences, which are escaped when they are printed.
 Objection text(std::string_view member, std::string_view value) {
   if (member == "node" && !is_name(value))
     return fmt::format("found \"{}\", expected at most {} printable ASCII characters", printable(value, longest_name), longest_name);
@@ -82,8 +83,8 @@ Objection text(std::string_view member, std::string_view value) {
   return {};
 }
 
-/// These are no numbers when a model diverges, and a machine deals with that.
-bool may_be_no_number(std::string_view member) {
+/// These become NaN when a model diverges, which the state machines handle.
+bool may_be_nan(std::string_view member) {
   constexpr std::array<std::string_view, 5> diverging{"loss_sum", "squared_norm", "residual", "update_norm", "alignment"};
   return std::find(diverging.begin(), diverging.end(), member) != diverging.end();
 }
@@ -93,9 +94,9 @@ Objection values_of(std::string_view member, const T& x) {
   if constexpr (std::is_enum_v<T>) {
     bool known = false;
     boost::mp11::mp_for_each<boost::describe::describe_enumerators<T>>([&](auto described) { known = known || described.value == x; });
-    if (!known) return fmt::format("{} is none of its values", static_cast<int>(x));
+    if (!known) return fmt::format("{} is not one of its values", static_cast<int>(x));
   } else if constexpr (std::same_as<T, double>) {
-    if (!std::isfinite(x) && !may_be_no_number(member)) return fmt::format("found {}, expected a number", x);
+    if (!std::isfinite(x) && !may_be_nan(member)) return fmt::format("found {}, expected a number", x);
   } else if constexpr (std::same_as<T, std::uint64_t>) {
     if (x > largest_count && !member.ends_with("key")) return fmt::format("found {}, expected at most {}", x, largest_count);
   } else if constexpr (std::integral<T>) {
@@ -121,7 +122,7 @@ Objection values_of(std::string_view member, const T& x) {
   return {};
 }
 
-// What the fields of one message mean together -------------------------------------------------------------------------------------------
+// The fields of one message in combination -----------------------------------------------------------------------------------------
 
 Objection expects(bool holds, std::string_view sentence) { return holds ? Objection{} : Objection{fmt::format("expected {}", sentence)}; }
 
@@ -140,8 +141,8 @@ Objection together(const Order& order) {
   return expects(order.micro >= 1 && order.local_steps >= 1 && !order.lease.empty() && order.parameters <= order.step,
                  "one local step, one sample between looks at the clock, a lease, and parameters of a step up to its own");
 }
-Objection together(const ServerHello& serve) {
-  return expects(serve.round_trip <= std::chrono::hours(1), "a round trip of at most an hour");
+Objection together(const ServerHello& hello) {
+  return expects(hello.round_trip <= std::chrono::hours(1), "a round trip of at most an hour");
 }
 Objection together(const Apply& update) {
   return expects(!update.parts.empty() && update.version.value > 0, "parts, and a version above 0");
@@ -151,25 +152,25 @@ Objection together(const Committed& reported) {
                                 [](const PartRecord& did) { return did.part < 3 && did.began <= did.ended; });
   return expects(good, "parts 0, 1 and 2 that begin before they end");
 }
-Objection together(const AssignStage& laid) {
-  const std::size_t stages = laid.sections.size();
+Objection together(const AssignStage& assigned) {
+  const std::size_t stages = assigned.sections.size();
   const auto holds = [](std::uint32_t held) { return held >= 1; };
   const auto takes = [](double part_s) { return part_s >= 0; };
-  return expects(laid.stage < stages && laid.schedule.max_in_flight.size() == stages &&
-                     std::all_of(laid.schedule.max_in_flight.begin(), laid.schedule.max_in_flight.end(), holds) &&
-                     laid.parts_s.size() == 3 && std::all_of(laid.parts_s.begin(), laid.parts_s.end(), takes) &&
-                     laid.schedule.micro_batches >= 1 && laid.from <= laid.allowed && laid.kept_bytes >= 0 && laid.kept_bytes < 1e15 &&
-                     laid.next.empty() == (laid.stage + 1 == stages),
+  return expects(assigned.stage < stages && assigned.schedule.max_in_flight.size() == stages &&
+                     std::all_of(assigned.schedule.max_in_flight.begin(), assigned.schedule.max_in_flight.end(), holds) &&
+                     assigned.parts_s.size() == 3 && std::all_of(assigned.parts_s.begin(), assigned.parts_s.end(), takes) &&
+                     assigned.schedule.micro_batches >= 1 && assigned.from <= assigned.allowed && assigned.kept_bytes >= 0 && assigned.kept_bytes < 1e15 &&
+                     assigned.next.empty() == (assigned.stage + 1 == stages),
                  "a pipeline with this stage in it, and where the next one listens");
 }
-Objection together(const ActivationSlice& passed) {
+Objection together(const ActivationSlice& slice) {
   std::uint64_t values = 1;
-  for (const std::int64_t extent : passed.shape) {
+  for (const std::int64_t extent : slice.shape) {
     if (extent <= 0 || static_cast<std::uint64_t>(extent) > (std::uint64_t{1} << 32U) / values)
       return "expected a shape of at most 2^32 values";
     values *= static_cast<std::uint64_t>(extent);
   }
-  return expects(!passed.shape.empty() && passed.offset < values, "a shape, and an offset within it");
+  return expects(!slice.shape.empty() && slice.offset < values, "a shape, and an offset within it");
 }
 
 }  // namespace

@@ -20,7 +20,7 @@ bool may(Sender sender, Lane lane, const Message& message) {
   return !why || why->find("never sends") == std::string::npos;
 }
 
-TEST(Permissions, EveryMessageHasASenderOnOneLane) {
+TEST(Permissions, Every_message_has_a_sender_on_one_lane) {
   boost::mp11::mp_for_each<Message>([](const auto& message) {
     std::size_t control = 0, bulk = 0;
     for (const Sender sender : senders) {
@@ -32,7 +32,7 @@ TEST(Permissions, EveryMessageHasASenderOnOneLane) {
   });
 }
 
-TEST(Permissions, ARoleSendsItsOwnMessagesOnly) {
+TEST(Permissions, Role_sends_its_own_messages_only) {
   const std::vector<Message> of_chiefs{Welcome{}, Order{},       Fenced{}, Stop{},           Apply{},    Discard{},
                                        Release{}, Forget{},      Export{}, JobDescription{}, StateEnd{}, AlignmentTest{},
                                        Cancel{},  AssignStage{}, Allow{},  Admitted{}};
@@ -42,14 +42,14 @@ TEST(Permissions, ARoleSendsItsOwnMessagesOnly) {
       for (const Lane lane : {Lane::control, Lane::bulk}) EXPECT_FALSE(may(sender, lane, message)) << name_of(message);
   EXPECT_FALSE(may(Sender::worker, Lane::control, Gathered{}));
   EXPECT_FALSE(may(Sender::worker, Lane::control, ServerHello{}));
-  EXPECT_FALSE(may(Sender::worker, Lane::control, JoinRequest{})) << "it has said already who it is";
+  EXPECT_FALSE(may(Sender::worker, Lane::control, JoinRequest{})) << "it has identified itself already";
   EXPECT_FALSE(may(Sender::server, Lane::control, Hello{}));
   EXPECT_FALSE(may(Sender::unidentified, Lane::bulk, Push{}));
   EXPECT_FALSE(may(Sender::worker, Lane::control, Push{}));
-  EXPECT_FALSE(may(Sender::workers_chief, Lane::control, Apply{})) << "that is for servers";
+  EXPECT_FALSE(may(Sender::workers_chief, Lane::control, Apply{})) << "only servers receive that";
 }
 
-TEST(Permissions, ValuesThatNoPeerSendsAreRefused) {
+TEST(Permissions, Impossible_values_are_refused) {
   const auto refused = [](const Message& message) { return objection_to_values(message).has_value(); };
   constexpr double none = std::numeric_limits<double>::quiet_NaN();
   EXPECT_FALSE(refused(JoinRequest{"node-1"}));
@@ -87,7 +87,7 @@ TEST(Permissions, ValuesThatNoPeerSendsAreRefused) {
   EXPECT_FALSE(refused(Welcome{{0}, 1, ~std::uint64_t{0}})) << "a key is any number";
 }
 
-TEST(Permissions, ForeignTextIsEscapedAndCut) {
+TEST(Permissions, Foreign_text_is_escaped_and_cut) {
   EXPECT_EQ(printable("node-1"), "node-1");
   EXPECT_EQ(printable("a\r\n\x1b[2J\xff"), "a\\x0d\\x0a\\x1b[2J\\xff");
   EXPECT_EQ(printable(std::string(1'000'000, 'x'), 64), std::string(64, 'x') + "...");

@@ -1,4 +1,4 @@
-// Messages of pipelines: between the conductor and the stages, and between neighbours; the drivers' own.
+// Messages of pipelines: between the pipeline chief and the stages, and between neighbouring stages. Only drivers see them.
 #pragma once
 #include <boost/describe.hpp>
 #include <cstdint>
@@ -15,11 +15,11 @@ BOOST_DESCRIBE_STRUCT(StageSchedule, (),
 
 namespace motley::wire {
 
-/// Numbers that a server holds: the values, or the optimizer's moments.
+/// Values of a server's shard: the parameters, or the optimizer's moments.
 enum class StateKind : std::uint8_t { values, first, second };
 BOOST_DESCRIBE_ENUM(StateKind, values, first, second)
 
-/// A stage's process to the conductor: this node is here, and whoever is to be its neighbour finds it there. Said back when it is taken.
+/// Stage process to pipeline chief: offers this node, and the address for its neighbours. Returned when it is accepted.
 struct StageHello {
   std::string node;
   std::string address;
@@ -30,7 +30,7 @@ struct Section {
   std::uint32_t last{};
   std::uint32_t node{};
 };
-/// The conductor to a node: from now on you are this stage, whatever you were before. Its values come as StageSlices.
+/// Pipeline chief to node: assigns a stage, in place of any earlier one. Its parameters follow as StageSlices.
 struct AssignStage {
   std::uint32_t generation{};
   std::uint32_t stage{};
@@ -38,74 +38,74 @@ struct AssignStage {
   StageSchedule schedule;
   std::uint64_t from{};                    // mini-batches that are done
   std::uint64_t allowed{};                 // mini-batches
-  bool moments{};                          // the optimizer's come too
-  std::string next;                        // where the stage after it listens; empty: there is none
-  std::vector<double> parts_s;             // what each part of a micro-batch takes there, as the plan has it: for emulated devices
-  double kept_bytes{};                     // by a micro-batch, from its forward until its backward
-  Duration training{};                     // how long training has gone on
-  std::uint64_t before_key{}, next_key{};  // of the PeerHello with the stage before, and with the one after
+  bool moments{};                          // the optimizer's moments follow, too
+  std::string next;                        // address of the next stage; empty: there is none
+  std::vector<double> parts_s;             // planned seconds of each part of a micro-batch, for emulated devices
+  double kept_bytes{};                     // memory per micro-batch, from its forward until its backward
+  Duration training{};                     // time trained so far
+  std::uint64_t before_key{}, next_key{};  // keys of the PeerHello with the previous and with the next stage
 };
-/// A stage to the conductor: it has heard this AssignStage, and its part may come. (Slices and messages travel apart, and may overtake each
-/// other.)
+/// Stage to pipeline chief: has received this AssignStage, so its slices may be sent. (Messages and slices use different lanes, and may
+/// overtake each other.)
 struct StageAssigned {
   std::uint32_t generation{};
 };
-/// A stage to the conductor, now and then: how far its device has come.
+/// Stage to pipeline chief, periodically: the progress of its device.
 struct StageStatus {
   std::uint32_t generation{};
-  std::uint64_t done{};  // pieces of work, since its process began
-  bool busy{};           // with another one
+  std::uint64_t done{};  // tasks since its process began
+  bool busy{};           // computing another task
 };
-/// So many may be begun. `submit_state`: who has committed them all hands in.
+/// Permits mini-batches up to a number. `submit_state`: a stage that has committed all of them sends its state.
 struct Allow {
   std::uint32_t generation{};
   std::uint64_t allowed{};
   bool submit_state{};
 };
-/// One part of one micro-batch, when it was computed.
+/// One task of one micro-batch that was computed.
 struct PartRecord {
   std::uint8_t part{};  // 0 forward, 1 gradient of inputs, 2 of weights
   std::uint64_t micro{};
-  std::uint64_t version{};  // of the parameters it used
-  std::uint32_t late{};     // updates that they lacked
-  Duration began{};         // of training
+  std::uint64_t version{};  // of the parameters used
+  std::uint32_t late{};     // updates missing in them
+  Duration began{};         // in training time
   Duration ended{};
 };
-/// A stage to the conductor: it has committed so many mini-batches, and this is what it did since it said so last.
+/// Stage to pipeline chief: the number of committed mini-batches, and the tasks since the last report.
 struct Committed {
   std::uint32_t generation{};
   std::uint32_t stage{};
   std::uint64_t mini_batches{};
-  bool finite = true;           // its losses were, and whatever it was passed
-  std::uint64_t stash_bytes{};  // the most that it kept: activations, and parameters beside the newest
+  bool finite = true;           // all its losses and inputs were finite
+  std::uint64_t stash_bytes{};  // peak memory of activations and of parameters besides the newest
   std::vector<PartRecord> parts;
 };
-/// A stage to the one after it, first thing on a connection; said back when that one is laid out for the same generation.
+/// Stage to the next stage, as the first message on a connection; returned when that one has the same generation.
 struct PeerHello {
   std::uint32_t generation{};
-  std::uint32_t stage{};  // of the one that says so
+  std::uint32_t stage{};  // of the sender
   std::uint64_t key{};    // of this pair of stages
 };
-/// A stage to the conductor: a neighbour is lost, or was never reached, though you have not said so.
+/// Stage to pipeline chief: a neighbour is lost or cannot be reached.
 struct PeerLost {
   std::uint32_t generation{};
   std::string why;
 };
-/// A run of a stage's numbers as of `mini_batches`, from the conductor or to it; its payload goes beside it.
+/// A range of a stage's values as of `mini_batches`, from or to the pipeline chief; its payload is sent with it on the bulk lane.
 struct StageSlice {
   std::uint32_t generation{};
   std::uint32_t stage{};
   std::uint64_t mini_batches{};
   StateKind state_kind{};
-  std::uint64_t offset{};  // values
+  std::uint64_t offset{};  // in values
 };
-/// A run of what one stage puts out for the next, or of its gradient on the way back; its payload goes beside it.
+/// A range of an activation for the next stage, or of its gradient for the previous one; its payload is sent with it on the bulk lane.
 struct ActivationSlice {
   std::uint32_t generation{};
   std::uint64_t micro{};
   bool back{};
-  std::uint64_t offset{};           // values
-  std::vector<std::int64_t> shape;  // of the whole
+  std::uint64_t offset{};           // in values
+  std::vector<std::int64_t> shape;  // of the whole activation
 };
 
 BOOST_DESCRIBE_STRUCT(StageHello, (), (node, address))

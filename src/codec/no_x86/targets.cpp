@@ -1,4 +1,4 @@
-// A processor that nobody has written loops for: the reference, as its compiler vectorises it. Chosen by module.cmake.
+// For processors other than x86: the reference loops only. Chosen by module.cmake.
 #include "base/check.h"
 #include "codec/kernels.h"
 

@@ -59,7 +59,7 @@ struct Avx2 {
   static Ints widen_bytes(const std::byte* from) { return _mm256_cvtepu8_epi32(_mm_loadl_epi64(reinterpret_cast<const __m128i*>(from))); }
   static Ints widen_bf16(const std::byte* from) { return _mm256_cvtepu16_epi32(_mm_loadu_si128(reinterpret_cast<const __m128i*>(from))); }
 
-  /// Packing works within each half of a vector: the order across halves is mended afterwards.
+  /// AVX2 packs within each 128-bit lane: a permutation restores the order across lanes.
   static void pack_bytes(const Ints* x, std::byte* out) {
     const Ints mixed = _mm256_packus_epi16(_mm256_packs_epi32(x[0], x[1]), _mm256_packs_epi32(x[2], x[3]));
     const Ints order = _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7);
@@ -79,7 +79,7 @@ struct Avx2 {
   static Table table(const float* sixteen, float factor) {
     return {multiply(load(sixteen), all(factor)), multiply(load(sixteen + 8), all(factor))};
   }
-  /// A permutation looks at the low three bits of each index; the fourth, moved to where a blend looks, chooses the half.
+  /// A permutation uses the low three bits of each index; the fourth, shifted to the sign bit, selects one of two tables.
   template <int b>
   static Floats lookup(const Table& table, Ints index) {
     const Floats low = _mm256_permutevar8x32_ps(table.low, index);

@@ -1,4 +1,4 @@
-// Vectors of 16 floats: x86 servers since 2017, with no more than the first set of AVX-512's instructions. Compiled with -mavx512f.
+// Vectors of 16 floats: x86 servers since 2017, with AVX-512F only. Compiled with -mavx512f.
 #include <immintrin.h>
 
 #include "codec/x86/loops.h"
@@ -65,7 +65,7 @@ struct Avx512 {
 
   using Table = Floats;
   static Table table(const float* sixteen, float factor) { return multiply(load(sixteen), all(factor)); }
-  /// A permutation looks at the low four bits of each index and at no others.
+  /// A permutation uses the low four bits of each index and ignores the others.
   template <int>
   static Floats lookup(Table table, Ints index) {
     return _mm512_permutexvar_ps(index, table);

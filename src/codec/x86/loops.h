@@ -1,11 +1,12 @@
-// The loops of an x86 target, written once for vectors of any width; avx2.cpp and avx512.cpp say what one vector is and does.
-// Whole blocks are vector work, the rest at the end is the reference's. `Lanes` is local to its file, and so is all that is made of it
-// here: nothing that needs wide vectors gets a name by which the linker could give it to the rest of the program.
+// The loops of an x86 target for vectors of any width; avx2.cpp and avx512.cpp define the vectors. Whole blocks are computed with vectors,
+// the remainder with the reference. `Lanes` is in an unnamed namespace, so no function that needs wide vectors has external linkage: the
+// linker cannot use one elsewhere in the program.
 //
 //   Floats, Ints, Doubles    a vector of `width` floats or integers, of width / 2 doubles
 //   pack_bytes(Ints[32 / width], out)     32 integers below 2^8 become 32 bytes
 //   pack_bf16(Ints[32 / width], out)    32 integers below 2^16 become 64 bytes
-//   Table, lookup<b>         16 floats, and which of them the low b bits (2 or 4) of each integer name; with 2, all quarters are alike
+//   Table, lookup<b>         16 floats, and the one that the low b bits (2 or 4) of each integer index; for 2 bits the table repeats 4
+//   floats
 #pragma once
 #include <cstring>
 
@@ -20,13 +21,13 @@ struct Loops {
   using Ints = typename Lanes::Ints;
   using Doubles = typename Lanes::Doubles;
   static constexpr std::size_t width = Lanes::width;
-  static constexpr std::size_t packed_values = 32;  // what is packed at a time
+  static constexpr std::size_t packed_values = 32;  // values per packing operation
   static constexpr std::size_t vectors = packed_values / width;
 
   static Ints magnitudes(const float* values) { return Lanes::both(Lanes::load_bits(values), Lanes::all(magnitude_mask)); }
 
   static Ints largest_of_block(const float* values) {
-    Ints even = magnitudes(values);  // two chains: a maximum need not wait for the one before
+    Ints even = magnitudes(values);  // two independent chains of maxima
     Ints odd = magnitudes(values + width);
     for (std::size_t i = 2 * width; i < block_values; i += 2 * width) {
       even = Lanes::larger(even, magnitudes(values + i));
@@ -44,7 +45,7 @@ struct Loops {
     return most > rest ? most : rest;
   }
 
-  /// Two halves lie in an integer: both become floats' magnitudes where they are.
+  /// Each integer holds two bf16 values; both are compared as magnitudes of floats.
   static Ints larger_of_bf16(Ints largest, const std::byte* bf16_values) {
     const Ints upper = Lanes::all(0x7fff0000);
     const Ints both = Lanes::load_bits(reinterpret_cast<const float*>(bf16_values));
@@ -52,7 +53,7 @@ struct Loops {
   }
 
   static std::int32_t largest_bf16_bits(const std::byte* bf16_values, std::size_t n) {
-    constexpr std::size_t at_once = 4 * width;  // two vectors: a maximum need not wait for the one before
+    constexpr std::size_t at_once = 4 * width;  // two independent chains of maxima
     Ints even = Lanes::all(0);
     Ints odd = Lanes::all(0);
     for (; n >= at_once; n -= at_once, bf16_values += 2 * at_once) {
@@ -108,7 +109,7 @@ struct Loops {
     }
   }
 
-  /// Few codes, so few values: they are computed once a block and looked up.
+  /// There are at most 16 codes: their values are computed once per block and looked up.
   template <int b>
   static void decode_block(const std::byte* bytes, float scale, float* out) {
     static_assert(b == 2 || b == 4);
@@ -163,13 +164,13 @@ struct Loops {
 
   // -- bfloat16 ---------------------------------------------------------------------------------------------------------------------
 
-  /// Step by step what the reference's rounded() says.
+  /// The steps of rounded() in reference.cpp.
   static Ints rounded(Ints bits) {
     const Ints infinity = Lanes::all(infinity_bits);
     const Ints magnitude = Lanes::both(bits, Lanes::all(magnitude_mask));
     const Ints upper = Lanes::template right<16>(magnitude);
-    const Ints half_a_step = Lanes::add(Lanes::all(0x7fff), Lanes::both(upper, Lanes::all(1)));
-    const Ints nearest = Lanes::template right<16>(Lanes::add(magnitude, half_a_step));
+    const Ints half_step = Lanes::add(Lanes::all(0x7fff), Lanes::both(upper, Lanes::all(1)));
+    const Ints nearest = Lanes::template right<16>(Lanes::add(magnitude, half_step));
     const Ints finite = Lanes::smaller(nearest, Lanes::all(largest_bf16));
     const Ints nan = Lanes::either(upper, Lanes::all(quiet_nan_bit));
     const Ints not_finite = Lanes::if_greater(magnitude, infinity, nan, upper);
@@ -200,7 +201,7 @@ struct Loops {
     reference_kernels.add(a + whole, b + whole, n - whole, sum + whole);
   }
 
-  /// sums[v] += x^2 of its part of the sixteen.
+  /// Adds the squares of x to two of the sums.
   static void add_squares(Floats x, Doubles* sums) {
     const Doubles low = Lanes::widen_low(x), high = Lanes::widen_high(x);
     sums[0] = Lanes::add(sums[0], Lanes::multiply(low, low));

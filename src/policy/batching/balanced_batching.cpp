@@ -4,24 +4,9 @@
 #include <cmath>
 #include <utility>
 
+#include "policy/constants.h"
+
 namespace motley::policy {
-namespace {
-
-constexpr double dead_band = 0.05;
-constexpr double worth_it = 1.005;         // times sooner, for new sizes, where steps are steady
-constexpr double worth_it_uneven = 1.02;   // where they are not
-constexpr double replan_threshold = 0.5;   // of their price: what staying has cost when they are bought; training is long
-constexpr double loss_decay = 0.9;         // of what staying has cost stays when for once it costs nothing: times are noisy
-constexpr double newest = 0.1;             // of what was later than foretold
-constexpr double most_later = 0.3;         // of a step
-constexpr double most_fixed = 0.5;         // of a step that is done at once is taken for overhead: times of few sizes tell it badly
-constexpr double steady = 0.02;            // jitter up to this
-constexpr double surprise = 1.2;           // of the planned time, on a steady cluster
-constexpr double spare_per_jitter = 3;     // standard deviations
-constexpr double most_spare = 0.5;         // of the batch
-constexpr std::uint32_t micro_tasks = 16;  // of a batch
-
-}  // namespace
 
 void BalancedBatching::joined(std::span<const WorkerProfile> profiles) {
   allocator_.join(profiles);
@@ -65,7 +50,7 @@ void BalancedBatching::updated(const Monitor& monitor, const Exposed& exposed) {
   std::vector<double> predicted;
   for (const WorkerId worker : allocator_.workers()) {
     const SpeedFit& speed = monitor.speed(worker);
-    if (speed.observations() == 0) return;  // a newcomer: wait for its first step
+    if (speed.observations() == 0) return;  // a new worker: wait for its first step
     const double communication_s = options_.counts_communication ? exposed(worker) : 0;
     const cluster::Affine cost = cautious(worker, speed.fit());
     const double later = systematic_delay_s_[devices.size()];
@@ -87,11 +72,11 @@ void BalancedBatching::applied(std::span<const Contribution> members) {
   Instant last{};  // of them
   for (const Contribution& member : members) last = std::max(last, member.arrived);
   const Instant before = std::exchange(last_round_, last);
-  // Overlapped steps begin one by one; how much later than others they end says nothing.
+  // Overlapped steps do not begin together, so their ends cannot be compared.
   const auto began_in_time = [&](const Contribution& member) { return member.arrived - member.report.compute >= before; };
   if (predicted_s_.empty() || !std::equal(members.begin(), members.end(), workers.begin(), workers.end(), as_planned)) return;
   if (!std::all_of(members.begin(), members.end(), began_in_time)) {
-    for (double& later : systematic_delay_s_) later *= 1 - newest;  // what was seen before says little of it
+    for (double& later : systematic_delay_s_) later *= 1 - balancing::newest_delay;  // earlier delays say little about overlapped steps
     return;
   }
   double at = 0;
@@ -102,18 +87,17 @@ void BalancedBatching::applied(std::span<const Contribution> members) {
   }
   for (std::size_t i = 0; i < members.size(); ++i) {
     const double later = seconds(members[i].arrived) - at - (predicted_s_[i] - predicted);
-    const double most = most_later * std::min(predicted_s_[i], predicted);
-    systematic_delay_s_[i] += newest * (std::clamp(later, -most, most) - systematic_delay_s_[i]);
+    const double most = balancing::most_delay * std::min(predicted_s_[i], predicted);
+    systematic_delay_s_[i] += balancing::newest_delay * (std::clamp(later, -most, most) - systematic_delay_s_[i]);
   }
 }
 
-/// The same at its batch of now, and no wild guess elsewhere: a device that does a step at once meets few sizes, each as noisy as the
-/// others.
+/// The fit, with its fixed cost limited: a device that runs a step in one piece uses few sizes, whose noise allows any fixed cost.
 cluster::Affine BalancedBatching::cautious(WorkerId worker, const cluster::Affine& fit) const {
   if (allocator_.batch_multiple(worker) == 1) return fit;
   const std::uint32_t batch = this->batch(worker);
   const double step = fit.at(batch);
-  const double fixed = std::min(fit.fixed, most_fixed * step);
+  const double fixed = std::min(fit.fixed, balancing::most_fixed * step);
   return {fixed, (step - fixed) / batch};
 }
 
@@ -127,7 +111,7 @@ void BalancedBatching::make_plan(const std::vector<Device>& devices, const Monit
   since_plan_ = 0;
 }
 
-/// The moment at which all end is the mean of the planned ends, each weighted by its speed: what it would be if samples could be split.
+/// The common end is the mean of the planned ends weighted by speed: the end that divisible samples would give.
 void BalancedBatching::make_time_limits(const std::vector<Device>& devices) {
   double speeds = 0;
   double ends = 0;
@@ -145,18 +129,18 @@ void BalancedBatching::make_time_limits(const std::vector<Device>& devices) {
   }
   step_s_ = (ends - exposed) / speeds;
   if (!options_.time_limited) return;
-  const bool predictable = jitter <= steady;
-  const double end = predictable ? surprise * last : ends / speeds;
+  const bool predictable = jitter <= balancing::steady;
+  const double end = predictable ? balancing::surprise * last : ends / speeds;
   time_limits_.resize(devices.size());
   for (std::size_t i = 0; i < devices.size(); ++i) {
     const std::uint32_t batch = plan_[i];
-    const double most = std::min({most_spare, spare_per_jitter * jitter}) * batch;
+    const double most = std::min({balancing::most_spare, balancing::spare_per_jitter * jitter}) * batch;
     const std::uint32_t capacity = allocator_.limit(allocator_.workers()[i]) - batch;
     const bool one_piece = allocator_.batch_multiple(allocator_.workers()[i]) > 1;
     time_limits_[i].spare = predictable || one_piece ? 0 : std::min(static_cast<std::uint32_t>(std::ceil(most)), capacity);
-    time_limits_[i].limit =
-        from_seconds(std::max((one_piece ? surprise * last : end) - devices[i].exposed, devices[i].with_communication.per_sample));
-    time_limits_[i].micro = std::max(1U, batch / micro_tasks);
+    time_limits_[i].limit = from_seconds(
+        std::max((one_piece ? balancing::surprise * last : end) - devices[i].exposed, devices[i].with_communication.per_sample));
+    time_limits_[i].micro = std::max(1U, batch / balancing::micro_batches);
   }
 }
 
@@ -164,30 +148,30 @@ bool BalancedBatching::worth_replanning(const std::vector<std::uint32_t>& plan, 
                                         const Monitor& monitor) {
   double now = 0;
   double then = 0;
-  double price = 0;  // all pay at the same time
+  double price = 0;  // of new sizes: the devices pay it at the same time
   double jitter = 0;
   for (std::size_t i = 0; i < plan.size(); ++i) {
     const WorkerId worker = allocator_.workers()[i];
     const std::uint32_t before = this->plan()[i];
     jitter = std::max(jitter, monitor.speed(worker).jitter());
     if (plan[i] != before) price = std::max(price, monitor.new_batch_size_s(worker, plan[i]));
-    if (plan[i] == before && (before == 1 || before == allocator_.limit(worker))) continue;  // it has no choice
+    if (plan[i] == before && (before == 1 || before == allocator_.limit(worker))) continue;  // its batch cannot change
     now = std::max(now, times[i].at(before));
     then = std::max(then, times[i].at(plan[i]));
   }
-  if (now <= (jitter <= steady ? worth_it : worth_it_uneven) * then) {
-    accumulated_loss_s_ *= loss_decay;
+  if (now <= (jitter <= balancing::steady ? balancing::worth_it : balancing::worth_it_uneven) * then) {
+    accumulated_loss_s_ *= balancing::loss_decay;
     return false;
   }
   accumulated_loss_s_ += since_plan_ * (now - then);
-  if (accumulated_loss_s_ < replan_threshold * price) return false;
+  if (accumulated_loss_s_ < balancing::replan_threshold * price) return false;
   accumulated_loss_s_ = 0;
   return true;
 }
 
 bool BalancedBatching::outside_dead_band(const std::vector<std::uint32_t>& plan) const {
   for (std::size_t i = 0; i < plan.size(); ++i)
-    if (std::abs(static_cast<double>(plan[i]) - plan_[i]) > dead_band * plan_[i]) return true;
+    if (std::abs(static_cast<double>(plan[i]) - plan_[i]) > balancing::dead_band * plan_[i]) return true;
   return false;
 }
 

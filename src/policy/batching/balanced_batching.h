@@ -1,17 +1,17 @@
-// Load `finish together`: batches from measured speed, so that all workers' steps end at the same moment.
+// Batching `finish together`: batches by measured speed, so that all workers' steps end at the same moment.
 //
-// Rule: until every worker has been measured, what each has said of itself, or equal shares. Then cluster::finish_together over the affine
-//   fits (and, if wanted, what is exposed of each worker's travel), once at first and again every `replan` updates or when somebody comes
-//   or goes; a new plan is adopted when it moves anybody by more than the dead band of 5 %.
-// A device with a grain pays for every size that it has never done. A plan that would end at least half a percent sooner (2 % where steps
-//   stray from the fit), update after update, is adopted when staying has cost half of what the new sizes will. What such a device does
-//   beside computing is not all known (copies, launches, who is served first): where all have a grain and begin their steps together, plans
-//   count with how much later or sooner than foretold each contribution came.
-// Boxed: each step also ends when the plan says, whether or not it is done. On a steady cluster the limit is a fifth later than planned and
-//   is only met by surprises. Where steps stray from the fit by more than 2 %, everyone gets spare samples and stops at the planned moment:
-//   jitter moves samples, not time. What was not done goes back to the pool and from there to whoever asks next. A device with a grain does
-//   its step at once: it gets no spare, and the limit is one for surprises.
-// Guarantee: the batches sum to the global batch, or everyone has what its memory holds; each is at least 1.
+// Rule: until every worker has been measured, shares follow the costs that the devices have measured themselves, or are equal. Then
+//   cluster::finish_together over the affine fits (and, if wanted, the exposed part of each worker's transfers), at once and again every
+//   `replan` updates or after a change of membership; a new plan is adopted when it changes some batch by more than the dead band of 5 %.
+// A device with a batch multiple pays for every batch size that it has not used. A plan that would end at least half a percent sooner (2 %
+//   where step times vary), update after update, is adopted once the old plan has lost half of the cost of the new sizes. Such a device
+//   spends time beside computing that is not known in advance (copies, launches, the order in which workers are served): if all have a
+//   batch multiple and begin their steps together, plans include the systematic delay of each contribution against its prediction.
+// Time limits: each step also ends when the plan says, done or not. On a steady cluster the limit is a fifth later than planned and stops
+//   only outliers. Where step times vary by more than 2 %, every worker gets spare samples and stops at the planned moment, so that jitter
+//   changes samples and not time. Samples that were not done return to the pool. A device with a batch multiple runs its step in one
+//   piece: it gets no spare samples, and its limit is that for outliers.
+// Guarantee: the batches sum to the global batch, or every worker has the most that its memory holds; each is at least 1.
 // Cost: O(P log P) per plan, O(log P) per order.
 #pragma once
 #include <vector>
@@ -24,8 +24,8 @@ class BalancedBatching : public BatchingPolicy {
  public:
   struct Options {
     std::uint32_t replan = 1;           // updates between two plans
-    bool time_limited = false;          // steps end when planned
-    bool counts_communication = false;  // what is exposed of it is part of a step's time
+    bool time_limited = false;          // steps end at the planned time
+    bool counts_communication = false;  // the exposed part of it belongs to a step's time
   };
   BalancedBatching(std::uint32_t global_batch, const Options& options) : global_batch_(global_batch), options_(options) {}
   void joined(std::span<const WorkerProfile> profiles) override;
@@ -55,15 +55,15 @@ class BalancedBatching : public BatchingPolicy {
   std::uint32_t global_batch_;
   Options options_;
   BatchAllocator allocator_;
-  mutable std::vector<std::uint32_t> plan_;  // by rank; empty: equal shares, made when they are first asked for
+  mutable std::vector<std::uint32_t> plan_;  // by rank; empty: the first shares, made on demand
   std::vector<TimeLimit> time_limits_;       // by rank; empty: none
   double step_s_ = 0;
   bool fresh_ = true;  // membership changed since the last plan from measurements
   std::uint32_t since_plan_ = 0;
-  std::vector<double> predicted_s_;         // by rank: how long a step takes from its order until it is contributed
-  std::vector<double> systematic_delay_s_;  // by rank: how much longer it really takes, compared with the others; moving
-  Instant last_round_{};                    // when the last contribution to the last update had come
-  double accumulated_loss_s_ = 0;           // what staying with the plan has cost since it was the best; with grains
+  std::vector<double> predicted_s_;         // by rank: from the order of a step to its contribution
+  std::vector<double> systematic_delay_s_;  // by rank: how much longer it takes than predicted, compared with the others; moving mean
+  Instant last_round_{};                    // arrival of the last contribution to the last update
+  double accumulated_loss_s_ = 0;           // loss since another plan became better; for batch multiples
 };
 
 }  // namespace motley::policy

@@ -38,18 +38,18 @@ std::vector<std::uint32_t> BatchAllocator::shares(std::uint32_t total, std::span
 
 std::vector<std::uint32_t> BatchAllocator::whole_multiples(std::uint32_t total, std::span<const cluster::Affine> devices,
                                                            std::vector<std::uint32_t> shares) const {
-  std::vector<std::size_t> even, odd;  // ranks: with a grain, without
+  std::vector<std::size_t> even, odd;  // ranks: with a batch multiple, without
   for (std::size_t i = 0; i < shares.size(); ++i) (batch_multiple(workers()[i]) > 1 ? even : odd).push_back(i);
   if (even.empty() || std::accumulate(shares.begin(), shares.end(), std::uint64_t{0}) != total) return shares;
   const auto batch_multiple_of = [&](std::size_t i) { return batch_multiple(workers()[i]); };
   const auto fits = [&](std::size_t i, std::uint64_t samples) { return samples <= limit(workers()[i]); };
-  // How much of `wanted` it may have at once: a grain, less where its memory ends.
+  // The part of `wanted` that it may have at once: a batch multiple, less at the limit of its memory.
   const auto more_for = [&](std::size_t i, std::int64_t wanted) {
     return std::clamp<std::int64_t>(std::min<std::int64_t>(wanted, std::int64_t{limit(workers()[i])} - shares[i]), 0, batch_multiple_of(i));
   };
   std::int64_t left = total;
   for (const std::size_t i : even) {
-    // Where others even out what is left, as near as it comes; else what is left goes where it does least, below.
+    // Nearest multiple if other workers even out the rest, else rounded down: the rest is distributed below.
     const std::uint32_t nearest = odd.empty() ? 0 : batch_multiple_of(i) / 2;
     const std::uint32_t batch_multiples = std::max(1U, (shares[i] + nearest) / batch_multiple_of(i));
     shares[i] = fits(i, std::uint64_t{batch_multiples} * batch_multiple_of(i)) ? batch_multiples * batch_multiple_of(i) : shares[i];
@@ -67,7 +67,7 @@ std::vector<std::uint32_t> BatchAllocator::whole_multiples(std::uint32_t total, 
   } else {
     for (const std::size_t i : odd) left -= shares[i];
   }
-  // Grain by grain to whoever would end first with it, or from whoever ends last; what is less than a grain goes to the fastest.
+  // One multiple at a time to the worker that would end first with it, or from the worker that ends last.
   while (left != 0) {
     std::size_t best = even.front();
     double best_end = left > 0 ? std::numeric_limits<double>::infinity() : -1;
@@ -79,7 +79,7 @@ std::vector<std::uint32_t> BatchAllocator::whole_multiples(std::uint32_t total, 
         best_end = end;
       }
     }
-    if (!std::isfinite(best_end) || best_end < 0) return shares;  // nobody can: as near as it comes
+    if (!std::isfinite(best_end) || best_end < 0) return shares;  // no worker can take more: as near as possible
     const std::int64_t change =
         left > 0 ? more_for(best, left) : std::max(left, -std::int64_t{std::min(batch_multiple_of(best), shares[best] - 1)});
     shares[best] = static_cast<std::uint32_t>(shares[best] + change);

@@ -12,7 +12,7 @@ namespace {
 
 using Batches = std::vector<std::uint32_t>;
 
-/// Shares of devices of these speeds and grains.
+/// Shares of devices of these speeds and batch multiples.
 Batches shares(std::uint32_t total, const std::vector<double>& speeds, const Batches& batch_multiples, const Batches& limits = {}) {
   BatchAllocator allocator;
   std::vector<WorkerProfile> all;
@@ -25,9 +25,9 @@ Batches shares(std::uint32_t total, const std::vector<double>& speeds, const Bat
   return allocator.shares(total, devices);
 }
 
-TEST(BatchMultiples, SharesAreWholeOnesAndStillTheGlobalBatch) {
+TEST(BatchMultiples, SharesAreMultiplesAndSumToTheGlobalBatch) {
   EXPECT_EQ(shares(1024, {40, 30, 20, 10}, {8, 8, 8, 8}), (Batches{416, 312, 200, 96}));
-  Rng rng(3, "grains");
+  Rng rng(3, "batch multiples");
   for (int round = 0; round < 200; ++round) {
     std::vector<double> speeds;
     for (int i = 0; i < 5; ++i) speeds.push_back(0.2 + rng.uniform());
@@ -49,9 +49,9 @@ double end_of(const std::vector<cluster::Affine>& devices, const Batches& batche
   return last;
 }
 
-TEST(BatchMultiples, NoOtherWholeOnesEndSooner) {
+TEST(BatchMultiples, NoOtherMultiplesEndSooner) {
   constexpr std::uint32_t total = 96, batch_multiple = 4;
-  Rng rng(4, "grains");
+  Rng rng(4, "batch multiples");
   for (int round = 0; round < 100; ++round) {
     BatchAllocator allocator;
     const cluster::DeviceProfile device{.batch_multiple = batch_multiple};
@@ -66,7 +66,7 @@ TEST(BatchMultiples, NoOtherWholeOnesEndSooner) {
   }
 }
 
-TEST(BatchMultiples, WhoHasNoneEvensOutWhatTheOthersLeave) {
+TEST(BatchMultiples, WorkersWithoutAMultipleTakeTheRemainder) {
   const Batches found = shares(1000, {40, 1, 1}, {64, 1, 1});
   EXPECT_EQ(found[0], 960U) << "896 would leave them 104, for twice as long";
   EXPECT_EQ(found[0] + found[1] + found[2], 1000U);

@@ -8,7 +8,7 @@
 namespace motley::policy {
 namespace {
 
-/// GPUs that have measured themselves, in grains of 8.
+/// GPUs that have measured themselves, with a batch multiple of 8.
 std::vector<WorkerProfile> gpus(const std::vector<double>& samples_per_second) {
   std::vector<WorkerProfile> all;
   for (std::uint32_t w = 0; w < samples_per_second.size(); ++w) {
@@ -23,7 +23,7 @@ void observe(Monitor& monitor, std::uint32_t worker, std::uint32_t samples, doub
   monitor.observe({.worker = {worker}, .report = {.samples = samples, .compute = from_seconds(seconds), .new_batch_size = new_batch_size}});
 }
 
-TEST(FirstShares, GoByWhatEveryoneHasMeasuredOfItself) {
+TEST(FirstShares, FollowTheCostsMeasuredByTheDevices) {
   BalancedBatching batching(1024, {});
   batching.joined(gpus({20000, 15000, 10000, 5000}));
   EXPECT_EQ(batching.batch({0}), 416U);
@@ -31,7 +31,7 @@ TEST(FirstShares, GoByWhatEveryoneHasMeasuredOfItself) {
   EXPECT_EQ(batching.batch({0}) + batching.batch({1}) + batching.batch({2}) + batching.batch({3}), 1024U);
 }
 
-TEST(FirstShares, AreEqualWhereSomebodyHasNotLooked) {
+TEST(FirstShares, AreEqualIfADeviceHasNotMeasuredItself) {
   BalancedBatching batching(1024, {});
   batching.joined(gpus({20000, 15000, 10000, 0}));
   EXPECT_EQ(batching.batch({0}), 256U);
@@ -46,7 +46,7 @@ TEST(FirstShares, StayUntilOthersAreClearlySooner) {
   monitor.joined({1});
   const auto nothing = [](WorkerId) { return 0.0; };
   observe(monitor, 0, 512, 0.0500);
-  observe(monitor, 1, 512, 0.0505);  // a grain from one to the other would gain less than it costs to meet a new size
+  observe(monitor, 1, 512, 0.0505);  // moving one batch multiple would gain less than a new size costs
   batching.updated(monitor, nothing);
   EXPECT_EQ(batching.batch({0}), 512U);
   for (int i = 0; i < 30; ++i) observe(monitor, 1, 512, 0.06);
@@ -54,7 +54,7 @@ TEST(FirstShares, StayUntilOthersAreClearlySooner) {
   EXPECT_GT(batching.batch({0}), 530U);
 }
 
-TEST(FirstShares, TheFirstStepOfASizeOnlyTellsThatADeviceIsFaster) {
+TEST(FirstShares, AFirstStepOfASizeOnlyShowsThatADeviceIsFaster) {
   Monitor monitor;
   monitor.joined({0});
   observe(monitor, 0, 512, 10, /*new_batch_size=*/true);
@@ -67,7 +67,7 @@ TEST(FirstShares, TheFirstStepOfASizeOnlyTellsThatADeviceIsFaster) {
       << "else a device that never does a size twice would stay as slow as it once was";
 }
 
-TEST(FirstShares, CountWithWhatAStepCosts) {
+TEST(FirstShares, IncludeTheFixedCostOfAStep) {
   BalancedBatching batching(1024, {});
   std::vector<WorkerProfile> profiles = gpus({34000, 26000, 17000, 8400});
   for (WorkerProfile& profile : profiles) profile.device.cost.fixed = 0.006;
@@ -101,7 +101,7 @@ struct NewSizeCost : testing::Test {
   Monitor monitor;
 };
 
-TEST_F(NewSizeCost, ThePriceOfASizeIsWhatItsFirstStepTookLonger) {
+TEST_F(NewSizeCost, TheCostOfASizeIsTheExtraTimeOfItsFirstStep) {
   EXPECT_EQ(monitor.new_batch_size_s({0}, 512), 0) << "it has met that one";
   EXPECT_NEAR(monitor.new_batch_size_s({0}, 520), 0.07, 1e-6);
   observe(monitor, 0, 600, 600 * 0.05 / 512 + 0.09, true);
@@ -109,22 +109,22 @@ TEST_F(NewSizeCost, ThePriceOfASizeIsWhatItsFirstStepTookLonger) {
   EXPECT_EQ(monitor.new_batch_size_s({0}, 600), 0);
 }
 
-TEST_F(NewSizeCost, APlanIsAdoptedWhenStayingHasCostHalfOfIt) {
+TEST_F(NewSizeCost, APlanIsAdoptedAfterALossOfHalfItsCost) {
   slow_down(0.06);  // 60 ms instead of 54.5: after 7 updates it has cost half of 70
   EXPECT_NEAR(changes_after(), 7, 1);
 }
 
-TEST_F(NewSizeCost, AGreatDifferenceIsPaidForAtOnce) {
+TEST_F(NewSizeCost, AMuchBetterPlanIsAdoptedAtOnce) {
   slow_down(0.3);
   EXPECT_EQ(changes_after(), 1);
 }
 
-TEST_F(NewSizeCost, ASmallDifferenceNever) {
+TEST_F(NewSizeCost, ASlightlyBetterPlanIsNeverAdopted) {
   slow_down(0.0505);
   EXPECT_EQ(changes_after(), 0);
 }
 
-TEST_F(NewSizeCost, AnotherOnlyWhereStepsAreSteady) {
+TEST_F(NewSizeCost, ASmallGainCountsOnlyWithSteadySteps) {
   slow_down(0.0515);  // 1.5 % sooner
   for (int i = 0; i < 100; ++i) observe(monitor, 0, 512, i % 2 == 0 ? 0.048 : 0.052);
   EXPECT_EQ(changes_after(), 0);
@@ -132,12 +132,12 @@ TEST_F(NewSizeCost, AnotherOnlyWhereStepsAreSteady) {
   EXPECT_GT(changes_after(), 0);
 }
 
-TEST_F(NewSizeCost, ASizeThatItHasDoneIsNotNewHoweverItWasMet) {
+TEST_F(NewSizeCost, AUsedSizeIsNotNew) {
   observe(monitor, 0, 640, 0.0625);
   EXPECT_EQ(monitor.new_batch_size_s({0}, 640), 0);
 }
 
-TEST_F(NewSizeCost, TimesThatHardlyDependOnTheSizeMakeNoWildPlan) {
+TEST_F(NewSizeCost, TimesIndependentOfSizeMakeNoExtremePlan) {
   for (int i = 0; i < 20; ++i) {
     observe(monitor, 0, 480, 0.0490);  // by the fit 500 samples fewer gain next to nothing
     observe(monitor, 0, 512, 0.0491);
@@ -149,7 +149,7 @@ TEST_F(NewSizeCost, TimesThatHardlyDependOnTheSizeMakeNoWildPlan) {
 }
 
 /// Two GPUs that have measured what a step costs them, and take 1.5 % longer and less long for it than their plan says.
-TEST(Overheads, ThatWereToldDecideHowManySamplesATimeIsWorth) {
+TEST(Overheads, MeasuredByTheDeviceDecideTheSharesOfSamples) {
   constexpr double overhead = 0.01;
   constexpr double per_sample = 2e-5;
   BalancedBatching batching(1024, {});
@@ -187,25 +187,25 @@ void rounds(BalancedBatching& batching, Monitor& monitor, int count, double apar
   }
 }
 
-TEST_F(NewSizeCost, WhoContributesLaterThanItsComputingSaysIsGivenLess) {
+TEST_F(NewSizeCost, ASystematicDelayLowersTheBatch) {
   rounds(batching, monitor, 300, 0.08);
   EXPECT_EQ(batching.batch({0}) + batching.batch({1}), 1024U);
   EXPECT_NEAR(batching.batch({0}), 562, 12) << "both contribute at the same moment";
 }
 
-TEST_F(NewSizeCost, OverlappedStepsSayNothingOfWhoIsLate) {
+TEST_F(NewSizeCost, OverlappedStepsShowNoSystematicDelay) {
   rounds(batching, monitor, 300, 0.055);  // the first begins before the second has ended
   EXPECT_EQ(batching.batch({0}), 512U);
 }
 
-TEST_F(NewSizeCost, WhoWasLateBeforeStepsOverlappedIsNotLateForEver) {
+TEST_F(NewSizeCost, ADelayDecaysWhileStepsOverlap) {
   rounds(batching, monitor, 300, 0.08);
   ASSERT_GT(batching.batch({0}), 540U);
   rounds(batching, monitor, 300, 0.055);
   EXPECT_NEAR(batching.batch({0}), 512, 12);
 }
 
-TEST(FirstShares, ADeviceWithAGrainGetsNoSpareHoweverUneven) {
+TEST(FirstShares, ADeviceWithABatchMultipleGetsNoSpare) {
   BalancedBatching batching(1024, {.replan = 1, .time_limited = true});
   batching.joined(gpus({10000, 10000}));
   Monitor monitor;

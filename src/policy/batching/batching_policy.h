@@ -1,5 +1,5 @@
-// Loads: how many samples each worker gets for one step, so that all of them together make the global batch. Nobody gets more than its
-// memory holds; when everyone is full, the batch is smaller than the global one, and each contribution still counts b_i/B.
+// Interface of batching policies: how many samples each worker computes per step, so that all workers together make the global batch. No
+// worker gets more than its memory holds; if all are full, the batch is smaller than the global one, and each contribution counts b_i/B.
 #pragma once
 #include <cstdint>
 #include <functional>
@@ -12,14 +12,14 @@
 
 namespace motley::policy {
 
-/// A step that ends when its time is up, done or not: what is left of its lease goes back to the pool.
+/// A step that ends at a time limit, done or not: the rest of its lease returns to the pool.
 struct TimeLimit {
-  std::uint32_t spare = 0;  // samples beyond the batch, should there be time for them
-  Duration limit{};         // of computing; 0: there is none
+  std::uint32_t spare = 0;  // samples beyond the batch, to be done if time allows
+  Duration limit{};         // of compute time; 0: none
   std::uint32_t micro = 1;  // samples between two looks at the clock
 };
 
-/// Seconds of a worker's step that it neither computes nor hides under computing.
+/// Seconds per step of a worker's transfers that are not hidden under computation.
 using Exposed = std::function<double(WorkerId)>;
 
 class BatchingPolicy {
@@ -27,25 +27,24 @@ class BatchingPolicy {
   virtual ~BatchingPolicy() = default;
   virtual void joined(std::span<const WorkerProfile> profiles) = 0;
   virtual void left(WorkerId worker) = 0;
-  /// This worker has found that one step cannot have more samples than this.
+  /// An out-of-memory error has shown that one step of this worker cannot have more samples than this.
   virtual void restricted(WorkerId worker, std::uint32_t max_batch) = 0;
-  /// These make the next update, in the order in which they are summed.
+  /// The members of the next update, in the order in which they are summed.
   virtual void applied(std::span<const Contribution> /*members*/) {}
-  /// A global update was made: time to think again, for loads that do.
+  /// A global update was made: the policy may plan anew.
   virtual void updated(const Monitor& monitor, const Exposed& exposed) = 0;
-  /// Samples for this worker's next step: at least 1, at most what it said that it can hold. O(log P).
+  /// Samples of this worker's next step: at least 1, at most its memory's limit. O(log P).
   [[nodiscard]] virtual std::uint32_t batch(WorkerId worker) const = 0;
-  /// Local steps of this worker's next round, each of batch() samples: everyone takes as many as the interval says, for loads that know no
-  /// better.
+  /// Local steps of this worker's next round, each of batch() samples; by default as many as the interval.
   [[nodiscard]] virtual std::uint32_t steps(WorkerId) const { return interval_; }
-  /// The interval is so many steps from now on, each of a global batch in all.
+  /// Sets the interval: steps per round, each of a global batch over all workers.
   virtual void interval(std::uint32_t steps) { interval_ = steps; }
   /// Mean over the workers.
   [[nodiscard]] virtual double mean_steps() const { return interval_; }
-  /// What the learning rate of local steps is to be multiplied by.
+  /// Factor of the learning rate of local steps.
   [[nodiscard]] virtual double rate_scale() const { return 1; }
   [[nodiscard]] virtual TimeLimit time_limit(WorkerId) const { return {}; }
-  /// How long a step of the plan computes; 0: there is no such plan.
+  /// Compute time of a step of the plan; 0: there is no plan by time.
   [[nodiscard]] virtual double step_s() const { return 0; }
 
  private:

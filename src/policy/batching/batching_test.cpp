@@ -19,7 +19,7 @@ std::vector<WorkerId> workers(std::uint32_t first, std::uint32_t count) {
   return ids;
 }
 
-/// Newcomers whose memory sets no limit.
+/// New workers without a memory limit.
 std::vector<WorkerProfile> profiles(std::uint32_t first, std::uint32_t count) {
   std::vector<WorkerProfile> result;
   for (const WorkerId worker : workers(first, count)) result.push_back({.worker = worker});
@@ -39,7 +39,7 @@ Batches batches(const BatchingPolicy& batching, const std::vector<WorkerId>& of)
   return result;
 }
 
-TEST(EqualBatching, TheFirstTakeWhatDivisionLeaves) {
+TEST(EqualBatching, TheFirstWorkersTakeTheRemainder) {
   EqualBatching batching(10);
   batching.joined(profiles(0, 4));
   EXPECT_EQ(batches(batching, workers(0, 4)), (Batches{3, 3, 2, 2}));
@@ -47,7 +47,7 @@ TEST(EqualBatching, TheFirstTakeWhatDivisionLeaves) {
   EXPECT_EQ(batches(batching, {{0}, {2}, {3}}), (Batches{4, 3, 3}));
 }
 
-TEST(EqualBatching, NobodyGetsNothing) {
+TEST(EqualBatching, EveryWorkerGetsASample) {
   EqualBatching batching(2);
   batching.joined(profiles(0, 3));
   EXPECT_EQ(batches(batching, workers(0, 3)), (Batches{1, 1, 1}));
@@ -59,7 +59,7 @@ TEST(FixedBatching, IsWhatTheUserListedAndEqualBeyondTheList) {
   EXPECT_EQ(batches(batching, workers(0, 3)), (Batches{40, 20, 20}));
 }
 
-TEST(EqualBatching, WhatOneCannotHoldGoesToTheOthers) {
+TEST(EqualBatching, SamplesBeyondMemoryGoToOtherWorkers) {
   EqualBatching batching(100);
   batching.joined(with_limits({0, 10, 0, 30}));
   EXPECT_EQ(batches(batching, workers(0, 4)), (Batches{30, 10, 30, 30}));
@@ -190,7 +190,7 @@ TEST(BalancedBatching, PlansAgainOnlyWhenDue) {
   EXPECT_LT(world.now()[0], 40U);
 }
 
-TEST(BalancedBatching, ANewcomerGetsAnEqualShareUntilItIsMeasured) {
+TEST(BalancedBatching, ANewWorkerGetsAnEqualShareUntilItIsMeasured) {
   Measured world(90, 10);
   world.join(0, devices_of_speeds({4, 1}));
   for (int i = 0; i < 12; ++i) world.update();
@@ -204,7 +204,7 @@ TEST(BalancedBatching, ANewcomerGetsAnEqualShareUntilItIsMeasured) {
   EXPECT_NEAR(world.now()[2], 40, 2);
 }
 
-TEST(BalancedBatching, WhatOneLeavesIsSharedBySpeedWithTheNextUpdate) {
+TEST(BalancedBatching, TheShareOfALostWorkerIsDividedBySpeed) {
   Measured world(100, 10);
   world.join(0, devices_of_speeds({4, 4, 1}));
   for (int i = 0; i < 12; ++i) world.update();
@@ -226,7 +226,7 @@ TEST(BalancedBatching, AFastDeviceOfLittleMemoryLeavesTheRestToTheOthers) {
   EXPECT_NEAR(settled[1], 62, 3) << "108 samples at 4:2:1";
 }
 
-TEST(BalancedBatching, NobodyIsPlannedToDoNothing) {
+TEST(BalancedBatching, EveryPlannedBatchHasASample) {
   Measured world(3, 1);
   world.join(0, devices_of_speeds({100, 100, 1, 1}));
   for (int i = 0; i < 5; ++i) world.update();
@@ -235,9 +235,9 @@ TEST(BalancedBatching, NobodyIsPlannedToDoNothing) {
 
 // Boxes ----------------------------------------------------------------------------------------------------------------------------------
 
-/// A world whose workers also stop when their box says so.
-struct Boxed : Measured {
-  explicit Boxed(std::uint32_t global_batch, bool counts_communication = false)
+/// The same with workers that also stop at their time limit.
+struct TimeLimited : Measured {
+  explicit TimeLimited(std::uint32_t global_batch, bool counts_communication = false)
       : Measured(global_batch, {.replan = 1, .time_limited = true, .counts_communication = counts_communication}) {}
 
   void update() {
@@ -256,7 +256,7 @@ struct Boxed : Measured {
 };
 
 TEST(BatchingTimeLimits, ThereAreNoneBeforeEveryoneIsMeasured) {
-  Boxed world(128);
+  TimeLimited world(128);
   world.join(0, devices_of_speeds({4, 4, 2, 1}));
   for (const std::uint32_t id : {0U, 1U, 3U}) world.monitor.observe(contribution({id}, 32, 0.1));
   world.batching.updated(world.monitor, world.exposed);
@@ -269,7 +269,7 @@ TEST(BatchingTimeLimits, ThereAreNoneBeforeEveryoneIsMeasured) {
   EXPECT_GT(world.batching.time_limit({2}).limit, Duration{0});
   EXPECT_GT(world.batching.step_s(), 0);
   world.join(4, devices_of_speeds({1}));
-  EXPECT_EQ(world.batching.time_limit({2}).limit, Duration{0}) << "a newcomer is not measured yet";
+  EXPECT_EQ(world.batching.time_limit({2}).limit, Duration{0}) << "a new worker is not measured yet";
 }
 
 TEST(BatchingTimeLimits, AreNoneUnlessWanted) {
@@ -280,8 +280,8 @@ TEST(BatchingTimeLimits, AreNoneUnlessWanted) {
   EXPECT_GT(world.batching.step_s(), 0) << "the plan's time is known all the same";
 }
 
-TEST(BatchingTimeLimits, OnASteadyClusterAreAFifthBeyondTheLastEndAndHaveNoSpare) {
-  Boxed world(128);
+TEST(BatchingTimeLimits, OnASteadyClusterAreAFifthLateWithoutSpare) {
+  TimeLimited world(128);
   world.join(0, devices_of_speeds({4, 4, 2, 1}));
   for (int i = 0; i < 12; ++i) world.update();
   double last = 0;
@@ -294,7 +294,7 @@ TEST(BatchingTimeLimits, OnASteadyClusterAreAFifthBeyondTheLastEndAndHaveNoSpare
 }
 
 TEST(BatchingTimeLimits, OnAJitteryClusterHaveSpareAndEndTogether) {
-  Boxed world(128);
+  TimeLimited world(128);
   world.noise = 0.1;
   world.join(0, devices_of_speeds({4, 4, 2, 1}));
   for (int i = 0; i < 40; ++i) world.update();
@@ -311,7 +311,7 @@ TEST(BatchingTimeLimits, OnAJitteryClusterHaveSpareAndEndTogether) {
 
 TEST(BatchingTimeLimits, SpareNeverGoesBeyondMemory) {
   for (std::uint64_t seed = 0; seed < 20; ++seed) {
-    Boxed world(128);
+    TimeLimited world(128);
     world.rng = Rng(seed, "noise");
     world.noise = 0.3;
     const std::vector<std::uint32_t> limits{20, 50, 0, 1};
@@ -326,8 +326,8 @@ TEST(BatchingTimeLimits, SpareNeverGoesBeyondMemory) {
   }
 }
 
-TEST(BalancedBatching, WhoTurnsOutToHoldLessLeavesTheRestToTheOthers) {
-  Boxed world(128);
+TEST(BalancedBatching, ARestrictedWorkerLeavesTheRestToOthers) {
+  TimeLimited world(128);
   world.join(0, devices_of_speeds({4, 4, 2, 1}));
   for (int i = 0; i < 12; ++i) world.update();
   world.batching.restricted({0}, 10);
@@ -342,9 +342,9 @@ TEST(BalancedBatching, WhoTurnsOutToHoldLessLeavesTheRestToTheOthers) {
   EXPECT_EQ(world.now()[0], 10U) << "what it could not hold once it cannot hold";
 }
 
-TEST(BalancedBatching, ASlowLinkCountsAsPartOfTheStepWhereItIsWanted) {
+TEST(BalancedBatching, ASlowLinkCountsAsPartOfTheStepIfWanted) {
   for (const bool counts : {false, true}) {
-    Boxed world(120, counts);
+    TimeLimited world(120, counts);
     world.join(0, devices_of_speeds({2, 2}));
     world.exposed = [](WorkerId worker) { return worker == WorkerId{1} ? 0.04 : 0.0; };
     for (int i = 0; i < 12; ++i) world.update();
@@ -357,7 +357,7 @@ TEST(BalancedBatching, ASlowLinkCountsAsPartOfTheStepWhereItIsWanted) {
 TEST(BalancedBatching, AWorkerSlowedFourfoldSettlesWithinThreePlans) {
   for (const double noise : {0.0, 0.03})
     for (std::uint32_t slowed = 0; slowed < 4; ++slowed) {
-      Boxed world(256);
+      TimeLimited world(256);
       world.noise = noise;
       world.join(0, devices_of_speeds({4, 4, 2, 1}));
       for (int i = 0; i < 30; ++i) world.update();

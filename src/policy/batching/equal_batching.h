@@ -1,7 +1,7 @@
-// Load `equal`: everyone gets the same share of the global batch, whatever its speed (to one sample: the first in order take what division
-// leaves); what does not fit into one's memory goes to the others. Load `fixed`: each worker's batch as the user listed it, in order of
-// joining, cut to its memory; who joins beyond the list gets an equal share.
-// Cost: O(P log P) with the first order after somebody came or went, then O(log P) per order.
+// Batching `equal`: every worker gets the same share of the global batch, whatever its speed (to one sample: the first in order take the
+// remainder); what one worker's memory cannot hold goes to the others. Batching `fixed`: each worker's batch as the user listed it, in
+// order of joining, cut to its memory; workers beyond the list get an equal share.
+// Cost: O(P log P) with the first order after a change of membership, then O(log P) per order.
 #pragma once
 #include <algorithm>
 #include <vector>
@@ -32,7 +32,7 @@ class EqualBatching : public BatchingPolicy {
  private:
   std::uint32_t global_batch_;
   BatchAllocator allocator_;
-  mutable std::vector<std::uint32_t> plan_;  // by rank; made when it is first asked for
+  mutable std::vector<std::uint32_t> plan_;  // by rank; made on demand
 };
 
 class FixedBatching : public BatchingPolicy {

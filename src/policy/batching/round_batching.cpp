@@ -3,19 +3,9 @@
 #include <algorithm>
 #include <cmath>
 
+#include "policy/constants.h"
+
 namespace motley::policy {
-namespace {
-
-constexpr std::uint32_t least_local_batch = 64;
-constexpr double least_evened = 0.6;  // of a local batch; between them lies whatever rounding to whole steps can leave
-constexpr double most_evened = 1.5;
-constexpr double most_owed = 32;        // samples
-constexpr double other_size = 0.2;      // of the usual batch of a device with a grain: less is no reason for another one
-constexpr double no_matter = 0.1;       // of a round: so much later or sooner than the mean does not count
-constexpr double catches_up = 0.25;     // of what it was late; what is planned now is walked after what is under way, so more would swing
-constexpr double most_caught_up = 0.2;  // of a round
-
-}  // namespace
 
 void RoundBatching::joined(std::span<const WorkerProfile> profiles) {
   steps_apart_.joined(profiles);
@@ -46,33 +36,34 @@ void RoundBatching::applied(std::span<const Contribution> members) {
   late_.clear();
   const auto& workers = allocator_.workers();
   const auto of_worker = [](const Contribution& member, WorkerId worker) { return member.worker == worker; };
-  if (!std::equal(members.begin(), members.end(), workers.begin(), workers.end(), of_worker)) return;  // somebody has come or gone
+  if (!std::equal(members.begin(), members.end(), workers.begin(), workers.end(), of_worker)) return;  // membership has changed
   double mean = 0;
   for (const Contribution& member : members) mean += seconds(member.arrived) / static_cast<double>(members.size());
   for (const Contribution& member : members) late_.push_back(seconds(member.arrived) - mean);
 }
 
-/// What this worker's next round is to take.
+/// The wanted time of this worker's next round.
 double RoundBatching::time_for(std::size_t rank) const {
   if (late_.empty()) return round_s_;
   const double late = late_[rank];
-  const double beyond = std::copysign(std::max(0.0, std::abs(late) - no_matter * round_s_), late);
-  return round_s_ - std::clamp(catches_up * beyond, -most_caught_up * round_s_, most_caught_up * round_s_);
+  const double beyond = std::copysign(std::max(0.0, std::abs(late) - local_rounds::tolerance * round_s_), late);
+  return round_s_ -
+         std::clamp(local_rounds::correction * beyond, -local_rounds::most_corrected * round_s_, local_rounds::most_corrected * round_s_);
 }
 
-/// Samples of a local step. `share`: of a global batch, by speed. A device with a grain stays with what is usual for it.
+/// Samples of a local step. `share`: of a global batch, by speed. A device with a batch multiple keeps its usual batch.
 double RoundBatching::settle_local_batch(std::size_t rank, double share) {
   const auto workers = allocator_.workers().size();
   const auto equal = static_cast<std::uint32_t>((global_batch_ + workers - 1) / workers);
-  const std::uint32_t local = std::max({equal, std::min(least_local_batch, global_batch_ / 2), 1U});
+  const std::uint32_t local = std::max({equal, std::min(local_rounds::least_local_batch, global_batch_ / 2), 1U});
   const std::uint32_t limit = allocator_.limit(allocator_.workers()[rank]);
   const std::uint32_t batch_multiple = allocator_.batch_multiple(allocator_.workers()[rank]);
   if (batch_multiple == 1) return std::min(local, limit);
   const auto batch_multiples = static_cast<std::uint32_t>(std::round(std::max<double>(local, share) / batch_multiple));
   const std::uint32_t best = std::min(std::max(batch_multiples, 1U) * batch_multiple, limit);
   std::uint32_t& usual = usual_[rank];
-  if (usual == 0) usual = steps_apart_.batch(allocator_.workers()[rank]);  // what it has done so far
-  if (usual > limit || std::abs(static_cast<double>(best) - usual) > other_size * usual) usual = best;
+  if (usual == 0) usual = steps_apart_.batch(allocator_.workers()[rank]);  // the batch of its steps so far
+  if (usual > limit || std::abs(static_cast<double>(best) - usual) > local_rounds::other_size * usual) usual = best;
   return usual;
 }
 
@@ -82,7 +73,7 @@ void RoundBatching::updated(const Monitor& monitor, const Exposed& exposed) {
   const auto& workers = allocator_.workers();
   if (interval_ <= 1 || workers.empty()) return;
   std::vector<cluster::Affine> times;
-  double lately = 0;  // samples a second of all of them
+  double lately = 0;  // samples per second of all workers
   for (const WorkerId worker : workers) {
     const SpeedFit& speed = monitor.speed(worker);
     if (speed.observations() == 0) return;
@@ -119,21 +110,21 @@ void RoundBatching::updated(const Monitor& monitor, const Exposed& exposed) {
   rate_scale_ = samples * samples / (global_batch_ * squares);
 }
 
-/// The batch with which this worker's steps end in time.
+/// The batch with which this worker's round ends in time.
 std::uint32_t RoundBatching::evened(std::size_t rank, const cluster::Affine& times, double local_batch) {
   const std::uint32_t steps = plan_[rank].steps;
   const double even = (time_for(rank) / steps - times.fixed) / times.per_sample;
-  const double least = steps == 1 ? 1 : least_evened * local_batch;  // a single step is as short as it must be
-  const double wanted = std::clamp(even, least, most_evened * local_batch) + owed_[rank] / steps;
+  const double least = steps == 1 ? 1 : local_rounds::least_evened * local_batch;  // a single step may be as short as needed
+  const double wanted = std::clamp(even, least, local_rounds::most_evened * local_batch) + owed_[rank] / steps;
   const std::uint32_t batch_multiple = allocator_.batch_multiple(allocator_.workers()[rank]);
   const std::uint32_t limit = allocator_.limit(allocator_.workers()[rank]);
   const auto batch = std::min(static_cast<std::uint32_t>(std::max(1.0, std::round(wanted / batch_multiple))) * batch_multiple, limit);
-  const double most = std::max(most_owed, static_cast<double>(steps) * batch_multiple);
+  const double most = std::max(local_rounds::most_owed, static_cast<double>(steps) * batch_multiple);
   owed_[rank] = std::clamp((wanted - batch) * steps, -most, most);
   return batch;
 }
 
-/// As many steps of the usual batch as end in time: every other size would cost a device with a grain more than it evens out.
+/// As many steps of the usual batch as end in time: another size would cost a device with a batch multiple more than it gains.
 RoundBatching::Share RoundBatching::in_usual_steps(std::size_t rank, const cluster::Affine& times) {
   const std::uint32_t batch = usual_[rank];
   const double wanted = time_for(rank) / times.at(batch) + owed_[rank] / batch;

@@ -1,15 +1,14 @@
-// Load `rounds`: local rounds of unequal length that end together.
+// Batching `rounds`: local rounds with unequal numbers of steps that end together.
 //
-// Rule: with an interval of H all rounds together are H global batches. Worker i gets its share by its measured speed, in
-//   H_i = max(1, round(share / b)) local steps of about b = max(64, B/P) samples each (at most B/2 where several share it, less where
-//   memory says so): smaller local batches cost accuracy, and time where a step has overhead. What rounding leaves is evened out by the
-//   batch (and what rounding to whole samples leaves, by the next one), so that all rounds end at the same moment. Who ended its last round
-//   later than the mean by more than a tenth of it has a quarter of the rest less to do in the next: rounds may overlap, and whoever has
-//   fallen a whole one behind would otherwise stay there and have everyone wait. A device with a grain (a GPU) takes local steps of its
-//   share of the global batch where that is more than b, as it would alone (it is slow in small ones), and stays with that size: it takes
-//   whole steps more or fewer, and what they leave goes into the next round. With an interval of 1, and until everyone has been measured,
-//   it is load `finish together`.
-// One sample moves the model as far as it does under every other strategy: the local rate is scaled by (sum H_i b_i)^2 / (B sum H_i^2 b_i).
+// Rule: with an interval of H, all rounds together are H global batches. Worker i gets its share by its measured speed, in
+//   H_i = max(1, round(share / b)) local steps of about b = max(64, B/P) samples each (at most B/2 if several share it, less if memory is
+//   short): smaller local batches cost accuracy, and time where a step has a fixed cost. The batch evens out the rounding of H_i (and the
+//   next batch the rounding to whole samples), so that all rounds end at the same moment. A worker whose last round ended later than the
+//   mean by more than a tenth of a round gets a quarter of that excess less in the next one: rounds may overlap, and a worker that is a
+//   whole round behind would otherwise stay behind and delay all others. A device with a batch multiple (a GPU, slow at small batches)
+//   takes local steps of its share of the global batch where that is more than b, and keeps that size: it takes whole steps more or fewer,
+//   and the remainder goes into the next round. With an interval of 1, and until all workers are measured, it is `finish together`.
+// One sample changes the model as much as under every other strategy: the local rate is scaled by (sum H_i b_i)^2 / (B sum H_i^2 b_i).
 // Guarantee: every batch is at least 1 and fits its worker's memory. Cost: O(P log P) per plan, O(log P) per order.
 #pragma once
 #include <vector>
@@ -52,7 +51,7 @@ class RoundBatching : public BatchingPolicy {
   std::uint32_t interval_ = 1;
   std::vector<Share> plan_;           // by rank; empty: somebody has not been measured, or the interval is 1
   std::vector<double> owed_;          // by rank: samples that rounding has kept back so far
-  std::vector<std::uint32_t> usual_;  // by rank, of devices with a grain: samples of a step; 0: none yet
+  std::vector<std::uint32_t> usual_;  // by rank, of devices with a batch multiple: samples of a local step; 0: none yet
   std::vector<double> late_;          // by rank: seconds after the mean end of the last round; empty: not known
   double rate_scale_ = 1;
   double mean_steps_ = 1;

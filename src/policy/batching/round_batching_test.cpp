@@ -47,7 +47,7 @@ struct Cluster {
   std::vector<cluster::Affine> devices;
 };
 
-TEST(RoundBatching, WhoIsFasterTakesMoreSteps) {
+TEST(RoundBatching, FasterWorkersTakeMoreSteps) {
   Cluster cluster(256, {400, 400, 200, 100});
   cluster.measure();
   cluster.plan(11);
@@ -67,25 +67,25 @@ TEST(RoundBatching, AllRoundsEndTogether) {
   }
 }
 
-TEST(RoundBatching, NobodyRunsAheadRoundAfterRound) {
+TEST(RoundBatching, NoWorkerRunsAheadOverManyRounds) {
   for (const std::uint32_t interval : {3U, 4U, 7U, 16U}) {
     Cluster cluster(128, {2000, 1000, 1000, 500, 250, 130}, 0.002);
     cluster.measure();
-    std::vector<double> walked(6);
+    std::vector<double> computed_s(6);
     double planned = 0;
     for (int round = 0; round < 100; ++round) {
       cluster.plan(interval);
       planned += cluster.batching.step_s();
-      for (std::uint32_t w = 0; w < 6; ++w) walked[w] += cluster.round_s(w);
+      for (std::uint32_t w = 0; w < 6; ++w) computed_s[w] += cluster.round_s(w);
     }
     for (std::uint32_t w = 0; w < 6; ++w)
-      EXPECT_NEAR(walked[w], planned, 0.2 * cluster.batching.step_s())
+      EXPECT_NEAR(computed_s[w], planned, 0.2 * cluster.batching.step_s())
           << "interval " << interval << ", worker " << w << ", after 100 rounds";
   }
 }
 
 // Rounds overlap: all begin the next when they are done with the last, unless somebody is a whole round behind.
-TEST(RoundBatching, WhoHasFallenBehindCatchesUp) {
+TEST(RoundBatching, AWorkerThatFellBehindCatchesUp) {
   Cluster cluster(256, {400, 400, 200, 100});
   cluster.measure();
   cluster.plan(12);
@@ -105,7 +105,7 @@ TEST(RoundBatching, WhoHasFallenBehindCatchesUp) {
   EXPECT_LT(widest, 0.3 * cluster.batching.step_s());
 }
 
-TEST(RoundBatching, ALittleLateIsNothingToCorrect) {
+TEST(RoundBatching, SmallDelaysAreNotCorrected) {
   Cluster cluster(256, {400, 400, 200, 100});
   cluster.measure();
   cluster.plan(12);
@@ -142,7 +142,7 @@ TEST(RoundBatching, AGpuTakesStepsOfItsShareOfTheGlobalBatch) {
   EXPECT_NEAR(batching.batch({2}), 20, 2) << "one step that ends when theirs do";
 }
 
-TEST(RoundBatching, AGpuStaysWithTheSizeOfItsSteps) {
+TEST(RoundBatching, AGpuKeepsItsBatchSize) {
   RoundBatching batching(1024);
   Monitor monitor;
   std::vector<WorkerProfile> all;
@@ -153,7 +153,7 @@ TEST(RoundBatching, AGpuStaysWithTheSizeOfItsSteps) {
   batching.joined(all);
   const std::vector<double> speeds{20000, 7000};
   std::set<std::uint32_t> sizes;
-  std::vector<double> walked(2);
+  std::vector<double> computed_s(2);
   double planned = 0;
   for (int round = 0; round < 100; ++round) {
     for (std::uint32_t w = 0; w < 2; ++w) {
@@ -168,13 +168,13 @@ TEST(RoundBatching, AGpuStaysWithTheSizeOfItsSteps) {
     if (round < 5) continue;
     sizes.insert(batching.batch({0}));
     planned += batching.step_s();
-    for (std::uint32_t w = 0; w < 2; ++w) walked[w] += batching.batch({w}) * batching.steps({w}) / speeds[w];
+    for (std::uint32_t w = 0; w < 2; ++w) computed_s[w] += batching.batch({w}) * batching.steps({w}) / speeds[w];
   }
   EXPECT_EQ(sizes.size(), 1U);
-  for (std::uint32_t w = 0; w < 2; ++w) EXPECT_NEAR(walked[w] / planned, 1, 0.02) << "what whole steps leave is not forgotten";
+  for (std::uint32_t w = 0; w < 2; ++w) EXPECT_NEAR(computed_s[w] / planned, 1, 0.02) << "remainders of whole steps are carried over";
 }
 
-TEST(RoundBatching, StepByStepItIsFinishTogether) {
+TEST(RoundBatching, AnIntervalOfOneIsFinishTogether) {
   Cluster cluster(128, {400, 200, 200});
   cluster.measure();
   cluster.plan(1);
@@ -184,7 +184,7 @@ TEST(RoundBatching, StepByStepItIsFinishTogether) {
   EXPECT_EQ(cluster.batching.rate_scale(), 1);
 }
 
-TEST(RoundBatching, UntilEveryoneIsMeasuredNobodyTakesLocalSteps) {
+TEST(RoundBatching, NoLocalStepsUntilAllWorkersAreMeasured) {
   Cluster cluster(128, {400, 200});
   cluster.plan(8);
   EXPECT_EQ(cluster.steps(), (std::vector<std::uint32_t>{1, 1}));
@@ -206,7 +206,7 @@ TEST(RoundBatching, ABatchFitsTheMemoryOfItsWorker) {
 }
 
 // A sample moves the model by rate * H_i / sum(H_j b_j) in its worker's round; its mean over the samples is rate/B under other strategies.
-TEST(RoundBatching, ASampleMovesTheModelAsFarAsUnderOtherStrategies) {
+TEST(RoundBatching, ASampleChangesTheModelAsUnderOtherStrategies) {
   Cluster cluster(128, {2000, 1000, 500, 500}, 0.002);
   cluster.measure();
   cluster.plan(16);
@@ -219,7 +219,7 @@ TEST(RoundBatching, ASampleMovesTheModelAsFarAsUnderOtherStrategies) {
   EXPECT_NEAR(update_norm, 1.0 / 128, 1e-9);
 }
 
-TEST(RoundBatching, BatchesAreWholeGrainsAndWhatTheyLeaveComesWithTheNext) {
+TEST(RoundBatching, BatchesAreMultiplesAndRemaindersAreCarriedOver) {
   RoundBatching batching(1024);
   Monitor monitor;
   std::vector<WorkerProfile> all;

@@ -1,5 +1,5 @@
-// Travel: how contributions and parameters travel. How many bits each value takes each way, per worker, and how many steps a worker may be
-// ahead of what has come back (the overlap of computing and travelling).
+// Interface of communication policies: the bits per value of contributions and parameters, per worker, and the overlap, which is the number
+// of steps that a worker may be ahead of the newest parameters, so that transfers hide under computation.
 #pragma once
 #include <cstdint>
 #include <span>
@@ -11,12 +11,12 @@
 
 namespace motley::policy {
 
-/// Where training stands, for mechanisms that look at it after an update.
+/// The state of training after an update.
 struct CommunicationInputs {
   double progress = 0;          // 0 at the beginning, 1 at the end
-  double step_s = 0;            // that the plan's step computes for; 0: there is no such plan yet
+  double step_s = 0;            // compute time of a planned step; 0: there is no plan yet
   std::uint64_t updates = 0;    // so far
-  double rate = 0;              // of learning, of the last one
+  double rate = 0;              // learning rate of the last update
   bool free_transfers = false;  // for every worker: cluster::DeviceProfile
   double idle_share = 0;        // the least of all workers: part of a step for which a device idles between two steps
 };
@@ -27,16 +27,16 @@ class CommunicationPolicy {
   virtual void joined(WorkerId worker) = 0;
   virtual void left(WorkerId worker) = 0;
   virtual void contributed(const Contribution& contribution) = 0;
-  /// An update was made: time to think again.
+  /// An update was made: the policy may decide anew.
   virtual void updated(const Monitor& monitor, const CommunicationInputs& inputs) = 0;
   [[nodiscard]] virtual Bits bits(WorkerId worker) const = 0;
   [[nodiscard]] virtual std::uint32_t overlap() const = 0;
-  /// What a checkpoint must keep of it, under the same names whatever its state; restore() reads them.
+  /// Writes the state that a checkpoint must keep, always the same names; restore() reads them.
   virtual void save(StateWriter& state) const = 0;
   virtual void restore(StateReader& state) = 0;
 };
 
-/// `fixed`: always the same.
+/// `fixed`: constant bits and overlap.
 class FixedCommunication : public CommunicationPolicy {
  public:
   explicit FixedCommunication(Bits bits = {}, std::uint32_t overlap = 0) : bits_(bits), overlap_(overlap) {}

@@ -4,19 +4,9 @@
 #include <limits>
 #include <utility>
 
+#include "policy/constants.h"
+
 namespace motley::policy {
-namespace {
-
-constexpr double fast = 0.05;   // about 20 updates
-constexpr double slow = 0.005;  // about 200
-constexpr std::uint64_t enough = 50;
-constexpr double climbed = 1.2;
-constexpr double spikes = 1.5;  // a single update's loss
-constexpr std::uint32_t no_accident = 3;
-constexpr std::uint64_t enough_to_spike_from = 20;
-constexpr double grown = 2;
-
-}  // namespace
 
 void DivergenceDetector::contributed(const Contribution& contribution) {
   const StepReport& report = contribution.report;
@@ -35,24 +25,25 @@ bool DivergenceDetector::updated() {
     norm_ = usual_norm_ = norm;
     return false;
   }
-  updates_spiking_ = updates_ > enough_to_spike_from && loss > spikes * lowest_loss_ ? updates_spiking_ + 1 : 0;
-  const double weight = 1 / static_cast<double>(updates_);  // until there are enough of them: the plain mean
-  loss_ += std::max(fast, weight) * (loss - loss_);
-  norm_ += std::max(fast, weight) * (norm - norm_);
-  usual_norm_ += std::max(slow, weight) * (norm - usual_norm_);
-  if (updates_ < enough && updates_spiking_ < no_accident) {
+  updates_spiking_ = updates_ > divergence::enough_to_spike_from && loss > divergence::spikes * lowest_loss_ ? updates_spiking_ + 1 : 0;
+  const double weight = 1 / static_cast<double>(updates_);  // the plain mean until there are enough updates
+  loss_ += std::max(divergence::fast, weight) * (loss - loss_);
+  norm_ += std::max(divergence::fast, weight) * (norm - norm_);
+  usual_norm_ += std::max(divergence::slow, weight) * (norm - usual_norm_);
+  if (updates_ < divergence::enough && updates_spiking_ < divergence::no_accident) {
     lowest_loss_ = loss_;
     return false;
   }
   lowest_loss_ = std::min(lowest_loss_, loss_);
-  const bool detector = updates_spiking_ >= no_accident || loss_ > climbed * lowest_loss_ || norm_ > grown * usual_norm_;
-  if (detector) {
-    spiked_ = std::exchange(updates_spiking_, 0) >= no_accident;
+  const bool diverges =
+      updates_spiking_ >= divergence::no_accident || loss_ > divergence::climbed * lowest_loss_ || norm_ > divergence::grown * usual_norm_;
+  if (diverges) {
+    spiked_ = std::exchange(updates_spiking_, 0) >= divergence::no_accident;
     if (spiked_) loss_ = std::max(loss_, loss);
     lowest_loss_ = loss_;
     usual_norm_ = norm_;
   }
-  return detector;
+  return diverges;
 }
 
 void DivergenceDetector::save(StateWriter& state) const {
@@ -71,7 +62,7 @@ void DivergenceDetector::restore(StateReader& state) {
   lowest_loss_ = state.number("divergence.lowest_loss", -any);
   norm_ = state.number("divergence.norm");
   usual_norm_ = state.number("divergence.usual_norm");
-  updates_spiking_ = static_cast<std::uint32_t>(state.count("divergence.updates_spiking", no_accident));
+  updates_spiking_ = static_cast<std::uint32_t>(state.count("divergence.updates_spiking", divergence::no_accident));
 }
 
 }  // namespace motley::policy

@@ -1,6 +1,6 @@
-// Unrest: notices when training turns for the worse, from what contributions say: the mean loss climbs a fifth above the lowest it has
-// been, or gradients are twice as large as they used to be. Moving averages, so that one strange batch says nothing; but three updates in a
-// row whose loss is half as high again as the lowest mean are no accident, and what soars must be stopped soon.
+// Detects divergence from the contributions of updates: the mean loss is a fifth above its lowest value, or gradients are twice as large as
+// usual. Both are moving averages, so that a single outlier has no effect. Three updates in a row whose loss is 1.5 times the lowest mean
+// count at once, as a loss that rises so fast must be stopped soon.
 #pragma once
 #include <cstdint>
 #include <span>
@@ -14,23 +14,23 @@ namespace motley::policy {
 class DivergenceDetector {
  public:
   void contributed(const Contribution& contribution);
-  /// After each update: true when there is unrest now. Then the measure is taken anew.
+  /// After each update: true when training diverges. The averages then become the new reference.
   [[nodiscard]] bool updated();
-  /// The last unrest was a loss that soared.
+  /// The last divergence was a series of loss spikes.
   [[nodiscard]] bool spiked() const { return spiked_; }
 
   void save(StateWriter& state) const;
   void restore(StateReader& state);
 
  private:
-  double samples_ = 0, losses_ = 0, norms_ = 0;  // of the update that is coming together
-  std::uint64_t updates_ = 0;                    // that the averages are made of
+  double samples_ = 0, losses_ = 0, norms_ = 0;  // sums over the update in progress
+  std::uint64_t updates_ = 0;                    // in the averages
   double loss_ = 0;                              // moving
   double lowest_loss_ = 0;
   double norm_ = 0;        // moving, fast
   double usual_norm_ = 0;  // moving, slowly
   bool spiked_ = false;
-  std::uint32_t updates_spiking_ = 0;  // updates in a row
+  std::uint32_t updates_spiking_ = 0;  // in a row
 };
 
 }  // namespace motley::policy

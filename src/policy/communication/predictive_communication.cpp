@@ -4,27 +4,15 @@
 #include <array>
 #include <cstddef>
 
+#include "policy/constants.h"
+
 namespace motley::policy {
 namespace {
 
-constexpr std::array<Bits, 4> all_levels{Bits{32, 32}, Bits{16, 16}, Bits{8, 8}, Bits{4, 8}};
-constexpr std::array<double, 4> efficiencies{1, 1, 0.998, 0.99};  // progress of a sample that travelled so, measured
-constexpr double efficiency_of_overlap = 0.92;
-constexpr double hidden = 0.7;  // of a step's computing may be travelled under: what is measured alone takes longer when all travel at once
-constexpr double better = 1.03;
-constexpr std::uint64_t decide_every = 10;
-constexpr std::uint64_t least_updates_apart = 20;
-constexpr double first_part = 0.01;
-constexpr double last_part = 0.97;
-constexpr std::uint64_t retry_after_divergence = 100;
-constexpr std::uint64_t max_retry_delay = 1'000'000;
-constexpr double failed_lr = 0.25;  // of a rate at which overlap has brought unrest
-constexpr std::uint64_t retry_after_residual = 100;
-constexpr double large_residual = 0.5;
-
 double efficiency(Bits bits) {
-  const auto level = std::find(all_levels.begin(), all_levels.end(), bits);
-  return level == all_levels.end() ? 1 : efficiencies[static_cast<std::size_t>(level - all_levels.begin())];
+  const auto level = std::find(prediction::all_levels.begin(), prediction::all_levels.end(), bits);
+  return level == prediction::all_levels.end() ? 1
+                                               : prediction::efficiencies[static_cast<std::size_t>(level - prediction::all_levels.begin())];
 }
 
 double transfer_s(const Monitor& monitor, WorkerId worker, Bits bits) {
@@ -35,9 +23,9 @@ double transfer_s(const Monitor& monitor, WorkerId worker, Bits bits) {
 
 PredictiveCommunication::PredictiveCommunication(const Fixed& fixed)
     : fixed_(fixed),
-      levels_(fixed.bits ? std::vector{*fixed.bits} : std::vector(all_levels.begin(), all_levels.end())),
+      levels_(fixed.bits ? std::vector{*fixed.bits} : std::vector(prediction::all_levels.begin(), prediction::all_levels.end())),
       overlap_(fixed.overlap.value_or(0)),
-      retry_delay_(retry_after_divergence) {}
+      retry_delay_(prediction::retry_after_divergence) {}
 
 void PredictiveCommunication::joined(WorkerId worker) {
   worker_set_.join(worker);
@@ -46,9 +34,9 @@ void PredictiveCommunication::joined(WorkerId worker) {
 
 void PredictiveCommunication::contributed(const Contribution& contribution) {
   State& state = states_[contribution.worker.value];
-  if (contribution.report.residual > large_residual && state.level > 0 && contribution.bits == levels_[state.level]) {
+  if (contribution.report.residual > prediction::large_residual && state.level > 0 && contribution.bits == levels_[state.level]) {
     state.least = state.level - 1;
-    state.least_until = updates_ + retry_after_residual;
+    state.least_until = updates_ + prediction::retry_after_residual;
     state.level = state.least;
   }
   divergence_detector_.contributed(contribution);
@@ -65,9 +53,9 @@ Bits PredictiveCommunication::bits(WorkerId worker) const { return levels_[state
 bool PredictiveCommunication::may_overlap(const CommunicationInputs& inputs) const {
   if (fixed_.overlap) return *fixed_.overlap == 1;
   if (inputs.free_transfers && !fixed_.overlap_free_transfers) return false;
-  if (inputs.updates < least_updates_apart || inputs.progress < first_part) return false;
-  if (failed_lr_ > 0 && inputs.rate < rate_ && inputs.rate > failed_lr * failed_lr_) return false;
-  return inputs.progress < last_part && inputs.updates >= retry_at_;
+  if (inputs.updates < prediction::least_updates || inputs.progress < prediction::first_part) return false;
+  if (failed_lr_ > 0 && inputs.rate < rate_ && inputs.rate > prediction::retry_lr * failed_lr_) return false;
+  return inputs.progress < prediction::last_part && inputs.updates >= retry_at_;
 }
 
 void PredictiveCommunication::updated(const Monitor& monitor, const CommunicationInputs& inputs) {
@@ -77,18 +65,18 @@ void PredictiveCommunication::updated(const Monitor& monitor, const Communicatio
     retry_at_ = updates_ + retry_delay_;
     if (overlap_ == 1 && divergence_detector_.spiked()) {
       failed_lr_ = inputs.rate;
-      retry_delay_ = std::min(2 * retry_delay_, max_retry_delay);
+      retry_delay_ = std::min(2 * retry_delay_, prediction::max_retry_delay);
     }
   }
   const bool allowed = may_overlap(inputs);
   rate_ = inputs.rate;
   if (overlap_ == 1 && !allowed) {
     last_decided_.reset();
-    overlap_ = 0;  // whether or not there is enough to think again
+    overlap_ = 0;  // even if no new decision is possible now
   }
-  if (last_decided_ && updates_ < *last_decided_ + decide_every) return;
+  if (last_decided_ && updates_ < *last_decided_ + prediction::decide_every) return;
   if (inputs.step_s <= 0 || worker_set_.workers().empty()) return;
-  // Somebody has not been measured yet. What is read where it lies may be there before anybody could tell how long it took.
+  // Free transfers may be too short to be measured.
   const auto measured = [&](WorkerId worker) { return free_transfers_ || monitor.transferred(worker); };
   if (!std::all_of(worker_set_.workers().begin(), worker_set_.workers().end(), measured)) return;
   last_decided_ = updates_;
@@ -101,11 +89,11 @@ void PredictiveCommunication::updated(const Monitor& monitor, const Communicatio
 
 bool PredictiveCommunication::prefers_overlap(const CommunicationInputs& inputs, const Choice& without, const Choice& with) const {
   if (fixed_.overlap || (inputs.free_transfers && inputs.idle_share > 0)) return true;
-  const double margin = overlap_ == 1 ? better : 1 / better;  // it must be clearly better to change
+  const double margin = overlap_ == 1 ? prediction::better : 1 / prediction::better;  // a change must be clearly better
   return without.score <= with.score * margin;
 }
 
-/// With the most bits that take no longer than this, or with the fewest that it may have. Fewer bits that spare no time would only round.
+/// The level with the most bits that takes at most `longest_s`, or the lowest allowed one; never fewer bits that save no time.
 PredictiveCommunication::Level PredictiveCommunication::within(const Monitor& monitor, WorkerId worker, double longest_s) const {
   const auto takes_s = [&](Level level) { return transfer_s(monitor, worker, levels_[level]); };
   Level level = 0;
@@ -137,12 +125,12 @@ PredictiveCommunication::Choice PredictiveCommunication::overlapped(const Monito
   double slowest = step_s;
   double least_worth = 1;
   for (const WorkerId worker : worker_set_.workers()) {
-    const Level level = within(monitor, worker, hidden * step_s);
+    const Level level = within(monitor, worker, prediction::hidden * step_s);
     choice.levels.push_back(level);
     slowest = std::max(slowest, transfer_s(monitor, worker, levels_[level]));
     least_worth = std::min(least_worth, efficiency(levels_[level]));
   }
-  choice.score = efficiency_of_overlap * least_worth / slowest;
+  choice.score = prediction::efficiency_of_overlap * least_worth / slowest;
   return choice;
 }
 
@@ -160,7 +148,7 @@ void PredictiveCommunication::save(StateWriter& state) const {
 
 void PredictiveCommunication::restore(StateReader& state) {
   retry_at_ = state.count("communication.retry_at");
-  retry_delay_ = state.count("communication.retry_delay", max_retry_delay);
+  retry_delay_ = state.count("communication.retry_delay", prediction::max_retry_delay);
   failed_lr_ = state.number("communication.failed_lr");
   divergence_detector_.restore(state);
 }

@@ -1,19 +1,18 @@
-// Travel `predicted`: the bits and the overlap that promise the most progress per second, from what was measured.
+// Communication `predicted`: the bits and the overlap with the highest predicted progress per second, from measurements.
 //
-// Levels: 32/32, 16/16, 8/8, 4/8 bits (push/pull). With T what a planned step computes for and c_i(L) the measured time that worker i's
-//   values would travel at level L, progress per second is predicted as
-//     overlap 0, one level for all:        efficiency(L) / (T + max c_i(L))
-//     overlap 1, each the highest level    .92 * efficiency(lowest of them) / max(T, c_i)
-//       whose travel hides under .7 T:
-//   and the better one is taken when it is better by 3 %. At overlap 0 a worker with a good link takes the highest level that nobody waits
-//   for. A worker whose residual is more than half of what it pushes (error feedback falls behind) goes one level up for 100 updates.
-// Overlap 1, unless the user has decided, is only used in the middle: after the first hundredth of training (at least 20 updates), before
-//   the last 3 %, and not for 100 updates after unrest (policy/communication/divergence_detector.h). Overlap under which the loss has
-//   soared does the same again at such a rate: a rate that falls must be a quarter of that one first, and at one that stays each rest is
-//   twice the last.
-// Where everyone is near, values are read where they lie, in full, and what there is to hide is not their travel but the time between two
-//   steps: the devices' that do a step at once (GPUs, which stand still for a twentieth of theirs) is worth hiding, whatever is predicted;
-//   but not where the rate is one that had to be risen to: a model at the edge of what its rate allows does not bear late gradients.
+// Levels: 32/32, 16/16, 8/8, 4/8 bits (push/pull). With T the compute time of a planned step and c_i(L) the measured transfer time of
+//   worker i at level L, progress per second is predicted as
+//     overlap 0, one level for all workers:      efficiency(L) / (T + max c_i(L))
+//     overlap 1, for each the highest level      .92 * efficiency(lowest of them) / max(T, c_i)
+//       with transfers of at most .7 T:
+//   and the better one is used when it is better by 3 %. At overlap 0 a worker with a fast link uses the highest level that delays no
+//   other worker. A worker whose residual is more than half of its contribution (error feedback falls behind) gets one level more bits for
+//   100 updates.
+// Overlap 1, unless the user has set the overlap, is used only after the first hundredth of training (at least 20 updates), before the last
+//   3 %, and not for 100 updates after a divergence (policy/communication/divergence_detector.h). After loss spikes under overlap it is
+//   tried again when the learning rate is a quarter of that rate; at a constant rate the delay doubles each time.
+// If transfers are free for all workers, values are sent in full, and overlap hides only the idle time between two steps: where every
+//   device has some (GPUs: a twentieth of a step) overlap is used whatever is predicted, unless `overlap_free_transfers` is off.
 // Guarantee: staleness at most 1. Cost: O(P) every 10 updates.
 #pragma once
 #include <optional>
@@ -27,7 +26,7 @@ namespace motley::policy {
 
 class PredictiveCommunication : public CommunicationPolicy {
  public:
-  struct Fixed {  // what the user has decided
+  struct Fixed {  // set by the user or the job; empty: decided by prediction
     std::optional<Bits> bits{};
     std::optional<std::uint32_t> overlap{};
     bool overlap_free_transfers = true;  // where transfers are free too, to hide the idle time between steps
@@ -51,7 +50,7 @@ class PredictiveCommunication : public CommunicationPolicy {
   };
   struct State {
     Level level = 0;
-    Level least = 0;              // its residual forbids less precise ones than this
+    Level least = 0;              // its residual forbids levels with fewer bits
     std::uint64_t least_until{};  // update
   };
   [[nodiscard]] Level lowest(WorkerId worker) const;
@@ -71,10 +70,10 @@ class PredictiveCommunication : public CommunicationPolicy {
   std::uint64_t updates_ = 0;
   bool free_transfers_ = false;  // for every worker
   std::optional<std::uint64_t> last_decided_;
-  std::uint64_t retry_at_ = 0;  // update from which on overlap is allowed again
-  std::uint64_t retry_delay_;   // after the next unrest, in updates
-  double failed_lr_ = 0;        // the rate at which overlap has brought unrest; 0: none has
-  double rate_ = 0;             // of learning, at the last update
+  std::uint64_t retry_at_ = 0;  // update from which overlap is allowed again
+  std::uint64_t retry_delay_;   // after the next divergence, in updates
+  double failed_lr_ = 0;        // the learning rate at which overlap diverged; 0: it has not
+  double rate_ = 0;             // learning rate of the last update
 };
 
 }  // namespace motley::policy

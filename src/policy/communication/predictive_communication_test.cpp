@@ -1,4 +1,4 @@
-// Travel `predicted`: which bits and which overlap follow from measured links, when overlap is not for now, and what a user has decided.
+// Communication `predicted`: bits and overlap from measured links, times without overlap, and the user's settings.
 #include "policy/communication/predictive_communication.h"
 
 #include <gtest/gtest.h>
@@ -6,8 +6,7 @@
 namespace motley::policy {
 namespace {
 
-/// Workers whose contribution and parameters of 32 bits travel for so many seconds together, half of it each way. A step computes for 0.1
-/// s.
+/// Workers with these total transfer times, in seconds, of a contribution and the parameters in fp32. A step computes for 0.1 s.
 struct Transferring {
   explicit Transferring(const PredictiveCommunication::Fixed& fixed = {}) : communication(fixed) {}
 
@@ -49,7 +48,7 @@ struct Transferring {
   double rate = 0.1;
   bool free_transfers = false;
   double idle_share = 0;
-  bool bf16_transfer = false;  // everyone computes with 16 bits, and no more travel
+  bool bf16_transfer = false;  // every device computes in bf16: two bytes per uncoded value
   std::uint64_t updates = 0;
 };
 
@@ -61,14 +60,14 @@ constexpr Bits sixteen{16, 16};
 constexpr Bits eight{8, 8};
 constexpr Bits fewest{4, 8};
 
-TEST(PredictiveCommunication, CheapLinksAreNotWorthAnOverlap) {
+TEST(PredictiveCommunication, FastLinksAreNotWorthAnOverlap) {
   Transferring world;
   world.join({cheap, cheap});
   world.pass(100);
   EXPECT_EQ(world.communication.overlap(), 0U);
 }
 
-TEST(PredictiveCommunication, HeavyLinksTravelUnderComputingInAsManyBitsAsFit) {
+TEST(PredictiveCommunication, SlowLinksOverlapWithAsManyBitsAsFit) {
   Transferring world;
   world.join({heavy, cheap});
   world.pass(100);
@@ -81,7 +80,7 @@ TEST(PredictiveCommunication, HeavyLinksTravelUnderComputingInAsManyBitsAsFit) {
   EXPECT_EQ(world.bits(0), fewest);
 }
 
-TEST(PredictiveCommunication, SixteenBitsSpareNothingToWhomNoMoreTravelAnyway) {
+TEST(PredictiveCommunication, Bf16DevicesGainNothingFromBf16Coding) {
   for (const bool bf16_transfer : {false, true}) {
     Transferring world;
     world.bf16_transfer = bf16_transfer;
@@ -95,7 +94,7 @@ TEST(PredictiveCommunication, SixteenBitsSpareNothingToWhomNoMoreTravelAnyway) {
   }
 }
 
-TEST(PredictiveCommunication, WhoeverWantsItOverlapsEvenWhereEverythingIsNear) {
+TEST(PredictiveCommunication, TheUsersOverlapAppliesToFreeTransfersToo) {
   Transferring world({.overlap = 1, .overlap_free_transfers = false});
   world.free_transfers = true;
   world.join({cheap});
@@ -103,7 +102,7 @@ TEST(PredictiveCommunication, WhoeverWantsItOverlapsEvenWhereEverythingIsNear) {
   EXPECT_EQ(world.communication.overlap(), 1U);
 }
 
-TEST(PredictiveCommunication, NearDevicesThatStandStillBetweenStepsOverlapUnlessTheRateHadToRise) {
+TEST(PredictiveCommunication, IdleDevicesOverlapFreeTransfersIfTheSettingIsOn) {
   for (const bool free_transfers : {false, true})
     for (const double idle_share : {0.0, 0.05})
       for (const bool overlap_free_transfers : {false, true}) {
@@ -117,7 +116,7 @@ TEST(PredictiveCommunication, NearDevicesThatStandStillBetweenStepsOverlapUnless
       }
 }
 
-TEST(PredictiveCommunication, NearDevicesNeedNotHaveTravelled) {
+TEST(PredictiveCommunication, FreeTransfersNeedNoMeasurement) {
   Transferring world;
   world.free_transfers = true;
   world.idle_share = 0.05;
@@ -127,7 +126,7 @@ TEST(PredictiveCommunication, NearDevicesNeedNotHaveTravelled) {
   EXPECT_EQ(world.communication.overlap(), 1U);
 }
 
-TEST(PredictiveCommunication, WhatIsReadWhereItLiesIsPredictedInAllItsBits) {
+TEST(PredictiveCommunication, FreeTransfersArePredictedWithAllBits) {
   Transferring world;
   world.free_transfers = true;
   world.join({0.15 * world.step_s});  // a fourth of it would be too little to hide
@@ -136,7 +135,7 @@ TEST(PredictiveCommunication, WhatIsReadWhereItLiesIsPredictedInAllItsBits) {
   EXPECT_EQ(world.bits(), most);
 }
 
-TEST(PredictiveCommunication, WithoutOverlapAGoodLinkTakesTheBitsThatNobodyWaitsFor) {
+TEST(PredictiveCommunication, WithoutOverlapAFastLinkUsesBitsThatDelayNoWorker) {
   Transferring world({std::nullopt, 0});
   world.join({heavy / 20, heavy});
   world.pass(30);
@@ -145,7 +144,7 @@ TEST(PredictiveCommunication, WithoutOverlapAGoodLinkTakesTheBitsThatNobodyWaits
   EXPECT_EQ(world.bits(1), fewest);
 }
 
-TEST(PredictiveCommunication, NothingIsDecidedBeforeEveryoneHasTravelled) {
+TEST(PredictiveCommunication, NothingIsDecidedBeforeAllTransfersAreMeasured) {
   Transferring world;
   world.join({heavy, heavy});
   world.communication.joined({2});
@@ -209,7 +208,7 @@ TEST(PredictiveCommunication, DoesNotOverlapInTheFirstAndTheLastPartOfTraining) 
   EXPECT_EQ(slow.communication.overlap(), 0U) << "the last 3 %, at once";
 }
 
-TEST(PredictiveCommunication, OverlapEndsWhenItMustThoughSomebodyIsNotMeasured) {
+TEST(PredictiveCommunication, OverlapEndsEvenIfAWorkerIsNotMeasured) {
   Transferring world;
   world.join({heavy});
   world.pass(40);
@@ -218,7 +217,7 @@ TEST(PredictiveCommunication, OverlapEndsWhenItMustThoughSomebodyIsNotMeasured) 
   world.monitor.joined({1});
   world.step_s = 0;
   world.pass(10);
-  EXPECT_EQ(world.communication.overlap(), 1U) << "a newcomer alone is no reason";
+  EXPECT_EQ(world.communication.overlap(), 1U) << "a new worker alone is no reason";
   world.progress = 0.98;
   world.pass(1);
   EXPECT_EQ(world.communication.overlap(), 0U);
@@ -245,7 +244,7 @@ TEST(PredictiveCommunication, ALargeResidualRaisesTheBitsForAHundredUpdates) {
   EXPECT_EQ(world.bits(0), fewest) << "then it is tried again";
 }
 
-TEST(PredictiveCommunication, ALargeResidualIsNoReasonToRoundForNothing) {
+TEST(PredictiveCommunication, ALargeResidualDoesNotChooseBitsThatSaveNothing) {
   Transferring world;
   world.bf16_transfer = true;
   world.join({0.12});
@@ -258,7 +257,7 @@ TEST(PredictiveCommunication, ALargeResidualIsNoReasonToRoundForNothing) {
   EXPECT_EQ(world.bits(), most) << "16 would take as long";
 }
 
-TEST(PredictiveCommunication, UnrestEndsTheOverlapForAHundredUpdates) {
+TEST(PredictiveCommunication, ADivergenceEndsTheOverlapForAHundredUpdates) {
   struct Case {
     double loss;
     double norm;
@@ -275,14 +274,14 @@ TEST(PredictiveCommunication, UnrestEndsTheOverlapForAHundredUpdates) {
     world.loss = world.norm = 1;
     for (int i = 0; i < 99; ++i) {
       world.update();
-      ASSERT_EQ(world.communication.overlap(), 0U) << "update " << i << " after unrest";
+      ASSERT_EQ(world.communication.overlap(), 0U) << "update " << i << " after a divergence";
     }
     world.pass(11);
     EXPECT_EQ(world.communication.overlap(), 1U);
   }
 }
 
-/// Overlapped, until unrest ends that.
+/// Overlapped, until a divergence ends that.
 void disturb(Transferring& world) {
   ASSERT_EQ(world.communication.overlap(), 1U);
   world.loss *= 2;
@@ -290,7 +289,7 @@ void disturb(Transferring& world) {
   ASSERT_EQ(world.communication.overlap(), 0U);
 }
 
-TEST(PredictiveCommunication, WhatHasBroughtUnrestIsNotTriedAgainUntilTheRateIsAQuarter) {
+TEST(PredictiveCommunication, AfterADivergenceOverlapIsRetriedAtAQuarterOfTheRate) {
   Transferring world;
   world.join({heavy});
   world.pass(400);
@@ -308,7 +307,7 @@ TEST(PredictiveCommunication, WhatHasBroughtUnrestIsNotTriedAgainUntilTheRateIsA
   EXPECT_EQ(world.communication.overlap(), 1U) << "rate " << world.rate;
 }
 
-TEST(PredictiveCommunication, AtARateThatStaysEachRestIsTwiceTheLast) {
+TEST(PredictiveCommunication, AtAConstantRateTheRetryDelayDoubles) {
   Transferring world;
   world.join({heavy});
   world.pass(400);
@@ -321,7 +320,7 @@ TEST(PredictiveCommunication, AtARateThatStaysEachRestIsTwiceTheLast) {
   }
 }
 
-TEST(PredictiveCommunication, WhatTheUserHasDecidedIsObeyed) {
+TEST(PredictiveCommunication, TheUsersSettingsAreObeyed) {
   for (const double link : {cheap, heavy, heavier}) {
     Transferring bits({Bits{2, 16}, std::nullopt});
     Transferring sequential({std::nullopt, 0});
@@ -331,7 +330,7 @@ TEST(PredictiveCommunication, WhatTheUserHasDecidedIsObeyed) {
     for (int i = 0; i < 100; ++i) {
       for (Transferring* world : {&bits, &sequential, &overlapped}) {
         world->progress = i * 0.01;
-        world->loss = 1 + i;  // unrest
+        world->loss = 1 + i;  // divergence
         world->update();
       }
       ASSERT_EQ(bits.bits(), (Bits{2, 16}));
@@ -341,7 +340,7 @@ TEST(PredictiveCommunication, WhatTheUserHasDecidedIsObeyed) {
   }
 }
 
-TEST(PredictiveCommunication, ACheckpointKeepsTheRestAfterUnrest) {
+TEST(PredictiveCommunication, ACheckpointKeepsTheDelayAfterADivergence) {
   Transferring before;
   before.join({heavy});
   before.pass(400);

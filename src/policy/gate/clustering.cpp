@@ -9,7 +9,7 @@
 namespace motley::policy {
 namespace {
 
-/// Costs of stretches of sorted numbers, from prefix sums. Numbers are taken relative to their mean, so that little is lost to rounding.
+/// Costs of intervals of sorted numbers, from prefix sums. Numbers are taken relative to their mean to lose little by rounding.
 class Stretches {
  public:
   explicit Stretches(std::span<const double> sorted) : sums_(sorted.size() + 1), squares_(sorted.size() + 1) {

@@ -1,4 +1,4 @@
-// Exact clustering of numbers on a line.
+// Exact one-dimensional k-means clustering.
 #pragma once
 #include <cstdint>
 #include <span>
@@ -11,8 +11,8 @@ struct Clusters {
   double cost = 0;                // sum of squared distances from the clusters' means
 };
 
-/// The best cut of `numbers` into exactly k clusters, none empty: least cost. 1 <= k <= numbers.size(). Equal numbers may be cut apart only
-/// where there are fewer different numbers than clusters. O(k n log n): best places to cut only move right (divide and conquer).
+/// The clustering of `numbers` into exactly k clusters with the least cost, none empty. 1 <= k <= numbers.size(). Equal numbers are in one
+/// cluster unless there are fewer different numbers than clusters. O(k n log n) by divide and conquer: optimal cuts are monotone.
 [[nodiscard]] Clusters cluster(std::span<const double> numbers, std::uint32_t k);
 
 }  // namespace motley::policy

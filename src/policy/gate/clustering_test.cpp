@@ -34,7 +34,7 @@ double least_cost(const Numbers& sorted, std::size_t first, std::uint32_t k) {
   return least;
 }
 
-/// What the clusters cost that were found, whatever it says of them.
+/// The cost of the clusters that were found, computed independently.
 double cost_as_found(const Numbers& numbers, const Clusters& clusters, std::uint32_t k) {
   double cost = 0;
   for (std::uint32_t c = 0; c < k; ++c) {
@@ -79,7 +79,7 @@ Numbers some_numbers(Rng& rng) {
   return numbers;
 }
 
-TEST(Clustering, IsAsGoodAsTheBestOfAllCuts) {
+TEST(Clustering, EqualsTheBestOfAllPartitions) {
   for (std::uint64_t seed = 0; seed < 1000; ++seed) {
     SCOPED_TRACE(testing::Message() << "seed " << seed);
     Rng rng(seed, "clustering");
@@ -110,7 +110,7 @@ TEST(Clustering, OneClusterHoldsAll) {
   EXPECT_DOUBLE_EQ(clusters.cost, 2);
 }
 
-TEST(Clustering, FindsFourHeapsAmongTenThousand) {
+TEST(Clustering, FindsFourClustersAmongTenThousandNumbers) {
   constexpr std::uint32_t n = 10'000;
   Rng rng(1, "heaps");
   Numbers numbers(n);
@@ -123,7 +123,7 @@ TEST(Clustering, FindsFourHeapsAmongTenThousand) {
   for (const std::uint32_t k : {2U, 3U, 7U}) expect_ordered_and_none_empty(numbers, cluster(numbers, k), k);
 }
 
-TEST(Clustering, ClustersThatMustStayEmptyAreOurBug) {
+TEST(Clustering, MoreClustersThanNumbersIsABug) {
   EXPECT_THROW((void)cluster(Numbers{1, 2}, 3), Bug);
   EXPECT_THROW((void)cluster(Numbers{1, 2}, 0), Bug);
   EXPECT_THROW((void)cluster(Numbers{}, 0), Bug);

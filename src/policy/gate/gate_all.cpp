@@ -36,7 +36,7 @@ void GateAll::idled(Instant, WorkerId worker, Decisions&) {
   PendingRounds& pending = pending_[worker.value];
   settle(pending.released.front());
   pending.released.erase(pending.released.begin());
-  // The last round may have found nobody at all; then there is no such round.
+  // A round without any member does not exist.
   while (!rounds_.empty() && rounds_.back().missing == 0 && rounds_.back().arrived.empty()) rounds_.pop_back();
 }
 
@@ -64,13 +64,13 @@ void GateAll::refused(Instant, WorkerId worker, Decisions& out) {
 
 bool GateAll::idle(WorkerId worker) const { return pending_[worker.value].ordered.empty() && pending_[worker.value].released.empty(); }
 
-/// Said last: whether it goes on is known by then.
+/// Called last, when it is known whether the worker was released.
 void GateAll::hold_if_idle(WorkerId worker, Decisions& out) const {
   if (idle(worker) && !rounds_.empty()) out.hold.push_back({worker, Why::others_computing, rounds_.front().missing});
 }
 
-/// Closes rounds that are complete, then opens as many as may be under way. While a round goes on there is no more work than when it
-/// began, unless some came back: then nobody is asked again.
+/// Closes complete rounds, then opens as many as may be in progress. Within a round no idle worker is released again: there is no more
+/// work than when the round began, unless a lease was returned.
 void GateAll::go_on(Why why, Decisions& out) {
   const RoundNumber before = oldest_;
   while (!rounds_.empty() && rounds_.front().missing == 0) {

@@ -1,5 +1,4 @@
-// Gate `all` with an overlap: two rounds under way at once, never a third, and what comings, goings, refusals and changes of mind do to
-// them.
+// Gate `all` with an overlap: at most two rounds in progress, under joins, losses, refusals and changes of the overlap.
 #include <gtest/gtest.h>
 
 #include "policy/batching/equal_batching.h"
@@ -20,7 +19,7 @@ struct Overlap : testing::Test {
 
 const std::string both = "0 (barrier_complete), 1 (barrier_complete)";
 
-TEST_F(Overlap, TwoRoundsAreUnderWayAndNeverAThird) {
+TEST_F(Overlap, AtMostTwoRoundsAreInProgress) {
   EXPECT_EQ(gate.join({0, 1}), "release 0 (first_order), 1 (first_order), 0 (first_order), 1 (first_order)");
   EXPECT_EQ(gate.finish(0), "") << "it goes on with the second round";
   EXPECT_EQ(gate.finish(0), "hold 0 (others_computing, 1)") << "the third has to wait for the first";
@@ -47,16 +46,16 @@ TEST_F(Overlap, BeginsWithTheNextRelease) {
   EXPECT_EQ(gate.finish(1), "apply 0 1; release " + both + ", " + both);
 }
 
-TEST_F(Overlap, EndsByLettingBothRoundsRunOut) {
+TEST_F(Overlap, EndsAfterBothRoundsComplete) {
   gate.join({0, 1});
   all.overlap(0);
   EXPECT_EQ(gate.finish(0), "");
-  EXPECT_EQ(gate.finish(1), "apply 0 1") << "the second round is under way already";
+  EXPECT_EQ(gate.finish(1), "apply 0 1") << "the second round is in progress already";
   EXPECT_EQ(gate.finish(0), "hold 0 (others_computing, 1)");
   EXPECT_EQ(gate.finish(1), "apply 0 1; release " + both) << "one round from now on";
 }
 
-TEST_F(Overlap, WhoDiesOwingTwoRoundsIsWaitedForInNeither) {
+TEST_F(Overlap, ALostWorkerIsAwaitedInNeitherRound) {
   gate.join({0, 1, 2});
   gate.finish(0);
   gate.finish(0);
@@ -65,7 +64,7 @@ TEST_F(Overlap, WhoDiesOwingTwoRoundsIsWaitedForInNeither) {
   EXPECT_EQ(gate.leave(2), "apply 0 1 | 0 1; release " + both + ", " + both);
 }
 
-TEST_F(Overlap, WhoDiesOwingTheSecondRoundStillCountsInTheFirst) {
+TEST_F(Overlap, AWorkerLostInTheSecondRoundCountsInTheFirst) {
   gate.join({0, 1});
   gate.finish(0);
   EXPECT_EQ(gate.leave(0), "");
@@ -73,13 +72,13 @@ TEST_F(Overlap, WhoDiesOwingTheSecondRoundStillCountsInTheFirst) {
   EXPECT_EQ(gate.finish(1), "apply 1; release 1 (barrier_complete)");
 }
 
-TEST_F(Overlap, WhenEveryoneOwingDiesTheWorkIsGivenOutAgain) {
+TEST_F(Overlap, WorkIsReleasedAgainWhenAllBusyWorkersAreLost) {
   gate.join({0});
   EXPECT_EQ(gate.join({1}), "hold 1 (round_in_progress, 1)");
   EXPECT_EQ(gate.leave(0), "release 1 (work_returned), 1 (work_returned)");
 }
 
-TEST_F(Overlap, WhoIsRefusedInOneRoundTakesPartInTheOther) {
+TEST_F(Overlap, ARefusedWorkerTakesPartInTheOtherRound) {
   gate.join({0, 1});
   EXPECT_EQ(gate.refuse(0), "") << "it has another step to do";
   EXPECT_EQ(gate.join({2}), "hold 2 (round_in_progress, 2)") << "both are still busy";
@@ -97,7 +96,7 @@ TEST_F(Overlap, ARoundInWhichAllAreRefusedMakesNoUpdate) {
   EXPECT_EQ(gate.finish(1), "apply 0 1; release " + both);
 }
 
-TEST_F(Overlap, WithoutWorkEveryoneRestsUntilThereIsSome) {
+TEST_F(Overlap, WithoutWorkAllWorkersIdleUntilThereIsSome) {
   gate.join({0, 1});
   gate.finish(0);
   gate.finish(0);
@@ -108,7 +107,7 @@ TEST_F(Overlap, WithoutWorkEveryoneRestsUntilThereIsSome) {
   EXPECT_EQ(gate.join({2}), "release 0 (first_order), 1 (first_order), 2 (first_order), 0 (first_order), 1 (first_order), 2 (first_order)");
 }
 
-TEST_F(Overlap, WhoJoinsOrIsRefusedWhereOverlapBeginsIsReleasedNotHeld) {
+TEST_F(Overlap, NewAndRefusedWorkersAreReleasedWhenOverlapBegins) {
   all.overlap(0);
   gate.join({0});
   all.overlap(1);
@@ -153,7 +152,7 @@ SmallChief whole_incarnation(Strategy strategy, std::uint64_t seed) {
   return chief;
 }
 
-TEST(OverlapLaw, NothingIsStalerThanOneWhateverHappens) {
+TEST(OverlapLaw, StalenessIsAtMostOneUnderRandomEvents) {
   for (std::uint64_t seed = 0; seed < 200; ++seed) {
     SCOPED_TRACE(testing::Message() << "seed " << seed);
     StrategySpec always{"hps", {}, {}};
@@ -164,7 +163,7 @@ TEST(OverlapLaw, NothingIsStalerThanOneWhateverHappens) {
   }
 }
 
-TEST(OverlapLaw, StalenessKeepsToTheOverlapHoweverOftenItChanges) {
+TEST(OverlapLaw, StalenessFollowsTheOverlapWhenItChanges) {
   for (const std::uint64_t most : {0U, 1U})
     for (std::uint64_t seed = 0; seed < 200; ++seed) {
       SCOPED_TRACE(testing::Message() << "overlap up to " << most << ", seed " << seed);

@@ -11,7 +11,7 @@ GateBound::GateBound(std::uint32_t lower, std::uint32_t upper) : lower_(lower), 
 void GateBound::joined(Instant now, std::span<const WorkerId> workers, Decisions& out) {
   for (const WorkerId worker : workers) {
     WorkerClock worker_clock;
-    worker_clock.clock = at_clock_.empty() ? 0 : slowest_clock();  // a newcomer neither holds the others up nor runs ahead of them
+    worker_clock.clock = at_clock_.empty() ? 0 : slowest_clock();  // a new worker is neither behind the others nor ahead of them
     worker_clock.last = now;
     worker_clocks_.emplace(worker, worker_clock);
     enlist(worker, worker_clock.clock);
@@ -21,7 +21,7 @@ void GateBound::joined(Instant now, std::span<const WorkerId> workers, Decisions
 
 void GateBound::left(Instant, WorkerId worker, Decisions& out) {
   const auto found = worker_clocks_.find(worker);
-  check(found != worker_clocks_.end(), "only who is here can leave");
+  check(found != worker_clocks_.end(), "only a present worker can leave");
   const WorkerClock worker_clock = found->second;
   worker_clocks_.erase(found);
   if (!worker_clock.idle) delist(worker, worker_clock.clock);
@@ -75,7 +75,7 @@ void GateBound::go_or_wait(WorkerId worker, WorkerClock& worker_clock, Decisions
     return;
   }
   if (gap <= upper_) {
-    if (worker_clock.extra == 0) worker_clock.extra = extra_steps(worker_clock) + 1;  // +1: the last one counted down is the one that waits
+    if (worker_clock.extra == 0) worker_clock.extra = extra_steps(worker_clock) + 1;  // +1: the worker waits at the last one counted down
     if (--worker_clock.extra > 0) {
       out.release.push_back({worker, Why::extra_steps});
       return;

@@ -1,12 +1,12 @@
 // Gate `bound`: stale synchronous parallel (Ho et al. 2013), and with a moving bound DSSP (Zhao et al. 2019).
 //
-// Rule: contributions are applied on arrival. A worker's clock counts its contributions; it goes on while its clock is at most `lower`
-//   ahead of the slowest busy or waiting worker's, else it waits for the slowest to move. With `upper` > `lower` a worker that would have
-//   to wait may instead be granted up to upper-lower further steps: as many as make its predicted wait for the slowest's next arrival
-//   shortest, judged from the last interval of both.
-// Guarantee: nobody begins a step while more than `upper` steps ahead of the slowest; with N workers and nobody coming or going, no
+// Rule: contributions are applied on arrival. A worker's clock counts its contributions; the worker continues while its clock is at most
+//   `lower` ahead of that of the slowest busy or waiting worker, else it waits for the slowest one. With `upper` > `lower` a worker that
+//   would have to wait may be granted up to upper-lower further steps: the number that makes its predicted wait for the slowest worker's
+//   next arrival shortest, by the last interval of both.
+// Guarantee: no worker begins a step while more than `upper` steps ahead of the slowest; with N workers and constant membership no
 //   contribution misses more than (N-1)*(2*upper+2) versions.
-// Cost: fast workers still run at the slowest one's pace in the long run. O(log P + upper-lower) per contribution.
+// Cost: in the long run fast workers are as slow as the slowest one. O(log P + upper-lower) per contribution.
 #pragma once
 #include <cstdint>
 #include <map>
@@ -35,7 +35,7 @@ class GateBound : public Gate {
     Instant last{};           // its last arrival
     Duration interval{};      // between its last two; 0: not known yet
     bool waiting = false;
-    bool idle = false;  // has nothing to do and so holds nobody up
+    bool idle = false;  // has no work, so no other worker waits for it
   };
   [[nodiscard]] std::uint64_t slowest_clock() const;
   [[nodiscard]] std::uint32_t extra_steps(const WorkerClock& fast) const;
@@ -48,7 +48,7 @@ class GateBound : public Gate {
   std::uint32_t lower_;
   std::uint32_t upper_;
   std::map<WorkerId, WorkerClock> worker_clocks_;
-  std::map<std::uint64_t, std::set<WorkerId>> at_clock_;  // those that hold others up: everyone but the resting
+  std::map<std::uint64_t, std::set<WorkerId>> at_clock_;  // workers that others may wait for: all but the idle ones
   std::set<std::pair<std::uint64_t, WorkerId>> waiting_;
 };
 

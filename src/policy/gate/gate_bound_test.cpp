@@ -36,18 +36,18 @@ TEST(Ssp, OneAloneNeverWaits) {
   for (int i = 0; i < 5; ++i) EXPECT_EQ(gate.finish(0), "apply 0; release 0 (within_bound)");
 }
 
-TEST(Ssp, ANewcomerBeginsWhereTheSlowestIs) {
+TEST(Ssp, ANewWorkerBeginsAtTheSlowestClock) {
   GateDriver gate = bound(1, 1);
   gate.join({0, 1});
   for (int i = 0; i < 4; ++i) gate.finish(0), gate.finish(1);
   gate.finish(0);  // clocks 5 and 4
   EXPECT_EQ(gate.join({2}), "release 2 (first_order)");
-  EXPECT_EQ(gate.finish(0), "apply 0; hold 0 (ahead_of_slowest, 2)") << "the newcomer is no slower than the slowest";
-  EXPECT_EQ(gate.finish(1), "apply 1; release 1 (within_bound)") << "the newcomer is now the slowest";
+  EXPECT_EQ(gate.finish(0), "apply 0; hold 0 (ahead_of_slowest, 2)") << "the new worker is no slower than the slowest";
+  EXPECT_EQ(gate.finish(1), "apply 1; release 1 (within_bound)") << "the new worker is now the slowest";
   EXPECT_EQ(gate.finish(2), "apply 2; release 0 (slowest_moved), 2 (within_bound)");
 }
 
-TEST(Ssp, TheDeathOfTheSlowestReleasesWhoWaitsForIt) {
+TEST(Ssp, LosingTheSlowestReleasesWaitingWorkers) {
   GateDriver gate = bound(1, 1);
   gate.join({0, 1, 2});
   gate.finish(0), gate.finish(0);
@@ -56,7 +56,7 @@ TEST(Ssp, TheDeathOfTheSlowestReleasesWhoWaitsForIt) {
   EXPECT_EQ(gate.leave(0), "");
 }
 
-TEST(Ssp, WhoWaitsMayDie) {
+TEST(Ssp, AWaitingWorkerMayBeLost) {
   GateDriver gate = bound(0, 0);
   gate.join({0, 1});
   gate.finish(0);
@@ -64,7 +64,7 @@ TEST(Ssp, WhoWaitsMayDie) {
   EXPECT_EQ(gate.finish(1), "apply 1; release 1 (within_bound)");
 }
 
-TEST(Ssp, WhoRestsHoldsNobodyUp) {
+TEST(Ssp, IdleWorkersDelayNoOther) {
   GateDriver gate = bound(0, 0);
   gate.join({0, 1});
   EXPECT_EQ(gate.finish(0), "apply 0; hold 0 (ahead_of_slowest, 1)");
@@ -77,7 +77,7 @@ TEST(Ssp, WhoRestsHoldsNobodyUp) {
   EXPECT_EQ(gate.leave(2), "release 0 (work_returned), 1 (work_returned)");
 }
 
-TEST(Ssp, WhoComesBackFromRestingIsNotBehindTheOthers) {
+TEST(Ssp, AWorkerThatWasIdleIsNotBehindTheOthers) {
   GateDriver gate = bound(1, 1);
   gate.join({0, 1, 2});
   gate.work = false;
@@ -96,7 +96,7 @@ TEST(Ssp, ARefusedWorkerTriesAgainAndItsClockStands) {
   EXPECT_EQ(gate.finish(1), "apply 1; release 0 (slowest_moved), 1 (within_bound)");
 }
 
-TEST(Ssp, ARefusedWorkerThatFindsNothingHoldsNobodyUp) {
+TEST(Ssp, ARefusedWorkerWithoutWorkDelaysNoOther) {
   GateDriver gate = bound(0, 0);
   gate.join({0, 1});
   gate.finish(0);
@@ -104,7 +104,7 @@ TEST(Ssp, ARefusedWorkerThatFindsNothingHoldsNobodyUp) {
   EXPECT_EQ(gate.refuse(1), "release 1 (work_returned), 0 (slowest_moved)");
 }
 
-TEST(Ssp, BoundsThatCrossAreOurBug) { EXPECT_THROW(GateBound(3, 2), Bug); }
+TEST(Ssp, CrossedBoundsAreABug) { EXPECT_THROW(GateBound(3, 2), Bug); }
 
 TEST(Dssp, RunsAheadWhenTheSlowestIsNotDueSoon) {
   GateDriver gate = bound(1, 3);
@@ -136,7 +136,7 @@ TEST(Dssp, WaitsLikeSspWhileIntervalsAreUnknown) {
   EXPECT_EQ(gate.finish_at(10, 0), "apply 0; hold 0 (ahead_of_slowest, 1)");
 }
 
-/// The slow clear twin of the choice of extra steps: walk the slow worker's arrivals one by one.
+/// A slow reference for the choice of extra steps: tries the slow worker's arrivals one by one.
 std::uint32_t extra_steps_by_search(int fast_last, int fast_interval, int slow_last, int slow_interval, std::uint32_t most) {
   std::uint32_t best = 0;
   int shortest = std::numeric_limits<int>::max();
@@ -180,7 +180,7 @@ TEST(Dssp, GrantsTheStepsThatMakeTheWaitShortest) {
   }
 }
 
-TEST(Bound, HoldsItsPromisesUnderAnyTiming) {
+TEST(Bound, KeepsItsBoundUnderAnyTiming) {
   for (const auto& [strategy, lower, upper] : {std::tuple{"ssp", 2U, 2U}, std::tuple{"dssp", 1U, 4U}}) {
     for (std::uint64_t seed = 0; seed < 20; ++seed) {
       SCOPED_TRACE(testing::Message() << strategy << ", seed " << seed);

@@ -1,4 +1,4 @@
-// Drives one gate by hand: each call tells the gate one thing, orders whom it releases, and answers with what it decided as short text.
+// Drives one gate by hand: each call sends the gate one event, orders the workers that it releases and returns its decisions as text.
 #pragma once
 #include <fmt/format.h>
 
@@ -22,14 +22,14 @@ class GateDriver {
  public:
   explicit GateDriver(std::unique_ptr<Gate> gate) : gate_(std::move(gate)) {}
 
-  /// While false, whoever is released finds nothing to do and rests.
+  /// While false, released workers find no work and idle.
   bool work = true;
   Instant now{};
   Duration expected{};                        // of every order
   std::map<std::uint32_t, Duration> expects;  // of these workers' orders
   std::optional<Instant> wake;                // asked for last
 
-  // Answers: "apply 0 1; judge 2; drop 2 (why); cancel 2 (why); release 0 (why), 1 (why); hold 2 (why, gap)", parts that are empty left
+  // Answers: "apply 0 1; test 2; drop 2 (why); cancel 2 (why); release 0 (why), 1 (why); hold 2 (why, gap)", parts that are empty left
   // out. What is applied in another way than by the rule says so: "apply 2 (apart, compensated, *0.8)".
   std::string join(std::initializer_list<std::uint32_t> ids) {
     std::vector<WorkerId> workers;
@@ -60,7 +60,7 @@ class GateDriver {
     gate_->woken(now, decisions_);
     return carry_out();
   }
-  /// What servers say of the contribution that this worker has made last.
+  /// The servers' alignment result for this worker's last contribution.
   std::string test_alignment(std::uint32_t id, double alignment) {
     gate_->alignment_known(now, {WorkerId{id}, steps_[id]}, alignment, decisions_);
     return carry_out();
@@ -111,14 +111,14 @@ class GateDriver {
       gate_->updated(monitor_);
     }
     for (const AlignmentTest& which : decisions_.test_alignment)
-      alignment_known += fmt::format("{} {}", alignment_known.empty() ? "judge" : ",", which.worker.value);
+      alignment_known += fmt::format("{} {}", alignment_known.empty() ? "test" : ",", which.worker.value);
     for (const Drop& which : decisions_.drop)
       dropped += fmt::format("{} {} ({})", dropped.empty() ? "drop" : ",", which.worker.value, name_of(which.why));
     for (const Cancel& which : decisions_.cancel) {
       busy_.erase(which.worker.value);
       cancelled += fmt::format("{} {} ({})", cancelled.empty() ? "cancel" : ",", which.worker.value, name_of(which.why));
     }
-    // NOLINTNEXTLINE(modernize-loop-convert): the list may grow on the way
+    // NOLINTNEXTLINE(modernize-loop-convert): the list may grow in the loop
     for (std::size_t i = 0; i < decisions_.release.size(); ++i) {
       const auto [worker, why] = decisions_.release[i];
       released += fmt::format("{} {} ({})", released.empty() ? "release" : ",", worker.value, name_of(why));

@@ -4,25 +4,21 @@
 #include <cmath>
 #include <utility>
 
+#include "policy/constants.h"
+
 namespace motley::policy {
-namespace {
-
-constexpr std::uint64_t lead_per_group = 4;  // updates
-constexpr double staleness_forgetting = 0.1;
-
-}  // namespace
 
 void GateGroups::joined(Instant now, std::span<const WorkerId> workers, Decisions& out) {
   for (const WorkerId worker : workers) {
     groups_.joined(worker);
     if (places_.size() <= worker.value) places_.resize(worker.value + 1);
   }
-  enter(now, workers, 0, out);  // the slowest: a newcomer keeps nobody waiting who is in a hurry
+  enter(now, workers, 0, out);  // the slowest group: a new worker delays no fast one
 }
 
 void GateGroups::enter(Instant now, std::span<const WorkerId> workers, Group group, Decisions& out) {
   GroupState& group_state = group_states_[group];
-  if (group_state.members.empty()) {  // level with the others
+  if (group_state.members.empty()) {  // starts level with the others
     group_state.updates = 0;
     for (const auto& [other, at_work] : group_states_) group_state.updates = std::max(group_state.updates, at_work.updates);
   }
@@ -39,7 +35,7 @@ void GateGroups::enter(Instant now, std::span<const WorkerId> workers, Group gro
 void GateGroups::left(Instant now, WorkerId worker, Decisions& out) {
   groups_.left(worker);
   leave_group(now, worker, out);
-  // Its samples are back in the pool: whoever rests, in whatever group, is called.
+  // Its samples are back in the pool: idle workers of all groups are released.
   for (auto& [group, group_state] : group_states_) {
     Decisions mine;
     group_state.gate.work_returned(mine);
@@ -102,7 +98,7 @@ void GateGroups::updated(const Monitor& monitor) {
   since_update_.clear();
 }
 
-/// It has contributed and owes nothing: its old group's round does not need it any more.
+/// The worker has no step in progress: its old group's round does not wait for it.
 void GateGroups::change_group_if_due(Instant now, WorkerId worker, Decisions& out) {
   const Group wanted = groups_.of(worker);
   if (wanted == places_[worker.value].group || places_[worker.value].busy > 0) return;
@@ -115,9 +111,9 @@ void GateGroups::change_group_if_due(Instant now, WorkerId worker, Decisions& ou
 void GateGroups::take(Instant now, GroupState& group_state, Decisions& mine, Decisions& out) {
   for (Apply& update : mine.apply) {
     ++group_state.updates;
-    std::uint64_t made = 0;  // by others, since its oldest member was sent out
+    std::uint64_t made = 0;  // updates by other groups since its oldest step was ordered
     for (const Contribution& member : update.members) made = std::max(made, version_.ahead_of(places_[member.worker.value].base));
-    group_state.staleness += staleness_forgetting * (static_cast<double>(made) - group_state.staleness);
+    group_state.staleness += grouping::newest_staleness * (static_cast<double>(made) - group_state.staleness);
     version_ = version_.next();
     out.apply.push_back(std::move(update));
   }
@@ -135,26 +131,24 @@ void GateGroups::take(Instant now, GroupState& group_state, Decisions& mine, Dec
 
 /// A round is about to begin.
 void GateGroups::keep_apart(Instant now, GroupState& group_state) {
-  constexpr int parts_of_a_step = 6;  // values travel for less than this, usually
-  constexpr std::uint32_t most_collisions = 3;
   const bool together = std::any_of(group_states_.begin(), group_states_.end(), [&](const auto& entry) {
-    return &entry.second != &group_state && entry.second.busy > 0 && now - entry.second.released < step_ / parts_of_a_step;
+    return &entry.second != &group_state && entry.second.busy > 0 && now - entry.second.released < step_ / grouping::parts_of_a_step;
   });
   group_state.collisions = together ? group_state.collisions + 1 : 0;
   group_state.released = now;
-  if (!rules_.turns || group_state.collisions < most_collisions) return;
+  if (!rules_.turns || group_state.collisions < grouping::most_collisions) return;
   group_state.collisions = 0;
   group_state.not_before = now + step_ / static_cast<int>(at_work());
   group_state.released = group_state.not_before;
 }
 
-/// Only while somebody else is at work whose update can end the wait.
+/// Only while another group is busy whose update can end the wait.
 bool GateGroups::too_far_ahead(const GroupState& group_state) const {
   if (!rules_.hold) return false;
   std::optional<std::uint64_t> slowest;
   for (const auto& [group, other] : group_states_)
     if (&other != &group_state && other.busy > 0) slowest = std::min(slowest.value_or(other.updates), other.updates);
-  return slowest && group_state.updates > *slowest + lead_per_group * at_work();
+  return slowest && group_state.updates > *slowest + grouping::lead_per_group * at_work();
 }
 
 bool GateGroups::waits(Instant now, const GroupState& group_state, Decisions& out) const {

@@ -5,6 +5,7 @@
 
 #include <cmath>
 
+#include "policy/constants.h"
 #include "policy/gate/gate_driver_for_tests.h"
 #include "policy/strategies.h"
 
@@ -27,7 +28,7 @@ GateDriver about_to_part(const GateGroups::Rules& rules = without_turns()) {
   gate.expected = milliseconds(400);
   gate.expects[0] = gate.expects[1] = milliseconds(100);
   gate.join({0, 1, 2, 3});
-  for (std::uint64_t i = 1; i < Groups::profile_steps; ++i)
+  for (std::uint64_t i = 1; i < grouping::profile_steps; ++i)
     for (const std::uint32_t id : {0U, 1U, 2U, 3U}) gate.finish(id);
   gate.finish(0);
   gate.finish(1);
@@ -50,7 +51,7 @@ TEST(GateGroups, AllAreOneBarrierUntilTheyAreMeasured) {
   EXPECT_EQ(gate.gate().cohort({0}), gate.gate().cohort({1}));
 }
 
-TEST(GateGroups, WhoBelongsElsewhereGoesOverWhenItHasContributedAndBeginsWithTheNextRoundThere) {
+TEST(GateGroups, AWorkerChangesGroupAfterItHasContributed) {
   GateDriver gate = about_to_part();
   gate.finish(2);
   EXPECT_EQ(gate.finish(3),
@@ -67,7 +68,7 @@ TEST(GateGroups, WhoBelongsElsewhereGoesOverWhenItHasContributedAndBeginsWithThe
   EXPECT_NE(gate.gate().cohort({0}), gate.gate().cohort({2}));
 }
 
-TEST(GateGroups, ABarrierInsideAGroupAndNoneBetweenThem) {
+TEST(GateGroups, ABarrierWithinGroupsAndNoneBetweenThem) {
   GateDriver gate = peer_lost();
   for (int i = 0; i < 3; ++i) {
     EXPECT_EQ(gate.finish(0), "hold 0 (others_computing, 1)");
@@ -84,7 +85,7 @@ TEST(GateGroups, WithoutRegroupingTheyAreStillGroupedOnce) {
   EXPECT_NE(gate.gate().cohort({0}), gate.gate().cohort({2}));
 }
 
-TEST(GateGroups, TheDeathOfTheLastOfAGroupHoldsNobodyUp) {
+TEST(GateGroups, LosingTheLastOfAGroupDelaysNoOther) {
   GateDriver gate = peer_lost();
   gate.finish(0);
   EXPECT_EQ(gate.leave(1), "apply 0; release 0 (barrier_complete)");
@@ -94,7 +95,7 @@ TEST(GateGroups, TheDeathOfTheLastOfAGroupHoldsNobodyUp) {
   EXPECT_EQ(gate.finish(3), "apply 2 3; release 2 (barrier_complete), 3 (barrier_complete)");
 }
 
-TEST(GateGroups, WhoRestsInAnyGroupIsCalledWhenSomebodyLeavesItsSamples) {
+TEST(GateGroups, ReturnedSamplesReleaseIdleWorkersOfAllGroups) {
   GateDriver gate = peer_lost();
   gate.work = false;
   gate.finish(0);
@@ -103,7 +104,7 @@ TEST(GateGroups, WhoRestsInAnyGroupIsCalledWhenSomebodyLeavesItsSamples) {
   EXPECT_EQ(gate.leave(3), "release 0 (work_returned), 1 (work_returned)");
 }
 
-TEST(GateGroups, ANewcomerJoinsTheSlowest) {
+TEST(GateGroups, ANewWorkerJoinsTheSlowestGroup) {
   GateDriver gate = peer_lost();
   gate.expects[4] = milliseconds(100);
   EXPECT_EQ(gate.join({4}), "hold 4 (round_in_progress, 2)");
@@ -136,21 +137,21 @@ TEST(GateGroups, AGroupFarAheadWaitsUntilTheSlowerHasMadeAnUpdate) {
   EXPECT_EQ(updates_until_held(gate, 100), 1) << "as far ahead as before";
 }
 
-TEST(GateGroups, WithoutHoldNobodyWaits) {
+TEST(GateGroups, WithoutHoldNoGroupWaits) {
   GateGroups::Rules rules = without_turns();
   rules.hold = false;
   GateDriver gate = peer_lost(rules);
   EXPECT_EQ(updates_until_held(gate, 100), 101);
 }
 
-TEST(GateGroups, WhoIsFarAheadIsLetGoWhenTheOthersLeave) {
+TEST(GateGroups, AGroupFarAheadIsReleasedWhenOthersLeave) {
   GateDriver gate = peer_lost();
   ASSERT_LE(updates_until_held(gate, 100), 100);
   EXPECT_EQ(gate.leave(2), "");
   EXPECT_EQ(gate.leave(3), "release 0 (barrier_complete), 1 (barrier_complete)");
 }
 
-TEST(GateGroups, WhoIsFarAheadIsLetGoWhenTheOthersRest) {
+TEST(GateGroups, AGroupFarAheadIsReleasedWhenOthersAreIdle) {
   GateDriver gate = peer_lost();
   ASSERT_LE(updates_until_held(gate, 100), 100);
   gate.finish(2);
@@ -160,7 +161,7 @@ TEST(GateGroups, WhoIsFarAheadIsLetGoWhenTheOthersRest) {
   EXPECT_EQ(gate.join({4}), "release 2 (first_order), 3 (first_order), 4 (first_order)") << "nobody is stuck";
 }
 
-TEST(GateGroups, WhileTheOthersRestNobodyWaitsForThem) {
+TEST(GateGroups, NoGroupWaitsForIdleOnes) {
   GateDriver gate = peer_lost();
   gate.finish(2);
   gate.work = false;
@@ -179,7 +180,7 @@ TEST(GateGroups, StreamsAreTheGroupsAtWork) {
   EXPECT_EQ(peer_lost(rules).gate().streams(), 1U);
 }
 
-TEST(GateGroups, StalenessIsWhatTheOthersUsuallyMakeMeanwhile) {
+TEST(GateGroups, StalenessFollowsUpdatesOfOtherGroups) {
   for (const bool look_ahead_more : {true, false}) {
     GateGroups::Rules rules = without_turns();
     rules.look_ahead_more = look_ahead_more;
@@ -231,7 +232,7 @@ GateDriver never_together(bool turns) {
   return gate;
 }
 
-TEST(GateGroups, GroupsThatBeginTogetherThreeTimesAreMovedApart) {
+TEST(GateGroups, GroupsThatCollideThreeTimesAreMovedApart) {
   GateDriver gate = never_together(true);
   EXPECT_EQ(waits_in(gate, 13'000, 2), 0);
   EXPECT_EQ(waits_in(gate, 14'000, 1), 1) << "the third time";
@@ -253,7 +254,7 @@ Strategy grouped(const Knobs& knobs) {
   };
   strategy.joined({}, std::vector<WorkerProfile>{{.worker = {0}}, {.worker = {1}}, {.worker = {2}}, {.worker = {3}}}, decisions);
   carry_out();
-  for (std::uint64_t round = 0; round <= Groups::profile_steps; ++round)
+  for (std::uint64_t round = 0; round <= grouping::profile_steps; ++round)
     for (std::uint32_t w = 0; w < 4; ++w) {
       const Contribution done{
           .worker = {w}, .step = steps[{w}], .report = {.samples = 32, .squared_norm = 1, .compute = milliseconds(w < 2 ? 100 : 400)}};
@@ -264,7 +265,7 @@ Strategy grouped(const Knobs& knobs) {
   return strategy;
 }
 
-TEST(GateGroups, MomentumLivesForAsManySamplesAndAGradientMovesTheModelAsFar) {
+TEST(GateGroups, MomentumAndGainAreThoseOfOneStream) {
   Strategy strategy = grouped({});
   EXPECT_DOUBLE_EQ(strategy.momentum(), std::sqrt(0.9)) << "mu^(1/K)";
   const Apply update{{{{0}, {}, {}, 32, 1, 1.0, {}}, {{1}, {}, {}, 32, 1, 1.0, {}}}};

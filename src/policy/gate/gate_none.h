@@ -1,7 +1,7 @@
-// Gate `none`: nobody waits.
+// Gate `none`: no worker waits.
 //
-// Rule: each contribution is applied by itself when it arrives; its worker goes on at once.
-// Guarantee: every device is always busy. No bound on staleness: the slower the worker, the older what it brings (about P-1 versions).
+// Rule: each contribution is applied alone when it arrives; its worker continues at once.
+// Guarantee: every device is always busy. Staleness has no bound: it is about P-1 versions, more for slower workers.
 // Cost: O(1) per contribution.
 #pragma once
 #include <set>
@@ -20,7 +20,7 @@ class GateNone : public Gate {
   void refused(Instant now, WorkerId worker, Decisions& out) override;
 
  private:
-  std::set<WorkerId> idle_;  // woken when work comes back
+  std::set<WorkerId> idle_;  // released when a lease is returned
 };
 
 }  // namespace motley::policy

@@ -4,14 +4,9 @@
 #include <tuple>
 #include <utility>
 
+#include "policy/constants.h"
+
 namespace motley::policy {
-namespace {
-
-constexpr double soften_per_version = 0.25;
-constexpr int looks_per_step = 10;  // at most, when nothing happens
-constexpr double soon = 0.5;        // median steps: who is expected within them is waited for
-
-}  // namespace
 
 void GateStates::joined(Instant now, std::span<const WorkerId> workers, Decisions& out) {
   for (const WorkerId worker : workers) {
@@ -102,11 +97,11 @@ void GateStates::arrived_late(const Contribution& contribution, std::uint64_t st
   UpdateOptions options;
   if (staleness > 1) {
     options = {rules_.bypass_momentum, rules_.compensate, 1};
-    if (rules_.soften) options.scale = 1 / (1 + soften_per_version * static_cast<double>(staleness - 1));
+    if (rules_.soften) options.scale = 1 / (1 + state_gate::soften_per_version * static_cast<double>(staleness - 1));
   }
   apply({contribution}, options, out);
   places_[worker.value] = Place::idle;
-  if (stragglers_.straggles(worker)) go_on_alone(worker, out);  // else it joins with the next round
+  if (stragglers_.straggles(worker)) go_on_alone(worker, out);  // else the worker joins the next round
 }
 
 void GateStates::apply(std::vector<Contribution> members, const UpdateOptions& options, Decisions& out) {
@@ -137,8 +132,7 @@ void GateStates::settle(Instant now, std::optional<Why> reopen, Decisions& out) 
 }
 
 bool GateStates::look(Instant now, Decisions& out) {
-  constexpr std::uint64_t part_of_everyone = 8;
-  const bool due = (look_due_ && now >= *look_due_) || since_look_ > here_.size() / part_of_everyone;
+  const bool due = (look_due_ && now >= *look_due_) || since_look_ > here_.size() / state_gate::contributions_per_look;
   if (!due) return false;
   since_look_ = 0;
   for (const Straggles& found : stragglers_.look(now, version_)) {
@@ -146,7 +140,7 @@ bool GateStates::look(Instant now, Decisions& out) {
     if (round_.erase(found.worker) > 0) places_[found.worker.value] = Place::alone;
   }
   look_due_ = stragglers_.next_look(now);
-  if (look_due_) look_due_ = std::max(*look_due_, now + stragglers_.median() / looks_per_step);
+  if (look_due_) look_due_ = std::max(*look_due_, now + stragglers_.median() / state_gate::looks_per_step);
   return true;
 }
 
@@ -154,15 +148,15 @@ void GateStates::cancel_over_stale(Instant now, Decisions& out) {
   if (!rules_.cancel || stragglers_.gap(version_) <= rules_.over_stale_gap || stragglers_.median() == Duration{0}) return;
   for (const WorkerId worker : stragglers_.older_than({version_.value - rules_.over_stale_gap})) {
     if (places_[worker.value] != Place::alone) continue;
-    if (seconds(stragglers_.remaining(now, worker)) <= soon * seconds(stragglers_.median())) continue;
-    const Duration so_far = stragglers_.under_way_for(now, worker);
+    if (seconds(stragglers_.remaining(now, worker)) <= state_gate::soon * seconds(stragglers_.median())) continue;
+    const Duration so_far = stragglers_.time_in_step(now, worker);
     stragglers_.stopped(worker);
     out.cancel.push_back({worker, so_far, Why::over_stale});
     go_on_alone(worker, out);
   }
 }
 
-/// Once for each round, at most a median step.
+/// Once per round, for at most one median step.
 bool GateStates::waits_for_over_stale(Instant now, Decisions& out) {
   const bool over_stale = stragglers_.gap(version_) > rules_.over_stale_gap;
   if (hold_until_) {
@@ -187,7 +181,7 @@ void GateStates::close_and_open_rounds(Instant now, std::optional<Why> reopen, D
     std::sort(arrived_.begin(), arrived_.end(),
               [](const Contribution& a, const Contribution& b) { return std::tie(a.worker, a.step) < std::tie(b.worker, b.step); });
     apply(std::exchange(arrived_, {}), {}, out);
-    cancel_over_stale(now, out);  // with this version somebody may be
+    cancel_over_stale(now, out);  // a worker may be over-stale with this version
     why = Why::barrier_complete;
   }
   if (!complete && !held && !reopen) return;
@@ -217,7 +211,7 @@ void GateStates::request_wake_up(Decisions& out) const {
 void GateStates::save(StateWriter& state) const { state.count("gate.threshold", stragglers_.threshold()); }
 
 void GateStates::restore(StateReader& state) {
-  stragglers_.threshold(std::max<std::uint64_t>(state.count("gate.threshold", Stragglers::most_threshold), Stragglers::least_threshold));
+  stragglers_.threshold(std::max<std::uint64_t>(state.count("gate.threshold", straggling::most_threshold), straggling::least_threshold));
 }
 
 }  // namespace motley::policy

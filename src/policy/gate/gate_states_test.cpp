@@ -1,5 +1,5 @@
-// Gate `states`: what each rule is worth, by switching it off alone, and contributions that are judged after their worker has gone. The
-// whole walk through the states is a scenario (tests/scenarios/adaptive.txt).
+// Gate `states`: each rule switched off alone, and alignment tests that end after their worker has left. tests/scenarios/adaptive.txt goes
+// through all states.
 #include "policy/gate/gate_states.h"
 
 #include <gtest/gtest.h>
@@ -42,21 +42,21 @@ std::string round_until(GateDriver& gate, int ms) {
 
 // Lagging --------------------------------------------------------------------------------------------------------------------------------
 
-/// What becomes of a contribution of the straggler that is so many versions late.
+/// The decision about a straggler's contribution that is so many versions late.
 std::string late_by(const GateStates::Rules& rules, int versions) {
   GateDriver gate = three(rules, 100 * versions + 50);
   round_until(gate, 100 * versions);
   return gate.finish_at(100 * versions + 50, 2);
 }
 
-TEST(States, AStragglerIsAppliedApartSoftenedAndCompensatedAndGoesOnAtOnce) {
+TEST(States, AStragglersContributionIsAppliedOnArrival) {
   EXPECT_EQ(late_by(rules(), 2), "apply 2 (apart, compensated, *0.8); release 2 (on_arrival)");
   EXPECT_EQ(late_by(rules(), 3), "apply 2 (apart, compensated, *0.667); release 2 (on_arrival)");
 }
 
 TEST(States, OneVersionLateIsAsGoodAsFresh) { EXPECT_EQ(late_by(rules(), 1), "apply 2; release 2 (on_arrival)"); }
 
-TEST(States, WithoutApartAStragglerGoesThroughTheMomentum) {
+TEST(States, WithoutBypassAStragglerEntersTheMomentum) {
   EXPECT_EQ(late_by(rules([](auto& r) { r.bypass_momentum = false; }), 2), "apply 2 (compensated, *0.8); release 2 (on_arrival)");
 }
 
@@ -71,7 +71,7 @@ TEST(States, WithoutCompensateNothingIsKeptForIt) {
   EXPECT_TRUE(GateStates(rules()).compensates());
 }
 
-TEST(States, WhatAStragglerIsSentLooksAsManyVersionsAheadAsItTakesMedians) {
+TEST(States, AStragglersLookAheadFollowsItsStepTime) {
   GateDriver gate = three(rules(), 300);
   EXPECT_EQ(gate.gate().staleness({2}), 0U) << "it does not straggle yet";
   round_until(gate, 100);
@@ -87,19 +87,19 @@ TEST(States, WhatAStragglerIsSentLooksAsManyVersionsAheadAsItTakesMedians) {
 
 // Over-stale -----------------------------------------------------------------------------------------------------------------------------
 
-TEST(States, WhoIsOverStaleAndFarFromDoneBeginsAgain) {
+TEST(States, AnOverStaleWorkerFarFromDoneIsCancelled) {
   GateDriver gate = three(rules(), 520);
   EXPECT_EQ(round_until(gate, 400), "apply 0 1; cancel 2 (over_stale); release 2 (on_arrival), 0 (barrier_complete), 1 (barrier_complete)");
   EXPECT_EQ(gate.finish_at(500, 0), "hold 0 (others_computing, 1)");
   EXPECT_EQ(gate.finish_at(500, 1), "apply 0 1; release 0 (barrier_complete), 1 (barrier_complete)") << "it is on a new version now";
 }
 
-TEST(States, WithoutCancelTheOthersWaitForItInstead) {
+TEST(States, WithoutCancelOthersWaitForTheOverStaleWorker) {
   GateDriver gate = three(rules([](auto& r) { r.cancel = false; }), 520);
   EXPECT_EQ(round_until(gate, 400), "apply 0 1; hold 0 (over_stale_ahead, 4), 1 (over_stale_ahead, 4)");
 }
 
-TEST(States, WhoIsOverStaleAndNearlyDoneIsWaitedForAtMostAMedianStep) {
+TEST(States, OthersWaitAtMostAMedianStepForAnOverStaleWorker) {
   GateDriver gate = three(rules(), 440);
   EXPECT_EQ(round_until(gate, 400), "apply 0 1; hold 0 (over_stale_ahead, 4), 1 (over_stale_ahead, 4)");
   EXPECT_EQ(gate.wake, Instant{milliseconds(500)});
@@ -111,7 +111,7 @@ TEST(States, WhoIsOverStaleAndNearlyDoneIsWaitedForAtMostAMedianStep) {
   EXPECT_EQ(patient.wake_at(500), "release 0 (waited_long_enough), 1 (waited_long_enough)");
 }
 
-TEST(States, WithoutHoldNobodyWaitsForTheOverStale) {
+TEST(States, WithoutHoldNoWorkerWaitsForTheOverStale) {
   GateDriver gate = three(rules([](auto& r) { r.hold = false; }), 440);
   EXPECT_EQ(round_until(gate, 400), "apply 0 1; release 0 (barrier_complete), 1 (barrier_complete)");
 }
@@ -124,15 +124,15 @@ GateDriver over_stale(const GateStates::Rules& rules, std::string& answer) {
   return gate;
 }
 
-TEST(States, WhatComesOverStaleIsJudgedAndCountsLittle) {
+TEST(States, AnOverStaleContributionIsTestedAndCountsLittle) {
   std::string answer;
   GateDriver gate = over_stale(rules(), answer);
-  EXPECT_EQ(answer, "judge 2; release 0 (slowest_moved), 1 (slowest_moved)") << "its worker waits for the judgement";
+  EXPECT_EQ(answer, "test 2; release 0 (slowest_moved), 1 (slowest_moved)") << "its worker waits for the result";
   EXPECT_EQ(gate.test_alignment(2, 0.5), "apply 2 (apart, *0.2); release 2 (on_arrival)");
-  EXPECT_EQ(gate.test_alignment(2, 0.5), "") << "judged once";
+  EXPECT_EQ(gate.test_alignment(2, 0.5), "") << "tested once";
 }
 
-TEST(States, WhatGoesAgainstTheMomentumIsDropped) {
+TEST(States, AContributionAgainstTheMomentumIsDropped) {
   for (const double alignment : {0.0, -1.0}) {
     std::string answer;
     GateDriver gate = over_stale(rules(), answer);
@@ -140,13 +140,13 @@ TEST(States, WhatGoesAgainstTheMomentumIsDropped) {
   }
 }
 
-TEST(States, WithoutJudgeTheOverStaleIsTreatedAsAnyStraggler) {
+TEST(States, WithoutTheTestOverStaleCountsAsStraggling) {
   std::string answer;
   over_stale(rules([](auto& r) { r.test_alignment = false; }), answer);
   EXPECT_EQ(answer, "apply 2 (apart, compensated, *0.571); release 2 (on_arrival), 0 (slowest_moved), 1 (slowest_moved)");
 }
 
-TEST(States, WithoutApartWhatWasJudgedGoodGoesThroughTheMomentum) {
+TEST(States, WithoutBypassAnAlignedContributionEntersTheMomentum) {
   std::string answer;
   GateDriver gate = over_stale(rules([](auto& r) { r.bypass_momentum = false; }), answer);
   EXPECT_EQ(gate.test_alignment(2, 0.5), "apply 2 (*0.2); release 2 (on_arrival)");
@@ -154,14 +154,14 @@ TEST(States, WithoutApartWhatWasJudgedGoodGoesThroughTheMomentum) {
 
 // Judged after its worker has left -------------------------------------------------------------------------------------------------------
 
-TEST(States, WhatIsJudgedGoodAfterItsWorkerHasLeftIsAppliedAndNobodyIsReleased) {
+TEST(States, AnAlignedContributionIsAppliedAfterItsWorkerLeft) {
   std::string answer;
   GateDriver gate = over_stale(rules(), answer);
   EXPECT_EQ(gate.leave(2), "");
   EXPECT_EQ(gate.test_alignment(2, 1), "apply 2 (apart, *0.2)");
 }
 
-TEST(States, WhatIsJudgedBadAfterItsWorkerHasLeftIsDroppedAndNobodyBusyIsReleased) {
+TEST(States, AnOpposedContributionIsDroppedAfterItsWorkerLeft) {
   std::string answer;
   GateDriver gate = over_stale(rules(), answer);
   gate.leave(2);
@@ -170,7 +170,7 @@ TEST(States, WhatIsJudgedBadAfterItsWorkerHasLeftIsDroppedAndNobodyBusyIsRelease
   EXPECT_EQ(gate.finish_at(540, 1), "apply 0 1; release 0 (barrier_complete), 1 (barrier_complete)");
 }
 
-TEST(States, SamplesOfWhatIsDroppedAfterItsWorkerHasLeftCallThoseWhoRest) {
+TEST(States, DroppedSamplesReleaseIdleWorkers) {
   std::string answer;
   GateDriver gate = over_stale(rules(), answer);
   gate.work = false;
@@ -183,7 +183,7 @@ TEST(States, SamplesOfWhatIsDroppedAfterItsWorkerHasLeftCallThoseWhoRest) {
 
 // Keeping --------------------------------------------------------------------------------------------------------------------------------
 
-TEST(States, TheThresholdIsKeptAndOneOutOfBoundsIsRefused) {
+TEST(States, TheThresholdIsSavedAndRefusedOutOfBounds) {
   for (const auto& [kept, goes_on_as] : {std::pair<std::uint64_t, std::uint64_t>{5, 5}, {0, 2}, {99, 2}}) {
     GateStates gate(rules());
     const SavedState numbers{{"gate.threshold", kept}};

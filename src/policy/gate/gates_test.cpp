@@ -14,35 +14,35 @@ struct All : testing::Test {
   GateDriver gate{std::make_unique<GateAll>()};
 };
 
-TEST_F(All, TheRoundEndsWhenTheLastHasContributed) {
+TEST_F(All, TheRoundEndsWhenTheLastWorkerHasContributed) {
   EXPECT_EQ(gate.join({0, 1, 2}), "release 0 (first_order), 1 (first_order), 2 (first_order)");
   EXPECT_EQ(gate.finish(1), "hold 1 (others_computing, 2)");
   EXPECT_EQ(gate.finish(2), "hold 2 (others_computing, 1)");
   EXPECT_EQ(gate.finish(0), "apply 0 1 2; release 0 (barrier_complete), 1 (barrier_complete), 2 (barrier_complete)");
 }
 
-TEST_F(All, WhoJoinsInMidRoundWaitsForTheNext) {
+TEST_F(All, AWorkerThatJoinsDuringARoundWaitsForTheNext) {
   gate.join({0, 1});
   gate.finish(0);
   EXPECT_EQ(gate.join({2}), "hold 2 (round_in_progress, 1)");
   EXPECT_EQ(gate.finish(1), "apply 0 1; release 0 (barrier_complete), 1 (barrier_complete), 2 (barrier_complete)");
 }
 
-TEST_F(All, TheDeathOfTheOnlyOneMissingEndsTheRound) {
+TEST_F(All, LosingTheOnlyMissingWorkerEndsTheRound) {
   gate.join({0, 1, 2});
   gate.finish(0);
   gate.finish(2);
   EXPECT_EQ(gate.leave(1), "apply 0 2; release 0 (barrier_complete), 2 (barrier_complete)");
 }
 
-TEST_F(All, WhoHasContributedAndLeftStillCounts) {
+TEST_F(All, AContributionCountsAfterItsWorkerLeft) {
   gate.join({0, 1});
   gate.finish(0);
   EXPECT_EQ(gate.leave(0), "");
   EXPECT_EQ(gate.finish(1), "apply 0 1; release 1 (barrier_complete)");
 }
 
-TEST_F(All, WhatWasContributedIsAppliedEvenWhenNobodyIsLeft) {
+TEST_F(All, ContributionsAreAppliedWhenNoWorkerIsLeft) {
   gate.join({0, 1});
   gate.finish(0);
   gate.leave(0);
@@ -64,7 +64,7 @@ TEST_F(All, ARoundInWhichAllAreRefusedIsTriedAgain) {
   EXPECT_EQ(gate.refuse(0), "release 0 (work_returned), 1 (work_returned)");
 }
 
-TEST_F(All, NothingIsStaleWhateverTheTiming) {
+TEST_F(All, NothingIsStaleUnderAnyTiming) {
   for (std::uint64_t seed = 0; seed < 20; ++seed) {
     Rng rng(seed, "barrier");
     SmallChief chief(make_strategy({"bsp", {}, {}}, {32, 0.9}).value(), 3000);
@@ -82,7 +82,7 @@ struct None : testing::Test {
   GateDriver gate{std::make_unique<GateNone>()};
 };
 
-TEST_F(None, EachIsAppliedOnArrivalAndGoesOn) {
+TEST_F(None, ContributionsAreAppliedOnArrival) {
   EXPECT_EQ(gate.join({0, 1}), "release 0 (first_order), 1 (first_order)");
   EXPECT_EQ(gate.finish(1), "apply 1; release 1 (on_arrival)");
   EXPECT_EQ(gate.finish(1), "apply 1; release 1 (on_arrival)");
@@ -90,7 +90,7 @@ TEST_F(None, EachIsAppliedOnArrivalAndGoesOn) {
   EXPECT_EQ(gate.refuse(0), "release 0 (work_returned)");
 }
 
-TEST_F(None, WhoRestsIsCalledWhenSomebodyLeaves) {
+TEST_F(None, IdleWorkersAreReleasedWhenAWorkerLeaves) {
   gate.join({0, 1, 2});
   gate.work = false;
   gate.finish(0);
@@ -100,7 +100,7 @@ TEST_F(None, WhoRestsIsCalledWhenSomebodyLeaves) {
   EXPECT_EQ(gate.leave(0), "") << "nobody rests any more";
 }
 
-TEST(WorkerSet, CountsTheBusyAndRanksThePresent) {
+TEST(WorkerSet, CountsBusyWorkersAndRanksPresentOnes) {
   WorkerSet worker_set;
   for (const std::uint32_t id : {4U, 1U, 2U}) worker_set.join({id});
   EXPECT_EQ(worker_set.workers(), (std::vector<WorkerId>{{1}, {2}, {4}}));
@@ -116,7 +116,7 @@ TEST(WorkerSet, CountsTheBusyAndRanksThePresent) {
   EXPECT_FALSE(worker_set.present({7}));
 }
 
-TEST(WorkerSet, JoiningTwiceOrLeavingFromOutsideIsOurBug) {
+TEST(WorkerSet, JoiningTwiceOrLeavingWhenAbsentIsABug) {
   WorkerSet worker_set;
   worker_set.join({0});
   EXPECT_THROW(worker_set.join({0}), Bug);

@@ -5,6 +5,7 @@
 #include <limits>
 #include <utility>
 
+#include "policy/constants.h"
 #include "policy/gate/clustering.h"
 
 namespace motley::policy {
@@ -40,20 +41,21 @@ void Groups::measured(WorkerId worker, const Monitor& monitor) {
     return;
   }
   if (!member.placed) {
-    if (member.measured >= profile_steps) place(member);
+    if (member.measured >= grouping::profile_steps) place(member);
     return;
   }
   const double factor = std::exp(drift(member));
-  member.strayed = factor < least_drift || factor > most_drift ? member.strayed + 1 : 0;
-  if (regroup_ && member.strayed >= patience && contributions_ >= rest * worker_set_.workers().size()) group_everyone(monitor);
+  member.strayed = factor < grouping::least_drift || factor > grouping::most_drift ? member.strayed + 1 : 0;
+  if (regroup_ && member.strayed >= grouping::patience && contributions_ >= grouping::rest * worker_set_.workers().size())
+    group_everyone(monitor);
 }
 
 bool Groups::everyone_measured() const {
   return std::all_of(worker_set_.workers().begin(), worker_set_.workers().end(),
-                     [&](WorkerId worker) { return members_[worker.value].measured >= profile_steps; });
+                     [&](WorkerId worker) { return members_[worker.value].measured >= grouping::profile_steps; });
 }
 
-/// How its log speed has moved against that of the others of its group; who is alone in it, against everybody else.
+/// The change of its log speed relative to that of its group's other members, or of all other workers when it is alone in its group.
 double Groups::drift(const Member& member) const {
   const double own = member.log_speed - member.log_then;
   Sums others = sums_[member.group];
@@ -72,10 +74,10 @@ void Groups::group_everyone(const Monitor& monitor) {
   std::vector<Group> best;
   Group best_count = 1;
   std::pair<bool, double> best_merit{false, -std::numeric_limits<double>::infinity()};
-  for (Group count = 1; count <= std::min<std::size_t>(most_groups, speeds.size()); ++count) {
+  for (Group count = 1; count <= std::min<std::size_t>(grouping::most_groups, speeds.size()); ++count) {
     std::vector<Group> groups = cluster(speeds, count).of;
     const double spread = widest_spread(groups, count);
-    const bool within = spread <= std::log(most_spread);
+    const bool within = spread <= std::log(grouping::most_spread);
     const std::pair merit(within, within ? score(groups, count, monitor) : -spread);
     if (merit <= best_merit) continue;
     best = std::move(groups);
@@ -97,7 +99,7 @@ void Groups::group_everyone(const Monitor& monitor) {
   ++groupings_;
 }
 
-/// With the group whose mean is nearest.
+/// Into the group whose mean is nearest.
 void Groups::place(Member& member) {
   double nearest = std::numeric_limits<double>::infinity();
   for (Group group = 0; group < count_; ++group) {
@@ -114,7 +116,6 @@ void Groups::place(Member& member) {
 }
 
 double Groups::score(std::span<const Group> groups, Group count, const Monitor& monitor) const {
-  constexpr double price_of_a_group = 0.1;
   struct Sum {
     double speed = 0;
     double jitter = 0;
@@ -130,7 +131,7 @@ double Groups::score(std::span<const Group> groups, Group count, const Monitor& 
   }
   double throughput = 0;
   for (const Sum& sum : sums) throughput += sum.speed / (1 + sum.jitter * std::sqrt(2 * std::log(static_cast<double>(sum.members))));
-  return throughput / (1 + price_of_a_group * (count - 1));
+  return throughput / (1 + grouping::price_of_a_group * (count - 1));
 }
 
 /// Log of fastest over slowest.

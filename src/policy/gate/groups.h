@@ -1,12 +1,11 @@
-// Groups of equals: who synchronises with whom, from measured speed.
+// Groups of workers of similar measured speed.
 //
-// All are one group until everyone has been measured 10 times. Then x_i = log speed is clustered exactly for K = 1..4. Where some K keep
+// All workers are one group until each has been measured 10 times. Then x_i = log speed is clustered exactly for K = 1..4. If some K keep
 //   every group within a spread of 2.1 (fastest over slowest), only those are considered (else the K with the least spread); of these the
-//   highest throughput(K)/(1 + .1*(K-1)), throughput = sum of S_k/(1 + j_k*sqrt(2 ln n_k)): a group of n_k whose steps stray by j_k waits
-//   so much longer for its last one. S_k: sum of the members' speeds.
-// A worker whose speed has changed against its group's since they were grouped, by less than .7 or more than 1.4 times for 20 steps of its
-//   own, makes everyone be grouped anew, at least 100 steps after the last time. Who joins is with the slowest until it is measured, then
-//   with those nearest.
+//   one with the highest throughput(K)/(1 + .1*(K-1)), throughput = sum of S_k/(1 + j_k*sqrt(2 ln n_k)): with jitter j_k, a group of n_k
+//   workers waits that much longer for its last one. S_k: sum of the members' speeds.
+// All workers are grouped again when the speed of one, relative to its group's, has changed by less than .7 or more than 1.4 times for 20
+//   of its steps, at least 100 steps after the last grouping. A new worker joins the slowest group until it is measured, then the nearest.
 // Cost: O(1) per contribution, O(K P log P) per grouping.
 #pragma once
 #include <cstdint>
@@ -22,14 +21,6 @@ using Group = std::uint32_t;  // the slowest first
 
 class Groups {
  public:
-  static constexpr std::uint64_t profile_steps = 10;
-  static constexpr Group most_groups = 4;
-  static constexpr double most_spread = 2.1;
-  static constexpr double least_drift = 0.7;
-  static constexpr double most_drift = 1.4;
-  static constexpr std::uint32_t patience = 20;  // steps
-  static constexpr std::uint64_t rest = 100;     // steps between two groupings
-
   explicit Groups(bool regroup = true) : regroup_(regroup) {}
   void joined(WorkerId worker);
   void left(WorkerId worker);
@@ -38,22 +29,22 @@ class Groups {
 
   [[nodiscard]] Group of(WorkerId worker) const { return members_[worker.value].group; }
   [[nodiscard]] Group count() const { return count_; }
-  /// How often everyone was grouped.
+  /// How often the workers were grouped.
   [[nodiscard]] std::uint64_t groupings() const { return groupings_; }
 
  private:
   struct Member {
     Group group = 0;
-    bool placed = false;         // by its speed
+    bool placed = false;         // its group follows from its speed
     double log_speed = 0;        // now
-    double log_then = 0;         // when it was grouped
-    std::uint32_t strayed = 0;   // steps in a row
+    double log_then = 0;         // at the last grouping
+    std::uint32_t strayed = 0;   // steps in a row beyond the limits of drift
     std::uint64_t measured = 0;  // steps
   };
   struct Sums {
     double drift = 0;  // of log speeds since the grouping
     double log_speed = 0;
-    std::uint32_t members = 0;  // that are placed
+    std::uint32_t members = 0;  // placed ones
   };
   [[nodiscard]] bool everyone_measured() const;
   [[nodiscard]] double drift(const Member& member) const;
@@ -68,7 +59,7 @@ class Groups {
   std::vector<Sums> sums_;       // by group
   Group count_ = 1;
   std::uint64_t groupings_ = 0;
-  std::uint64_t contributions_ = 0;  // since everyone was grouped
+  std::uint64_t contributions_ = 0;  // since the last grouping
 };
 
 }  // namespace motley::policy

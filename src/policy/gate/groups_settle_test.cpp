@@ -8,6 +8,7 @@
 
 #include "base/rng.h"
 #include "policy/batching/balanced_batching.h"
+#include "policy/constants.h"
 #include "policy/gate/groups.h"
 
 namespace motley::policy {
@@ -87,8 +88,8 @@ using PeerLost = std::vector<Group>;
 /// 3. no later than 150 steps after it, and at most twice, somebody changes group; nobody goes back to where it was.
 void expect_to_settle(World world) {
   const WorkerId victim{static_cast<std::uint32_t>(world.rng().below(world.workers()))};
-  const std::uint64_t change = Groups::profile_steps + Groups::rest + world.rng().below(200);
-  while (world.rounds < Groups::profile_steps) world.round();
+  const std::uint64_t change = grouping::profile_steps + grouping::rest + world.rng().below(200);
+  while (world.rounds < grouping::profile_steps) world.round();
   const PeerLost before = world.peer_lost();
   ASSERT_EQ(world.groups.groupings(), 1U);
   while (world.rounds < change) {
@@ -113,7 +114,7 @@ void expect_to_settle(World world) {
   EXPECT_LE(seen.size(), 3U);
 }
 
-TEST(Groups, SettleInAThousandUnsteadyWorlds) {
+TEST(Groups, SettleInAThousandRandomClusters) {
   for (std::uint64_t seed = 0; seed < 1000; ++seed) {
     const bool time_limited = seed % 2 == 0;
     SCOPED_TRACE(testing::Message() << "seed " << seed << (time_limited ? ", steps end when planned" : ", steps end when done"));

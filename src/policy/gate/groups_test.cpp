@@ -1,4 +1,4 @@
-// Groups of equals: how a crowd of known speeds is parted, when it is parted anew, and where newcomers go.
+// Groups: how workers of known speeds are grouped, when they are grouped again, and which group new workers join.
 #include "policy/gate/groups.h"
 
 #include <gtest/gtest.h>
@@ -7,6 +7,8 @@
 #include <map>
 #include <set>
 #include <vector>
+
+#include "policy/constants.h"
 
 namespace motley::policy {
 namespace {
@@ -70,7 +72,7 @@ constexpr WorkerId ann{0};
 
 // The first time -------------------------------------------------------------------------------------------------------------------------
 
-TEST(Groups, AllAreOneUntilEveryoneWasMeasuredTenTimes) {
+TEST(Groups, AllAreOneGroupUntilMeasuredTenTimes) {
   Crowd crowd({4, 4, 2, 1});
   crowd.rounds(9);
   for (int i = 0; i < 50; ++i) crowd.step(ann);
@@ -82,17 +84,17 @@ TEST(Groups, AllAreOneUntilEveryoneWasMeasuredTenTimes) {
   EXPECT_EQ(crowd.groups.count(), 2U);
 }
 
-TEST(Groups, FourFourTwoOneArePartedInTheMiddleAndTheSlowestComeFirst) {
+TEST(Groups, SpeedsFourFourTwoOneMakeTwoGroupsSlowestFirst) {
   Crowd crowd({4, 4, 2, 1});
-  crowd.rounds(Groups::profile_steps);
+  crowd.rounds(grouping::profile_steps);
   EXPECT_EQ(crowd.peer_lost(), (PeerLost{1, 1, 0, 0}));
 }
 
 TEST(Groups, EightWorkersOfFourSpeedsMakeTwoGroupsWithinTheSpread) {
   Crowd crowd({8, 8, 4, 4, 4, 2, 1, 1});
-  crowd.rounds(Groups::profile_steps);
+  crowd.rounds(grouping::profile_steps);
   EXPECT_EQ(crowd.groups.count(), 2U);
-  EXPECT_LE(crowd.widest_spread(), Groups::most_spread);
+  EXPECT_LE(crowd.widest_spread(), grouping::most_spread);
   EXPECT_EQ(crowd.peer_lost(), (PeerLost{1, 1, 1, 1, 1, 0, 0, 0}));
 }
 
@@ -107,11 +109,11 @@ TEST(Groups, EqualsStayTogether) {
 
 TEST(Groups, AreNeverMoreThanFour) {
   Crowd crowd({1, 3, 9, 27});
-  crowd.rounds(Groups::profile_steps);
-  EXPECT_EQ(crowd.groups.count(), Groups::most_groups);
+  crowd.rounds(grouping::profile_steps);
+  EXPECT_EQ(crowd.groups.count(), grouping::most_groups);
   Crowd wider({1, 3, 9, 27, 81, 243});
-  wider.rounds(Groups::profile_steps);
-  EXPECT_LE(wider.groups.count(), Groups::most_groups);
+  wider.rounds(grouping::profile_steps);
+  EXPECT_LE(wider.groups.count(), grouping::most_groups);
 }
 
 // Again ----------------------------------------------------------------------------------------------------------------------------------
@@ -126,9 +128,9 @@ std::uint64_t steps_until_regrouped(Crowd& crowd, std::uint64_t most) {
   return most + 1;
 }
 
-TEST(Groups, WhoBecomesThreeTimesSlowerIsWithOthersWithinAHundredOfItsSteps) {
+TEST(Groups, AWorkerThreeTimesSlowerIsRegroupedWithinAHundredSteps) {
   Crowd crowd({4, 4, 4, 1.3, 1.3});
-  crowd.rounds(Groups::profile_steps + Groups::rest);
+  crowd.rounds(grouping::profile_steps + grouping::rest);
   ASSERT_EQ(crowd.peer_lost(), (PeerLost{1, 1, 1, 0, 0}));
   crowd.set_speed(ann, 4.0 / 3);
   EXPECT_LE(steps_until_regrouped(crowd, 100), 100U);
@@ -137,30 +139,30 @@ TEST(Groups, WhoBecomesThreeTimesSlowerIsWithOthersWithinAHundredOfItsSteps) {
   EXPECT_EQ(crowd.groups.groupings(), 2U) << "and that is all";
 }
 
-TEST(Groups, ItIsNotDoneWithinTheRestNorBeforePatienceEnds) {
+TEST(Groups, RegroupingWaitsForRestAndPatience) {
   Crowd crowd({4, 4, 4, 1.3, 1.3});
-  crowd.rounds(Groups::profile_steps);
+  crowd.rounds(grouping::profile_steps);
   crowd.set_speed(ann, 4.0 / 3);
   const std::uint64_t steps = steps_until_regrouped(crowd, 200);
-  EXPECT_GE(steps, Groups::rest - 1) << "a hundred steps after the last time";
-  EXPECT_LE(steps, Groups::rest + 1);
-  crowd.rounds(Groups::rest);
+  EXPECT_GE(steps, grouping::rest - 1) << "a hundred steps after the last time";
+  EXPECT_LE(steps, grouping::rest + 1);
+  crowd.rounds(grouping::rest);
   crowd.set_speed(ann, 4);
-  EXPECT_GE(steps_until_regrouped(crowd, 200), Groups::patience) << "twenty steps of its own";
+  EXPECT_GE(steps_until_regrouped(crowd, 200), grouping::patience) << "twenty steps of its own";
   EXPECT_EQ(crowd.peer_lost(), (PeerLost{1, 1, 1, 0, 0})) << "and back";
 }
 
-TEST(Groups, AShortSpellChangesNothing) {
+TEST(Groups, AShortSlowPeriodChangesNothing) {
   Crowd crowd({4, 4, 4, 1.3, 1.3});
   crowd.rounds(200);
   crowd.set_speed(ann, 4.0 / 3);
-  crowd.rounds(Groups::patience - 2);
+  crowd.rounds(grouping::patience - 2);
   crowd.set_speed(ann, 4);
   crowd.rounds(300);
   EXPECT_EQ(crowd.groups.groupings(), 1U);
 }
 
-TEST(Groups, WhenAllChangeAlikeNobodyMoves) {
+TEST(Groups, NoWorkerMovesWhenAllChangeAlike) {
   Crowd crowd({4, 4, 4, 1.3, 1.3});
   crowd.rounds(200);
   for (std::uint32_t w = 0; w < 3; ++w) crowd.set_speed({w}, 2.1);
@@ -179,13 +181,13 @@ TEST(Groups, WithoutRegroupingTheFirstGroupsStay) {
 
 // Comings and goings ---------------------------------------------------------------------------------------------------------------------
 
-TEST(Groups, ANewcomerIsWithTheSlowestUntilMeasuredThenWithTheNearest) {
+TEST(Groups, ANewWorkerJoinsTheSlowestGroupUntilItIsMeasured) {
   Crowd crowd({4, 4, 1, 1});
-  crowd.rounds(Groups::profile_steps);
+  crowd.rounds(grouping::profile_steps);
   ASSERT_EQ(crowd.peer_lost(), (PeerLost{1, 1, 0, 0}));
   const WorkerId fast = crowd.join(3.5);
   const WorkerId slow = crowd.join(1.2);
-  for (std::uint64_t i = 1; i < Groups::profile_steps; ++i) {
+  for (std::uint64_t i = 1; i < grouping::profile_steps; ++i) {
     crowd.step(fast);
     crowd.step(slow);
     EXPECT_EQ(crowd.groups.of(fast), 0U) << "after " << i << " steps";
@@ -197,7 +199,7 @@ TEST(Groups, ANewcomerIsWithTheSlowestUntilMeasuredThenWithTheNearest) {
   EXPECT_EQ(crowd.groups.groupings(), 1U) << "the others stay where they are";
 }
 
-TEST(Groups, ANewcomerBeforeTheFirstGroupingIsWaitedFor) {
+TEST(Groups, TheFirstGroupingWaitsForNewWorkers) {
   Crowd crowd({4, 4, 1});
   crowd.rounds(9);
   const WorkerId late = crowd.join(1);
@@ -208,32 +210,32 @@ TEST(Groups, ANewcomerBeforeTheFirstGroupingIsWaitedFor) {
   EXPECT_EQ(crowd.peer_lost(), (PeerLost{1, 1, 0})) << "unless it leaves";
 }
 
-TEST(Groups, AGroupThatAllHaveLeftDrawsNobody) {
+TEST(Groups, AnEmptyGroupGetsNoNewWorker) {
   Crowd crowd({4, 4, 1, 1});
-  crowd.rounds(Groups::profile_steps);
+  crowd.rounds(grouping::profile_steps);
   crowd.leave({0});
   crowd.leave({1});
   const WorkerId fast = crowd.join(4);
-  for (std::uint64_t i = 0; i < Groups::profile_steps; ++i) crowd.step(fast);
+  for (std::uint64_t i = 0; i < grouping::profile_steps; ++i) crowd.step(fast);
   EXPECT_EQ(crowd.groups.of(fast), 0U) << "the nearest of those that have members";
 }
 
-TEST(Groups, WhoHasLeftNeitherPullsNorPushesThoseThatStay) {
+TEST(Groups, WorkersThatLeftDoNotAffectDrift) {
   Crowd crowd({4, 4, 4, 1.3, 1.3});
   crowd.rounds(200);
   crowd.set_speed(ann, 4.0 / 1.9);  // strays, against the others of its group
-  crowd.rounds(Groups::patience - 5);
+  crowd.rounds(grouping::patience - 5);
   crowd.leave(ann);
   crowd.rounds(300);
   EXPECT_EQ(crowd.groups.groupings(), 1U) << "what it had strayed went with it";
   const WorkerId profile = crowd.join(2.3);  // nearer to 4 than to 1.3, in logarithms; 4/1.9 was not
-  for (std::uint64_t i = 0; i < Groups::profile_steps; ++i) crowd.step(profile);
+  for (std::uint64_t i = 0; i < grouping::profile_steps; ++i) crowd.step(profile);
   EXPECT_EQ(crowd.groups.of(profile), 1U) << "and so did its speed: the mean is that of those who are left";
 }
 
-TEST(Groups, EveryoneLeavingAndOthersComingBeginsWhereItWas) {
+TEST(Groups, GroupsStayWhenAllWorkersAreReplaced) {
   Crowd crowd({4, 1});
-  crowd.rounds(Groups::profile_steps);
+  crowd.rounds(grouping::profile_steps);
   crowd.leave({0});
   crowd.leave({1});
   crowd.join(2);

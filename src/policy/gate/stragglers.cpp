@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <cmath>
 
+#include "policy/constants.h"
+
 namespace motley::policy {
 namespace {
-
-constexpr std::uint32_t enough_in_time = 3;
 
 Duration times(double factor, Duration duration) { return from_seconds(factor * seconds(duration)); }
 
@@ -28,7 +28,7 @@ void Stragglers::left(WorkerId worker) {
 void Stragglers::began(Instant now, WorkerId worker, Version newest, Duration expected) {
   Member& member = members_[worker.value];
   stop_straggling(member);
-  member.under_way = true;
+  member.in_step = true;
   member.held = newest;
   member.began = now;
   if (expected > Duration{0}) member.expected = expected;
@@ -38,8 +38,8 @@ void Stragglers::began(Instant now, WorkerId worker, Version newest, Duration ex
 void Stragglers::stopped(WorkerId worker) { stop_straggling(members_[worker.value]); }
 
 void Stragglers::stop_straggling(Member& member) {
-  if (!member.under_way) return;
-  member.under_way = false;
+  if (!member.in_step) return;
+  member.in_step = false;
   const auto held = held_.find(member.held);
   if (--held->second == 0) held_.erase(held);
 }
@@ -51,8 +51,8 @@ bool Stragglers::contributed(Instant now, WorkerId worker) {
   most_commits_ = std::max(most_commits_, ++member.commits);
   if (member.expected == Duration{0}) member.expected = took;
   if (!member.straggles) return false;
-  member.in_time = took < times(late, median_) ? member.in_time + 1 : 0;
-  if (member.in_time < enough_in_time) return false;
+  member.in_time = took < times(straggling::late, median_) ? member.in_time + 1 : 0;
+  if (member.in_time < straggling::enough_in_time) return false;
   member.in_time = 0;
   member.commits = most_commits_;
   mark(member, false);
@@ -69,7 +69,7 @@ void Stragglers::find_median() {
   median_ = {};
   for (const Member& member : members_) {
     if (!member.here) continue;
-    if (member.expected == Duration{0}) return;  // somebody has not been measured yet
+    if (member.expected == Duration{0}) return;  // a worker has not been measured yet
     scratch_.push_back(member.expected);
   }
   if (scratch_.size() < 2) return;
@@ -83,8 +83,8 @@ Duration Stragglers::takes(Instant now, const Member& member) const { return std
 std::optional<Why> Stragglers::classify(Instant now, const Member& member, Version newest) const {
   const Duration takes_now = takes(now, member);
   const bool behind = most_commits_ > member.commits || newest > member.held;
-  if (takes_now > times(very_late, median_)) return Why::very_late;
-  if (takes_now > times(late, median_) && behind) return Why::late_and_behind;
+  if (takes_now > times(straggling::very_late, median_)) return Why::very_late;
+  if (takes_now > times(straggling::late, median_) && behind) return Why::late_and_behind;
   if (newest.ahead_of(member.held) > threshold_) return Why::version_too_old;
   return std::nullopt;
 }
@@ -96,7 +96,7 @@ std::vector<Straggles> Stragglers::look(Instant now, Version newest) {
   move_threshold(now);
   for (std::uint32_t w = 0; w < members_.size(); ++w) {
     Member& member = members_[w];
-    if (!member.here || !member.under_way || member.straggles) continue;
+    if (!member.here || !member.in_step || member.straggles) continue;
     const auto why = classify(now, member, newest);
     if (!why) continue;
     mark(member, true);
@@ -109,8 +109,9 @@ std::vector<Straggles> Stragglers::look(Instant now, Version newest) {
 void Stragglers::move_threshold(Instant now) {
   Duration longest{};
   for (const Member& member : members_)
-    if (member.here && member.under_way) longest = std::max(longest, takes(now, member));
-  const auto wanted = std::clamp(static_cast<std::uint64_t>(seconds(longest) / seconds(median_)), least_threshold, most_threshold);
+    if (member.here && member.in_step) longest = std::max(longest, takes(now, member));
+  const auto wanted =
+      std::clamp(static_cast<std::uint64_t>(seconds(longest) / seconds(median_)), straggling::least_threshold, straggling::most_threshold);
   if (wanted > threshold_) ++threshold_;
   if (wanted < threshold_) --threshold_;
 }
@@ -120,8 +121,8 @@ std::optional<Instant> Stragglers::next_look(Instant now) const {
   std::optional<Instant> next;
   for (std::uint32_t w = 0; w < members_.size(); ++w) {
     const Member& member = members_[w];
-    if (!member.here || !member.under_way || member.straggles) continue;
-    for (const double factor : {late, very_late}) {
+    if (!member.here || !member.in_step || member.straggles) continue;
+    for (const double factor : {straggling::late, straggling::very_late}) {
       const Instant when = member.began + times(factor, median_) + Duration{1};
       if (when > now && (!next || when < *next)) next = when;
     }
@@ -133,13 +134,13 @@ std::uint64_t Stragglers::gap(Version newest) const { return held_.empty() ? 0 :
 
 std::uint64_t Stragglers::staleness(WorkerId worker, Version newest) const {
   const Member& member = members_[worker.value];
-  return member.under_way ? newest.ahead_of(member.held) : 0;
+  return member.in_step ? newest.ahead_of(member.held) : 0;
 }
 
 std::uint32_t Stragglers::medians(WorkerId worker) const {
   if (median_ == Duration{0}) return 1;
   const double ratio = seconds(members_[worker.value].expected) / seconds(median_);
-  return static_cast<std::uint32_t>(std::clamp(std::round(ratio), 1.0, 1.0 * most_threshold));
+  return static_cast<std::uint32_t>(std::clamp(std::round(ratio), 1.0, 1.0 * straggling::most_threshold));
 }
 
 Duration Stragglers::remaining(Instant now, WorkerId worker) const {
@@ -152,7 +153,7 @@ std::vector<WorkerId> Stragglers::older_than(Version version) const {
   std::vector<WorkerId> found;
   if (held_.empty() || held_.begin()->first >= version) return found;
   for (std::uint32_t w = 0; w < members_.size(); ++w)
-    if (members_[w].under_way && members_[w].held < version) found.push_back(WorkerId{w});
+    if (members_[w].in_step && members_[w].held < version) found.push_back(WorkerId{w});
   return found;
 }
 

@@ -1,4 +1,4 @@
-// Who straggles: every reason, how one recovers, how the threshold moves, and what is known of those under way.
+// Stragglers: every reason, the end of straggling, the threshold, and the queries about steps in progress.
 #include "policy/gate/stragglers.h"
 
 #include <gtest/gtest.h>
@@ -21,7 +21,7 @@ Stragglers begun(const std::vector<int>& expected_ms) {
   return stragglers;
 }
 
-/// Who, why, and by how many hundredths of a median.
+/// Worker, reason, and step time in hundredths of the median.
 using Found = std::vector<std::tuple<std::uint32_t, Why, long>>;
 Found look(Stragglers& stragglers, Instant now, std::uint64_t newest) {
   Found found;
@@ -40,7 +40,7 @@ bool makes_step(Stragglers& stragglers, std::uint32_t worker, int from, int take
 
 // The median -----------------------------------------------------------------------------------------------------------------------------
 
-TEST(Stragglers, TheMedianIsTheLowerOneOfWhatStepsAreExpectedToTake) {
+TEST(Stragglers, TheMedianIsTheLowerMedianOfExpectedTimes) {
   Stragglers four = begun({400, 100, 200, 300});
   EXPECT_EQ(four.median(), Duration{0}) << "nobody has looked yet";
   (void)four.look(at(1), {0});
@@ -50,7 +50,7 @@ TEST(Stragglers, TheMedianIsTheLowerOneOfWhatStepsAreExpectedToTake) {
   EXPECT_EQ(four.median(), milliseconds(300)) << "of those who are here";
 }
 
-TEST(Stragglers, UntilEveryoneIsMeasuredNobodyStraggles) {
+TEST(Stragglers, NoWorkerStragglesUntilAllAreMeasured) {
   Stragglers stragglers = begun({100, 100, 0});
   EXPECT_EQ(look(stragglers, at(10'000), 100), Found{});
   EXPECT_EQ(stragglers.median(), Duration{0});
@@ -68,7 +68,7 @@ TEST(Stragglers, OneAloneCannotStraggle) {
 
 // Reasons --------------------------------------------------------------------------------------------------------------------------------
 
-TEST(Stragglers, LateAndBehindIsWhoTakesLongerWhenAnotherHasContributedOftener) {
+TEST(Stragglers, LateAndBehindWhenAnotherContributedMoreOften) {
   Stragglers stragglers = begun({100, 100, 100});
   EXPECT_EQ(look(stragglers, at(140), 0), Found{}) << "all are late: nobody is behind";
   EXPECT_FALSE(stragglers.contributed(at(140), {0}));
@@ -80,20 +80,20 @@ TEST(Stragglers, LateAndBehindIsWhoTakesLongerWhenAnotherHasContributedOftener) 
   EXPECT_TRUE(stragglers.straggles({1}) && stragglers.straggles({2}));
 }
 
-TEST(Stragglers, LateAndBehindIsWhoTakesLongerWhenANewerVersionIsThere) {
+TEST(Stragglers, LateAndBehindWhenThereIsANewerVersion) {
   Stragglers stragglers = begun({100, 100, 100});
   stragglers.began(at(100), {0}, {1}, milliseconds(100));
   stragglers.began(at(100), {1}, {1}, milliseconds(100));
   EXPECT_EQ(look(stragglers, at(131), 1), (Found{{2, Why::late_and_behind, 131}}));
 }
 
-TEST(Stragglers, WhatIsExpectedToTakeLongIsLateFromTheBeginning) {
+TEST(Stragglers, AStepExpectedToTakeLongIsLateFromItsBeginning) {
   Stragglers stragglers = begun({100, 100, 200});
   EXPECT_FALSE(stragglers.contributed(at(100), {0}));
   EXPECT_EQ(look(stragglers, at(100), 0), (Found{{2, Why::late_and_behind, 200}}));
 }
 
-TEST(Stragglers, VeryLateIsWhoTakesFarLongerWhetherOrNotItIsBehind) {
+TEST(Stragglers, VeryLateWhetherOrNotTheWorkerIsBehind) {
   Stragglers stragglers = begun({100, 100, 100});
   stragglers.stopped({0});
   stragglers.stopped({1});
@@ -101,7 +101,7 @@ TEST(Stragglers, VeryLateIsWhoTakesFarLongerWhetherOrNotItIsBehind) {
   EXPECT_EQ(look(stragglers, at(521), 0), (Found{{2, Why::very_late, 521}}));
 }
 
-TEST(Stragglers, AVersionOlderThanTheThresholdIsTooOldHoweverFastTheStep) {
+TEST(Stragglers, AVersionOlderThanTheThresholdIsTooOld) {
   Stragglers stragglers = begun({100, 100, 100});
   stragglers.began(at(10), {0}, {1}, milliseconds(100));
   EXPECT_EQ(look(stragglers, at(20), 2), Found{}) << "a gap of 2 is what the threshold allows";
@@ -120,7 +120,7 @@ Stragglers with_a_straggler() {
   return stragglers;
 }
 
-TEST(Stragglers, ThreeContributionsInTimeInARowAndItStragglesNoMore) {
+TEST(Stragglers, ThreeContributionsInTimeEndStraggling) {
   Stragglers stragglers = with_a_straggler();
   EXPECT_FALSE(makes_step(stragglers, 2, 200, 129));
   EXPECT_FALSE(makes_step(stragglers, 2, 400, 129));
@@ -133,7 +133,7 @@ TEST(Stragglers, ThreeContributionsInTimeInARowAndItStragglesNoMore) {
   EXPECT_FALSE(makes_step(stragglers, 2, 1400, 129)) << "told once";
 }
 
-TEST(Stragglers, WhoHasCaughtUpIsNotHeldAgainstForWhatItMissed) {
+TEST(Stragglers, AWorkerThatCaughtUpStartsWithACleanRecord) {
   Stragglers stragglers = with_a_straggler();
   for (int i = 0; i < 20; ++i) EXPECT_FALSE(makes_step(stragglers, 0, 200 + 100 * i, 100));
   for (int i = 0; i < 3; ++i) EXPECT_EQ(makes_step(stragglers, 2, 2200 + 100 * i, 100), i == 2);
@@ -141,14 +141,14 @@ TEST(Stragglers, WhoHasCaughtUpIsNotHeldAgainstForWhatItMissed) {
   EXPECT_EQ(look(stragglers, at(3140), 0), Found{}) << "late, but nobody has contributed oftener since";
 }
 
-TEST(Stragglers, WhoLeavesStragglesNoMore) {
+TEST(Stragglers, AWorkerThatLeavesStragglesNoMore) {
   Stragglers stragglers = with_a_straggler();
   stragglers.left({2});
   EXPECT_EQ(stragglers.count(), 0U);
   EXPECT_EQ(look(stragglers, at(10'000), 0), Found{});
 }
 
-TEST(Stragglers, ANewcomerIsNotBehindTheOthers) {
+TEST(Stragglers, ANewWorkerIsNotBehindTheOthers) {
   Stragglers stragglers = begun({100, 100});
   for (int i = 0; i < 5; ++i) EXPECT_FALSE(makes_step(stragglers, 0, 100 * i, 100));
   EXPECT_FALSE(makes_step(stragglers, 1, 0, 500));
@@ -159,7 +159,7 @@ TEST(Stragglers, ANewcomerIsNotBehindTheOthers) {
 
 // The threshold --------------------------------------------------------------------------------------------------------------------------
 
-TEST(Stragglers, TheThresholdGoesOneByOneToTheMediansThatTheSlowestTakes) {
+TEST(Stragglers, TheThresholdFollowsTheSlowestStepOneByOne) {
   Stragglers stragglers = begun({100, 100, 550});
   std::vector<std::uint64_t> update_norm;
   const auto look_so_often = [&](int looks) {
@@ -168,7 +168,7 @@ TEST(Stragglers, TheThresholdGoesOneByOneToTheMediansThatTheSlowestTakes) {
       update_norm.push_back(stragglers.threshold());
     }
   };
-  EXPECT_EQ(stragglers.threshold(), Stragglers::least_threshold);
+  EXPECT_EQ(stragglers.threshold(), straggling::least_threshold);
   look_so_often(5);
   stragglers.began(at(0), {2}, {0}, milliseconds(5000));
   look_so_often(5);
@@ -177,16 +177,16 @@ TEST(Stragglers, TheThresholdGoesOneByOneToTheMediansThatTheSlowestTakes) {
   EXPECT_EQ(update_norm, (std::vector<std::uint64_t>{3, 4, 5, 5, 5, 6, 7, 8, 8, 8, 7, 6, 5, 4, 3, 2, 2, 2}));
 }
 
-TEST(Stragglers, OnlyThoseUnderWayMoveTheThreshold) {
+TEST(Stragglers, OnlyStepsInProgressMoveTheThreshold) {
   Stragglers stragglers = begun({100, 100, 550});
   stragglers.stopped({2});
   (void)stragglers.look(at(1), {0});
   EXPECT_EQ(stragglers.threshold(), 2U);
 }
 
-// What is known of those under way -------------------------------------------------------------------------------------------------------
+// Steps in progress ---------------------------------------------------------------------------------------------------------------------
 
-TEST(Stragglers, TheGapIsFromTheNewestVersionToTheOldestUnderWay) {
+TEST(Stragglers, TheGapReachesToTheOldestBaseVersionInUse) {
   Stragglers stragglers = begun({100, 100, 100});
   EXPECT_EQ(stragglers.gap({5}), 5U);
   stragglers.began(at(0), {0}, {3}, milliseconds(100));
@@ -200,7 +200,7 @@ TEST(Stragglers, TheGapIsFromTheNewestVersionToTheOldestUnderWay) {
   EXPECT_EQ(stragglers.gap({5}), 0U);
 }
 
-TEST(Stragglers, OlderThanAVersionAreThoseUnderWayOnAnOlderOne) {
+TEST(Stragglers, OlderThanListsStepsOnOlderVersions) {
   Stragglers stragglers = begun({100, 100, 100, 100});
   stragglers.began(at(0), {1}, {4}, milliseconds(100));
   stragglers.stopped({2});
@@ -209,24 +209,24 @@ TEST(Stragglers, OlderThanAVersionAreThoseUnderWayOnAnOlderOne) {
   EXPECT_TRUE(stragglers.older_than({0}).empty());
 }
 
-TEST(Stragglers, WhatRemainsIsWhatIsExpectedOrAsLongAgainAsItIsOverdue) {
+TEST(Stragglers, RemainingTimeOfAnOverdueStepIsItsExcess) {
   const Stragglers stragglers = begun({100});
   EXPECT_EQ(stragglers.remaining(at(30), {0}), milliseconds(70));
   EXPECT_EQ(stragglers.remaining(at(100), {0}), milliseconds(0));
   EXPECT_EQ(stragglers.remaining(at(140), {0}), milliseconds(40));
-  EXPECT_EQ(stragglers.under_way_for(at(140), {0}), milliseconds(140));
+  EXPECT_EQ(stragglers.time_in_step(at(140), {0}), milliseconds(140));
 }
 
-TEST(Stragglers, ItsNextStepIsCountedInMediansFromOneToTheHighestThreshold) {
+TEST(Stragglers, MediansAreBetweenOneAndTheHighestThreshold) {
   Stragglers stragglers = begun({100, 100, 100, 260, 5000});
   EXPECT_EQ(stragglers.medians({3}), 1U) << "not known";
   (void)stragglers.look(at(0), {0});
   EXPECT_EQ(stragglers.medians({0}), 1U);
   EXPECT_EQ(stragglers.medians({3}), 3U);
-  EXPECT_EQ(stragglers.medians({4}), Stragglers::most_threshold);
+  EXPECT_EQ(stragglers.medians({4}), straggling::most_threshold);
 }
 
-TEST(Stragglers, TheNextLookIsWhenSomebodyMayBecomeLate) {
+TEST(Stragglers, TheNextLookIsWhenAWorkerMayBecomeLate) {
   Stragglers stragglers = begun({100, 100, 100});
   (void)stragglers.look(at(1), {0});
   EXPECT_EQ(stragglers.next_look(at(1)), at(130) + Duration{1});
@@ -235,7 +235,7 @@ TEST(Stragglers, TheNextLookIsWhenSomebodyMayBecomeLate) {
   EXPECT_EQ(look(stragglers, *stragglers.next_look(at(130)), 0).size(), 2U) << "and then they are";
 }
 
-TEST(Stragglers, WhoIsLateAndNotBehindIsLookedAtAgainWhenItMayBeVeryLate) {
+TEST(Stragglers, ALateWorkerIsCheckedAgainWhenItMayBeVeryLate) {
   Stragglers stragglers = begun({100, 100});
   (void)stragglers.look(at(131), {0});
   EXPECT_EQ(stragglers.next_look(at(131)), at(520) + Duration{1});
@@ -243,7 +243,7 @@ TEST(Stragglers, WhoIsLateAndNotBehindIsLookedAtAgainWhenItMayBeVeryLate) {
   EXPECT_EQ(stragglers.next_look(at(521)), std::nullopt) << "both straggle already";
 }
 
-TEST(Stragglers, WhenNobodyIsUnderWayThereIsNothingToLookFor) {
+TEST(Stragglers, WithoutStepsInProgressThereIsNoNextLook) {
   Stragglers stragglers = begun({100, 100});
   (void)stragglers.look(at(1), {0});
   stragglers.stopped({0});

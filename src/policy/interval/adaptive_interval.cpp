@@ -4,55 +4,45 @@
 #include <cmath>
 #include <limits>
 
+#include "policy/constants.h"
+
 namespace motley::policy {
 namespace {
-
-constexpr double first_part = 0.01;
-constexpr double last_part = 0.995;
-constexpr double growth = 4;      // in the first part: times what was walked so far
-constexpr double settled = 0.05;  // of training, before which nothing is judged
-constexpr double most_steps = 32;
-constexpr double nominal = 12;
-constexpr double jump = 1.5;
-constexpr double forgetting = 0.9;
-constexpr double slow_forgetting = 0.98;
-constexpr std::uint32_t rounds_to_grow = 8;
-constexpr std::size_t spreads_kept = 8;
 
 void move(double& mean, double value, double keep) { mean = mean == 0 ? value : keep * mean + (1 - keep) * value; }
 
 }  // namespace
 
 std::uint32_t IntervalAdaptive::steps() const {
-  const double base = fixed_ ? *fixed_ : std::min(std::max(base_, hide_), most_steps);
+  const double base = fixed_ ? *fixed_ : std::min(std::max(base_, hide_), intervals::most_steps);
   return static_cast<std::uint32_t>(std::max(1.0, std::round(std::min(base, cap_))));
 }
 
 double IntervalAdaptive::most() const {
-  if (first_loss_ <= 0 || rate_ <= 0) return nominal;
-  return std::clamp(nominal * std::sqrt(std::max(loss_, 0.0) / first_loss_) * first_rate_ / rate_, 1.0, most_steps);
+  if (first_loss_ <= 0 || rate_ <= 0) return intervals::nominal;
+  return std::clamp(intervals::nominal * std::sqrt(std::max(loss_, 0.0) / first_loss_) * first_rate_ / rate_, 1.0, intervals::most_steps);
 }
 
 double IntervalAdaptive::cap(const RoundStats& made) {
-  if (made.progress < first_part) return growth * made.progress / made.batch;
-  return ((made.granted < last_part ? last_part : 1) - made.granted) / made.batch;
+  if (made.progress < intervals::first_part) return intervals::growth * made.progress / made.batch;
+  return ((made.granted < intervals::last_part ? intervals::last_part : 1) - made.granted) / made.batch;
 }
 
 void IntervalAdaptive::updated(const RoundStats& made) {
-  sequential_ = made.progress < first_part || made.granted >= last_part;
+  sequential_ = made.progress < intervals::first_part || made.granted >= intervals::last_part;
   if (made.batch > 0) cap_ = cap(made);
-  move(loss_, made.loss, forgetting);
-  move(slow_loss_, made.loss, slow_forgetting);
+  move(loss_, made.loss, intervals::forgetting);
+  move(slow_loss_, made.loss, intervals::slow_forgetting);
   rate_ = made.rate;
   if (made.step_s > 0) hide_ = std::ceil(made.transfer_s / made.step_s);
-  if (sequential_ || made.progress < settled) return;
+  if (sequential_ || made.progress < intervals::settled) return;
   if (first_loss_ == 0) first_loss_ = loss_;
   if (first_rate_ == 0) first_rate_ = rate_;
   spreads_.push_back({made.version, made.spread});
-  if (spreads_.size() > spreads_kept) spreads_.pop_front();
+  if (spreads_.size() > intervals::spreads_kept) spreads_.pop_front();
 }
 
-/// Everybody tells of each update; the first word counts.
+/// Every worker reports each update; the first report counts.
 void IntervalAdaptive::seen(Version version, double update_norm) {
   const auto found = std::find_if(spreads_.begin(), spreads_.end(), [&](const Spread& made) { return made.version == version; });
   if (found == spreads_.end() || update_norm <= 0) return;
@@ -62,13 +52,13 @@ void IntervalAdaptive::seen(Version version, double update_norm) {
 }
 
 void IntervalAdaptive::update_interval(double agreement) {
-  const bool peer_lost = agreement_ > 0 && agreement > jump * agreement_;
-  move(agreement_, agreement, forgetting);
+  const bool disagrees = agreement_ > 0 && agreement > intervals::jump * agreement_;
+  move(agreement_, agreement, intervals::forgetting);
   ++rounds_since_change_;
-  if (peer_lost) {
+  if (disagrees) {
     base_ = std::max(1.0, base_ / 2);
     rounds_since_change_ = 0;
-  } else if (rounds_since_change_ >= rounds_to_grow && loss_ <= slow_loss_) {
+  } else if (rounds_since_change_ >= intervals::rounds_to_grow && loss_ <= slow_loss_) {
     base_ = base_ < most() ? std::min(base_ + 1, most()) : std::max(base_ - 1, most());
     rounds_since_change_ = 0;
   }
@@ -89,7 +79,7 @@ void IntervalAdaptive::save(StateWriter& state) const {
 
 void IntervalAdaptive::restore(StateReader& state) {
   constexpr double any = std::numeric_limits<double>::max();  // a worker's loss need not be an entropy: it may be negative
-  base_ = state.number("interval.base_steps", 1, most_steps);
+  base_ = state.number("interval.base_steps", 1, intervals::most_steps);
   hide_ = state.number("interval.hiding_steps");
   agreement_ = state.number("interval.agreement");
   first_loss_ = state.number("interval.first_loss", -any);

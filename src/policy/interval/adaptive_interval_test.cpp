@@ -8,10 +8,10 @@ namespace {
 /// Rounds of a training, one by one.
 struct Training {
   explicit Training(std::optional<std::uint32_t> steps = {}) : interval(steps) {}
-  /// `peer_lost`: psi of the round, which everyone hears of one round later.
-  void round(double peer_lost = 2, double progress = 0.5) {
+  /// `psi` of the round, which is reported one round later.
+  void round(double psi = 2, double progress = 0.5) {
     ++version;
-    interval.updated({Version{version}, peer_lost, loss, progress, progress, 1e-3, rate, step_s, transfer_s});
+    interval.updated({Version{version}, psi, loss, progress, progress, 1e-3, rate, step_s, transfer_s});
     interval.seen(Version{version}, 1);
     loss *= falling;
   }
@@ -27,12 +27,12 @@ struct Training {
   double transfer_s = 0.05;
 };
 
-TEST(IntervalAdaptive, BeginsAndEndsTogether) {
+TEST(IntervalAdaptive, RoundsDoNotOverlapAtBeginningAndEnd) {
   Training training;
   EXPECT_TRUE(training.interval.is_sequential());
   EXPECT_EQ(training.interval.steps(), 1U);
   training.round(2, 0.001);
-  EXPECT_EQ(training.interval.steps(), 4U) << "four times what was walked";
+  EXPECT_EQ(training.interval.steps(), 4U) << "four times the steps so far";
   training.round(2, 0.005);
   EXPECT_TRUE(training.interval.is_sequential());
   EXPECT_EQ(training.interval.steps(), 12U);
@@ -50,14 +50,14 @@ TEST(IntervalAdaptive, TheLastRoundsLeaveRoomForTheEnd) {
   EXPECT_EQ(training.interval.steps(), 10U) << "of a thousandth each, until 99.5 %";
 }
 
-TEST(IntervalAdaptive, NothingIsJudgedWhileTheLossFallsFromItsBeginning) {
+TEST(IntervalAdaptive, NothingIsJudgedInTheFirstPartOfTraining) {
   Training training;
   training.loss = 2.3;
   for (int i = 0; i < 20; ++i) training.round(2 + i, 0.049);
   EXPECT_EQ(training.interval.steps(), 12U) << "they part more each round";
 }
 
-TEST(IntervalAdaptive, HidesTheWire) {
+TEST(IntervalAdaptive, RoundsAreLongEnoughToHideTransfers) {
   Training training;
   training.transfer_s = 1.95;
   training.rounds(3);
@@ -67,7 +67,7 @@ TEST(IntervalAdaptive, HidesTheWire) {
   EXPECT_EQ(training.interval.steps(), 32U) << "never more";
 }
 
-TEST(IntervalAdaptive, HalvesWhenTheWorkersPartAndGrowsAgain) {
+TEST(IntervalAdaptive, HalvesWhenModelsDisagreeAndGrowsAgain) {
   Training training;
   training.rounds(20);
   const std::uint32_t before = training.interval.steps();
@@ -77,7 +77,7 @@ TEST(IntervalAdaptive, HalvesWhenTheWorkersPartAndGrowsAgain) {
   EXPECT_GE(training.interval.steps(), before - 1);
 }
 
-TEST(IntervalAdaptive, AgreementIsJudgedAgainstItsOwnMeanNotAgainstTheNumberOfWorkers) {
+TEST(IntervalAdaptive, AgreementIsComparedWithItsOwnMean) {
   Training training;
   for (int i = 0; i < 50; ++i) training.round(7.9);
   EXPECT_GE(training.interval.steps(), 11U) << "noise alone makes it large";
@@ -107,7 +107,7 @@ TEST(IntervalAdaptive, IsShorterAsTheLossFlattensAndLongerAsTheRateDecays) {
   EXPECT_EQ(slow.interval.steps(), 24U);
 }
 
-TEST(IntervalAdaptive, AFixedNumberTakesItsPlaceInTheMiddle) {
+TEST(IntervalAdaptive, AFixedNumberAppliesInTheMiddlePart) {
   Training training(40U);
   EXPECT_EQ(training.interval.steps(), 1U);
   training.transfer_s = 1;
@@ -115,7 +115,7 @@ TEST(IntervalAdaptive, AFixedNumberTakesItsPlaceInTheMiddle) {
   EXPECT_EQ(training.interval.steps(), 40U);
 }
 
-TEST(IntervalAdaptive, GoesOnFromACheckpoint) {
+TEST(IntervalAdaptive, ResumesFromACheckpoint) {
   Training training;
   training.rounds(20);
   training.round(3.3);

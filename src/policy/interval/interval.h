@@ -1,5 +1,4 @@
-// Intervals: how many steps, each of a global batch over all workers, are taken locally before everyone contributes. `fixed`: always the
-// same number.
+// Interface of intervals: the number of local steps, each of a global batch over all workers, between two updates. `fixed`: constant.
 #pragma once
 #include <cstdint>
 #include <span>
@@ -10,31 +9,31 @@
 
 namespace motley::policy {
 
-/// One update of local rounds, as far as an interval learns from it.
+/// One update of local rounds, as an interval sees it.
 struct RoundStats {
   Version version;        // that it made
   double spread = 0;      // sum of p_i |delta_i|^2
   double loss = 0;        // mean over its samples
   double progress = 0;    // of training, after it
-  double granted = 0;     // the same, with what is under way
+  double granted = 0;     // the same, including samples in progress
   double batch = 0;       // a global batch, as a part of training
   double rate = 0;        // learning rate
-  double step_s = 0;      // that a global batch is computed for by all; 0: not known
-  double transfer_s = 0;  // that a contribution and new parameters travel, the longest of the workers; 0: not known
+  double step_s = 0;      // in which all workers compute a global batch; 0: not known
+  double transfer_s = 0;  // longest transfer of a contribution and new parameters, over the workers; 0: not known
 };
 
 class Interval {
  public:
   virtual ~Interval() = default;
   [[nodiscard]] virtual std::uint32_t steps() const = 0;
-  /// Nobody goes on before everyone's contributions have come back: rounds do not overlap now.
+  /// Rounds do not overlap now: no worker continues before all contributions are applied.
   [[nodiscard]] virtual bool is_sequential() const { return false; }
   virtual void updated(const RoundStats&) {}
-  /// Workers are to tell how far the global model has moved.
+  /// Workers must report StepReport::update_norm.
   [[nodiscard]] virtual bool wants_update_norm() const { return false; }
-  /// A worker has seen the update that made `version`: its squared norm.
-  virtual void seen(Version /*version*/, double /*moved*/) {}
-  /// What a checkpoint must keep of it; restore() reads the same names.
+  /// A worker has reported the squared norm of the update that made `version`.
+  virtual void seen(Version /*version*/, double /*update_norm*/) {}
+  /// Writes the state that a checkpoint must keep; restore() reads the same names.
   virtual void save(StateWriter&) const {}
   virtual void restore(StateReader&) {}
 };

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "policy/constants.h"
+
 namespace motley::policy {
 
 void RuleMean::weigh(std::span<const Contribution> members, std::span<double> weights) {
@@ -28,7 +30,8 @@ void RuleClipped::weigh(std::span<const Contribution> members, std::span<double>
     if (moving_norm_ == 0) moving_norm_ = norm;
     const double scale = std::min(1.0, multiple_ * moving_norm_ / norm);
     weights[i] *= scale;
-    moving_norm_ = 0.95 * moving_norm_ + 0.05 * scale * norm;  // the clipped norm: one outburst does not lift the bar for the next
+    // The clipped norm: one outlier does not raise the limit for the next.
+    moving_norm_ = clipping::forgetting * moving_norm_ + clipping::newest * scale * norm;
   }
 }
 

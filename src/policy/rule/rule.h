@@ -1,4 +1,4 @@
-// Rules: how heavy each contribution of an update counts, and what the update is made of. Weights go by samples, never by workers.
+// Rules: the weight of each contribution to an update, and what an update consists of. Weights follow samples, never workers.
 #pragma once
 #include <cstdint>
 #include <memory>
@@ -19,17 +19,16 @@ class Rule {
  public:
   virtual ~Rule() = default;
   [[nodiscard]] virtual Payload payload() const = 0;
-  /// One weight per member, into `weights` (same size).
+  /// Writes one weight per member into `weights` (same size).
   virtual void weigh(std::span<const Contribution> members, std::span<double> weights) = 0;
-  /// The part of a global batch that the members make up.
+  /// The members' samples as a part of the global batch.
   [[nodiscard]] virtual double share(std::span<const Contribution> members) const = 0;
-  /// What a checkpoint must keep of it, under the same names whatever its state; restore() reads them.
+  /// Writes the state that a checkpoint must keep, always the same names; restore() reads them.
   virtual void save(StateWriter& state) const = 0;
   virtual void restore(StateReader& state) = 0;
 };
 
-/// `mean`: weight b_i/B with B the fixed global batch, whether the members come together or one by one: one learning rate serves every
-/// gate.
+/// `mean`: weight b_i/B with B the fixed global batch, for updates of one or of several members: one learning rate serves every gate.
 class RuleMean : public Rule {
  public:
   explicit RuleMean(std::uint32_t global_batch) : global_batch_(global_batch) {}
@@ -43,7 +42,7 @@ class RuleMean : public Rule {
   double global_batch_;
 };
 
-/// `model mean`: weight = samples_i / sum of samples: the mean of the local models, by what each has learned from.
+/// `model mean`: weight = samples_i / sum of samples: the mean of the local models, weighted by their samples.
 class RuleModelMean : public Rule {
  public:
   [[nodiscard]] Payload payload() const override { return Payload::delta; }
@@ -53,8 +52,8 @@ class RuleModelMean : public Rule {
   void restore(StateReader&) override {}
 };
 
-/// Guard around any rule, for gates that allow staleness: a contribution whose norm exceeds `multiple` times its moving average (0.95) is
-/// scaled down to that. At a well chosen learning rate it never acts; at two or three times that rate it prevents collapse.
+/// Clips contributions around any rule, for gates that allow staleness: one whose norm exceeds `multiple` times the moving mean is scaled
+/// down to that. At a well chosen learning rate it never acts; at two or three times that rate it prevents divergence.
 class RuleClipped : public Rule {
  public:
   RuleClipped(std::unique_ptr<Rule> inner, double multiple) : inner_(std::move(inner)), multiple_(multiple) {}

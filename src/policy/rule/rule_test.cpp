@@ -24,7 +24,7 @@ TEST(RuleMean, WeighsBySamplesOfTheFixedGlobalBatch) {
   EXPECT_EQ(weights(rule, {of(16)}), (std::vector<double>{0.25})) << "one by one they weigh what they would together";
 }
 
-TEST(RuleModelMean, WeighsBySamplesOfThoseWhoCame) {
+TEST(RuleModelMean, WeighsBySamplesOfTheMembers) {
   RuleModelMean rule;
   EXPECT_EQ(rule.payload(), Payload::delta);
   EXPECT_EQ(weights(rule, {of(30), of(10)}), (std::vector<double>{0.75, 0.25}));
@@ -41,7 +41,7 @@ TEST_F(Clipped, LeavesOrdinaryNormsAlone) {
   EXPECT_EQ(rule.payload(), Payload::gradient);
 }
 
-TEST_F(Clipped, ScalesAnOutburstToTheMultipleOfTheMovingNorm) {
+TEST_F(Clipped, ScalesAnOutlierToTheMultipleOfTheMovingNorm) {
   weigh(2);
   EXPECT_DOUBLE_EQ(weigh(30), 1.5 * 2 / 30);
   EXPECT_DOUBLE_EQ(weigh(30), 1.5 * (0.95 * 2 + 0.05 * 3) / 30) << "the clipped norm moves the bar, not the outburst";
@@ -53,13 +53,13 @@ TEST_F(Clipped, FollowsALastingRise) {
   EXPECT_EQ(weigh(3), 1.0);
 }
 
-TEST_F(Clipped, AZeroGradientDoesNotLowerTheBar) {
+TEST_F(Clipped, AZeroGradientDoesNotLowerTheLimit) {
   weigh(2);
   EXPECT_EQ(weigh(0), 1.0);
   EXPECT_EQ(weigh(3), 1.0);
 }
 
-TEST_F(Clipped, MembersOfOneUpdateAreJudgedOneAfterTheOther) {
+TEST_F(Clipped, MembersOfOneUpdateAreClippedOneAfterTheOther) {
   weigh(1);
   const auto both = weights(rule, {of(1, 1), of(1, 15)});
   EXPECT_EQ(both[0], 1.0);
