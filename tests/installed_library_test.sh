@@ -24,7 +24,7 @@ cmake -S "$folder/linear" -B "$folder/linear/build" -DCMAKE_PREFIX_PATH="$folder
   { cat "$folder/configure.log"; fail "find_package(Motley) failed"; }
 cmake --build "$folder/linear/build" > "$folder/build.log" || { cat "$folder/build.log"; fail "the example does not compile"; }
 linear=$folder/linear/build/linear
-for strategy in bsp hps asp-look local-sgd:steps=4; do
+for strategy in bsp hps local-sgd:steps=4; do
   "$linear" "$folder/linear/linear.toml" --strategy "$strategy" || fail "$strategy: found exit code $?, expected the target accuracy"
 done
 
