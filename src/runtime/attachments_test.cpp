@@ -9,7 +9,7 @@ namespace {
 
 using Answer = Attachments::Answer;
 
-TEST(Attachments, AMemberIsKnownByItsKey) {
+TEST(Attachments, AWorkerIsAttachedByItsKey) {
   Attachments all;
   FakeConnection honest, thief;
   EXPECT_TRUE(all.admitted({{3}, 77}).empty());
@@ -18,7 +18,7 @@ TEST(Attachments, AMemberIsKnownByItsKey) {
   EXPECT_EQ(all.claimed(thief, {{3}, 0}), Answer::refuse);
 }
 
-TEST(Attachments, WhoComesBeforeTheChiefsWordWaitsForIt) {
+TEST(Attachments, AnEarlyClaimWaitsForTheChief) {
   Attachments all;
   FakeConnection honest, thief, other, gone;
   EXPECT_EQ(all.claimed(thief, {{3}, 1}), Answer::wait);
@@ -30,10 +30,10 @@ TEST(Attachments, WhoComesBeforeTheChiefsWordWaitsForIt) {
   ASSERT_EQ(answers.size(), 2U);
   for (const auto& [from, answer] : answers) EXPECT_EQ(answer, from == &honest ? Answer::attach : Answer::refuse);
   EXPECT_TRUE(all.admitted({{3}, 1}).empty());
-  EXPECT_EQ(all.claimed(thief, {{3}, 1}), Answer::refuse) << "a key is given once";
+  EXPECT_EQ(all.claimed(thief, {{3}, 1}), Answer::refuse) << "its claim was answered";
 }
 
-TEST(Attachments, AForgottenMemberIsNobody) {
+TEST(Attachments, AForgottenWorkersKeyIsUnknown) {
   Attachments all;
   FakeConnection honest;
   all.admitted({{3}, 77});

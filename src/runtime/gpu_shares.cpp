@@ -14,7 +14,7 @@ namespace fs = std::filesystem;
 constexpr const char* program = "nvidia-cuda-mps-control";
 constexpr const char* pipe_directory = "CUDA_MPS_PIPE_DIRECTORY";
 
-/// Its full name, as the shell would find it; empty: it is not installed.
+/// The full path of `program`, searched in PATH; empty: not installed.
 std::string find_program() {
   const char* path = std::getenv("PATH");
   std::string folders = path == nullptr ? "/usr/bin" : path;
@@ -55,9 +55,9 @@ Result<std::unique_ptr<GpuShares>> GpuShares::start() {
   made->service_ = std::move(*started);
   made->event_loop_.run_for(std::chrono::seconds(1));  // until it listens
   if (made->ended_) {
-    std::string words;
-    for (const std::string& line : made->service_->last_lines()) words += "\n  " + line;
-    return world_failed(fmt::format("gpu_percent: {} ended at once, expected it to share the GPU; its last words:{}", command, words));
+    std::string last_lines;
+    for (const std::string& line : made->service_->last_lines()) last_lines += "\n  " + line;
+    return world_failed(fmt::format("gpu_percent: {} ended at once, expected it to share the GPU; its last lines:{}", command, last_lines));
   }
   return made;
 }

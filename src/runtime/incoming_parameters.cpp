@@ -38,7 +38,7 @@ void IncomingParameters::hand_over(std::size_t slice, const std::function<void(c
   {
     const std::lock_guard lock(mutex_);
     if (handed_over_[slice]) return;
-    check(here_[slice], "only what is here is handed over");
+    check(here_[slice], "a slice is handed over after it arrived");
     bits = bits_[slice];
     change = change_[slice];
     if (change) before = before_;
@@ -48,7 +48,7 @@ void IncomingParameters::hand_over(std::size_t slice, const std::function<void(c
   const std::size_t bytes = codec::encoded_bytes(bits, place.count);
   each({place.offset, place.count, bits, std::as_const(*buffer_).bytes(place.offset, place.count).first(bytes),
         bits < fp32_bits && !change});
-  const std::lock_guard lock(mutex_);  // now, since who takes it may have failed
+  const std::lock_guard lock(mutex_);  // only now: each() may have thrown
   handed_over_[slice] = true;
   if (--left_ == 0) before_.reset();
 }

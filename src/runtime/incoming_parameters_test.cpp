@@ -18,7 +18,7 @@ class IncomingParametersTest : public testing::Test {
   [[nodiscard]] std::shared_ptr<IncomingParameters> make() const {
     return std::make_shared<IncomingParameters>(layout, make_buffer(linear_values));
   }
-  /// Every value of the slice is `value`: as a float, or coded.
+  /// A slice whose values are all `value`, as fp32 or encoded.
   void lay(IncomingParameters& incoming, std::uint32_t slice, float value, std::uint8_t bits = 32,
            const std::shared_ptr<IncomingParameters>& before = nullptr) {
     const store::Slice& place = layout.slices[slice];
@@ -41,25 +41,25 @@ class IncomingParametersTest : public testing::Test {
   store::Layout layout = linear_layout();
 };
 
-TEST_F(IncomingParametersTest, WhatCameIsHandedOverOnce) {
+TEST_F(IncomingParametersTest, SlicesAreHandedOverOnce) {
   const auto incoming = make();
   lay(*incoming, 1, 2);
   EXPECT_EQ(handed_over(*incoming, 1), (Came{{32, 2}}));
   EXPECT_EQ(handed_over(*incoming, 1), Came{});
 }
 
-TEST_F(IncomingParametersTest, AChangeComesAfterWhatItChanges) {
+TEST_F(IncomingParametersTest, AChangeFollowsTheValuesItChanges) {
   const auto values = make();
-  const auto skipped = make();  // nobody has computed on it
+  const auto skipped = make();  // not computed on
   const auto now = make();
   lay(*values, 0, 4);
   lay(*skipped, 0, 1, few, values);
   lay(*now, 0, -2, few, skipped);
   EXPECT_EQ(handed_over(*now, 0), (Came{{32, 4}, {few, 1}, {few, -2}}));
-  EXPECT_EQ(handed_over(*skipped, 0), Came{}) << "it has been, on the way";
+  EXPECT_EQ(handed_over(*skipped, 0), Came{}) << "it was handed over with the change";
 }
 
-TEST_F(IncomingParametersTest, ValuesThemselvesNeedNothingBeforeThem) {
+TEST_F(IncomingParametersTest, WholeValuesNeedNoEarlierPull) {
   const auto before = make();
   const auto now = make();
   lay(*before, 0, 4);
@@ -70,7 +70,7 @@ TEST_F(IncomingParametersTest, ValuesThemselvesNeedNothingBeforeThem) {
   EXPECT_EQ(handed_over(*now, 0), (Came{{32, 4}, {few, 1}}));
 }
 
-TEST_F(IncomingParametersTest, WhatIsHandedOverHoldsNothingOlder) {
+TEST_F(IncomingParametersTest, HandedOverPullsKeepNoOlderOnes) {
   auto before = make();
   const auto now = make();
   for (std::uint32_t s = 0; s < layout.slices.size(); ++s) {
@@ -83,7 +83,7 @@ TEST_F(IncomingParametersTest, WhatIsHandedOverHoldsNothingOlder) {
   EXPECT_TRUE(watched.expired());
 }
 
-TEST_F(IncomingParametersTest, WhatCouldNotBeTakenIsHandedOverAgain) {
+TEST_F(IncomingParametersTest, AFailedHandOverIsRepeated) {
   const auto before = make();
   const auto now = make();
   lay(*before, 0, 4);
@@ -93,10 +93,10 @@ TEST_F(IncomingParametersTest, WhatCouldNotBeTakenIsHandedOverAgain) {
     if (++calls == 2) throw store::OutOfMemory("for the change");
   };
   EXPECT_THROW(now->hand_over(0, no_memory), store::OutOfMemory);
-  EXPECT_EQ(handed_over(*now, 0), (Came{{few, 1}})) << "the values themselves were taken";
+  EXPECT_EQ(handed_over(*now, 0), (Came{{few, 1}})) << "the values were handed over";
 }
 
-TEST_F(IncomingParametersTest, NeighboursAreTakenTogether) {
+TEST_F(IncomingParametersTest, NeighboursAreMerged) {
   const auto incoming = make();
   std::vector<bool> taken;
   std::vector<store::IncomingUpdates::Piece> pieces;
@@ -110,7 +110,7 @@ TEST_F(IncomingParametersTest, NeighboursAreTakenTogether) {
   EXPECT_EQ(pieces[1].first, layout.slices[3].offset);
   lay(*incoming, 2, 1);
   incoming->take(taken, pieces);
-  ASSERT_EQ(pieces.size(), 3U) << "what was taken before stays as it is";
+  ASSERT_EQ(pieces.size(), 3U) << "pieces taken before are unchanged";
   EXPECT_EQ(pieces[2].first, layout.slices[2].offset);
   EXPECT_EQ(pieces[2].values.size(), layout.slices[2].count);
 }

@@ -1,4 +1,4 @@
-// Who may be on a connection, and what it may claim: names, memberships, steps; and how long it may be nobody.
+// Which peers may use a connection, which names, memberships and steps they may claim, and how long they may stay unidentified.
 #include <algorithm>
 
 #include "runtime/paused_cluster_for_tests.h"
@@ -21,14 +21,14 @@ class PendingConnections : public PausedCluster {
     reported.base = base;
     return reported;
   }
-  /// Becomes a member of a training that is under way. Nothing of what it was told to do is done yet.
+  /// Becomes a member of a running training, and has not begun its first order.
   WorkerId join(WrongPeer& peer) {
     peer.connect(address);
     peer.say(wire::JoinRequest{node_name(3)});
     peer.say(wire::Hello{node_name(3), 1, 0, 3});
     std::optional<WorkerId> id;
     EXPECT_TRUE(run_until(io, [&] {
-      for (const wire::Message& message : peer.heard_now)
+      for (const wire::Message& message : peer.received_messages)
         if (const auto* welcome = std::get_if<wire::Welcome>(&message)) id = welcome->worker;
       return id.has_value();
     }));
@@ -36,7 +36,7 @@ class PendingConnections : public PausedCluster {
   }
 };
 
-TEST_F(PendingConnections, WhoNeverBecomesAMemberIsClosed) {
+TEST_F(PendingConnections, APeerThatNeverJoinsIsClosed) {
   job.heartbeat = std::chrono::milliseconds(20);
   job.join_deadline = std::chrono::milliseconds(50);
   job.servers = 2;
@@ -53,7 +53,7 @@ TEST_F(PendingConnections, WhoNeverBecomesAMemberIsClosed) {
   expect_that_training_finishes();
 }
 
-TEST_F(PendingConnections, WhoWaitsForOthersMayWaitForLong) {
+TEST_F(PendingConnections, APendingWorkerMayWaitLong) {
   job.heartbeat = job.join_heartbeat = std::chrono::milliseconds(20);
   job.join_deadline = from_seconds(1);
   start_chief();
@@ -61,7 +61,7 @@ TEST_F(PendingConnections, WhoWaitsForOthersMayWaitForLong) {
   start_worker(1);
   WrongPeer silent(io, options);
   silent.connect(address);
-  ASSERT_TRUE(is_closed(silent));  // so long
+  ASSERT_TRUE(is_closed(silent));  // after that time
   EXPECT_FALSE(says(chief->log, "sent node-"));
   start_worker(2);
   ASSERT_TRUE(all_are_over());
@@ -69,7 +69,7 @@ TEST_F(PendingConnections, WhoWaitsForOthersMayWaitForLong) {
   EXPECT_EQ(chief->values(), train_by_hand(job));
 }
 
-TEST_F(PendingConnections, ANameIsShortAndPrintableAndSoIsTheLog) {
+TEST_F(PendingConnections, NamesAndTheLogAreShortAndPrintable) {
   start_and_wait();
   WrongPeer peer(io, options);
   const std::vector<std::string> names{"\x1b[2J\x1b[1;1H", std::string(1'000'000, 'x'), std::string(65, 'x'), "a\nb", "\xc2\x9b"};
@@ -86,7 +86,7 @@ TEST_F(PendingConnections, ANameIsShortAndPrintableAndSoIsTheLog) {
   EXPECT_EQ(chief->values(), train_by_hand(job));
 }
 
-TEST_F(PendingConnections, AWorkerWithSuchANameSaysSoToItsUser) {
+TEST_F(PendingConnections, AWorkerReportsARefusedNameToItsUser) {
   std::optional<Outcome> over;
   WorkerProcessOptions made;
   made.chief = address;
@@ -99,7 +99,7 @@ TEST_F(PendingConnections, AWorkerWithSuchANameSaysSoToItsUser) {
   EXPECT_EQ(over->error().next, Next::tell_user);
 }
 
-TEST_F(PendingConnections, AMemberPushesOnlyStepsThatItWasOrdered) {
+TEST_F(PendingConnections, AMemberPushesOnlyItsOrderedSteps) {
   start_and_wait();
   WrongPeer peer(io, options);
   const WorkerId id = join(peer);
@@ -113,7 +113,7 @@ TEST_F(PendingConnections, AMemberPushesOnlyStepsThatItWasOrdered) {
   expect_that_training_finishes();
 }
 
-TEST_F(PendingConnections, AMembersWordsComeInOrderAndForItself) {
+TEST_F(PendingConnections, AMembersMessagesAreInOrderAndItsOwn) {
   start_and_wait();
   const std::vector<std::function<wire::Message(WorkerId)>> lies{[](WorkerId id) {
                                                                    return wire::Began{id, Step{1'000}};
@@ -146,9 +146,9 @@ TEST_F(PendingConnections, AMembersWordsComeInOrderAndForItself) {
   expect_that_training_finishes();
 }
 
-/// Whatever is recorded lies on a disk: no peer may fill it.
-TEST_F(PendingConnections, AHelloThatIsRepeatedIsRecordedOnceAndAnsweredLast) {
-  job.heartbeat = no_deadline;  // no tick is recorded meanwhile
+/// Recorded events are stored on disk, which no peer may fill.
+TEST_F(PendingConnections, ARepeatedHelloIsRecordedOnce) {
+  job.heartbeat = no_deadline;  // no timer event is recorded meanwhile
   start_chief();
   WrongPeer peer(io, options);
   peer.connect(chief->process->accept_callbacks());
@@ -160,13 +160,13 @@ TEST_F(PendingConnections, AHelloThatIsRepeatedIsRecordedOnceAndAnsweredLast) {
   constexpr std::uint32_t attempts = 300;
   for (std::uint32_t attempt = 2; attempt <= attempts; ++attempt) peer.say(wire::Hello{node_name(0), attempt, 0, 0});
   transport::run_ready(io);
-  EXPECT_TRUE(peer.connected()) << "who waits for the others may say so";
+  EXPECT_TRUE(peer.connected()) << "a pending worker may repeat its Hello";
   EXPECT_EQ(chief->inputs.size(), recorded);
   start_worker(1);
   start_worker(2);
   std::optional<wire::Welcome> welcome;
   ASSERT_TRUE(run_until(io, [&] {
-    for (const wire::Message& message : peer.heard_now)
+    for (const wire::Message& message : peer.received_messages)
       if (const auto* given = std::get_if<wire::Welcome>(&message)) welcome = *given;
     return welcome.has_value();
   }));
@@ -177,7 +177,7 @@ TEST_F(PendingConnections, AHelloThatIsRepeatedIsRecordedOnceAndAnsweredLast) {
   EXPECT_EQ(chief->story.count(trace::Kind::joined), 3U);
 }
 
-TEST_F(PendingConnections, WhoHasLeftDoesNotComeBackOnThatConnection) {
+TEST_F(PendingConnections, AWorkerThatLeftNeedsANewConnection) {
   start_and_wait();
   const std::vector<std::function<wire::Message(WorkerId)>> repetitions{[](WorkerId id) { return wire::Leaving{id}; },
                                                                         [](WorkerId) {
@@ -196,32 +196,32 @@ TEST_F(PendingConnections, WhoHasLeftDoesNotComeBackOnThatConnection) {
   expect_that_training_finishes();
 }
 
-TEST_F(PendingConnections, WhoWasStoppedSaysHelloInVain) {
+TEST_F(PendingConnections, AStoppedWorkerCannotJoinAgain) {
   start_and_wait();
   WrongPeer member(io, options), peer(io, options);
-  join(member);  // and does not go: the chief waits for it
+  join(member);  // and does not leave: the chief waits for it
   peer.connect(address);
   peer.say(wire::JoinRequest{node_name(3)});
-  ASSERT_TRUE(run_until(io, [&] { return !peer.heard_now.empty(); }));
+  ASSERT_TRUE(run_until(io, [&] { return !peer.received_messages.empty(); }));
   chief->process->interrupt();
   peer.say(wire::Hello{node_name(3), 1, 0, 3});
   ASSERT_TRUE(run_until(io, [&] {
-    return std::any_of(peer.heard_now.begin(), peer.heard_now.end(),
+    return std::any_of(peer.received_messages.begin(), peer.received_messages.end(),
                        [](const wire::Message& message) { return std::holds_alternative<wire::Stop>(message); });
   }));
   const std::size_t recorded = chief->inputs.size();
   const wire::Hello again{node_name(3), 2, 0, 3};
   constexpr std::uint32_t times = 100;
   for (std::uint32_t i = 0; i < times; ++i) peer.say(wire::Hello{node_name(3), i + 2, 0, 3});
-  peer.say(again);  // not the next: all before it were heard when this closes the connection
+  peer.say(again);  // an old one: the chief has received all others when this closes the connection
   ASSERT_TRUE(is_closed(peer));
-  EXPECT_LT(chief->inputs.size(), recorded + times * wire::encoded_bytes(again) / 2) << "ticks, and those who leave";
+  EXPECT_LT(chief->inputs.size(), recorded + times * wire::encoded_bytes(again) / 2) << "timer events and departures";
   member.hang_up();
   gate.open();
   ASSERT_TRUE(all_are_over());
 }
 
-TEST_F(PendingConnections, NobodyAttachesToAServerAsAnother) {
+TEST_F(PendingConnections, AttachingAsAnotherWorkerIsRefused) {
   job.servers = 2;
   start_and_wait();
   WrongPeer peer(io, options);
@@ -237,7 +237,7 @@ TEST_F(PendingConnections, NobodyAttachesToAServerAsAnother) {
   expect_that_training_finishes();
 }
 
-TEST_F(PendingConnections, AServerIsWhoCameFirstAndAMemberIsNone) {
+TEST_F(PendingConnections, TheFirstServerKeepsItsPlaceAndMembersCannotTakeIt) {
   job.servers = 2;
   start_and_wait();
   WrongPeer peer(io, options);

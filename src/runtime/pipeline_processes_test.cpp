@@ -1,4 +1,4 @@
-// Whole pipelines over real sockets, in one process and on one pump: that they learn what a hand would, whoever is lost.
+// Whole pipelines over real sockets, in one process: they end with the reference values, whichever stage is lost.
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -9,7 +9,7 @@
 namespace motley::runtime {
 namespace {
 
-TEST_F(PipelineProcesses, EndWithTheBitsOfTheHand) {
+TEST_F(PipelineProcesses, EndWithTheBitsOfTheReference) {
   start_all();
   ASSERT_TRUE(is_over());
   expect_good_end();
@@ -19,7 +19,7 @@ TEST_F(PipelineProcesses, EndWithTheBitsOfTheHand) {
   EXPECT_EQ(story.count(trace::Kind::committed), 3 * mini_batches);
   EXPECT_TRUE(std::is_sorted(story.events.begin(), story.events.end(), [](const trace::Event& a, const trace::Event& b) {
     return a.kind != trace::Kind::evaluated && b.kind != trace::Kind::evaluated && a.at < b.at;
-  })) << "told in order of time";
+  })) << "in order of time";
 }
 
 TEST_F(PipelineProcesses, EndWithTheSameBitsOnEmulatedDevicesAndLinks) {
@@ -29,12 +29,12 @@ TEST_F(PipelineProcesses, EndWithTheSameBitsOnEmulatedDevicesAndLinks) {
   expect_good_end();
   EXPECT_EQ(values(), train_by_hand(micros));
   EXPECT_EQ(recorded_when_saving.size(), mini_batches / checkpoint_every);
-  for (const auto& [saved, recorded] : recorded_when_saving) EXPECT_GE(recorded, saved) << "a checkpoint without its trace";
+  for (const auto& [saved, recorded] : recorded_when_saving) EXPECT_GE(recorded, saved) << "a checkpoint newer than its trace";
 }
 
-TEST_F(PipelineProcesses, AStageWhosePartComesLateFindsWhatCameBeforeIt) {
+TEST_F(PipelineProcesses, AStageWithALatePartKeepsEarlierActivations) {
 #if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
-  ballast = std::uint64_t{1} << 18U;  // there every copy takes its time
+  ballast = std::uint64_t{1} << 18U;  // sending each part takes time
 #else
   ballast = std::uint64_t{1} << 23U;
 #endif
@@ -45,7 +45,7 @@ TEST_F(PipelineProcesses, AStageWhosePartComesLateFindsWhatCameBeforeIt) {
   EXPECT_EQ(pipeline_chief->model().values.back(), 0.9F);
 }
 
-TEST_F(PipelineProcesses, LosingAStageWhilePartsComeIsNoWorseThanLater) {
+TEST_F(PipelineProcesses, AStageCanBeLostDuringStateTransfer) {
   ballast = std::uint64_t{1} << 21U;
   for (const std::uint32_t victim : {0U, 1U, 2U}) {
     SCOPED_TRACE(victim);
@@ -64,7 +64,7 @@ TEST_F(PipelineProcesses, LosingAStageWhilePartsComeIsNoWorseThanLater) {
   }
 }
 
-TEST_F(PipelineProcesses, WhoRunsAheadComesToTheEndToo) {
+TEST_F(PipelineProcesses, PipelinesThatRunAheadFinish) {
   for (const char* name : {"adapipe", "2bw", "pipedream"}) {
     SCOPED_TRACE(name);
     schedule = name;
@@ -78,19 +78,19 @@ TEST_F(PipelineProcesses, WhoRunsAheadComesToTheEndToo) {
   }
 }
 
-TEST_F(PipelineProcesses, AStageThatIsLostIsDoneWithoutAndTakenInAgain) {
+TEST_F(PipelineProcesses, ALostStageIsReplacedAndCanRejoin) {
   start_all();
   ASSERT_TRUE(run_until(io, [this] { return story.version() >= 12 || over; }));
-  stages.erase(1);  // as dead as a process
+  stages.erase(1);  // like a process that dies
   ASSERT_TRUE(run_until(io, [this] { return story.count(trace::Kind::repartition) >= 2 || over; }));
   EXPECT_TRUE(std::any_of(log.begin(), log.end(), [](const std::string& line) { return line.find("a stage was lost: 2 stages") == 0; }));
   start_stage(1);
   ASSERT_TRUE(is_over());
   expect_good_end();
-  EXPECT_EQ(values(), train_by_hand(micros)) << "what was done again was not counted twice";
+  EXPECT_EQ(values(), train_by_hand(micros)) << "repeated mini-batches count once";
 }
 
-/// On a busy machine others are slow as well, are expelled too, and come again: all must hold just so.
+/// On a busy machine other stages may be expelled too and rejoin; the expectations hold nevertheless.
 TEST_F(PipelineProcesses, AStageWhoseDeviceHangsIsExpelledByName) {
   for (const Duration lasting : {cluster::forever, from_seconds(1.5)}) {
     SCOPED_TRACE(seconds(lasting));
@@ -114,14 +114,14 @@ TEST_F(PipelineProcesses, AStageWhoseDeviceHangsIsExpelledByName) {
       return e.first == 1 && e.why == static_cast<std::uint8_t>(protocol::LeaveReason::step_too_long);
     }));
     if (lasting == cluster::forever) {
-      EXPECT_EQ(reported(node_name(1), "is here"), 1) << "it does not come while its device hangs";
+      EXPECT_EQ(reported(node_name(1), "is here"), 1) << "it does not rejoin while its device hangs";
     }
     stages.clear();
     pipeline_chief.reset();
   }
 }
 
-TEST_F(PipelineProcesses, WhatIsLeftOverAtTheEndIsTrainedToo) {
+TEST_F(PipelineProcesses, TheLastPartialMiniBatchIsTrained) {
   for (const std::uint64_t left : {1U, 3U, 7U}) {
     SCOPED_TRACE(left);
     address = fresh_socket();
@@ -137,18 +137,18 @@ TEST_F(PipelineProcesses, WhatIsLeftOverAtTheEndIsTrainedToo) {
   }
 }
 
-TEST_F(PipelineProcesses, AnyStageMayBeLostWhenOthersThanTheFirstOnesTakeOver) {
+TEST_F(PipelineProcesses, AnyStageCanBeLostAfterARepartition) {
   for (const std::uint32_t victim : {0U, 1U, 2U}) {
     SCOPED_TRACE(victim);
     address = fresh_socket();
     over.reset();
     story = {};
     log.clear();
-    begins_with = {{0, blocks, victim}};  // one stage; then two, which nobody has heard of before
+    begins_with = {{0, blocks, victim}};  // one stage; then two new ones
     start_pipeline_chief();
     for (const std::uint32_t node : {0U, 1U, 2U})
       if (node != victim) start_stage(node);
-    ASSERT_TRUE(run_until(io, [this] { return log.size() == 2; }));  // both are here
+    ASSERT_TRUE(run_until(io, [this] { return log.size() == 2; }));  // both have joined
     start_stage(victim);
     ASSERT_TRUE(run_until(io, [this] { return story.version() >= 12 || over; }));
     stages.erase(victim);
@@ -167,8 +167,8 @@ TEST_F(PipelineProcesses, AnyStageMayBeLostWhenOthersThanTheFirstOnesTakeOver) {
   }
 }
 
-/// However a number that is none gets into a pipeline: the run ends as diverged, says where, and the model that was kept has none of it.
-TEST_F(PipelineProcesses, WhatIsNotFiniteEndsTheRunByNameAndIsNeverKept) {
+/// A NaN anywhere in a pipeline ends the run as diverged, names the stage, and is not in the saved model.
+TEST_F(PipelineProcesses, NonFiniteValuesEndTheRunAndAreNotSaved) {
   struct Case {
     const char* name;
     Made made;
@@ -201,17 +201,17 @@ TEST_F(PipelineProcesses, WhatIsNotFiniteEndsTheRunByNameAndIsNeverKept) {
   }
 }
 
-TEST_F(PipelineProcesses, StagesWaitForAConductorThatComesBack) {
+TEST_F(PipelineProcesses, StagesWaitForARestartedChief) {
   start_all();
   ASSERT_TRUE(run_until(io, [this] { return story.version() >= 12 || over; }));
   pipeline_chief.reset();
-  start_pipeline_chief();  // from the beginning: it has no checkpoint here
+  start_pipeline_chief();  // from the start: there is no checkpoint
   ASSERT_TRUE(is_over());
   expect_good_end();
   EXPECT_EQ(values(), train_by_hand(micros));
 }
 
-TEST_F(PipelineProcesses, StagesOutlastWhateverTakesTheConductorsPlace) {
+TEST_F(PipelineProcesses, StagesSurviveImpostorsOfTheChief) {
   options.token = "a secret of many letters";
   start_all();
   ASSERT_TRUE(run_until(io, [this] { return story.version() >= 12 || over; }));
@@ -222,7 +222,7 @@ TEST_F(PipelineProcesses, StagesOutlastWhateverTakesTheConductorsPlace) {
       impostor.imposture = imposture;
       impostor.answered = 0;
       ASSERT_TRUE(run_until(io, [&] { return impostor.answered >= 2 * nodes || !ended.empty(); }));
-      ASSERT_TRUE(ended.empty()) << "stage " << ended[0] << " gave up when it met impostor " << static_cast<int>(imposture);
+      ASSERT_TRUE(ended.empty()) << "stage " << ended[0] << " gave up on impostor " << static_cast<int>(imposture);
     }
   }
   start_pipeline_chief();

@@ -1,5 +1,5 @@
-// Peers of a pipeline that know the token and claim to be what they are not: nobody is put out, nobody speaks for another's stage, and
-// training finishes with the very bits.
+// Peers of a pipeline that know the token and claim a false identity: no stage is expelled, none is impersonated, and training ends with
+// the reference bits.
 #include "runtime/small_pipeline_for_tests.h"
 #include "runtime/wrong_frames_for_tests.h"
 
@@ -9,8 +9,8 @@ namespace {
 class PipelineValidation : public PipelineProcesses {
  protected:
   PipelineValidation() { heartbeat = from_seconds(60); }  // however busy the machine is, nobody is silent for too long
-  /// Sends so many frames to one door after the other, most of them wrong.
-  void attack(const std::vector<transport::AcceptCallbacks*>& doors, int frames) {
+  /// Sends so many frames, most of them wrong, to each acceptor in turn.
+  void attack(const std::vector<transport::AcceptCallbacks*>& acceptors, int frames) {
     constexpr std::uint64_t seed = 4'711;
     SCOPED_TRACE(seed);
     WrongMessages messages(seed);
@@ -19,7 +19,7 @@ class PipelineValidation : public PipelineProcesses {
     for (int i = 0; i < frames; ++i) {
       if (i == frames / 8) before = resident_bytes();
       if (!peer.connected()) {
-        peer.connect(*doors[messages.below(doors.size())]);
+        peer.connect(*acceptors[messages.below(acceptors.size())]);
         if (messages.below(2) == 0) peer.say(wire::JoinRequest{node_name(1)});
         if (messages.below(4) == 0) peer.say(wire::StageHello{node_name(static_cast<std::uint32_t>(messages.below(4))), "127.0.0.1:1"});
       }
@@ -33,7 +33,7 @@ class PipelineValidation : public PipelineProcesses {
   }
 
   void expect_the_same_end() {
-    EXPECT_EQ(story.count(trace::Kind::repartition), 0U) << "nobody was laid out anew";
+    EXPECT_EQ(story.count(trace::Kind::repartition), 0U) << "no stage was assigned again";
     gate.open();
     ASSERT_TRUE(is_over());
     expect_good_end();
@@ -56,7 +56,7 @@ TEST_F(PipelineValidation, WrongFramesDoNotEndAStage) {
   expect_the_same_end();
 }
 
-TEST_F(PipelineValidation, ANewcomerDoesNotEvictANodeThatIsHere) {
+TEST_F(PipelineValidation, ANewNodeDoesNotEvictAPresentOne) {
   start_and_wait();
   WrongPeer peer(io, options);
   for (int i = 0; i < 20; ++i) {
@@ -69,11 +69,11 @@ TEST_F(PipelineValidation, ANewcomerDoesNotEvictANodeThatIsHere) {
   expect_the_same_end();
 }
 
-TEST_F(PipelineValidation, ANodeThatComesBackIsTakenWhenItsFormerSelfIsSilent) {
+TEST_F(PipelineValidation, ARejoiningNodeReplacesItsSilentConnection) {
   heartbeat = std::chrono::milliseconds(20);
   start_all();
   ASSERT_TRUE(run_until(io, [this] { return story.version() >= 7 || over; }));
-  // Its machine has vanished: no word and no end of its connection. Here: somebody who said he was node 1 and says no more.
+  // Its host has vanished without closing the connection: here a peer that claimed to be node 1 and is silent.
   stages.erase(1);
   ASSERT_TRUE(run_until(io, [this] { return story.count(trace::Kind::repartition) >= 1 || over; }));
   WrongPeer silent(io, options);
@@ -87,7 +87,7 @@ TEST_F(PipelineValidation, ANodeThatComesBackIsTakenWhenItsFormerSelfIsSilent) {
   EXPECT_EQ(values(), train_by_hand(micros));
 }
 
-TEST_F(PipelineValidation, NobodySpeaksForAStageThatIsNotItsOwn) {
+TEST_F(PipelineValidation, APeerCannotSpeakForAnotherStage) {
   start_and_wait();
   const std::vector<wire::Message> lies{wire::Committed{1, 0, story.version() + 1, true, 0, {}},
                                         wire::Committed{1, 2, mini_batches, false, 0, {}}, wire::PeerLost{1, "so"}, wire::StageAssigned{1}};
@@ -114,8 +114,8 @@ class OnlyStage : public PipelineValidation {
     stage.connect(address);
     stage.say(wire::JoinRequest{node_name(1)});
     stage.say(wire::StageHello{node_name(1), "127.0.0.1:1"});
-    ASSERT_TRUE(run_until(io, [&] { return stage.heard_now.size() >= 3; }));  // the briefing, its name, and what is laid on it
-    ASSERT_TRUE(std::holds_alternative<wire::AssignStage>(stage.heard_now.back()));
+    ASSERT_TRUE(run_until(io, [&] { return stage.received_messages.size() >= 3; }));  // JobDescription, Welcome and AssignStage
+    ASSERT_TRUE(std::holds_alternative<wire::AssignStage>(stage.received_messages.back()));
   }
   void expect_that_the_real_one_ends_it() {
     start_stage(1);
@@ -126,7 +126,7 @@ class OnlyStage : public PipelineValidation {
   WrongPeer stage{io, options};
 };
 
-TEST_F(OnlyStage, IsSentAwayWhenItTellsOfMoreThanItMayHaveBegun) {
+TEST_F(OnlyStage, IsExpelledForReportingMoreThanItWasAllowed) {
   const wire::PartRecord once{0, 0, 0, 0, Duration{0}, Duration{0}};
   stage.say(wire::Committed{1, 0, 1, true, 0, std::vector<wire::PartRecord>(3 * micros * 2 + 1, once)});  // two mini-batches are allowed
   ASSERT_TRUE(run_until(io, [&] { return !stage.connected(); }));
@@ -135,23 +135,23 @@ TEST_F(OnlyStage, IsSentAwayWhenItTellsOfMoreThanItMayHaveBegun) {
   expect_that_the_real_one_ends_it();
 }
 
-TEST_F(OnlyStage, IsSentAwayWhenItTellsOfWhatIsNotAllowed) {
+TEST_F(OnlyStage, IsExpelledForReportingForbiddenWork) {
   stage.say(wire::Committed{1, 0, 1, true, 0, {{0, 2 * micros, 0, 0, Duration{0}, Duration{0}}}});
   ASSERT_TRUE(run_until(io, [&] { return !stage.connected(); }));
   EXPECT_TRUE(says("tells of micro-batch 8, expected one of mini-batches 1 to 2")) << log.back();
   expect_that_the_real_one_ends_it();
 }
 
-TEST_F(OnlyStage, IsNotBelievedWhatLiesInTheFuture) {
+TEST_F(OnlyStage, TimesInTheFutureAreClamped) {
   stage.say(wire::Committed{1, 0, 1, true, 0, {{0, 0, 0, 0, from_seconds(1e9), from_seconds(2e9)}}});
   stage.say(wire::Committed{1, 0, 2, true, 0, {{0, micros, 0, 0, from_seconds(0), from_seconds(2e9)}}});
-  ASSERT_TRUE(run_until(io, [this] { return story.count(trace::Kind::part_ended) >= 2; })) << "it is not held back";
+  ASSERT_TRUE(run_until(io, [this] { return story.count(trace::Kind::part_ended) >= 2; })) << "the record is not delayed";
   stage.hang_up();
   expect_that_the_real_one_ends_it();
   for (const trace::Event& event : story.events) EXPECT_LE(event.at, (*over)->ended) << trace::name_of(event.kind);
 }
 
-TEST_F(PipelineValidation, NobodyCouplesWithoutTheKeyOfTheTwo) {
+TEST_F(PipelineValidation, NeighboursConnectOnlyWithTheirKey) {
   start_and_wait();
   WrongPeer peer(io, options);
   for (std::uint32_t n = 0; n < nodes; ++n)
@@ -169,7 +169,7 @@ TEST_F(PipelineValidation, NobodyCouplesWithoutTheKeyOfTheTwo) {
   expect_the_same_end();
 }
 
-TEST_F(PipelineValidation, WhoCouplesEarlyWithoutTheKeyTakesNobodysPlace) {
+TEST_F(PipelineValidation, AnEarlyPeerWithoutTheKeyTakesNoPlace) {
   start_and_wait();
   std::vector<std::unique_ptr<WrongPeer>> early;
   for (std::uint32_t n = 0; n + 1 < nodes; ++n)
@@ -179,16 +179,16 @@ TEST_F(PipelineValidation, WhoCouplesEarlyWithoutTheKeyTakesNobodysPlace) {
       early.back()->say(wire::PeerHello{2, stage, 0});
     }
   transport::run_ready(io);
-  stages.erase(2);  // the others are laid out again
+  stages.erase(2);  // the others are assigned again
   ASSERT_TRUE(run_until(io, [this] { return says("a stage was lost") || over; }));
   gate.open();
   ASSERT_TRUE(is_over());
   expect_good_end();
-  EXPECT_EQ(story.count(trace::Kind::repartition), 2U) << "two stages, laid out once";
+  EXPECT_EQ(story.count(trace::Kind::repartition), 2U) << "two stages, assigned once";
   EXPECT_EQ(values(), train_by_hand(micros));
 }
 
-TEST_F(PipelineValidation, WhoNeverBecomesANodeOrANeighbourIsClosed) {
+TEST_F(PipelineValidation, APeerThatNeverJoinsIsClosed) {
   heartbeat = std::chrono::milliseconds(20);
   join_deadline = std::chrono::milliseconds(50);
   start_and_wait();
@@ -197,12 +197,12 @@ TEST_F(PipelineValidation, WhoNeverBecomesANodeOrANeighbourIsClosed) {
   unfinished.connect(address);
   unfinished.say(wire::JoinRequest{node_name(1)});
   neighbour.connect(listens[1]);
-  neighbour.say(wire::PeerHello{99, 0, 0});  // of a layout that never comes
+  neighbour.say(wire::PeerHello{99, 0, 0});  // of a generation that never comes
   ASSERT_TRUE(run_until(io, [&] { return !idle.connected() && !unfinished.connected() && !neighbour.connected(); }));
   expect_the_same_end();
 }
 
-TEST_F(PipelineValidation, ANodeMayPrepareForLongerThanNewcomersMayBeSilent) {
+TEST_F(PipelineValidation, ANodeMayPrepareLongerThanAPeerMayBeSilent) {
   join_deadline = from_seconds(1);
   heartbeat = join_heartbeat = std::chrono::milliseconds(20);
   Gate preparing;
@@ -212,8 +212,8 @@ TEST_F(PipelineValidation, ANodeMayPrepareForLongerThanNewcomersMayBeSilent) {
   start_all();
   WrongPeer idle(io, options);
   idle.connect(address);
-  ASSERT_TRUE(run_until(io, [&] { return !idle.connected(); }));                                // that long
-  for (const std::string& line : log) EXPECT_EQ(line.find(" at "), std::string::npos) << line;  // no node was sent away
+  ASSERT_TRUE(run_until(io, [&] { return !idle.connected(); }));                                // after that time
+  for (const std::string& line : log) EXPECT_EQ(line.find(" at "), std::string::npos) << line;  // no node was expelled
   preparing.open();
   ASSERT_TRUE(is_over());
   expect_good_end();

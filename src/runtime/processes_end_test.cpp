@@ -1,4 +1,4 @@
-// Strangers at the door of a training under way, and trainings that stop and go on.
+// Unauthenticated and misbehaving peers of a running training, and trainings that stop and continue.
 #include <boost/asio/local/stream_protocol.hpp>
 #include <boost/asio/write.hpp>
 
@@ -7,17 +7,17 @@
 namespace motley::runtime {
 namespace {
 
-// Strangers ------------------------------------------------------------------------------------------------------------------------------
+// Wrong peers ----------------------------------------------------------------------------------------------------------------------------
 
 TEST_F(Processes, AWrongTokenIsRefused) {
   options.token = "right";
   start_all();
   transport::Options wrong = options;
   wrong.token = "wrong";
-  SmallWorker stranger(io, job, address, 3, nullptr, wrong);
-  ASSERT_TRUE(run_until(io, [&] { return stranger.over.has_value(); }));  // a wrong token stays wrong: it does not try again
-  ASSERT_FALSE(stranger.over->ok());
-  EXPECT_EQ(stranger.over->error().next, Next::tell_user) << stranger.over->error().message;
+  SmallWorker refused(io, job, address, 3, nullptr, wrong);
+  ASSERT_TRUE(run_until(io, [&] { return refused.over.has_value(); }));  // it does not retry with a wrong token
+  ASSERT_FALSE(refused.over->ok());
+  EXPECT_EQ(refused.over->error().next, Next::tell_user) << refused.over->error().message;
   ASSERT_TRUE(all_are_over());
   EXPECT_FALSE(chief->log.empty());
   EXPECT_EQ(chief->story.count(trace::Kind::joined), job.quorum);
@@ -36,31 +36,31 @@ TEST_F(Processes, AnotherJobIsRefused) {
   EXPECT_EQ(chief->values(), train_by_hand(job));
 }
 
-TEST_F(Processes, GarbageDisturbsNobody) {
+TEST_F(Processes, GarbageDoesNotDisturbTraining) {
   start_all();
   ASSERT_TRUE(reaches(3));
   const std::string path = std::get<transport::UnixAddress>(address).path;
-  std::vector<boost::asio::local::stream_protocol::socket> strangers;
+  std::vector<boost::asio::local::stream_protocol::socket> peers;
   for (std::size_t bytes : {0U, 1U, 37U, 38U, 119U, 4096U}) {
-    auto& stranger = strangers.emplace_back(io);
-    stranger.connect(path);
+    auto& peer = peers.emplace_back(io);
+    peer.connect(path);
     Rng rng(bytes, "garbage");
     std::vector<std::byte> garbage(bytes);
     for (std::byte& b : garbage) b = static_cast<std::byte>(rng.bits());
     boost::system::error_code ignored;
-    boost::asio::write(stranger, boost::asio::buffer(garbage), ignored);
+    boost::asio::write(peer, boost::asio::buffer(garbage), ignored);
   }
-  strangers.erase(strangers.begin());  // one goes without a word, the others stay
+  peers.erase(peers.begin());  // one disconnects, the others stay
   ASSERT_TRUE(all_are_over());
   expect_every_sample_once();
   expect_all_good();
   EXPECT_EQ(chief->values(), train_by_hand(job));
 }
 
-/// Knows the token and the protocol, and does not keep to it.
+/// A peer that knows the token and the protocol, and violates it.
 class Impostor : public Processes, public testing::WithParamInterface<int> {};
 
-TEST_P(Impostor, IsSentAwayAndDisturbsNobody) {
+TEST_P(Impostor, IsRejectedAndDoesNotDisturbTraining) {
   start_all();
   ASSERT_TRUE(reaches(3));
   auto connection = transport::connect_now(io, address, options);
@@ -95,7 +95,7 @@ INSTANTIATE_TEST_SUITE_P(Kinds, Impostor, testing::Range(0, 9));
 // Stopping and going on
 // --------------------------------------------------------------------------------------------------------------------
 
-TEST_F(Processes, InterruptedTheChiefSavesAndEveryoneEnds) {
+TEST_F(Processes, AnInterruptedChiefSavesAndStopsItsWorkers) {
   start_all();
   ASSERT_TRUE(reaches(7));
   chief->process->interrupt();
@@ -113,7 +113,7 @@ TEST_F(Processes, InterruptedTheChiefSavesAndEveryoneEnds) {
   EXPECT_EQ((*chief->over)->samples, counted);
 }
 
-TEST_F(Processes, InterruptedBeforeAnybodyCameThereIsNothingToSave) {
+TEST_F(Processes, InterruptedBeforeAnyWorkerJoinsItSavesNothing) {
   start_chief();
   chief->process->interrupt();
   ASSERT_TRUE(chief_is_over());
@@ -121,7 +121,7 @@ TEST_F(Processes, InterruptedBeforeAnybodyCameThereIsNothingToSave) {
   EXPECT_TRUE(chief->saved().empty());
 }
 
-TEST_F(Processes, GoingOnFromWhatWasSavedEndsWithTheSameBits) {
+TEST_F(Processes, ResumingFromACheckpointGivesTheSameBits) {
   start_all();
   ASSERT_TRUE(reaches(7));
   chief->process->interrupt();
@@ -135,14 +135,14 @@ TEST_F(Processes, GoingOnFromWhatWasSavedEndsWithTheSameBits) {
   EXPECT_EQ((*chief->over)->why, protocol::EndReason::every_sample_counted);
   EXPECT_EQ((*chief->over)->samples, job.total_samples);
   EXPECT_EQ((*chief->over)->updates, job.total_samples / small_batch);
-  std::vector<int> rest(job.total_samples, 1);  // what was counted before is not counted again
+  std::vector<int> rest(job.total_samples, 1);  // samples counted before are not counted again
   for (const auto& [first, last] : saved.chief.counted)
     std::fill(rest.begin() + static_cast<std::ptrdiff_t>(first), rest.begin() + static_cast<std::ptrdiff_t>(last), 0);
   EXPECT_EQ(chief->story.times_counted(job), rest);
   EXPECT_EQ(chief->values(), train_by_hand(job));
 }
 
-TEST_F(Processes, WorkersFindTheNextChiefByThemselves) {
+TEST_F(Processes, WorkersReconnectToTheNextChief) {
   job.checkpoint_every = 4;
   Gate gate;
   start_all(&gate);
@@ -153,7 +153,7 @@ TEST_F(Processes, WorkersFindTheNextChiefByThemselves) {
   ASSERT_TRUE(run_until(io, [&] { return chief->story.version() == 6 && !chief->saved().empty(); }));
   const Saved saved = chief->saved().at(0);
   EXPECT_EQ(saved.chief.version, Version{4});
-  chief.reset();  // dies without a word, two updates after what it saved
+  chief.reset();  // dies two updates after its last checkpoint
   for (const auto& worker : workers)
     ASSERT_TRUE(run_until(io, [&] { return worker->log.size() >= 2; }));  // "preparing", then "lost the chief"
   gate.open();
@@ -165,7 +165,7 @@ TEST_F(Processes, WorkersFindTheNextChiefByThemselves) {
   for (const trace::Event& event : chief->story.all(trace::Kind::joined)) EXPECT_GE(event.worker, saved.chief.next_worker);
 }
 
-TEST_F(Processes, AChiefMayBeDestroyedAtAnyTime) {
+TEST_F(Processes, AChiefCanBeDestroyedAtAnyTime) {
   for (const std::uint64_t version : {0U, 1U, 4U}) {
     start_all();
     ASSERT_TRUE(reaches(version));

@@ -1,4 +1,4 @@
-// Trainings over real sockets whose devices hang while their processes live, and whose chief does not attend for a while.
+// Trainings over real sockets with devices that hang while their processes run, and with a chief that is stopped for a while.
 #include <boost/asio/steady_timer.hpp>
 
 #include "runtime/processes_for_tests.h"
@@ -8,7 +8,7 @@ namespace {
 
 using protocol::LeaveReason;
 
-/// On a busy machine others are slow as well, are expelled too, and come again: all must hold just so.
+/// On a busy machine other workers may be expelled too and rejoin; the expectations hold nevertheless.
 class ProcessesThatHang : public Processes, public testing::WithParamInterface<std::string> {};
 INSTANTIATE_TEST_SUITE_P(UnderEachStrategy, ProcessesThatHang, testing::Values("bsp", "lb-bsp", "asp", "ssp"), [](const auto& strategy) {
   std::string name = strategy.param;
@@ -16,7 +16,7 @@ INSTANTIATE_TEST_SUITE_P(UnderEachStrategy, ProcessesThatHang, testing::Values("
   return name;
 });
 
-TEST_P(ProcessesThatHang, AreExpelledByNameAndComeBackWhenTheyMove) {
+TEST_P(ProcessesThatHang, AreExpelledByNameAndRejoinWhenTheyResume) {
   job.strategy = GetParam();
   job.step_limit = std::chrono::milliseconds(300);
   job.heartbeat = std::chrono::milliseconds(50);
@@ -31,7 +31,7 @@ TEST_P(ProcessesThatHang, AreExpelledByNameAndComeBackWhenTheyMove) {
   chief->when_told = [&](const trace::Event& event) {
     if (event.kind == trace::Kind::joined && event.first == 2 && !hung) hung = event.worker;
     if (event.kind == trace::Kind::counted && event.worker == hung) gate.close();
-    if (event.kind == trace::Kind::left && event.worker == hung) others.close();  // it is to have something to come back to
+    if (event.kind == trace::Kind::left && event.worker == hung) others.close();  // so that training is not over when it rejoins
   };
   const auto left = [&] {
     const auto all = chief->story.all(trace::Kind::left);
@@ -39,7 +39,7 @@ TEST_P(ProcessesThatHang, AreExpelledByNameAndComeBackWhenTheyMove) {
     return found == all.end() ? std::nullopt : std::optional(*found);
   };
   ASSERT_TRUE(run_until(io, [&] { return left() || chief->over; }));
-  ASSERT_TRUE(left()) << "training ended before anybody could hang";
+  ASSERT_TRUE(left()) << "training ended before the device hung";
   EXPECT_EQ(left()->why, static_cast<std::uint8_t>(LeaveReason::step_too_long));
   const std::string named = "worker " + std::to_string(hung->value) + ", " + node_name(2);
   EXPECT_TRUE(std::any_of(chief->log.begin(), chief->log.end(), [&](const std::string& line) {
@@ -52,14 +52,14 @@ TEST_P(ProcessesThatHang, AreExpelledByNameAndComeBackWhenTheyMove) {
   EXPECT_FALSE(back());
   gate.open();
   ASSERT_TRUE(run_until(io, [&] { return back() || chief->over; }));
-  ASSERT_TRUE(back()) << "it moves again, and the others have left something to do";
+  ASSERT_TRUE(back()) << "it resumes, and training is not over";
   others.open();
   ASSERT_TRUE(chief_is_over());
   expect_every_sample_once();
 }
 
-/// The pump of all of them stands still, as when the chief's process is stopped: what workers have sent meanwhile is not heard yet.
-TEST_F(Processes, AChiefThatStoodStillExpelsNobody) {
+/// The event loop pauses, as when the chief's process is stopped: messages sent meanwhile are not received yet.
+TEST_F(Processes, AChiefThatWasPausedExpelsNoWorker) {
   job.heartbeat = std::chrono::milliseconds(20);
   job.silence_deadline = std::chrono::milliseconds(200);
   job.step_limit = std::chrono::milliseconds(200);
@@ -67,7 +67,7 @@ TEST_F(Processes, AChiefThatStoodStillExpelsNobody) {
   const Opens opens{gate};
   start_all(&gate);
   ASSERT_TRUE(reaches(4));
-  gate.close();  // so that it is not over by then
+  gate.close();  // so that training is not over by then
   boost::asio::io_context elsewhere;
   boost::asio::steady_timer(elsewhere, std::chrono::milliseconds(500)).wait();
   gate.open();

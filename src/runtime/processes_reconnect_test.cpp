@@ -19,7 +19,8 @@ class Reconnecting : public Processes {
     impostor.answered = 0;
     ASSERT_TRUE(run_until(io, [&] { return impostor.answered >= 2 * workers.size() || anyone_has_given_up(); }));
     for (const auto& worker : workers)
-      ASSERT_FALSE(worker->over) << "it gave up when it met impostor " << static_cast<int>(imposture) << ": " << worker->over->error().message;
+      ASSERT_FALSE(worker->over) << "it gave up when it met impostor " << static_cast<int>(imposture) << ": "
+                                 << worker->over->error().message;
   }
   [[nodiscard]] bool some_worker_says(std::string_view words) const {
     for (const auto& worker : workers)

@@ -1,5 +1,4 @@
-// Whole trainings over real sockets, in one process: what the machines promise must hold with threads, connections and their ends between
-// them.
+// Whole trainings over real sockets, in one process: the guarantees of the state machines hold with threads and connections between them.
 #include <fmt/format.h>
 
 #include "runtime/inputs.h"
@@ -8,9 +7,9 @@
 namespace motley::runtime {
 namespace {
 
-// Without incident -----------------------------------------------------------------------------------------------------------------------
+// Undisturbed ----------------------------------------------------------------------------------------------------------------------------
 
-TEST_F(Processes, TrainToTheEndWithTheBitsOfTheHand) {
+TEST_F(Processes, EndWithTheBitsOfTheReference) {
   start_all();
   ASSERT_TRUE(all_are_over());
   expect_every_sample_once();
@@ -24,15 +23,15 @@ TEST_F(Processes, TrainToTheEndWithTheBitsOfTheHand) {
   EXPECT_EQ(chief->story.all(trace::Kind::evaluated).back().version, Version{outcome.updates});
 }
 
-TEST_F(Processes, EndWithTheSameBitsWhoeverComesFirst) {
+TEST_F(Processes, EndWithTheSameBitsInAnyOrderOfJoining) {
   start_chief();
   for (const std::uint32_t node_index : {2U, 0U, 1U}) {
     start_worker(node_index);
-    ASSERT_TRUE(run_until(io, [&] { return !workers.back()->log.empty(); }));  // it prepares: it has been briefed
+    ASSERT_TRUE(run_until(io, [&] { return !workers.back()->log.empty(); }));  // it has received the job and prepares
   }
   ASSERT_TRUE(all_are_over());
   EXPECT_EQ(chief->values(), train_by_hand(job));
-  for (const trace::Event& joined : chief->story.all(trace::Kind::joined)) EXPECT_EQ(joined.worker.value, joined.first) << "by seat";
+  for (const trace::Event& joined : chief->story.all(trace::Kind::joined)) EXPECT_EQ(joined.worker.value, joined.first) << "by node index";
 }
 
 TEST_F(Processes, EndWithTheSameBitsOnEmulatedDevicesAndLinks) {
@@ -43,8 +42,8 @@ TEST_F(Processes, EndWithTheSameBitsOnEmulatedDevicesAndLinks) {
   EXPECT_EQ(chief->values(), train_by_hand(job));
 }
 
-/// Few bits both ways, coded and decoded by the pump, or where the values are kept; before a checkpoint what was kept back goes along.
-TEST_F(Processes, EndWithTheSameBitsWhoeverCodes) {
+/// Few bits both ways, encoded and decoded on the event loop or on the device; before a checkpoint residuals are sent.
+TEST_F(Processes, EndWithTheSameBitsWhetherHostOrDeviceEncodes) {
   job.strategy = "hps";
   job.batches = {4, 4, 4};
   job.knobs.time_limited = false;
@@ -69,8 +68,8 @@ TEST_F(Processes, EndWithTheSameBitsWhoeverCodes) {
     }
 }
 
-/// What a device would round anyway is rounded before it travels, and what it makes so travels so: nothing changes but the bytes.
-TEST_F(Processes, OfDevicesThatComputeWithSixteenBitsNoMoreTravel) {
+/// A bf16 device rounds parameters anyway and has bf16 gradients, so sending bf16 changes only the number of bytes.
+TEST_F(Processes, Bf16TransferHalvesTheBytesAndChangesNoBit) {
   job.strategy = "hps";
   job.batches = {4, 4, 4};
   job.knobs.time_limited = false;
@@ -78,7 +77,7 @@ TEST_F(Processes, OfDevicesThatComputeWithSixteenBitsNoMoreTravel) {
   job.rounds = true;
   for (const policy::Bits bits : {policy::Bits{32, 32}, policy::Bits{32, 8}, policy::Bits{8, 32}, policy::Bits{4, 8}})
     for (const std::uint32_t overlap : {0U, 1U}) {
-      job.checkpoint_every = overlap == 0 ? 4 : 0;  // what goes before one is pushed whole
+      job.checkpoint_every = overlap == 0 ? 4 : 0;  // before a checkpoint contributions are pushed in fp32
       job.knobs.bits = policy::BitsConfig{false, bits};
       job.knobs.overlap = overlap;
       std::vector<std::vector<float>> ends;
@@ -122,7 +121,7 @@ INSTANTIATE_TEST_SUITE_P(Strategies, EveryStrategy, testing::Values("asp", "ssp"
   return name;
 });
 
-TEST_F(Processes, WhatTheChiefHeardCanBeLivedAgain) {
+TEST_F(Processes, ARecordedRunCanBeReplayed) {
   start_all();
   ASSERT_TRUE(chief_is_over());
   protocol::Chief again = job.chief();
@@ -133,9 +132,9 @@ TEST_F(Processes, WhatTheChiefHeardCanBeLivedAgain) {
   EXPECT_TRUE(again.finished());
 }
 
-// Coming and going -----------------------------------------------------------------------------------------------------------------------
+// Joining and leaving --------------------------------------------------------------------------------------------------------------------
 
-TEST_F(Processes, OneThatDiesInMidRunStopsNobody) {
+TEST_F(Processes, TrainingContinuesWhenAWorkerDies) {
   start_all();
   ASSERT_TRUE(reaches(5));
   workers.erase(workers.begin() + 1);
@@ -148,7 +147,7 @@ TEST_F(Processes, OneThatDiesInMidRunStopsNobody) {
   EXPECT_EQ(left.why, static_cast<std::uint8_t>(protocol::LeaveReason::connection_lost));
 }
 
-TEST_F(Processes, OneThatDiesWhileItComputesStopsNobody) {
+TEST_F(Processes, TrainingContinuesWhenAComputingWorkerDies) {
   Gate gate;
   start_chief();
   start_worker(0);
@@ -159,7 +158,7 @@ TEST_F(Processes, OneThatDiesWhileItComputesStopsNobody) {
     if (event.kind == trace::Kind::applied && event.version.value == 4) gate.close();
   };
   ASSERT_TRUE(reaches(4));
-  // Its order is out and the others wait for it at the barrier.
+  // It has an order, and the others wait for it at the barrier.
   ASSERT_TRUE(run_until(io, [&] { return chief->story.count(trace::Kind::held) >= 2; }));
   gate.open();
   stuck.reset();
@@ -167,7 +166,7 @@ TEST_F(Processes, OneThatDiesWhileItComputesStopsNobody) {
   expect_every_sample_once();
 }
 
-TEST_F(Processes, OneThatLeavesReturnsItsLease) {
+TEST_F(Processes, ALeavingWorkersLeaseIsReturned) {
   start_all();
   ASSERT_TRUE(reaches(5));
   workers[2]->process->leave();
@@ -180,8 +179,8 @@ TEST_F(Processes, OneThatLeavesReturnsItsLease) {
   EXPECT_EQ(chief->story.all(trace::Kind::left)[0].why, static_cast<std::uint8_t>(protocol::LeaveReason::said_goodbye));
 }
 
-TEST_F(Processes, OneThatIsSilentIsFenced) {
-  job.heartbeat = std::chrono::milliseconds(20);  // on a busy machine the others are fenced too, and come again: all must hold just so
+TEST_F(Processes, ASilentWorkerIsFenced) {
+  job.heartbeat = std::chrono::milliseconds(20);  // on a busy machine others may be fenced too and rejoin
   job.silence_deadline = std::chrono::milliseconds(100);
   start_chief();
   start_worker(0);
@@ -189,19 +188,19 @@ TEST_F(Processes, OneThatIsSilentIsFenced) {
   auto silent = transport::connect_now(io, address, options);
   ASSERT_TRUE(silent.ok());
   transport::RecordingCallbacks ear;
-  const auto last_heard = [&]<class Message>(const Message&) {
+  const auto last_was = [&]<class Message>(const Message&) {
     return std::any_of(ear.messages.begin(), ear.messages.end(), [](const auto& m) { return std::holds_alternative<Message>(m); });
   };
   (*silent)->start(ear);
   (*silent)->send(wire::JoinRequest{node_name(2)});
   (*silent)->send(wire::Hello{node_name(2), 1, 0, 2});
-  ASSERT_TRUE(run_until(io, [&] { return last_heard(wire::Fenced{}); }));
-  EXPECT_TRUE(last_heard(wire::Welcome{}) && last_heard(wire::Order{}));
+  ASSERT_TRUE(run_until(io, [&] { return last_was(wire::Fenced{}); }));
+  EXPECT_TRUE(last_was(wire::Welcome{}) && last_was(wire::Order{}));
   const auto welcome =
       std::find_if(ear.messages.begin(), ear.messages.end(), [](const auto& m) { return std::holds_alternative<wire::Welcome>(m); });
   const WorkerId id = std::get<wire::Welcome>(*welcome).worker;
   const std::vector<std::byte> payload(3 * sizeof(float), std::byte{0x7f});
-  (*silent)->send(transport::BulkMessage{wire::Push{id, Step{0}, SliceId{0}, 32}, payload, 0, 0});  // too late: into the void
+  (*silent)->send(transport::BulkMessage{wire::Push{id, Step{0}, SliceId{0}, 32}, payload, 0, 0});  // too late: thrown away
   (*silent)->send(wire::Contributed{id, Step{0}, Version{0}, 4, 1, 0, 0, true, {}});
   ASSERT_TRUE(run_until(io, [&] { return !ear.tickets.empty(); }));
   EXPECT_FALSE(ear.ended());
@@ -211,21 +210,21 @@ TEST_F(Processes, OneThatIsSilentIsFenced) {
   for (const trace::Event& event : chief->story.all(trace::Kind::counted)) EXPECT_NE(event.worker, id);
 }
 
-TEST_F(Processes, OneThatLeavesBeforeItReachesAnybodyIsDone) {
+TEST_F(Processes, AWorkerCanLeaveBeforeItReachesTheChief) {
   SmallWorker& alone = start_worker(0);
-  ASSERT_TRUE(run_until(io, [&] { return !alone.log.empty(); }));  // nobody there
+  ASSERT_TRUE(run_until(io, [&] { return !alone.log.empty(); }));  // no chief yet
   alone.process->leave();
   ASSERT_TRUE(run_until(io, [&] { return alone.over.has_value(); }));
   EXPECT_TRUE(alone.over->ok());
 }
 
-TEST_F(Processes, OneThatComesLaterIsPutToWork) {
+TEST_F(Processes, AWorkerThatJoinsLateGetsOrders) {
   job.quorum = 2;
   Gate gate;
   start_all(&gate);
   const Opens opens{gate};
   chief->when_told = [&](const trace::Event& event) {
-    if (event.kind == trace::Kind::applied && event.version.value == 4) gate.close();  // nobody gets further without the third
+    if (event.kind == trace::Kind::applied && event.version.value == 4) gate.close();  // training waits for the third worker
   };
   ASSERT_TRUE(reaches(4));
   start_worker(2);
@@ -238,10 +237,10 @@ TEST_F(Processes, OneThatComesLaterIsPutToWork) {
   EXPECT_TRUE(std::any_of(counted.begin(), counted.end(), [](const trace::Event& event) { return event.worker == WorkerId{2}; }));
 }
 
-TEST_F(Processes, AWorkerMayComeLongBeforeItsChief) {
+TEST_F(Processes, AWorkerCanStartBeforeItsChief) {
   for (std::uint32_t n = 0; n < job.quorum; ++n) {
     SmallWorker& early = start_worker(n);
-    ASSERT_TRUE(run_until(io, [&] { return !early.log.empty(); }));  // nobody there
+    ASSERT_TRUE(run_until(io, [&] { return !early.log.empty(); }));  // no chief yet
   }
   start_chief();
   ASSERT_TRUE(all_are_over());
@@ -249,7 +248,7 @@ TEST_F(Processes, AWorkerMayComeLongBeforeItsChief) {
   EXPECT_EQ(chief->values(), train_by_hand(job));
 }
 
-TEST_F(Processes, AWorkerGivesUpOnAChiefThatNeverComes) {
+TEST_F(Processes, AWorkerGivesUpWithoutAChief) {
   SmallWorker alone(io, job, address, 0, nullptr, options, std::chrono::milliseconds(0));
   ASSERT_TRUE(run_until(io, [&] { return alone.over.has_value(); }));
   EXPECT_FALSE(alone.over->ok());

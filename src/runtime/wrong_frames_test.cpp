@@ -1,21 +1,21 @@
-// Peers that know the token and send well-formed frames that are wrong: empty, oversized, of another role, out of order, under a false
-// identity, with any value in any field. The receiver closes their connections, keeps its memory, and honest members finish training.
+// Peers that know the token and send well-formed wrong frames: empty, oversized, of another role, out of order, with a false identity, with
+// any value in any field. The receiver closes their connections, its memory does not grow, and honest members finish training.
 #include "runtime/paused_cluster_for_tests.h"
 
 namespace motley::runtime {
 namespace {
 
-TEST_F(PausedCluster, AChiefSurvivesThemAndTrainingFinishes) {
+TEST_F(PausedCluster, AChiefSurvivesWrongFrames) {
   start_and_wait();
   attack(chief->process->accept_callbacks(), [](WrongPeer& peer, WrongMessages& messages) {
-    const std::uint64_t as = messages.below(4);  // nobody, a worker, a member, a server
+    const std::uint64_t as = messages.below(4);  // unauthenticated, a worker, a member, a server
     if (as > 0) peer.say(wire::JoinRequest{as == 3 ? "server 1" : node_name(3)});
     if (as == 2) peer.say(wire::Hello{node_name(3), 1, 0, 3});
   });
   expect_that_training_finishes();
 }
 
-TEST_F(PausedCluster, AServerSurvivesThemAndTrainingFinishes) {
+TEST_F(PausedCluster, AServerSurvivesWrongFrames) {
   job.servers = 2;
   start_and_wait();
   attack(server->accept_callbacks(), [](WrongPeer& peer, WrongMessages& messages) {
@@ -29,12 +29,12 @@ TEST_F(PausedCluster, AServerSurvivesThemAndTrainingFinishes) {
 
 std::uint32_t attempt_of(const WrongPeer& peer) {
   std::uint32_t attempt = 0;
-  for (const wire::Message& message : peer.heard_now)
+  for (const wire::Message& message : peer.received_messages)
     if (const auto* hello = std::get_if<wire::Hello>(&message)) attempt = hello->attempt;
   return attempt;
 }
 
-/// Whoever comes to it is in its hands.
+/// The first peer that connects becomes its chief.
 class WrongChief : public transport::AcceptCallbacks {
  public:
   WrongChief(boost::asio::io_context& io, const transport::Address& address, const transport::Options& options)
@@ -47,9 +47,9 @@ class WrongChief : public transport::AcceptCallbacks {
   std::unique_ptr<transport::Acceptor> acceptor_;
 };
 
-TEST_F(PausedCluster, AWorkerSurvivesThemAndTrainingFinishes) {
+TEST_F(PausedCluster, AWorkerSurvivesWrongFrames) {
   SCOPED_TRACE(seed);
-  constexpr int fewer = 300;  // it comes over a socket each time
+  constexpr int fewer = 300;  // each needs a new socket
   job.quorum = 1;
   SmallWorker& worker = start_worker(0);
   WrongMessages messages(seed);
@@ -62,22 +62,21 @@ TEST_F(PausedCluster, AWorkerSurvivesThemAndTrainingFinishes) {
       if (!peer.connected()) {
         ASSERT_TRUE(run_until(io, [&] { return wrong.came != nullptr; }));
         peer.take(std::move(wrong.came));
-        const auto last_heard = [&](auto kind) {
+        const auto last_was = [&](auto kind) {
           return run_until(io, [&] {
-            return !peer.connected() || std::any_of(peer.heard_now.begin(), peer.heard_now.end(),
+            return !peer.connected() || std::any_of(peer.received_messages.begin(), peer.received_messages.end(),
                                                     [&](const wire::Message& m) { return std::holds_alternative<decltype(kind)>(m); });
           });
         };
-        const std::uint64_t as = messages.below(8);  // seldom one that has not said what the job is
+        const std::uint64_t as = messages.below(8);  // rarely without a JobDescription
         if (as > 0) peer.say(wire::JobDescription{"the job", {""}, {}});
-        ASSERT_TRUE(as < 1 || last_heard(wire::Hello{}));
+        ASSERT_TRUE(as < 1 || last_was(wire::Hello{}));
         if (as > 1) peer.say(wire::Welcome{{static_cast<std::uint32_t>(messages.below(4))}, attempt_of(peer)});
-        ASSERT_TRUE(as < 2 || last_heard(wire::Attach{}));
+        ASSERT_TRUE(as < 2 || last_was(wire::Attach{}));
       }
       wire::Message message = messages.any();
-      if (auto* job_description = std::get_if<wire::JobDescription>(&message))
-        job_description->job = "the job";                         // of another it says that it cannot do it
-      if (std::holds_alternative<wire::Stop>(message)) continue;  // it ends when its chief says so
+      if (auto* job_description = std::get_if<wire::JobDescription>(&message)) job_description->job = "the job";  // it refuses other jobs
+      if (std::holds_alternative<wire::Stop>(message)) continue;                                                  // a Stop would end it
       if (messages.below(3) == 0)
         peer.send(messages.any_head(), messages.below(100));
       else
