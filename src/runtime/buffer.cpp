@@ -6,17 +6,14 @@
 #include <new>
 #include <vector>
 
+#include "runtime/constants.h"
 #include "store/floats.h"
 #include "transport/shared_arena.h"
 
 namespace motley::runtime {
 namespace {
 
-constexpr std::size_t large = std::size_t{4} << 20;  // bytes; malloc keeps smaller ones by itself
-constexpr std::size_t most_idle = 4;                 // of a size: what a step takes and gives back
-constexpr std::size_t max_idle_shared = 16;          // of what peers have mapped, and pinned for their GPUs: a new one costs them more
-
-/// Memory of large buffers that are gone, a few of each size.
+/// Recycles the memory of large buffers, a few of each size.
 class Pool {
  public:
   void* take(std::size_t bytes, bool shareable) {
@@ -36,7 +33,7 @@ class Pool {
     {
       const std::lock_guard lock(mutex_);
       auto& idle = idle_[{bytes, shareable}];
-      if (idle.size() < (shareable ? max_idle_shared : most_idle) && (!shareable || usable(memory))) {
+      if (idle.size() < (shareable ? max_idle_shared_buffers : max_idle_buffers) && (!shareable || usable(memory))) {
         idle.push_back(memory);
         return;
       }
@@ -45,10 +42,10 @@ class Pool {
   }
 
  private:
-  /// Not what somebody who is lost may be reading; nor what cannot be lent, once there is somebody to lend to.
+  /// Not memory that a lost peer may still read, and not private memory once there are peers to share with.
   static bool usable(void* memory) {
-    const transport::SharedArena& borrowed = transport::shared_arena();
-    return borrowed.owns(memory) ? !borrowed.spoiled(memory) : !borrowed.wanted();
+    const transport::SharedArena& arena = transport::shared_arena();
+    return arena.owns(memory) ? !arena.spoiled(memory) : !arena.wanted();
   }
   static void free(void* memory) {
     if (transport::shared_arena().owns(memory))
@@ -58,10 +55,10 @@ class Pool {
   }
 
   std::mutex mutex_;
-  std::map<std::pair<std::size_t, bool>, std::vector<void*>> idle_;  // by bytes and whether it may be lent
+  std::map<std::pair<std::size_t, bool>, std::vector<void*>> idle_;  // by bytes and whether it is shareable
 };
 
-/// Outlives every buffer, also those that threads hold at the end.
+/// Never destroyed: threads may hold buffers until the process ends.
 Pool& pool() {
   static Pool& only = *new Pool();  // NOLINT(cppcoreguidelines-owning-memory)
   return only;
@@ -69,11 +66,11 @@ Pool& pool() {
 
 }  // namespace
 
-bool shareable(std::size_t values) { return values * sizeof(float) >= large && transport::shared_arena().wanted(); }
+bool shareable(std::size_t values) { return values * sizeof(float) >= pooled_bytes && transport::shared_arena().wanted(); }
 
 Buffer::Buffer(std::size_t values, bool shareable) : count_(values), shareable_(shareable) {
   const std::size_t bytes = values * sizeof(float);
-  void* memory = bytes >= large ? pool().take(bytes, shareable) : std::malloc(bytes > 0 ? bytes : 1);
+  void* memory = bytes >= pooled_bytes ? pool().take(bytes, shareable) : std::malloc(bytes > 0 ? bytes : 1);
   if (memory == nullptr) throw std::bad_alloc();
   floats_ = static_cast<float*>(memory);
 }
@@ -81,7 +78,7 @@ Buffer::Buffer(std::size_t values, bool shareable) : count_(values), shareable_(
 Buffer::~Buffer() {
   if (borrowed_) return;
   const std::size_t bytes = count_ * sizeof(float);
-  if (bytes >= large)
+  if (bytes >= pooled_bytes)
     pool().give(floats_, bytes, shareable_);
   else
     std::free(floats_);

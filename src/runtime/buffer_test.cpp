@@ -1,3 +1,4 @@
+// Buffers: their contents, and the pool that recycles them.
 #include "runtime/buffer.h"
 
 #include <gtest/gtest.h>
@@ -12,7 +13,7 @@ namespace {
 
 constexpr std::size_t large = std::size_t{3} << 20;  // values: 12 MiB
 
-TEST(Buffer, HoldsWhatIsWrittenWhateverItsSize) {
+TEST(Buffer, HoldsItsValuesAtEverySize) {
   for (const std::size_t values : {std::size_t{0}, std::size_t{1}, std::size_t{1000}, large}) {
     Buffer buffer(values);
     EXPECT_EQ(buffer.floats().size(), values);
@@ -22,7 +23,7 @@ TEST(Buffer, HoldsWhatIsWrittenWhateverItsSize) {
   }
 }
 
-TEST(Buffer, ThoseInUseLieApart) {
+TEST(Buffer, BuffersInUseDoNotOverlap) {
   std::vector<SharedBuffer> held;
   std::set<const float*> places;
   for (int i = 0; i < 3; ++i) {
@@ -32,13 +33,13 @@ TEST(Buffer, ThoseInUseLieApart) {
   EXPECT_EQ(places.size(), 3U);
 }
 
-TEST(Buffer, MemoryOfALargeOneServesTheNextOfItsSize) {
+TEST(Buffer, MemoryOfLargeBuffersIsRecycled) {
   const float* place = make_buffer(large + 1)->floats().data();
   EXPECT_EQ(make_buffer(large + 1)->floats().data(), place);
   EXPECT_NE(make_buffer(large + 2)->floats().data(), place);
 }
 
-TEST(Buffer, ThreadsMayHandThemOn) {
+TEST(Buffer, ThreadsCanAllocateAndFreeConcurrently) {
   std::vector<std::thread> threads;
   for (int t = 0; t < 4; ++t)
     threads.emplace_back([t] {

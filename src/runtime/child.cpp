@@ -22,13 +22,12 @@
 #include <optional>
 #include <string_view>
 
+#include "runtime/constants.h"
+
 namespace motley::runtime {
 namespace {
 
-constexpr std::size_t kept_lines = 20;
-constexpr std::size_t longest_line = 1 << 16;  // bytes; a longer one is cut into several
-
-/// Processes that the kernel has killed since boot because memory ran out.
+/// The number of out-of-memory kills since the machine was booted.
 std::uint64_t out_of_memory_kills() {
   std::ifstream file("/proc/vmstat");
   for (std::string key, value; file >> key >> value;)
@@ -36,7 +35,7 @@ std::uint64_t out_of_memory_kills() {
   return 0;
 }
 
-/// The environment of this process with `added`, which replace variables of the same name: "KEY=value".
+/// The environment of this process with `added`, which replace entries of the same name; as "KEY=value".
 std::vector<std::string> environment_with(const std::vector<std::pair<std::string, std::string>>& added) {
   std::vector<std::string> all;
   for (char** entry = environ; *entry != nullptr; ++entry) {
@@ -48,7 +47,7 @@ std::vector<std::string> environment_with(const std::vector<std::pair<std::strin
   return all;
 }
 
-/// For exec; valid as long as `words` are.
+/// Null-terminated, as exec() requires; valid as long as `words` is.
 std::vector<char*> pointers_to(std::vector<std::string>& words) {
   std::vector<char*> pointers;
   for (std::string& word : words) pointers.push_back(word.data());
@@ -56,9 +55,9 @@ std::vector<char*> pointers_to(std::vector<std::string>& words) {
   return pointers;
 }
 
-/// Runs in the child between fork and exec: only async-signal-safe calls.
+/// Runs in the child between fork and exec: calls only async-signal-safe functions.
 [[noreturn]] void become(char* const* arguments, char* const* environment, int output, bool inherit_errors, pid_t parent) {
-  setpgid(0, 0);  // Ctrl-C reaches only the launcher, which ends its children in order
+  setpgid(0, 0);  // Ctrl-C signals the launcher alone, which stops its children in order
   prctl(PR_SET_PDEATHSIG, SIGTERM);
   if (getppid() != parent) _exit(127);
   dup2(output, STDOUT_FILENO);
@@ -87,7 +86,7 @@ struct Child::Inside : std::enable_shared_from_this<Child::Inside> {
   pid_t pid;
   boost::asio::posix::stream_descriptor process;
   boost::asio::posix::stream_descriptor output;
-  boost::asio::streambuf buffer{longest_line};
+  boost::asio::streambuf buffer{longest_output_line};
   std::deque<std::string> lines;
   std::uint64_t oom_before;
   std::optional<ChildEnd> end;
@@ -125,7 +124,7 @@ struct Child::Inside : std::enable_shared_from_this<Child::Inside> {
 
   void wrote(const std::string& line) {
     lines.push_back(line);
-    if (lines.size() > kept_lines) lines.pop_front();
+    if (lines.size() > kept_output_lines) lines.pop_front();
     if (callbacks.line && !abandoned) callbacks.line(line);
   }
 

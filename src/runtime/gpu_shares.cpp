@@ -14,7 +14,7 @@ namespace fs = std::filesystem;
 constexpr const char* program = "nvidia-cuda-mps-control";
 constexpr const char* pipe_directory = "CUDA_MPS_PIPE_DIRECTORY";
 
-/// Its path as the shell would find it; empty: it is not installed.
+/// The full path of `program`, searched in PATH; empty: not installed.
 std::string find_program() {
   const char* path = std::getenv("PATH");
   std::string folders = path == nullptr ? "/usr/bin" : path;

@@ -48,7 +48,7 @@ void IncomingParameters::hand_over(std::size_t slice, const std::function<void(c
   const std::size_t bytes = codec::encoded_bytes(bits, place.count);
   each({place.offset, place.count, bits, std::as_const(*buffer_).bytes(place.offset, place.count).first(bytes),
         bits < fp32_bits && !change});
-  const std::lock_guard lock(mutex_);  // after `each`, which may throw
+  const std::lock_guard lock(mutex_);  // only now: each() may have thrown
   handed_over_[slice] = true;
   if (--left_ == 0) before_.reset();
 }

@@ -51,7 +51,7 @@ TEST_F(IncomingParametersTest, Slices_are_handed_over_once) {
 
 TEST_F(IncomingParametersTest, A_change_follows_the_values_that_it_changes) {
   const auto values = make();
-  const auto skipped = make();  // no step used it
+  const auto skipped = make();  // not computed on
   const auto now = make();
   arrive(*values, 0, 4);
   arrive(*skipped, 0, 1, few, values);

@@ -4,11 +4,12 @@
 
 #include <utility>
 
+#include "runtime/constants.h"
+
 namespace motley::runtime {
 namespace {
 
 constexpr Duration window = from_seconds(1);
-constexpr std::uint64_t most_a_second = 10;  // enough to see the peer's address, few enough to read and to store
 
 /// 1234567 as 1,234,567.
 std::string in_thousands(std::uint64_t number) {
@@ -43,14 +44,14 @@ std::optional<std::string> LogLimit::over(Instant now) {
 }
 
 LimitedLog::LimitedLog(boost::asio::io_context& event_loop, std::function<void(const std::string&)> log)
-    : log_(std::move(log)), limit_(most_a_second), timer_(event_loop) {}
+    : log_(std::move(log)), limit_(log_lines_per_second), timer_(event_loop) {}
 
 void LimitedLog::say(const std::string& sentence) {
   for (const std::string& line : limit_.say(clock_.now(), sentence)) log_(line);
   if (limit_.due() && !awaits_) await_the_count();
 }
 
-/// The handler may run after this was destroyed; then it does nothing.
+/// A handler that is cancelled, or runs after this is destroyed, does nothing.
 void LimitedLog::await_the_count() {
   awaits_ = true;
   timer_.expires_at(clock_.real(*limit_.due()));

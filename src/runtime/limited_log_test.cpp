@@ -1,4 +1,4 @@
-// Ten sentences a second and a number: however many come, the log stays readable and says how many there were.
+// The log limit: at most ten lines per second, and a count of the rest.
 #include "runtime/limited_log.h"
 
 #include <fmt/format.h>
@@ -13,7 +13,7 @@ namespace {
 
 using Lines = std::vector<std::string>;
 
-TEST(LogLimit, WritesEverySentenceWhileTheyAreFew) {
+TEST(LogLimit, WritesEveryLineBelowTheLimit) {
   LogLimit limit(10);
   for (int i = 0; i < 100; ++i) EXPECT_EQ(limit.say(at_seconds(0.2 * i), std::to_string(i)), Lines{std::to_string(i)});
   EXPECT_FALSE(limit.due());
@@ -32,7 +32,7 @@ TEST(LogLimit, WritesTenASecondAndCountsTheRest) {
   EXPECT_FALSE(limit.due());
 }
 
-TEST(LogLimit, PutsTheCountBeforeTheNextSentence) {
+TEST(LogLimit, WritesTheCountBeforeTheNextLine) {
   LogLimit limit(1);
   EXPECT_EQ(limit.say(at_seconds(0), "a"), Lines{"a"});
   EXPECT_EQ(limit.say(at_seconds(0.1), "b"), Lines{});
@@ -40,7 +40,7 @@ TEST(LogLimit, PutsTheCountBeforeTheNextSentence) {
   EXPECT_EQ(limit.say(at_seconds(7.5), "d"), Lines{});
 }
 
-TEST(LogLimit, CountsALongFloodSecondBySecond) {
+TEST(LogLimit, CountsEachSecondOfAFlood) {
   LogLimit limit(10);
   std::size_t sentences = 0, counts = 0;
   for (int i = 0; i < 1'000'000; ++i)
@@ -58,7 +58,7 @@ TEST(LimitedLog, WritesTheCountByItself) {
   EXPECT_EQ(written.back(), "and 15 more in the last second");
 }
 
-TEST(LimitedLog, MayBeDestroyedWhileACountIsDue) {
+TEST(LimitedLog, CanBeDestroyedWhileACountIsDue) {
   boost::asio::io_context io;
   {
     LimitedLog log(io, [](const std::string&) {});

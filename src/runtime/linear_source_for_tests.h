@@ -1,5 +1,5 @@
-// For this room's tests: mathematics that anybody can do by hand. Every value is pulled towards a target of its own for each sample; blocks
-// of values are needed from the first to the last and made from the last to the first, as a network would.
+// For tests: a gradient source whose result is easily computed by hand. The loss pulls each value towards a target that depends on the
+// sample; blocks of values are read in forward order and their gradients are ready in backward order, as in a network.
 #pragma once
 #include <algorithm>
 #include <condition_variable>
@@ -18,7 +18,7 @@
 
 namespace motley::runtime {
 
-/// Where a computation waits when a test wants it to. Open at first.
+/// Blocks a computation while a test has it closed. Open at first.
 class Gate {
  public:
   void close() { set(false); }
@@ -56,14 +56,14 @@ inline std::vector<float> linear_start() {
   return values;
 }
 
-/// What a test may do at the turns of a computation; on its thread.
+/// Hooks of a computation, called on its thread.
 struct LinearTurns {
-  std::function<void()> before{};                                 // anything
+  std::function<void()> before{};                                 // the computation begins
   std::function<void(std::uint64_t block, bool there)> needed{};  // after flow.wait_for()
   std::function<void(std::uint64_t block)> gradient_ready{};      // after flow.gradient_ready()
   std::function<void()> after{};
-  std::optional<Duration> stalled{};                                                  // that it says of itself
-  std::function<void(std::span<const std::uint32_t> samples, StepIo& io)> turning{};  // everything is made
+  std::optional<Duration> stalled{};                                                  // reported to io.stalled()
+  std::function<void(std::span<const std::uint32_t> samples, StepIo& io)> turning{};  // all gradients are ready
 };
 
 class LinearSource final : public GradientSource {
@@ -95,7 +95,7 @@ class LinearSource final : public GradientSource {
         float sum = 0;
         for (const std::uint32_t sample : samples) sum += values[i] - target(sample, i);
         const float mean = sum / static_cast<float>(samples.size());
-        out[i] = i < linear_parameters ? mean : -mean;  // a statistic's change is added, not subtracted: it, too, goes to its target
+        out[i] = i < linear_parameters ? mean : -mean;  // a statistic's change is added, not subtracted: it also moves to its target
       }
       io.gradient_ready(first, last);
       if (turns_.gradient_ready) turns_.gradient_ready(b);
@@ -124,7 +124,7 @@ class LinearSource final : public GradientSource {
 /// gradients itself, and takes the values of the next step before it says that this one is done.
 class LinearDevice final : public GradientSource {
  public:
-  /// `bf16_transfer`: it computes with weights of 16 bits, and makes gradients of as many.
+  /// `bf16_transfer`: it computes in bf16, and its gradients are bf16.
   explicit LinearDevice(bool bf16_transfer = false) : bf16_transfer_(bf16_transfer) {}
   void initialize(std::uint64_t seed, std::span<float> values) override { source_.initialize(seed, values); }
   StepResult gradient(std::span<const float> values, std::span<const std::uint32_t> samples, std::span<float> out, StepIo& io) override {
@@ -167,7 +167,7 @@ class LinearDevice final : public GradientSource {
     check(codec::make(16).value()->decode(bytes, values).ok(), "as many as there were");
   }
   void code(const GradientEncoding& coding, std::span<float> out) {
-    check(bf16_transfer_ || !coding.bf16_as_is, "only who makes numbers of 16 bits is asked for them");
+    check(bf16_transfer_ || !coding.bf16_as_is, "only a bf16 device is asked for bf16 gradients");
     if (coding.reset_residual || coding.bf16_as_is) residual_.clear();
     residual_.resize(out.size());
     for (float& each : residual_) each *= coding.rescale;
@@ -180,7 +180,7 @@ class LinearDevice final : public GradientSource {
   LinearSource source_;
   bool bf16_transfer_;
   std::vector<float> kept_, residual_;
-  std::uint64_t begun_ = 0;  // whose values are taken already
+  std::uint64_t begun_ = 0;  // step whose values it has taken
 };
 
 }  // namespace motley::runtime

@@ -1,5 +1,5 @@
-// A step that is not on the desk yet, for a device that begins with it while the one before is still at its end: which samples it has, and
-// those of its values that have come. It keeps them for as long as the device may read them. Nobody waits here.
+// The next step of a worker, for a device that begins it before the current one has ended: its samples, and those of its parameters that
+// have arrived. It keeps them as long as the device may read them. wait_for() never blocks.
 #pragma once
 #include <cstdint>
 #include <functional>
@@ -14,7 +14,7 @@
 
 namespace motley::runtime {
 
-/// Of the computation of this order: steps of one worker have numbers of their own, and no two workers the same id. Never 0.
+/// Identifies the computation of this order among those of all workers. Never 0.
 [[nodiscard]] inline std::uint64_t computation_id(const wire::Order& order) {
   constexpr int step_bits = 40;
   return (std::uint64_t{order.worker.value} << step_bits) + order.step.value + 1;
@@ -32,7 +32,7 @@ class NextStepIo final : public StepIo {
     values_->hand_over(first, last, each);
     return true;
   }
-  void gradient_ready(std::uint64_t, std::uint64_t) override { check(false, "what is only begun makes nothing"); }
+  void gradient_ready(std::uint64_t, std::uint64_t) override { check(false, "a step that is only prefetched produces no gradient"); }
 
  private:
   std::uint64_t id_;

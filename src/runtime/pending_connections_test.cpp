@@ -1,4 +1,4 @@
-// The claims of a chief's peers (names, memberships, steps) are checked, and connections may be pending for a limited time.
+// Which peers may use a connection, which names, memberships and steps they may claim, and how long they may stay unidentified.
 #include <algorithm>
 
 #include "runtime/paused_cluster_for_tests.h"
@@ -17,7 +17,7 @@ class PendingConnections : public PausedCluster {
   static wire::Contributed contributed(WorkerId id, Step step, Version base) {
     return {.worker = id, .step = step, .base = base, .report = {.finite = false}};
   }
-  /// Becomes a member of the paused training. It has not executed any order yet.
+  /// Becomes a member of a running training, and has not begun its first order.
   WorkerId join(WrongPeer& peer) {
     peer.connect(address);
     peer.say(wire::JoinRequest{node_name(3)});
@@ -152,7 +152,7 @@ TEST_F(PendingConnections, RepeatedHellosAreRecordedOnce) {
   for (std::uint32_t attempt = 2; attempt <= attempts; ++attempt)
     peer.say(wire::Hello{.node = node_name(0), .attempt = attempt, .node_index = 0});
   transport::run_ready(io);
-  EXPECT_TRUE(peer.connected()) << "who waits for the others may say so";
+  EXPECT_TRUE(peer.connected()) << "a pending worker may repeat its Hello";
   EXPECT_EQ(chief->inputs.size(), recorded);
   start_worker(1);
   start_worker(2);
@@ -190,7 +190,7 @@ TEST_F(PendingConnections, MembersThatLeftDoNotRejoinOnThatConnection) {
 TEST_F(PendingConnections, HelloAfterStopIsIgnored) {
   start_and_wait();
   WrongPeer member(io, options), peer(io, options);
-  join(member);  // and stays connected: the chief waits for it
+  join(member);  // and does not leave: the chief waits for it
   peer.connect(address);
   peer.say(wire::JoinRequest{node_name(3)});
   ASSERT_TRUE(run_until(io, [&] { return !peer.received_messages.empty(); }));

@@ -1,5 +1,4 @@
-// Whole pipelines over real sockets, in one process and on one event loop: they end with the values computed by hand, whichever stage is
-// lost.
+// Whole pipelines over real sockets, in one process: they end with the reference values, whichever stage is lost.
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -30,12 +29,12 @@ TEST_F(PipelineProcesses, EndWithTheSameBitsOnEmulatedDevicesAndLinks) {
   expect_good_end();
   EXPECT_EQ(values(), train_by_hand(micros));
   EXPECT_EQ(recorded_when_saving.size(), mini_batches / checkpoint_every);
-  for (const auto& [saved, recorded] : recorded_when_saving) EXPECT_GE(recorded, saved) << "a checkpoint without its trace";
+  for (const auto& [saved, recorded] : recorded_when_saving) EXPECT_GE(recorded, saved) << "a checkpoint newer than its trace";
 }
 
-TEST_F(PipelineProcesses, AStageWhosePartComesLateFindsWhatCameBeforeIt) {
+TEST_F(PipelineProcesses, AStageWithALatePartKeepsEarlierActivations) {
 #if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
-  ballast = std::uint64_t{1} << 18U;  // there every copy takes its time
+  ballast = std::uint64_t{1} << 18U;  // sending each part takes time
 #else
   ballast = std::uint64_t{1} << 23U;
 #endif
@@ -46,7 +45,7 @@ TEST_F(PipelineProcesses, AStageWhosePartComesLateFindsWhatCameBeforeIt) {
   EXPECT_EQ(pipeline_chief->model().values.back(), 0.9F);
 }
 
-TEST_F(PipelineProcesses, LosingAStageWhilePartsComeIsNoWorseThanLater) {
+TEST_F(PipelineProcesses, AStageCanBeLostDuringStateTransfer) {
   ballast = std::uint64_t{1} << 21U;
   for (const std::uint32_t victim : {0U, 1U, 2U}) {
     SCOPED_TRACE(victim);
@@ -65,7 +64,7 @@ TEST_F(PipelineProcesses, LosingAStageWhilePartsComeIsNoWorseThanLater) {
   }
 }
 
-TEST_F(PipelineProcesses, WhoRunsAheadComesToTheEndToo) {
+TEST_F(PipelineProcesses, PipelinesThatRunAheadFinish) {
   for (const char* name : {"adapipe", "2bw", "pipedream"}) {
     SCOPED_TRACE(name);
     schedule = name;
@@ -79,7 +78,7 @@ TEST_F(PipelineProcesses, WhoRunsAheadComesToTheEndToo) {
   }
 }
 
-TEST_F(PipelineProcesses, AStageThatIsLostIsDoneWithoutAndTakenInAgain) {
+TEST_F(PipelineProcesses, ALostStageIsReplacedAndCanRejoin) {
   start_all();
   ASSERT_TRUE(run_until(io, [this] { return story.version() >= 12 || over; }));
   stages.erase(1);  // as dead as a process
@@ -91,7 +90,7 @@ TEST_F(PipelineProcesses, AStageThatIsLostIsDoneWithoutAndTakenInAgain) {
   EXPECT_EQ(values(), train_by_hand(micros)) << "mini-batches computed again are counted once";
 }
 
-/// On a busy machine other stages may be expelled as slow and rejoin: the same must hold.
+/// On a busy machine other stages may be expelled too and rejoin; the expectations hold nevertheless.
 TEST_F(PipelineProcesses, AStageWhoseDeviceHangsIsExpelledByName) {
   for (const Duration lasting : {cluster::forever, from_seconds(1.5)}) {
     SCOPED_TRACE(seconds(lasting));
@@ -145,11 +144,11 @@ TEST_F(PipelineProcesses, StagesOfOtherNodesTakeOverALostOne) {
     over.reset();
     story = {};
     log.clear();
-    begins_with = {{0, blocks, victim}};  // one stage; then two on the other nodes
+    begins_with = {{0, blocks, victim}};  // one stage; then two new ones
     start_pipeline_chief();
     for (const std::uint32_t node : {0U, 1U, 2U})
       if (node != victim) start_stage(node);
-    ASSERT_TRUE(run_until(io, [this] { return log.size() == 2; }));  // both are here
+    ASSERT_TRUE(run_until(io, [this] { return log.size() == 2; }));  // both have joined
     start_stage(victim);
     ASSERT_TRUE(run_until(io, [this] { return story.version() >= 12 || over; }));
     stages.erase(victim);
@@ -207,7 +206,7 @@ TEST_F(PipelineProcesses, StagesWaitForAChiefThatComesBack) {
   start_all();
   ASSERT_TRUE(run_until(io, [this] { return story.version() >= 12 || over; }));
   pipeline_chief.reset();
-  start_pipeline_chief();  // from the beginning: it has no checkpoint here
+  start_pipeline_chief();  // from the start: there is no checkpoint
   ASSERT_TRUE(is_over());
   expect_good_end();
   EXPECT_EQ(values(), train_by_hand(micros));
@@ -224,7 +223,7 @@ TEST_F(PipelineProcesses, StagesSurviveImpostorsAtTheChiefsAddress) {
       impostor.imposture = imposture;
       impostor.answered = 0;
       ASSERT_TRUE(run_until(io, [&] { return impostor.answered >= 2 * nodes || !ended.empty(); }));
-      ASSERT_TRUE(ended.empty()) << "stage " << ended[0] << " gave up when it met impostor " << static_cast<int>(imposture);
+      ASSERT_TRUE(ended.empty()) << "stage " << ended[0] << " gave up on impostor " << static_cast<int>(imposture);
     }
   }
   start_pipeline_chief();

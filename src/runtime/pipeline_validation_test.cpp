@@ -1,5 +1,5 @@
-// Peers of a pipeline that know the token and claim to be another process: no node is replaced, no peer speaks for a stage that is not its
-// own, and training ends with the same bits.
+// Peers of a pipeline that know the token and claim a false identity: no stage is expelled, none is impersonated, and training ends with
+// the reference bits.
 #include "runtime/small_pipeline_for_tests.h"
 #include "runtime/wrong_frames_for_tests.h"
 
@@ -73,7 +73,7 @@ TEST_F(PipelineValidation, ANodeIsReplacedWhenItIsSilent) {
   heartbeat = std::chrono::milliseconds(20);
   start_all();
   ASSERT_TRUE(run_until(io, [this] { return story.version() >= 7 || over; }));
-  // As if its machine had lost power: the connection stays open, silent. Here: a peer that claims to be node 1 and sends nothing more.
+  // Its host has vanished without closing the connection: here a peer that claimed to be node 1 and is silent.
   stages.erase(1);
   ASSERT_TRUE(run_until(io, [this] { return story.count<trace::Repartitioned>() >= 1 || over; }));
   WrongPeer silent(io, options);
@@ -179,7 +179,7 @@ TEST_F(PipelineValidation, AnEarlyPeerHelloWithoutTheKeyHasNoEffect) {
       early.back()->say(wire::PeerHello{2, stage, 0});
     }
   transport::run_ready(io);
-  stages.erase(2);  // the others get another layout
+  stages.erase(2);  // the others are assigned again
   ASSERT_TRUE(run_until(io, [this] { return says("a stage was lost") || over; }));
   gate.open();
   ASSERT_TRUE(is_over());
@@ -212,7 +212,7 @@ TEST_F(PipelineValidation, NodesMayPrepareLongerThanTheJoinDeadline) {
   start_all();
   WrongPeer idle(io, options);
   idle.connect(address);
-  ASSERT_TRUE(run_until(io, [&] { return !idle.connected(); }));                                // the deadline has passed
+  ASSERT_TRUE(run_until(io, [&] { return !idle.connected(); }));                                // after that time
   for (const std::string& line : log) EXPECT_EQ(line.find(" at "), std::string::npos) << line;  // no node was expelled
   preparing.open();
   ASSERT_TRUE(is_over());

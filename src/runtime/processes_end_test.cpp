@@ -1,4 +1,4 @@
-// Processes that a running training refuses, and trainings that stop and resume.
+// Unauthenticated and misbehaving peers of a running training, and trainings that stop and continue.
 #include <boost/asio/local/stream_protocol.hpp>
 #include <boost/asio/write.hpp>
 
@@ -7,7 +7,7 @@
 namespace motley::runtime {
 namespace {
 
-// Refused processes ----------------------------------------------------------------------------------------------------------------------
+// Wrong peers ----------------------------------------------------------------------------------------------------------------------------
 
 TEST_F(Processes, AWrongTokenIsRefused) {
   options.token = "right";
@@ -154,7 +154,7 @@ TEST_F(Processes, WorkersReconnectToTheNextChief) {
   ASSERT_TRUE(run_until(io, [&] { return chief->story.version() == 6 && !chief->saved().empty(); }));
   const Saved saved = chief->saved().at(0);
   EXPECT_EQ(saved.chief.version, Version{4});
-  chief.reset();  // dies two updates after its checkpoint
+  chief.reset();  // dies two updates after its last checkpoint
   for (const auto& worker : workers)
     ASSERT_TRUE(run_until(io, [&] { return worker->log.size() >= 2; }));  // "preparing", then "lost the chief"
   gate.open();
@@ -166,7 +166,7 @@ TEST_F(Processes, WorkersReconnectToTheNextChief) {
   for (const trace::Joined& event : chief->story.all<trace::Joined>()) EXPECT_GE(event.worker, saved.chief.next_worker);
 }
 
-TEST_F(Processes, AChiefMayBeDestroyedAtAnyTime) {
+TEST_F(Processes, AChiefCanBeDestroyedAtAnyTime) {
   for (const std::uint64_t version : {0U, 1U, 4U}) {
     start_all();
     ASSERT_TRUE(reaches(version));

@@ -1,4 +1,4 @@
-// Trainings over real sockets with devices that hang while their processes live, and with an event loop that stands still.
+// Trainings over real sockets with devices that hang while their processes run, and with a chief that is stopped for a while.
 #include <boost/asio/steady_timer.hpp>
 
 #include "runtime/processes_for_tests.h"
@@ -8,7 +8,7 @@ namespace {
 
 using protocol::LeaveReason;
 
-/// On a busy machine other workers are slow, expelled and admitted again: the expectations hold then too.
+/// On a busy machine other workers may be expelled too and rejoin; the expectations hold nevertheless.
 class ProcessesThatHang : public Processes, public testing::WithParamInterface<std::string> {};
 INSTANTIATE_TEST_SUITE_P(UnderEachStrategy, ProcessesThatHang, testing::Values("bsp", "lb-bsp", "asp", "ssp"), [](const auto& strategy) {
   std::string name = strategy.param;
@@ -68,7 +68,7 @@ TEST_F(Processes, AChiefThatStoodStillExpelsNoWorker) {
   const Opens opens{gate};
   start_all(&gate);
   ASSERT_TRUE(reaches(4));
-  gate.close();  // so that training does not end meanwhile
+  gate.close();  // so that training is not over by then
   boost::asio::io_context elsewhere;
   boost::asio::steady_timer(elsewhere, std::chrono::milliseconds(500)).wait();
   gate.open();

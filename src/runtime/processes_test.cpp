@@ -1,5 +1,4 @@
-// Whole trainings over real sockets, in one process: the guarantees of the state machines must hold with threads and connections between
-// them.
+// Whole trainings over real sockets, in one process: the guarantees of the state machines hold with threads and connections between them.
 #include <fmt/format.h>
 
 #include "runtime/inputs.h"
@@ -8,7 +7,7 @@
 namespace motley::runtime {
 namespace {
 
-// Without incident -----------------------------------------------------------------------------------------------------------------------
+// Undisturbed ----------------------------------------------------------------------------------------------------------------------------
 
 TEST_F(Processes, TrainToTheEndWithTheBitsOfTheReference) {
   start_all();
@@ -28,7 +27,7 @@ TEST_F(Processes, EndWithTheSameBitsInAnyOrderOfArrival) {
   start_chief();
   for (const std::uint32_t node_index : {2U, 0U, 1U}) {
     start_worker(node_index);
-    ASSERT_TRUE(run_until(io, [&] { return !workers.back()->log.empty(); }));  // it prepares: it has the job
+    ASSERT_TRUE(run_until(io, [&] { return !workers.back()->log.empty(); }));  // it has received the job and prepares
   }
   ASSERT_TRUE(all_are_over());
   EXPECT_EQ(chief->values(), train_by_hand(job));
@@ -78,7 +77,7 @@ TEST_F(Processes, SendBf16ToAndFromDevicesThatComputeWithIt) {
   job.rounds = true;
   for (const policy::Bits bits : {policy::Bits{32, 32}, policy::Bits{32, 8}, policy::Bits{8, 32}, policy::Bits{4, 8}})
     for (const std::uint32_t overlap : {0U, 1U}) {
-      job.checkpoint_every = overlap == 0 ? 4 : 0;  // contributions before a checkpoint are pushed in fp32
+      job.checkpoint_every = overlap == 0 ? 4 : 0;  // before a checkpoint contributions are pushed in fp32
       job.knobs.bits = policy::BitsConfig{false, bits};
       job.knobs.overlap = overlap;
       std::vector<std::vector<float>> ends;

@@ -21,7 +21,7 @@ namespace motley::runtime {
 
 using ContributionKey = std::pair<WorkerId, Step>;
 
-/// What of a contribution is summed.
+/// The values of a contribution, as they are summed.
 struct Contribution {
   SharedBuffer flat;
   std::vector<bool> bf16_transfer;  // by slice: its values lie in `flat` as bf16

@@ -1,4 +1,4 @@
-// Receive buffers, the check of values that a peer lends, and the decoding of slices.
+// Receive buffers, the check of borrowed values, and the decoding of slices.
 #include "runtime/receive_buffers.h"
 
 #include <cstring>
@@ -30,7 +30,7 @@ class ReceiveBuffersTest : public StoreThreadFixture {
     std::memcpy(buffer.data(), bytes.data(), bytes.size());
     return buffers.received(connection, push, discard);
   }
-  bool lend(const wire::Push& push, const std::shared_ptr<int>& borrow) {
+  bool push_in_place(const wire::Push& push, const std::shared_ptr<int>& borrow) {
     const store::Slice& slice = layout[push.slice];
     return buffers.accept_in_place(push, std::as_bytes(std::span(values).subspan(slice.offset, slice.count)), borrow);
   }
@@ -76,7 +76,7 @@ TEST_F(ReceiveBuffersTest, RefusesWrongSizesCodecsAndRepeatedSlices) {
   EXPECT_TRUE(buffers.receive_buffer(connection, push_of(ann, 1, own[0], 7), bytes, false).empty());
   ASSERT_TRUE(receive(push_of(ann, 1, own[0])));
   EXPECT_FALSE(receive(push_of(ann, 1, own[0])));
-  EXPECT_FALSE(lend(push_of(ann, 1, own[0]), nullptr));
+  EXPECT_FALSE(push_in_place(push_of(ann, 1, own[0]), nullptr));
 }
 
 TEST_F(ReceiveBuffersTest, ThrowsAwaySlicesOfStepsThatAreOver) {
@@ -95,7 +95,7 @@ TEST_F(ReceiveBuffersTest, ReportsValuesThatCannotBeApplied) {
 
 TEST_F(ReceiveBuffersTest, ReadsBorrowedSlicesWhereTheyAre) {
   const auto borrow = std::make_shared<int>(0);
-  for (const SliceId id : own) ASSERT_TRUE(lend(push_of(ann, 1, id), borrow));
+  for (const SliceId id : own) ASSERT_TRUE(push_in_place(push_of(ann, 1, id), borrow));
   EXPECT_TRUE(checked.empty()) << "slices count once they are checked";
   ASSERT_TRUE(transport::run_until(io, [&] { return checked.size() == own.size(); }));
   EXPECT_EQ(checked, own);
@@ -107,14 +107,14 @@ TEST_F(ReceiveBuffersTest, ReadsBorrowedSlicesWhereTheyAre) {
 
 TEST_F(ReceiveBuffersTest, ChecksBorrowedValues) {
   values[layout[own[1]].offset + 1] = -1e38F;
-  for (const SliceId id : own) ASSERT_TRUE(lend(push_of(ann, 1, id), nullptr));
+  for (const SliceId id : own) ASSERT_TRUE(push_in_place(push_of(ann, 1, id), nullptr));
   ASSERT_TRUE(transport::run_until(io, [&] { return checked.size() == own.size(); }));
   EXPECT_FALSE(buffers.finite({ann, Step{1}}));
 }
 
 TEST_F(ReceiveBuffersTest, CopiesBorrowedSlicesWhenAnotherIsReceived) {
   const auto borrow = std::make_shared<int>(0);
-  ASSERT_TRUE(lend(push_of(ann, 1, own[0]), borrow));
+  ASSERT_TRUE(push_in_place(push_of(ann, 1, own[0]), borrow));
   ASSERT_TRUE(transport::run_until(io, [&] { return checked.size() == 1; }));
   ASSERT_TRUE(receive(push_of(ann, 1, own[1])));
   finish_work();  // the store thread has released its copies
@@ -125,9 +125,9 @@ TEST_F(ReceiveBuffersTest, CopiesBorrowedSlicesWhenAnotherIsReceived) {
 TEST_F(ReceiveBuffersTest, ForgetsAChecksResultIfItsContributionIsErased) {
   Gate gate;
   block(gate);
-  ASSERT_TRUE(lend(push_of(ann, 1, own[0]), nullptr));
+  ASSERT_TRUE(push_in_place(push_of(ann, 1, own[0]), nullptr));
   buffers.erase({ann, Step{1}});
-  ASSERT_TRUE(lend(push_of(ann, 1, own[1]), nullptr)) << "the same step, begun anew";
+  ASSERT_TRUE(push_in_place(push_of(ann, 1, own[1]), nullptr)) << "the same step, begun anew";
   gate.open();
   finish_work();
   finish_work();  // the second slice is checked after the first

@@ -96,7 +96,7 @@ class ShardHost {
     protocol::Snapshot snapshot;
     std::vector<wire::Pulled> slices;
   };
-  std::optional<PullRequest> pull_request_;  // whose Pulled messages are coming
+  std::optional<PullRequest> pull_request_;  // the machine is emitting its Pulled messages
 };
 
 }  // namespace motley::runtime

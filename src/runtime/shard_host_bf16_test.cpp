@@ -1,26 +1,25 @@
-// A shard host whose workers compute in 16 bits, or some of them: what they push is summed where it lies, what they pull is rounded for
-// them.
+// A shard host with workers that compute in bf16: their pushes are summed without conversion, their pulls are rounded to bf16.
 #include "runtime/shard_host_for_tests.h"
 
 namespace motley::runtime {
 namespace {
 
-/// Numbers of 16 bits are summed as they lie, beside floats of others, however they came.
-TEST_F(ShardHostTest, SumsNumbersOfSixteenBitsWhereTheyLie) {
+/// bf16 contributions are summed together with fp32 ones, received or borrowed.
+TEST_F(ShardHostTest, SumsBf16ContributionsInPlace) {
   make();
   host->attach({0}, left);
   host->attach({1}, right);
   auto borrows = std::make_shared<int>(0);
   for (std::uint64_t step = 0; step < 5; ++step) {
     std::vector<float> flat = contribution(0, step);
-    std::vector<float> as_it_lies(linear_values, 1e30F);  // what is beyond the halves of a slice means nothing
+    std::vector<float> stored(linear_values, 1e30F);  // the second half of a bf16 slice is unused
     for (const SliceId id : own) {
       const std::vector<std::byte> bytes = encoded(flat, id, 16);
       const std::span<float> place = std::span(flat).subspan(layout[id].offset, layout[id].count);
       ASSERT_TRUE(codec::make(16).value()->decode(bytes, place).ok());
-      std::memcpy(as_it_lies.data() + layout[id].offset, bytes.data(), bytes.size());
-      const auto borrowed = std::as_bytes(std::span(as_it_lies).subspan(layout[id].offset, layout[id].count)).first(bytes.size());
-      // In the first step nothing is lent; in the third the last slice is not: what was borrowed of the contribution is copied.
+      std::memcpy(stored.data() + layout[id].offset, bytes.data(), bytes.size());
+      const auto borrowed = std::as_bytes(std::span(stored).subspan(layout[id].offset, layout[id].count)).first(bytes.size());
+      // The first step borrows nothing; the third receives its last slice, and copies the borrowed ones.
       if (step == 0 || (step == 2 && id == own.back()))
         ASSERT_TRUE(push(left, head(0, step, id, 16), bytes));
       else
@@ -28,8 +27,8 @@ TEST_F(ShardHostTest, SumsNumbersOfSixteenBitsWhereTheyLie) {
     }
     EXPECT_FALSE(
         host->accept_in_place(left, head(0, step, own[0], 16), std::as_bytes(std::span(flat).first(layout[own[0]].count)), borrows))
-        << "as many bytes as floats have";
-    ASSERT_TRUE(run_until(io, [&] { return reported.size() == 2 * step + 1; })) << "it was looked at";
+        << "as many bytes as fp32";
+    ASSERT_TRUE(run_until(io, [&] { return reported.size() == 2 * step + 1; })) << "it was checked";
     push_all(right, 1, step);
     apply(step + 1, {{{0}, {step}, 0.5}, {{1}, {step}, 0.5}});
     apply_by_hand({{flat, 0.5}, {contribution(1, step), 0.5}});
@@ -48,8 +47,8 @@ TEST_F(ShardHostTest, SumsNumbersOfSixteenBitsWhereTheyLie) {
   }
 }
 
-/// Each as the chief says, from the first time on, whoever else is sent what; the fifth and the sixth update are foreseen.
-TEST_F(ShardHostTest, WhoIsSentFloatsAndWhoNumbersOfSixteenBitsMayChange) {
+/// Each release decides the format for its worker alone. Updates 3 and later are speculated.
+TEST_F(ShardHostTest, TheTransferFormatCanChangePerRelease) {
   make();
   host->attach({0}, left);
   host->attach({1}, right);

@@ -1,4 +1,4 @@
-// A shard host and those who have no right to push, or none any more.
+// Slices that a shard host refuses or throws away.
 #include <limits>
 #include <memory>
 #include <utility>
@@ -8,7 +8,7 @@
 namespace motley::runtime {
 namespace {
 
-TEST_F(ShardHostTest, RefusesWhatIsNotItsOwnOrNotOfItsSize) {
+TEST_F(ShardHostTest, RefusesForeignSlicesAndWrongSizes) {
   make();
   host->attach({0}, left);
   host->attach({1}, right);
@@ -20,9 +20,9 @@ TEST_F(ShardHostTest, RefusesWhatIsNotItsOwnOrNotOfItsSize) {
   EXPECT_TRUE(host->receive_buffer(left, head(0, 0, own[0]), bytes + 4).empty());
   EXPECT_TRUE(host->receive_buffer(left, head(0, 0, own[0]), 0).empty());
   EXPECT_TRUE(host->receive_buffer(left, head(0, 0, own[0], 7), bytes).empty()) << "no codec of 7 bits";
-  EXPECT_TRUE(host->receive_buffer(left, head(0, 0, own[0], 16), bytes).empty()) << "half the bytes";
-  EXPECT_TRUE(host->receive_buffer(left, head(1, 0, own[0]), bytes).empty()) << "another's member";
-  EXPECT_TRUE(host->receive_buffer(left, head(2, 0, own[0]), bytes).empty()) << "nobody's member";
+  EXPECT_TRUE(host->receive_buffer(left, head(0, 0, own[0], 16), bytes).empty()) << "half the size";
+  EXPECT_TRUE(host->receive_buffer(left, head(1, 0, own[0]), bytes).empty()) << "attached as another worker";
+  EXPECT_TRUE(host->receive_buffer(left, head(2, 0, own[0]), bytes).empty()) << "not a member";
   EXPECT_TRUE(reported.empty());
 }
 
@@ -37,7 +37,7 @@ TEST_F(ShardHostTest, RefusesASliceThatIsPushedTwice) {
   }
 }
 
-TEST_F(ShardHostTest, KeepsABoundedNumberOfStepsThatNobodyOrdered) {
+TEST_F(ShardHostTest, BoundsTheStepsThatWereNotOrdered) {
   make();
   host->attach({0}, left);
   std::uint64_t taken = 0;
@@ -46,8 +46,8 @@ TEST_F(ShardHostTest, KeepsABoundedNumberOfStepsThatNobodyOrdered) {
   EXPECT_LE(taken, 16U);
 }
 
-/// Its chief is not to blame for it, and goes on being heard; what is sent in the end is new and whole.
-TEST_F(ShardHostTest, KeepsABoundedNumberOfPullsOfWhoNeverAttaches) {
+/// The chief is not refused for it; the pulls that remain are recent, and begin with whole values.
+TEST_F(ShardHostTest, BoundsThePullsOfAWorkerThatNeverAttaches) {
   for (const int bits : {32, 8}) {
     make();
     left.bulk_messages.clear();
@@ -68,13 +68,13 @@ TEST_F(ShardHostTest, KeepsABoundedNumberOfPullsOfWhoNeverAttaches) {
     ASSERT_FALSE(right.bulk_messages.empty());
     EXPECT_LE(right.bulk_messages.size(), 16 * own.size());
     const auto bits_of = [&](std::size_t bulk_message) { return std::get<wire::Pulled>(right.bulk_messages[bulk_message].head).bits; };
-    EXPECT_EQ(bits_of(0), 32) << "what came before it is lost: it gets the values themselves";
+    EXPECT_EQ(bits_of(0), 32) << "earlier pulls are lost, so it is sent the values";
     EXPECT_EQ(std::get<wire::Pulled>(right.bulk_messages.back().head).version, Version{100});
     if (bits == 32) expect_sent(right, snapshot_by_hand(0), right.bulk_messages.size() - own.size());
   }
 }
 
-TEST_F(ShardHostTest, WastesSlicesOfAStepThatIsOver) {
+TEST_F(ShardHostTest, ThrowsAwaySlicesOfEndedSteps) {
   make();
   host->attach({0}, left);
   push_all(left, 0, 0);
@@ -91,7 +91,7 @@ TEST_F(ShardHostTest, WastesSlicesOfAStepThatIsOver) {
   expect_same_values(*export_now(2));
 }
 
-TEST_F(ShardHostTest, WhoIsForgottenPushesIntoTheVoid) {
+TEST_F(ShardHostTest, ThrowsAwaySlicesOfForgottenWorkers) {
   make();
   host->attach({0}, left);
   host->attach({1}, right);
@@ -101,7 +101,7 @@ TEST_F(ShardHostTest, WhoIsForgottenPushesIntoTheVoid) {
   EXPECT_TRUE(push(left, head(0, 1, own[0], 8), encoded(contribution(0, 1), own[0], 8)));
   EXPECT_TRUE(reported.empty());
   release(0, 5);
-  host->attach({0}, left);  // it does not come back under that name
+  host->attach({0}, left);  // a worker id is not used again
   export_now(0);
   run_ready(io);
   EXPECT_TRUE(left.bulk_messages.empty());
@@ -111,42 +111,42 @@ TEST_F(ShardHostTest, WhoIsForgottenPushesIntoTheVoid) {
   expect_same_values(*export_now(1));
 }
 
-/// A transport writes into the room it was given until the slice is there, whatever the chief says meanwhile. Address and thread sanitizers
-/// see it when that memory is gone.
-TEST_F(ShardHostTest, RoomStaysThoughItsMemberIsForgottenMeanwhile) {
+/// A transport writes into a receive buffer until the slice is complete, whatever the chief sends meanwhile. Sanitizers report it if that
+/// memory was freed.
+TEST_F(ShardHostTest, AReceiveBufferOutlivesItsWorker) {
   for (const int bits : {32, 8}) {
     make();
     host->attach({0}, left);
     ASSERT_TRUE(push(left, head(0, 0, own[0], bits), encoded(contribution(0, 0), own[0], bits)));
     const auto payload = encoded(contribution(0, 0), own[1], bits);
-    const std::span<std::byte> room = host->receive_buffer(left, head(0, 0, own[1], bits), payload.size());
-    ASSERT_EQ(room.size(), payload.size());
+    const std::span<std::byte> buffer = host->receive_buffer(left, head(0, 0, own[1], bits), payload.size());
+    ASSERT_EQ(buffer.size(), payload.size());
     host->receive(wire::Forget{{0}});
-    export_now(0);  // the store thread has let go of whatever it held
-    std::memcpy(room.data(), payload.data(), payload.size());
+    export_now(0);  // the store thread has released its references
+    std::memcpy(buffer.data(), payload.data(), payload.size());
     host->received(left, head(0, 0, own[1], bits));
     EXPECT_TRUE(reported.empty());
   }
 }
 
-TEST_F(ShardHostTest, RoomInTheVoidStaysThoughAnotherAsksForMore) {
+TEST_F(ShardHostTest, ReceiveBuffersOfForgottenWorkersAreSeparate) {
   make();
   host->receive(wire::Forget{{0}});
   host->receive(wire::Forget{{1}});
   const auto few = encoded(contribution(0, 0), own[0], 8);
   const auto many = encoded(contribution(1, 0), own[0], 32);
-  const std::span<std::byte> small_room = host->receive_buffer(left, head(0, 0, own[0], 8), few.size());
-  const std::span<std::byte> large_room = host->receive_buffer(right, head(1, 0, own[0]), many.size());
-  ASSERT_EQ(small_room.size(), few.size());
-  ASSERT_EQ(large_room.size(), many.size());
-  std::memcpy(small_room.data(), few.data(), few.size());
-  std::memcpy(large_room.data(), many.data(), many.size());
+  const std::span<std::byte> small_buffer = host->receive_buffer(left, head(0, 0, own[0], 8), few.size());
+  const std::span<std::byte> large_buffer = host->receive_buffer(right, head(1, 0, own[0]), many.size());
+  ASSERT_EQ(small_buffer.size(), few.size());
+  ASSERT_EQ(large_buffer.size(), many.size());
+  std::memcpy(small_buffer.data(), few.data(), few.size());
+  std::memcpy(large_buffer.data(), many.data(), many.size());
   host->received(left, head(0, 0, own[0], 8));
   host->received(right, head(1, 0, own[0]));
   EXPECT_TRUE(reported.empty());
 }
 
-TEST_F(ShardHostTest, WhatAForgottenMemberHadGatheredMayStillBeApplied) {
+TEST_F(ShardHostTest, AGatheredContributionOfAForgottenWorkerIsApplied) {
   make();
   host->attach({0}, left);
   push_all(left, 0, 0);
@@ -156,8 +156,8 @@ TEST_F(ShardHostTest, WhatAForgottenMemberHadGatheredMayStillBeApplied) {
   expect_same_values(*export_now(1));
 }
 
-/// What was looked at must not change: no slice comes twice, in whatever form.
-TEST_F(ShardHostTest, ASliceThatIsHereIsNotTakenAgain) {
+/// A checked slice must not change: it is refused a second time, in any encoding.
+TEST_F(ShardHostTest, RefusesASliceThatIsHere) {
   make();
   host->attach({0}, left);
   const auto payload = encoded(contribution(0, 0), own[0], 32);
@@ -165,12 +165,12 @@ TEST_F(ShardHostTest, ASliceThatIsHereIsNotTakenAgain) {
   EXPECT_TRUE(host->receive_buffer(left, head(0, 0, own[0]), payload.size()).empty());
   EXPECT_TRUE(host->receive_buffer(left, head(0, 0, own[0], 8), encoded(contribution(0, 0), own[0], 8).size()).empty());
   EXPECT_FALSE(host->accept_in_place(left, head(0, 0, own[0]), payload, nullptr));
-  EXPECT_TRUE(push(left, head(0, 1, own[0]), payload)) << "of another step it may";
+  EXPECT_TRUE(push(left, head(0, 1, own[0]), payload)) << "of another step it is accepted";
 }
 
-/// A contribution that lies flat in its pusher's memory.
-struct Lender {
-  explicit Lender(std::vector<float> values) : flat(std::move(values)) {}
+/// A contribution in the memory of its worker.
+struct BorrowedContribution {
+  explicit BorrowedContribution(std::vector<float> values) : flat(std::move(values)) {}
   [[nodiscard]] std::span<const std::byte> slice(const store::Slice& s) const {
     return std::as_bytes(std::span(flat).subspan(s.offset, s.count));
   }
@@ -178,7 +178,7 @@ struct Lender {
   transport::BorrowedMemory borrow = std::make_shared<int>(0);
 };
 
-TEST_F(ShardHostTest, SaysOfEachContributionWhetherItsNumbersCanBeApplied) {
+TEST_F(ShardHostTest, ReportsContributionsThatCannotBeApplied) {
   const float nan = std::numeric_limits<float>::quiet_NaN();
   for (const int bits : {32, 16, 8, 4, 2})
     for (const float value : {1.0F, nan, -std::numeric_limits<float>::infinity(), 1e38F})
@@ -197,42 +197,42 @@ TEST_F(ShardHostTest, SaysOfEachContributionWhetherItsNumbersCanBeApplied) {
       }
 }
 
-TEST_F(ShardHostTest, LooksAtWhatIsLentBeforeItCounts) {
+TEST_F(ShardHostTest, ChecksBorrowedSlicesBeforeTheyCount) {
   for (const float value : {1.0F, std::numeric_limits<float>::quiet_NaN(), -1e38F}) {
     make();
     reported.clear();
     host->attach({0}, left);
-    Lender lender(contribution(0, 0));
-    lender.flat[layout[own.back()].offset] = value;
-    for (const SliceId id : own) ASSERT_TRUE(host->accept_in_place(left, head(0, 0, id), lender.slice(layout[id]), lender.borrow));
+    BorrowedContribution borrowed(contribution(0, 0));
+    borrowed.flat[layout[own.back()].offset] = value;
+    for (const SliceId id : own) ASSERT_TRUE(host->accept_in_place(left, head(0, 0, id), borrowed.slice(layout[id]), borrowed.borrow));
     EXPECT_TRUE(reported.empty());
     ASSERT_TRUE(run_until(io, [&] { return !reported.empty(); }));
     EXPECT_EQ(std::get<wire::Gathered>(reported[0]).finite, value == 1.0F) << value;
-    EXPECT_GT(lender.borrow.use_count(), 1) << "it is summed where it lies";
+    EXPECT_GT(borrowed.borrow.use_count(), 1) << "it is summed in place";
     host->receive(wire::Discard{{0}, {0}});
-    EXPECT_TRUE(run_until(io, [&] { return lender.borrow.use_count() == 1; }));
+    EXPECT_TRUE(run_until(io, [&] { return borrowed.borrow.use_count() == 1; }));
   }
 }
 
-/// A member may go, and a contribution be dropped, between a slice and the look at it.
-TEST_F(ShardHostTest, WhatIsForgottenWhileItIsLookedAtLeavesNothing) {
+/// A worker can be forgotten, and a contribution discarded, between a slice's arrival and its check.
+TEST_F(ShardHostTest, DiscardingDuringACheckReleasesTheMemory) {
   for (const bool forgotten : {true, false})
     for (std::size_t kept = 1; kept <= own.size(); ++kept) {
       make();
       reported.clear();
       host->attach({0}, left);
-      const Lender lender(contribution(0, 0));
+      const BorrowedContribution borrowed(contribution(0, 0));
       for (std::size_t s = 0; s < kept; ++s)
-        ASSERT_TRUE(host->accept_in_place(left, head(0, 0, own[s]), lender.slice(layout[own[s]]), lender.borrow));
+        ASSERT_TRUE(host->accept_in_place(left, head(0, 0, own[s]), borrowed.slice(layout[own[s]]), borrowed.borrow));
       if (forgotten) host->receive(wire::Forget{{0}});
       host->receive(wire::Discard{{0}, {0}});
-      export_now(0);  // the store thread has looked
+      export_now(0);  // the store thread has checked
       run_ready(io);
-      if (!forgotten) {  // the rest of it comes all the same
-        for (std::size_t i = kept; i < own.size(); ++i) EXPECT_TRUE(push(left, head(0, 0, own[i]), encoded(lender.flat, own[i], 32)));
+      if (!forgotten) {  // the remaining slices arrive nevertheless
+        for (std::size_t i = kept; i < own.size(); ++i) EXPECT_TRUE(push(left, head(0, 0, own[i]), encoded(borrowed.flat, own[i], 32)));
       }
       EXPECT_TRUE(reported.empty());
-      EXPECT_TRUE(run_until(io, [&] { return lender.borrow.use_count() == 1; })) << kept << " slices";
+      EXPECT_TRUE(run_until(io, [&] { return borrowed.borrow.use_count() == 1; })) << kept << " slices";
       EXPECT_TRUE(reported.empty());
     }
 }

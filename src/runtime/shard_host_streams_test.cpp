@@ -1,4 +1,4 @@
-// A model so large that its update takes several turns: slices leave as they are done, none before, each once.
+// A model whose update takes several batches: slices are sent when they are written, not before, and once each.
 #include <cstring>
 #include <map>
 
@@ -10,7 +10,7 @@ namespace {
 constexpr std::size_t slice_values = std::size_t{1} << 18U;
 constexpr std::size_t slices = 12;
 
-/// Remembers what a slice held when it was given away, as a peer that reads at once would.
+/// Copies each slice when it is sent, like a peer that reads immediately.
 class Reader final : public FakeConnection {
  public:
   struct Read {
@@ -36,7 +36,7 @@ class Streams : public testing::Test, private ShardOwner {
     host.attach({0}, ann);
     host.attach({1}, bob);
   }
-  /// The same from both.
+  /// Pushes the same contribution from both workers.
   void push(std::uint64_t step) {
     for (const std::uint32_t worker : {0U, 1U})
       for (std::uint32_t s = 0; s < slices; ++s) {
@@ -62,7 +62,7 @@ class Streams : public testing::Test, private ShardOwner {
       seen[slice.value] = true;
       EXPECT_TRUE(
           std::equal(values.begin(), values.end(), expected.at(version).begin() + static_cast<std::ptrdiff_t>(layout[slice].offset)))
-          << "slice " << slice.value << " of version " << version << " was not done";
+          << "slice " << slice.value << " of version " << version << " was not written";
     }
   }
 
@@ -82,14 +82,14 @@ class Streams : public testing::Test, private ShardOwner {
   void exported(const std::shared_ptr<Exported>&) override {}
 };
 
-TEST_F(Streams, NoSliceLeavesBeforeItIsDoneAndEachLeavesOnce) {
+TEST_F(Streams, SlicesAreSentOnceAndNotBeforeTheyAreWritten) {
   push(0);
   push(1);
   update(1);
   host.receive(wire::Release{{0}, {1}, 0.9, 32});
   host.receive(wire::Release{{1}, {1}, 0.9, 32});
-  EXPECT_TRUE(ann.read.empty()) << "nothing is done yet";
-  update(2);  // and so is the next pull ordered while the first is half on its way
+  EXPECT_TRUE(ann.read.empty()) << "no slice is written yet";
+  update(2);  // the next pull is requested while the first is being sent
   host.receive(wire::Release{{0}, {2}, 0.9, 32});
   ASSERT_TRUE(run_until(io, [&] { return ann.read.size() >= 2 * slices && bob.read.size() >= slices; }));
   run_ready(io);
@@ -100,7 +100,7 @@ TEST_F(Streams, NoSliceLeavesBeforeItIsDoneAndEachLeavesOnce) {
   expect_read(bob, 0, 1);
 }
 
-TEST_F(Streams, WhatIsForeseenLeavesTheSame) {
+TEST_F(Streams, SpeculatedUpdatesSendTheSameSlices) {
   for (std::uint64_t version = 1; version <= 5; ++version) {
     push(version - 1);
     update(version);
@@ -110,7 +110,7 @@ TEST_F(Streams, WhatIsForeseenLeavesTheSame) {
   }
 }
 
-TEST_F(Streams, WhoIsGoneInBetweenHoldsNobodyUp) {
+TEST_F(Streams, ADetachedWorkerDoesNotDelayOthers) {
   push(0);
   update(1);
   host.receive(wire::Release{{0}, {1}, 0.9, 32});

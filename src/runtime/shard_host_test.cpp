@@ -1,10 +1,10 @@
-// A shard host: what is pushed is summed, what is pulled is a snapshot, what is exported is a version.
+// A shard host: pushed contributions are summed, pulls are answered with snapshots, exports with a version.
 #include "runtime/shard_host_for_tests.h"
 
 namespace motley::runtime {
 namespace {
 
-TEST_F(ShardHostTest, SumsWhatWasPushedAsTheStoreDoes) {
+TEST_F(ShardHostTest, SumsContributionsLikeTheStore) {
   make();
   ASSERT_GE(own.size(), 2U);
   host->attach({0}, left);
@@ -28,7 +28,7 @@ TEST_F(ShardHostTest, SumsWhatWasPushedAsTheStoreDoes) {
   EXPECT_EQ(host->bytes_pushed(), 6 * values * sizeof(float));
 }
 
-TEST_F(ShardHostTest, SlicesOfSeveralContributionsMayInterleave) {
+TEST_F(ShardHostTest, SlicesOfContributionsCanInterleave) {
   make();
   host->attach({0}, left);
   host->attach({1}, right);
@@ -44,15 +44,15 @@ TEST_F(ShardHostTest, SlicesOfSeveralContributionsMayInterleave) {
   expect_same_values(*export_now(2));
 }
 
-TEST_F(ShardHostTest, WhatItForeseesComesOutAsIfItHadNot) {
+TEST_F(ShardHostTest, SpeculationChangesNoBit) {
   make();
   host->attach({0}, left);
   host->attach({1}, right);
   for (std::uint64_t step = 0; step < 8; ++step) {
-    const double weight = step < 6 ? 0.75 : 0.5;  // a guess that comes true, and one that does not
+    const double weight = step < 6 ? 0.75 : 0.5;  // a prediction that comes true, and one that does not
     push_all(right, 1, step);
     push_all(left, 0, step);
-    if (step == 4) {  // what was expected of one is thrown away, and comes again
+    if (step == 4) {  // an expected part is discarded
       host->receive(wire::Discard{{1}, {step}});
       push_all(right, 1, 8);
       apply(step + 1, {{{0}, {step}, weight}, {{1}, {8}, 1 - weight}});
@@ -70,7 +70,7 @@ TEST_F(ShardHostTest, WhatItForeseesComesOutAsIfItHadNot) {
   }
 }
 
-TEST_F(ShardHostTest, SumsWhatLiesInThePushersMemoryAndGivesItBack) {
+TEST_F(ShardHostTest, SumsInPlaceAndReturnsBorrowedMemory) {
   make();
   host->attach({0}, left);
   host->attach({1}, right);
@@ -79,16 +79,16 @@ TEST_F(ShardHostTest, SumsWhatLiesInThePushersMemoryAndGivesItBack) {
     const std::vector<float> flat = contribution(0, step);
     for (const SliceId id : own) {
       const auto payload = std::as_bytes(std::span(flat).subspan(layout[id].offset, layout[id].count));
-      // In the third step the last slice comes by another way: what was borrowed of the contribution is copied.
+      // In the third step the last slice is received: the borrowed ones are copied.
       if (step == 2 && id == own.back())
         ASSERT_TRUE(push(left, head(0, step, id), encoded(flat, id, 32)));
       else
         ASSERT_TRUE(host->accept_in_place(left, head(0, step, id), payload, borrows));
     }
-    ASSERT_TRUE(run_until(io, [&] { return reported.size() == 2 * step + 1; })) << "it was looked at";
+    ASSERT_TRUE(run_until(io, [&] { return reported.size() == 2 * step + 1; })) << "it was checked";
     EXPECT_EQ(borrows.use_count(), step == 2 ? 1 : 1 + static_cast<long>(own.size())) << step;
     EXPECT_FALSE(host->accept_in_place(right, head(0, step, own[0]), std::as_bytes(std::span(flat).first(layout[own[0]].count)), borrows))
-        << "not its own";
+        << "another worker's contribution";
     push_all(right, 1, step);
     apply(step + 1, {{{0}, {step}, 0.5}, {{1}, {step}, 0.5}});
     apply_by_hand({{contribution(0, step), 0.5}, {contribution(1, step), 0.5}});
@@ -97,7 +97,7 @@ TEST_F(ShardHostTest, SumsWhatLiesInThePushersMemoryAndGivesItBack) {
   }
 }
 
-TEST_F(ShardHostTest, DiscardsWhatTheChiefDoesNotWant) {
+TEST_F(ShardHostTest, DiscardedContributionsAreNotApplied) {
   make();
   host->attach({0}, left);
   push_all(left, 0, 0);
@@ -108,7 +108,7 @@ TEST_F(ShardHostTest, DiscardsWhatTheChiefDoesNotWant) {
   expect_same_values(*export_now(1));
 }
 
-TEST_F(ShardHostTest, SendsSnapshotsThatLookAhead) {
+TEST_F(ShardHostTest, SnapshotsLookAhead) {
   make();
   host->attach({0}, left);
   push_all(left, 0, 0);
@@ -125,7 +125,7 @@ TEST_F(ShardHostTest, SendsSnapshotsThatLookAhead) {
   }
 }
 
-TEST_F(ShardHostTest, OneSnapshotServesAllAndStaysWhileItIsSent) {
+TEST_F(ShardHostTest, ASharedSnapshotLivesWhileItIsSent) {
   make();
   host->attach({0}, left);
   host->attach({1}, right);
@@ -135,7 +135,7 @@ TEST_F(ShardHostTest, OneSnapshotServesAllAndStaysWhileItIsSent) {
   ASSERT_TRUE(sent(right, own.size()));
   for (std::size_t s = 0; s < own.size(); ++s) EXPECT_EQ(left.bulk_messages[s].payload.data(), right.bulk_messages[s].payload.data());
   const std::vector<float> before = snapshot_by_hand(0);
-  for (std::uint64_t step = 0; step < 4; ++step) {  // the world moves on
+  for (std::uint64_t step = 0; step < 4; ++step) {  // later updates
     push_all(left, 0, step);
     apply(step + 1, {{{0}, {step}, 1.0}});
     apply_by_hand({{contribution(0, step), 1.0}});
@@ -148,7 +148,7 @@ TEST_F(ShardHostTest, OneSnapshotServesAllAndStaysWhileItIsSent) {
   expect_sent(left, snapshot_by_hand(0), own.size());
 }
 
-TEST_F(ShardHostTest, ASnapshotOrderedBeforeACommitShowsWhatWasBefore) {
+TEST_F(ShardHostTest, ASnapshotRequestedBeforeACommitIsOfTheOldVersion) {
   make();
   host->attach({0}, left);
   const std::vector<float> before = snapshot_by_hand(0);
@@ -162,10 +162,10 @@ TEST_F(ShardHostTest, ASnapshotOrderedBeforeACommitShowsWhatWasBefore) {
   expect_sent(left, snapshot_by_hand(0), own.size());
 }
 
-TEST_F(ShardHostTest, WhatIsForAMemberWaitsUntilItAttaches) {
+TEST_F(ShardHostTest, PullsWaitUntilTheWorkerAttaches) {
   make();
   release(0, 0);
-  export_now(0);  // the snapshot was made before this
+  export_now(0);  // the snapshot is made before this
   run_ready(io);
   EXPECT_TRUE(left.bulk_messages.empty());
   host->attach({0}, left);
@@ -174,7 +174,7 @@ TEST_F(ShardHostTest, WhatIsForAMemberWaitsUntilItAttaches) {
   EXPECT_TRUE(right.bulk_messages.empty());
 }
 
-TEST_F(ShardHostTest, SendsNothingThroughAConnectionThatIsGone) {
+TEST_F(ShardHostTest, SendsNothingThroughAClosedConnection) {
   make();
   host->attach({0}, left);
   release(0, 0);
@@ -182,17 +182,17 @@ TEST_F(ShardHostTest, SendsNothingThroughAConnectionThatIsGone) {
   host->detach(left);
   const std::uint64_t ticket = left.bulk_messages[0].ticket;
   left.bulk_messages.clear();
-  host->sent(ticket);  // late, and nothing to it
+  host->sent(ticket);  // late: ignored
   release(0, 1);
   export_now(0);
   run_ready(io);
   EXPECT_TRUE(left.bulk_messages.empty());
-  host->attach({0}, right);  // the same member by another way
+  host->attach({0}, right);  // the same worker on a new connection
   run_ready(io);
   expect_sent(right, snapshot_by_hand(0));
 }
 
-TEST_F(ShardHostTest, ExportsTheOptimizerWhenAskedAndGoesOnFromIt) {
+TEST_F(ShardHostTest, ExportsOptimizerStateAndContinuesFromIt) {
   make(adamw);
   host->attach({0}, left);
   for (std::uint64_t step = 0; step < 2; ++step) {
@@ -213,7 +213,7 @@ TEST_F(ShardHostTest, ExportsTheOptimizerWhenAskedAndGoesOnFromIt) {
 
   std::vector<float> values(linear_values);
   store->values(values);
-  make(adamw, {values, exported->moments, {2}});  // another server goes on
+  make(adamw, {values, exported->moments, {2}});  // another server continues
   host->attach({0}, left);
   push_all(left, 0, 2);
   apply(3, {{{0}, {2}, 1.0}});
@@ -221,7 +221,7 @@ TEST_F(ShardHostTest, ExportsTheOptimizerWhenAskedAndGoesOnFromIt) {
   expect_same_values(*export_now(3));
 }
 
-TEST_F(ShardHostTest, AnExportShowsItsVersionThoughCommitsFollow) {
+TEST_F(ShardHostTest, AnExportIsOfItsVersionThoughCommitsFollow) {
   make();
   host->attach({0}, left);
   host->receive(wire::Export{{0}, false});
@@ -251,13 +251,13 @@ TEST_P(ShardHostBits, PushesAreDecodedBeforeTheyAreSummed) {
     const auto place = std::span(arrived).subspan(layout[id].offset, layout[id].count);
     ASSERT_TRUE(codec::make(bits).value()->decode(encoded(contribution(0, 0), id, bits), place).ok());
   }
-  const double bound = bits == 16 ? largest / 256 : largest * 1.01 / (2 * 127) * 1.001;  // of the two codecs' headers
+  const double bound = bits == 16 ? largest / 256 : largest * 1.01 / (2 * 127) * 1.001;  // error bounds of the codecs
   for (std::size_t i = 0; i < arrived.size(); ++i) EXPECT_NEAR(arrived[i], contribution(0, 0)[i], bound);
   apply_by_hand({{arrived, 1.0}});
   expect_same_values(*export_now(1));
 }
 
-TEST_P(ShardHostBits, WhoHasTheLastValuesIsSentTheChangeAndThatOnceForAll) {
+TEST_P(ShardHostBits, SendsOneEncodedChangeToTheWholePullClass) {
   const int bits = GetParam();
   make();
   host->attach({0}, left);
@@ -266,7 +266,7 @@ TEST_P(ShardHostBits, WhoHasTheLastValuesIsSentTheChangeAndThatOnceForAll) {
   release(1, 0, 0, bits);
   ASSERT_TRUE(sent(left, own.size()) && sent(right, own.size()));
   const std::vector<float> before = snapshot_by_hand(0);
-  expect_sent(left, before);  // nobody has anything yet: the values themselves
+  expect_sent(left, before);  // the first pull: the values themselves
   push_all(left, 0, 0);
   apply(1, {{{0}, {0}, 1.0}});
   apply_by_hand({{contribution(0, 0), 1.0}});
@@ -277,7 +277,7 @@ TEST_P(ShardHostBits, WhoHasTheLastValuesIsSentTheChangeAndThatOnceForAll) {
   for (std::size_t s = own.size(); s < 2 * own.size(); ++s) {
     const store::Slice& slice = layout[own[s - own.size()]];
     const auto payload = left.bulk_messages[s].payload;
-    EXPECT_EQ(payload.data(), right.bulk_messages[s].payload.data()) << "coded once for both";
+    EXPECT_EQ(payload.data(), right.bulk_messages[s].payload.data()) << "encoded once for both";
     EXPECT_LT(payload.size(), slice.count * sizeof(float)) << "smaller than the values";
     std::vector<float> held(before.begin() + slice.offset, before.begin() + slice.offset + slice.count);
     ASSERT_TRUE(store::apply_change(slice, static_cast<std::uint8_t>(bits), payload, held, held));
@@ -285,7 +285,7 @@ TEST_P(ShardHostBits, WhoHasTheLastValuesIsSentTheChangeAndThatOnceForAll) {
     for (std::size_t i = 0; i < slice.count; ++i) largest = std::max(largest, std::abs(now[slice.offset + i] - before[slice.offset + i]));
     for (std::size_t i = 0; i < slice.count; ++i) EXPECT_NEAR(held[i], now[slice.offset + i], 0.01 * largest + 1e-6);
   }
-  release(0, 2, 0, 32);  // the same version as it is
+  release(0, 2, 0, 32);  // the same version in fp32
   ASSERT_TRUE(sent(left, 3 * own.size()));
   expect_sent(left, now, 2 * own.size());
 }
@@ -293,7 +293,7 @@ TEST_P(ShardHostBits, WhoHasTheLastValuesIsSentTheChangeAndThatOnceForAll) {
 INSTANTIATE_TEST_SUITE_P(Codecs, ShardHostBits, testing::Values(16, 8),
                          [](const auto& bits) { return "Bits" + std::to_string(bits.param); });
 
-TEST_F(ShardHostTest, WhatIsAppliedIsDecodedHoweverManySlicesCameMeanwhile) {
+TEST_F(ShardHostTest, SlicesAreDecodedBeforeTheyAreApplied) {
   make();
   host->attach(WorkerId{0}, left);
   host->attach(WorkerId{1}, right);
@@ -316,7 +316,7 @@ TEST_F(ShardHostTest, WhatIsAppliedIsDecodedHoweverManySlicesCameMeanwhile) {
   expect_same_values(*export_now(20));
 }
 
-TEST_F(ShardHostTest, DestroyedWithWorkUnderWayItSaysNothingMore) {
+TEST_F(ShardHostTest, ReportsNothingAfterDestruction) {
   make();
   host->attach({0}, left);
   release(0, 0);

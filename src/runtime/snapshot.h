@@ -15,7 +15,7 @@
 
 namespace motley::runtime {
 
-/// What tells two snapshots of a server apart.
+/// Identifies a snapshot among those of a server.
 struct SnapshotKey {
   Version version;
   store::SnapshotFormat format{};

@@ -55,7 +55,7 @@ class SnapshotCache {
   std::map<SnapshotKey, Entry> entries_;  // of the newest version
   std::optional<UpdateSnapshot> written_by_update_;
   double last_rho_ = 0;              // look-ahead of the last fp32 or bf16 request
-  std::set<WorkerId> bf16_workers_;  // whose last such request was for bf16
+  std::set<WorkerId> bf16_workers_;  // their last such request was for bf16
   using Shadows = std::map<std::uint32_t, store::PullShadow>;
   std::shared_ptr<Shadows> shadows_ = std::make_shared<Shadows>();  // by pull class; the store thread's
 };

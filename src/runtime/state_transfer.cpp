@@ -9,7 +9,7 @@ std::uint64_t encoded_bytes(const store::Layout& layout, ServerId server, std::u
   std::uint64_t bytes = 0;
   for (const SliceId slice : layout.of(server)) {
     const auto codec = codec::make(layout[slice].bits(bits));
-    check(codec.ok(), "a strategy asks for bits that there is a codec for");
+    check(codec.ok(), "there is a codec for the bits that a strategy asks for");
     bytes += (*codec)->encoded_bytes(layout[slice].count);
   }
   return bytes;

@@ -1,54 +1,32 @@
-// Where a worker computes: a thread of its own that turns orders into contributions. The pump lays parameters on it slice by slice and
-// takes gradients from it as they are made; the two never touch the same slice at the same time.
+// Computes a worker's steps on a thread of its own: turns orders into contributions. The event loop fills in parameters slice by slice and
+// takes gradients as they become ready; the two threads never touch the same slice at the same time.
 #pragma once
-#include <atomic>
 #include <boost/asio/io_context.hpp>
-#include <chrono>
-#include <condition_variable>
 #include <cstdint>
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <string>
-#include <vector>
 
 #include "base/step_report.h"
 #include "cluster/cost.h"
 #include "cluster/device.h"
 #include "cluster/known_batch_sizes.h"
-#include "runtime/buffer.h"
 #include "runtime/clock.h"
-#include "runtime/incoming_parameters.h"
-#include "runtime/next_step_io.h"
+#include "runtime/computation.h"
+#include "runtime/gradient_encodings.h"
+#include "runtime/interruptible_wait.h"
+#include "runtime/step_prefetcher.h"
+#include "runtime/step_stream.h"
 #include "runtime/task_thread.h"
 #include "store/epochs.h"
 #include "store/layer_timing.h"
 #include "store/layout.h"
 #include "store/replica.h"
+#include "transport/anchor.h"
 #include "wire/message.h"
 
 namespace motley::runtime {
-
-/// One step on the desk.
-struct Computation {
-  wire::Order order;
-  std::shared_ptr<IncomingParameters> values;
-  SharedBuffer out;
-  Instant began{};          // on the clock of training
-  std::uint64_t samples{};  // that it will have; known when its first slice is produced
-  std::atomic<bool> cancelled = false;
-  /// `out` is, with so many bits: the bytes of each slice lie where its floats would begin; 0: it is not.
-  std::atomic<std::uint8_t> coded = 0;
-
-  /// Parameters of a later pull are coming in: local steps take them in as they are there.
-  void comes(const std::shared_ptr<IncomingParameters>& newer);
-  [[nodiscard]] std::shared_ptr<IncomingParameters> newer();
-
- private:
-  std::mutex mutex_;
-  std::shared_ptr<IncomingParameters> newer_;
-};
 
 struct StepExecutorSetup {
   std::unique_ptr<GradientSource> source;
@@ -56,15 +34,14 @@ struct StepExecutorSetup {
   store::Layout layout;
   std::uint64_t epoch_samples{};
   std::uint64_t seed{};
-  std::optional<cluster::Device> emulated;  // takes as long as this says, whatever the mathematics took
-  store::LayerTiming layer_timing{};  // of an emulated device; empty: it has read everything when it begins, and made nothing until it ends
-  store::Shards shards{};             // of the samples, when they are not anybody's
-  std::uint32_t batch_multiple =
-      0;  // a device that is slow in small pieces: a step is done at once, of so many samples or a multiple; 0: it is not
-  bool new_sizes_are_slow = false;  // the first batch of each size takes the device longer
-  std::uint32_t usual = 0;          // samples of a step to begin with, for a device that is to warm up
-  bool keeps_values = false;        // the device keeps what it was given: it takes changes as they come
-  bool bf16_transfer = false;       // it computes with weights of 16 bits, and so are their gradients
+  std::optional<cluster::Device> emulated;  // steps take at least as long as this device takes
+  store::LayerTiming layer_timing{};        // of the emulated device; empty: it reads everything first and is ready at the end
+  store::Shards shards{};                   // of the samples, if workers train on shards
+  std::uint32_t batch_multiple = 0;         // a device that computes a step in one batch, of a multiple of this; 0: in micro-batches
+  bool new_sizes_are_slow = false;          // the first batch of each size takes the device longer
+  std::uint32_t usual = 0;                  // samples of the first steps, for a device that warms up; 0: it does not
+  bool keeps_values = false;                // the device keeps parameters and takes encoded changes to them
+  bool bf16_transfer = false;               // it computes in bf16, and so are its gradients
 };
 
 /// Called on the pump thread; never for a computation that was cancelled.
@@ -78,6 +55,7 @@ class StepExecutorOwner {
   virtual void failed(const std::string& what) = 0;
 };
 
+/// Event-loop thread only.
 class StepExecutor {
  public:
   StepExecutor(boost::asio::io_context& event_loop, StepExecutorSetup setup, StepExecutorOwner& owner);
@@ -87,73 +65,60 @@ class StepExecutor {
 
   [[nodiscard]] const store::Layout& layout() const { return setup_.layout; }
   [[nodiscard]] std::uint32_t batch_multiple() const { return setup_.batch_multiple; }
-  /// Parameters come in and gradients leave block by block; not on an emulated device without a cadence.
+  /// Parameters are received and gradients sent block by block; not on an emulated device without layer timing.
   [[nodiscard]] bool streams() const { return !setup_.emulated || !setup_.layer_timing.empty(); }
-  /// Parameters may lie in an arrival as they came, coded.
+  /// Parameters may stay encoded in IncomingParameters.
   [[nodiscard]] bool keeps_values() const { return setup_.keeps_values && !setup_.replica.local_steps; }
-  /// Weights need no more than 16 bits on their way here, and their gradients from here.
+  /// Parameters and gradients need no more than bf16.
   [[nodiscard]] bool bf16_transfer() const { return setup_.bf16_transfer && keeps_values(); }
-  /// Contributions are changes of the model, not gradients.
+  /// Contributions are model deltas, not gradients.
   [[nodiscard]] bool local_steps() const { return setup_.replica.local_steps; }
-
   /// It can begin a step before the last one has ended.
   [[nodiscard]] bool begins_next_step_early() const {
     return setup_.keeps_values && setup_.batch_multiple > 0 && !setup_.emulated && !local_steps();
   }
 
-  /// Calls `then` on the pump when the device has warmed up, with how long a step takes it; nothing: it did not need to.
+  /// Calls `then` on the event loop once the device has warmed up, with its cost per step and sample; none: it does not warm up.
   void warm_up(std::function<void(std::optional<cluster::Affine>)> then);
 
-  /// Instead of what is on it now. `clock` is that of training, for emulated devices.
+  /// Abandons the current computation and begins this one. `clock` is that of training, for emulated devices.
   void compute(const std::shared_ptr<Computation>& computation, const Clock& clock);
-  /// What is computed now is followed by this, unless something happens; its parameters have begun to come.
-  void prefetch(const wire::Order& order, const std::shared_ptr<IncomingParameters>& values);
+  /// The current computation is probably followed by this one, whose parameters are being received.
+  void prefetch(const wire::Order& order, const std::shared_ptr<IncomingParameters>& values) { prefetcher_.prefetch(order, values); }
   void abandon();
-  /// Calls `then` on the pump when everything that was abandoned has let go of the device.
+  /// Calls `then` on the event loop once everything that was abandoned has released the device.
   void when_free(std::function<void()> then);
-  /// It works for somebody new from now on: what local steps have led to counts for nothing.
+  /// Serves a new member from now on: abandons the computation and forgets the local model and residuals.
   void start_over();
 
  private:
-  class Stream;
-  class TimedMicroBatcher;
-  class TimedSingleBatch;
-  class Newer;
-  StepReport contribute(Computation& computation, const Lease& lease, Stream& stream,
-                        const std::optional<cluster::Device::StepOutcome>& outcome, const Clock& clock);
+  using EmulatedOutcome = std::optional<cluster::Device::StepOutcome>;  // none: a real device
+  StepReport contribute(Computation& computation, const Lease& lease, StepStream& stream, const EmulatedOutcome& outcome,
+                               const Clock& clock);
   void work(const std::shared_ptr<Computation>& computation, const Clock& clock);
-  cluster::Affine measured();
-  Duration try_out(std::uint64_t size);
+  [[nodiscard]] StepStream stream_of(const std::shared_ptr<Computation>& computation, const EmulatedOutcome& outcome, const Clock& clock);
   void note_batch_size(std::uint64_t size);
-  std::optional<NextStep> next_step();
-  void stop(const Clock& clock);
+  [[nodiscard]] bool may_begin_early(const wire::Order& order) const;
+  void end_cancelled(const Clock& clock);
+  /// Runs `handler` on the event loop unless this is gone by then. From any thread.
+  void deliver(std::function<void()> handler);
 
   boost::asio::io_context& event_loop_;
-  std::unique_ptr<NextStepIo>
-      next_step_io_;  // the desk's: what may have been begun, in this step or the last; outlives the device that reads it
-  const NextStepIo* last_next_step_io_ = nullptr;  // in the last; null: nothing
+  StepPrefetcher prefetcher_;  // outlives the source in setup_, whose device may read from it
   StepExecutorSetup setup_;
   StepExecutorOwner& owner_;
+  std::shared_ptr<Computation> current_;  // the event loop's
+  InterruptibleWait wait_;
+  bool closing_ = false;  // guarded by wait_
+  // Of the computing thread:
   store::Replica replica_;
   store::Epochs epochs_;
-  Lease before_;                                    // of the last step
-  std::vector<std::uint32_t> likely_next_samples_;  // samples of the next, perhaps
-  std::optional<WorkerId> computed_for_;            // who we were at the last step
-  cluster::KnownBatchSizes sizes_;                  // for devices with a grain
-  bool new_batch_size_ = false;                     // this step is the first of its size
-  bool codes_ = false;                              // the device has coded something, and may have kept some of it back
-  double unit_ = 0;                                 // samples * rate of the contribution that was coded last; 0: none
-  struct Prefetched {
-    wire::Order order;
-    std::shared_ptr<IncomingParameters> values;
-  };
-  std::optional<Prefetched> prefetched_;  // by the pump, until the desk's thread takes it; guarded by mutex_
-  std::shared_ptr<Computation> current_;  // the pump's view
-  bool closing_ = false;                  // guarded by mutex_
-  std::mutex mutex_;
-  std::condition_variable cancelled_;
-  std::shared_ptr<bool> alive_;
-  TaskThread thread_;  // last: ends first
+  std::optional<WorkerId> computed_for_;  // the member that this worker was in the last local round
+  cluster::KnownBatchSizes sizes_;
+  bool new_batch_size_ = false;  // the current step is the first with its batch size
+  GradientEncodings encodings_;
+  transport::Anchor<StepExecutor> anchor_{*this};
+  TaskThread thread_;  // last: joined first
 };
 
 }  // namespace motley::runtime

@@ -1,4 +1,4 @@
-// Devices on a desk: emulated ones, those that go by a grain, and what each says of its time.
+// Devices of a step executor: emulated ones, those with a batch multiple, and the times that each reports.
 #include <gtest/gtest.h>
 
 #include <future>
@@ -10,21 +10,21 @@
 namespace motley::runtime {
 namespace {
 
-TEST_F(StepExecutorTest, AnEmulatedDeviceHasEverythingAtItsEnd) {
+TEST_F(StepExecutorTest, AnEmulatedDeviceIsReadyAtTheEndOfTheStep) {
   make({}, a_device(1e9));
   const auto computation = begin(0);
-  assign_all(*computation);
+  deliver_all(*computation);
   ASSERT_TRUE(run_until(io, [&] { return !steps.empty(); }));
   EXPECT_TRUE(slices.empty());
   EXPECT_EQ(held(*computation->out), by_hand(computation->order, linear_start()));
 }
 
-TEST_F(StepExecutorTest, AnEmulatedDeviceWithACadenceLetsSlicesGoWhenTheirTimeHasCome) {
+TEST_F(StepExecutorTest, LayerTimingDelaysSlicesToTheirTime) {
   constexpr double samples_per_second = 40;  // 8 samples: 0.2 s
   const store::LayerTiming layer_timing{{0, 0.1, 0.2, 0}, {1, 0.8, 0.6, 1}};
   make({}, a_device(samples_per_second), layer_timing);
   const auto computation = begin(0);
-  assign_all(*computation);
+  deliver_all(*computation);
   ASSERT_TRUE(run_until(io, [&] { return !steps.empty(); }));
   std::vector<std::uint32_t> order;
   for (const Slice& slice : slices) order.push_back(slice.slice);
@@ -36,19 +36,20 @@ TEST_F(StepExecutorTest, AnEmulatedDeviceWithACadenceLetsSlicesGoWhenTheirTimeHa
   EXPECT_EQ(held(*computation->out), by_hand(computation->order, linear_start()));
 }
 
-TEST_F(StepExecutorTest, AnEmulatedDeviceWithACadenceStandsStillForWhatComesLate) {
+TEST_F(StepExecutorTest, LayerTimingStallsForLateParameters) {
   constexpr double late_s = 0.03;
   make({}, a_device(400), {{0, 0.1, 0.2, 0}, {1, 0.8, 0.6, 1}});
   const auto computation = begin(0);
-  for (const std::uint32_t s : {0U, 1U, 3U}) lay(*computation, s);
+  for (const std::uint32_t s : {0U, 1U, 3U}) deliver_slice(*computation, s);
   while (seconds(clock.now() - computation->began) < late_s) std::this_thread::yield();
-  lay(*computation, 2);
+  deliver_slice(*computation, 2);
   ASSERT_TRUE(run_until(io, [&] { return !steps.empty(); }));
-  EXPECT_GE(seconds(reports.at(0).stalled), late_s - 0.2 * 8 / 400) << "it reads that slice after a fifth";
-  EXPECT_GE(seconds(clock.now() - computation->began), seconds(reports.at(0).stalled) + 8.0 / 400) << "the rest comes so much later";
+  EXPECT_GE(seconds(reports.at(0).stalled), late_s - 0.2 * 8 / 400) << "it reads that slice after a fifth of the step";
+  EXPECT_GE(seconds(clock.now() - computation->began), seconds(reports.at(0).stalled) + 8.0 / 400)
+      << "the rest of the step is delayed by the stall";
 }
 
-TEST_F(StepExecutorTest, ADeviceThatHadWorkLeftWhileValuesCameHasComputedAllTheTime) {
+TEST_F(StepExecutorTest, AReportedStallReplacesTheWaitingTime) {
   constexpr double late_s = 0.03;
   for (const std::optional<Duration> recorded : {std::optional<Duration>(), std::optional(Duration{0})}) {
     std::promise<void> first_block;
@@ -58,11 +59,11 @@ TEST_F(StepExecutorTest, ADeviceThatHadWorkLeftWhileValuesCameHasComputedAllTheT
               },
           .stalled = recorded});
     const auto computation = begin(0);
-    for (const std::uint32_t s : {0U, 1U, 3U}) lay(*computation, s);
+    for (const std::uint32_t s : {0U, 1U, 3U}) deliver_slice(*computation, s);
     first_block.get_future().wait();
     const Instant since = clock.now();
     while (seconds(clock.now() - since) < late_s) std::this_thread::yield();
-    lay(*computation, 2);
+    deliver_slice(*computation, 2);
     ASSERT_TRUE(run_until(io, [&] { return !steps.empty(); }));
     if (recorded) {
       EXPECT_EQ(reports.back().stalled, Duration{0});
@@ -74,7 +75,7 @@ TEST_F(StepExecutorTest, ADeviceThatHadWorkLeftWhileValuesCameHasComputedAllTheT
   }
 }
 
-TEST_F(StepExecutorTest, WhatADeviceWillComputeNextIsForeseenFromItsLastTwoLeases) {
+TEST_F(StepExecutorTest, PredictsSamplesFromTheLastTwoLeases) {
   std::vector<std::vector<std::uint32_t>> computed, likely_next_samples;
   make({.turning = [&](std::span<const std::uint32_t> now, StepIo& step_io) {
     computed.emplace_back(now.begin(), now.end());
@@ -82,20 +83,20 @@ TEST_F(StepExecutorTest, WhatADeviceWillComputeNextIsForeseenFromItsLastTwoLease
     likely_next_samples.emplace_back(next.begin(), next.end());
   }});
   for (std::uint64_t step = 0; step < 4; ++step) {
-    assign_all(*begin(step));
+    deliver_all(*begin(step));
     ASSERT_TRUE(run_until(io, [&] { return steps.size() == step + 1; }));
   }
-  EXPECT_TRUE(likely_next_samples[0].empty()) << "one lease tells nothing";
+  EXPECT_TRUE(likely_next_samples[0].empty()) << "one lease gives no prediction";
   EXPECT_EQ(likely_next_samples[1], computed[2]);
   EXPECT_EQ(likely_next_samples[2], computed[3]);
 }
 
-/// A step of a device that is told of the next one in the middle of it; what it then hears.
+/// Records what a device is told about the next step during a step.
 struct Prefetching {
   std::vector<std::uint64_t> ids;          // of the computations
-  std::vector<std::uint64_t> next_step;    // likewise; 0: nothing
-  std::vector<std::uint32_t> samples;      // of the last that was upcoming
-  std::vector<float> values;               // likewise
+  std::vector<std::uint64_t> next_step;    // of the next computation; 0: none
+  std::vector<std::uint32_t> samples;      // of the last prefetched step
+  std::vector<float> values;               // of the same
   std::function<void()> prefetch = [] {};  // on the thread of the computation
   LinearTurns turns() {
     return {.turning = [this](std::span<const std::uint32_t>, StepIo& io) {
@@ -113,7 +114,7 @@ struct Prefetching {
   }
 };
 
-TEST_F(StepExecutorTest, WhatIsForetoldCanBeBegunAndIsToldApartByItsNumber) {
+TEST_F(StepExecutorTest, APrefetchedStepCanBeginEarlyAndHasItsId) {
   Prefetching device;
   make(device.turns(), std::nullopt, {}, 4);
   const auto next = std::make_shared<IncomingParameters>(layout, make_buffer(layout.values));
@@ -121,10 +122,10 @@ TEST_F(StepExecutorTest, WhatIsForetoldCanBeBegunAndIsToldApartByItsNumber) {
   std::copy(start.begin(), start.end(), next->buffer().floats().begin());
   for (std::uint32_t s = 0; s < layout.slices.size(); ++s) next->arrived(SliceId{s});
   device.prefetch = [&] { step_executor->prefetch(order_of(1), next); };
-  assign_all(*begin(0));
+  deliver_all(*begin(0));
   ASSERT_TRUE(run_until(io, [&] { return steps.size() == 1; }));
   device.prefetch = [] {};
-  assign_all(*begin(1));
+  deliver_all(*begin(1));
   ASSERT_TRUE(run_until(io, [&] { return steps.size() == 2; }));
   EXPECT_EQ(device.next_step, (std::vector<std::uint64_t>{device.ids[1], 0}));
   EXPECT_NE(device.ids[0], device.ids[1]);
@@ -133,7 +134,7 @@ TEST_F(StepExecutorTest, WhatIsForetoldCanBeBegunAndIsToldApartByItsNumber) {
   EXPECT_EQ(device.samples, epochs.samples_of(order_of(1).lease));
 }
 
-TEST_F(StepExecutorTest, NothingIsBegunThatTimeMayCutOrWhoseSizeIsNew) {
+TEST_F(StepExecutorTest, NoStepWithALimitOrANewSizeBeginsEarly) {
   for (const bool limited : {false, true}) {
     Prefetching device;
     make(device.turns(), std::nullopt, {}, 4, /*new_sizes_are_slow=*/!limited);
@@ -141,35 +142,35 @@ TEST_F(StepExecutorTest, NothingIsBegunThatTimeMayCutOrWhoseSizeIsNew) {
     if (limited) order.limit = from_seconds(1);
     if (!limited) order.lease = {{Range{0, 8, 12}}};
     device.prefetch = [&] { step_executor->prefetch(order, std::make_shared<IncomingParameters>(layout, make_buffer(layout.values))); };
-    assign_all(*begin(0));
+    deliver_all(*begin(0));
     ASSERT_TRUE(run_until(io, [&] { return steps.size() == 1; }));
     EXPECT_EQ(device.next_step, std::vector<std::uint64_t>{0}) << limited;
     steps.clear();
   }
 }
 
-TEST_F(StepExecutorTest, ADeviceWithAGrainDoesInOnePieceWhatItHasTimeFor) {
+TEST_F(StepExecutorTest, ABatchMultipleTakesWhatFitsInOneBatch) {
   make({}, std::nullopt, {}, 4);
   const Duration no_time{1};
   for (std::uint64_t step = 0; step < 4; ++step) {
-    assign_all(*begin(step, step == 3 ? from_seconds(1e6) : no_time));
+    deliver_all(*begin(step, step == 3 ? from_seconds(1e6) : no_time));
     run_until(io, [&] { return steps.size() == step + 1; });
   }
-  EXPECT_EQ(reports[0].samples, 8U) << "it does not know yet how long a sample takes";
-  EXPECT_EQ(reports[1].samples, 4U) << "a grain at least";
+  EXPECT_EQ(reports[0].samples, 8U) << "the time per sample is not known yet";
+  EXPECT_EQ(reports[1].samples, 4U) << "at least one multiple";
   EXPECT_EQ(reports[2].samples, 4U);
-  EXPECT_EQ(reports[3].samples, 8U) << "there is time for all of them";
+  EXPECT_EQ(reports[3].samples, 8U) << "all of them fit";
 }
 
-TEST_F(StepExecutorTest, TheFirstStepOfEachSizeIsNamed) {
+TEST_F(StepExecutorTest, ReportsTheFirstStepOfEachSize) {
   make({}, std::nullopt, {}, 4, /*new_sizes_are_slow=*/true);
   std::optional<cluster::Affine> batcher;
   step_executor->warm_up([&](const auto& measured) { batcher = measured; });
   run_until(io, [&] { return batcher.has_value(); });
-  EXPECT_GT(batcher->per_sample, 0) << "of the usual size and half of it, which are known from now on";
+  EXPECT_GT(batcher->per_sample, 0) << "measured at the usual size and half of it, which are known now";
   EXPECT_GE(batcher->fixed, 0);
   for (std::uint64_t step = 0; step < 5; ++step) {
-    assign_all(*begin(step, step < 3 ? Duration{} : Duration{1}));
+    deliver_all(*begin(step, step < 3 ? Duration{} : Duration{1}));
     run_until(io, [&] { return steps.size() == step + 1; });
   }
   std::vector<std::pair<std::uint64_t, bool>> sizes;
@@ -177,7 +178,7 @@ TEST_F(StepExecutorTest, TheFirstStepOfEachSizeIsNamed) {
   EXPECT_EQ(sizes, (std::vector<std::pair<std::uint64_t, bool>>{{8, true}, {8, false}, {8, false}, {4, true}, {4, false}}));
 }
 
-TEST_F(StepExecutorTest, ADeviceThatNeedsNoWarmingUpTellsNoSpeed) {
+TEST_F(StepExecutorTest, ADeviceWithoutWarmUpReportsNoSpeed) {
   bool recorded = false;
   make({}, std::nullopt, {}, 0, false, /*usual=*/0);
   step_executor->warm_up([&](const auto& batcher) {

@@ -1,4 +1,4 @@
-// A desk, its device and everything that both say, for tests.
+// For tests: a step executor, its device, and a record of everything reported.
 #pragma once
 #include <gtest/gtest.h>
 
@@ -37,20 +37,20 @@ inline wire::Order order_of(std::uint64_t step) {
           .lease = {{Range{0, 8 * step, 8 * step + 8}}}};
 }
 
-/// The same contribution, on this thread and with everything there.
+/// Reference: the contribution computed on this thread with all parameters present.
 inline std::vector<float> by_hand(const wire::Order& order, std::vector<float> values) {
   LinearSource source;
   store::Replica replica(replica_options());
   store::Epochs epochs(epoch_samples, seed);
   std::vector<float> out(linear_values);
-  NoStreaming still;
-  replica.contribute(source, {values, epochs.samples_of(order.lease)}, out, still);
+  NoStreaming no_streaming;
+  replica.contribute(source, {values, epochs.samples_of(order.lease)}, out, no_streaming);
   return out;
 }
 
 inline std::vector<float> held(const Buffer& buffer) { return {buffer.floats().begin(), buffer.floats().end()}; }
 
-/// On which a slow device takes years.
+/// An emulated device of this speed.
 inline cluster::Device a_device(double samples_per_second) {
   cluster::Spec spec;
   spec.nodes.emplace_back().samples_per_second = samples_per_second;
@@ -86,15 +86,15 @@ class StepExecutorTest : public testing::Test, private StepExecutorOwner {
     return computation;
   }
 
-  void lay(Computation& computation, std::uint32_t s) {
+  void deliver_slice(Computation& computation, std::uint32_t s) {
     const store::Slice& slice = layout[SliceId{s}];
     const std::vector<float> values = linear_start();
     std::copy_n(values.begin() + static_cast<std::ptrdiff_t>(slice.offset), slice.count,
                 computation.values->buffer().floats().begin() + static_cast<std::ptrdiff_t>(slice.offset));
     computation.values->arrived(SliceId{s});
   }
-  void assign_all(Computation& computation) {
-    for (std::uint32_t s = 0; s < layout.slices.size(); ++s) lay(computation, s);
+  void deliver_all(Computation& computation) {
+    for (std::uint32_t s = 0; s < layout.slices.size(); ++s) deliver_slice(computation, s);
   }
 
   boost::asio::io_context io;
@@ -105,7 +105,7 @@ class StepExecutorTest : public testing::Test, private StepExecutorOwner {
   struct Slice {
     std::uint64_t step;
     std::uint32_t slice;
-    std::vector<float> values;  // as they were when it was told
+    std::vector<float> values;  // when it was reported
     double at_s;                // on the test's clock
   };
   std::vector<Slice> slices;

@@ -17,24 +17,24 @@
 namespace motley::runtime {
 namespace {
 
-/// Spins until this thread of ours waits for something; from /proc.
+/// Spins until this thread of the process sleeps, as /proc shows.
 void await_asleep(pid_t thread) {
   for (std::string state; state != "S"; std::this_thread::yield()) {
     std::ifstream file("/proc/self/task/" + std::to_string(thread) + "/stat");
     std::string line;
     std::getline(file, line);
-    state = line.substr(line.rfind(')') + 2, 1);  // behind the name, which may hold anything
+    state = line.substr(line.rfind(')') + 2, 1);  // after the name
   }
 }
 
-TEST_F(StepExecutorTest, ComputesWhateverOrderTheSlicesComeIn) {
+TEST_F(StepExecutorTest, ComputesWithSlicesInAnyOrder) {
   make();
   std::vector<std::uint32_t> order(layout.slices.size());
   std::iota(order.begin(), order.end(), 0);
   std::uint64_t step = 0;
   do {
     const auto computation = begin(step);
-    for (const std::uint32_t s : order) lay(*computation, s);
+    for (const std::uint32_t s : order) deliver_slice(*computation, s);
     ASSERT_TRUE(run_until(io, [&] { return steps.size() == step + 1; }));
     EXPECT_EQ(held(*computation->out), by_hand(computation->order, linear_start()));
     EXPECT_TRUE(reports.back().finite);
@@ -44,29 +44,29 @@ TEST_F(StepExecutorTest, ComputesWhateverOrderTheSlicesComeIn) {
   EXPECT_TRUE(failures.empty());
 }
 
-TEST_F(StepExecutorTest, BeginsWithWhatIsThere) {
+TEST_F(StepExecutorTest, BeginsBeforeAllSlicesHaveArrived) {
   std::promise<void> first_block;
   make({.needed = [&](std::uint64_t block, bool there) {
     if (block == 0 && there) first_block.set_value();
   }});
   const auto computation = begin(0);
-  lay(*computation, 0);
-  lay(*computation, 1);  // values 0 to 5; the first block has four
+  deliver_slice(*computation, 0);
+  deliver_slice(*computation, 1);  // values 0 to 5; the first block has four
   first_block.get_future().wait();
-  lay(*computation, 3);
-  lay(*computation, 2);
+  deliver_slice(*computation, 3);
+  deliver_slice(*computation, 2);
   ASSERT_TRUE(run_until(io, [&] { return !steps.empty(); }));
   EXPECT_EQ(held(*computation->out), by_hand(computation->order, linear_start()));
 }
 
-TEST_F(StepExecutorTest, LetsSlicesGoAsTheyAreMade) {
+TEST_F(StepExecutorTest, ReportsSlicesAsTheyAreReady) {
   std::promise<void> open;
-  // From the back: when values 8 to 11 are made, all of the last slice is, which begins at 10.
+  // In backward order: once values 8 to 11 are ready, so is all of the last slice, which begins at 10.
   make({.gradient_ready = [&](std::uint64_t block) {
     if (block == 2) open.get_future().wait();
   }});
   const auto computation = begin(0);
-  assign_all(*computation);
+  deliver_all(*computation);
   ASSERT_TRUE(run_until(io, [&] { return !slices.empty(); }));
   EXPECT_EQ(slices[0].slice, 3U);
   EXPECT_TRUE(steps.empty());
@@ -82,17 +82,17 @@ TEST_F(StepExecutorTest, LetsSlicesGoAsTheyAreMade) {
   EXPECT_EQ(recorded.size(), layout.slices.size());
 }
 
-TEST_F(StepExecutorTest, AnotherOrderTakesThePlaceOfOneThatStillWaitsForItsValues) {
+TEST_F(StepExecutorTest, ANewOrderReplacesOneThatWaitsForValues) {
   make();
-  begin(0);  // never gets its values
+  begin(0);  // its values never arrive
   const auto second = begin(1);
-  assign_all(*second);
+  deliver_all(*second);
   ASSERT_TRUE(run_until(io, [&] { return !steps.empty(); }));
   EXPECT_EQ(steps, std::vector<std::uint64_t>{1});
   for (const Slice& slice : slices) EXPECT_EQ(slice.step, 1U);
 }
 
-TEST_F(StepExecutorTest, AbandonedWhileItNeedsValuesItGivesUpAndSaysNothing) {
+TEST_F(StepExecutorTest, AbandonedWhileWaitingItReportsNothing) {
   std::promise<pid_t> begun;
   std::promise<bool> there;
   make({.before = [&] { begun.set_value(gettid()); }, .needed = [&](std::uint64_t, bool got) { there.set_value(got); }});
@@ -105,7 +105,7 @@ TEST_F(StepExecutorTest, AbandonedWhileItNeedsValuesItGivesUpAndSaysNothing) {
   EXPECT_TRUE(steps.empty() && slices.empty() && failures.empty());
 }
 
-TEST_F(StepExecutorTest, AbandonedBeforeItBeginsItNeverDoes) {
+TEST_F(StepExecutorTest, AbandonedBeforeItBeginsItNeverRuns) {
   Gate gate;
   gate.close();
   int begun = 0;
@@ -114,7 +114,7 @@ TEST_F(StepExecutorTest, AbandonedBeforeItBeginsItNeverDoes) {
     gate.pass();
   }});
   begin(0);
-  begin(1);  // behind it on the desk's thread, if that has begun
+  begin(1);  // after it on the executor's thread
   step_executor->abandon();
   gate.open();
   step_executor.reset();
@@ -123,11 +123,11 @@ TEST_F(StepExecutorTest, AbandonedBeforeItBeginsItNeverDoes) {
   EXPECT_TRUE(steps.empty() && failures.empty());
 }
 
-TEST_F(StepExecutorTest, AbandonedWhileItsDeviceIsSlowItEndsAtOnce) {
+TEST_F(StepExecutorTest, AbandonedOnASlowDeviceItEndsAtOnce) {
   std::promise<pid_t> done;
   make({.after = [&] { done.set_value(gettid()); }}, a_device(1e-6));  // eight samples take three months
   const auto computation = begin(0);
-  assign_all(*computation);
+  deliver_all(*computation);
   await_asleep(done.get_future().get());
   step_executor->abandon();
   step_executor.reset();  // waits for its thread
@@ -135,29 +135,29 @@ TEST_F(StepExecutorTest, AbandonedWhileItsDeviceIsSlowItEndsAtOnce) {
   EXPECT_TRUE(steps.empty() && failures.empty());
 }
 
-TEST_F(StepExecutorTest, DestroyedWhileItsDeviceIsSlowItEndsAtOnce) {
+TEST_F(StepExecutorTest, DestroyedOnASlowDeviceItEndsAtOnce) {
   std::promise<pid_t> done;
   make({.after = [&] { done.set_value(gettid()); }}, a_device(1e-6));
   const auto computation = begin(0);
-  assign_all(*computation);
+  deliver_all(*computation);
   await_asleep(done.get_future().get());
   step_executor.reset();
   run_ready(io);
   EXPECT_TRUE(steps.empty());
 }
 
-TEST_F(StepExecutorTest, WhatIsOnItsWayToThePumpWhenAbandonedIsNotReported) {
+TEST_F(StepExecutorTest, ResultsInFlightAreDroppedWhenAbandoned) {
   std::promise<pid_t> done;
   make({.after = [&] { done.set_value(gettid()); }});
   const auto computation = begin(0);
-  assign_all(*computation);
-  await_asleep(done.get_future().get());  // slices and the end wait on the pump, which has not turned
+  deliver_all(*computation);
+  await_asleep(done.get_future().get());  // slices and the end wait for the event loop
   step_executor->abandon();
   run_ready(io);
   EXPECT_TRUE(steps.empty() && slices.empty());
 }
 
-TEST_F(StepExecutorTest, SaysWhenTheMathematicsGivesUp) {
+TEST_F(StepExecutorTest, ReportsAFailureOfTheSource) {
   make({.before = [] { throw std::runtime_error("no memory"); }});
   begin(0);
   ASSERT_TRUE(run_until(io, [&] { return !failures.empty(); }));
@@ -165,7 +165,7 @@ TEST_F(StepExecutorTest, SaysWhenTheMathematicsGivesUp) {
   EXPECT_TRUE(steps.empty());
 }
 
-TEST_F(StepExecutorTest, DoesNotSayThatAnAbandonedOneGaveUp) {
+TEST_F(StepExecutorTest, DoesNotReportAFailureOfAnAbandonedStep) {
   std::promise<void> begun, open;
   int runs = 0;
   make({.before = [&] {
@@ -178,12 +178,12 @@ TEST_F(StepExecutorTest, DoesNotSayThatAnAbandonedOneGaveUp) {
   begun.get_future().wait();
   const auto second = begin(1);  // instead
   open.set_value();
-  assign_all(*second);
-  ASSERT_TRUE(run_until(io, [&] { return !steps.empty(); }));  // the first one's end came before
+  deliver_all(*second);
+  ASSERT_TRUE(run_until(io, [&] { return !steps.empty(); }));  // the first one has ended before
   EXPECT_TRUE(failures.empty());
 }
 
-TEST(IncomingParameters, KnowsWhichSlicesAStretchTouches) {
+TEST(IncomingParameters, KnowsWhichSlicesARangeOverlaps) {
   const store::Layout layout = linear_layout();  // [0,3) [3,6) [6,10) [10,13)
   IncomingParameters incoming(layout, make_buffer(layout.values));
   incoming.arrived(SliceId{1});
@@ -193,7 +193,7 @@ TEST(IncomingParameters, KnowsWhichSlicesAStretchTouches) {
   incoming.arrived(SliceId{0});
   EXPECT_TRUE(incoming.await(0, 4));
   incoming.cancel();
-  EXPECT_FALSE(incoming.await(0, 13));  // not all there, and nobody waits for it any more
+  EXPECT_FALSE(incoming.await(0, 13));  // not complete, and cancelled
   EXPECT_FALSE(incoming.await(0, 3));
 }
 

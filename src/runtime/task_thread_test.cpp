@@ -10,8 +10,8 @@
 namespace motley::runtime {
 namespace {
 
-TEST(TaskThread, DoesOneThingAfterAnother) {
-  std::vector<int> done;  // of the task thread until `last` is there
+TEST(TaskThread, RunsTasksInOrder) {
+  std::vector<int> done;  // owned by the task thread until `last` is set
   std::promise<void> last;
   TaskThread thread;
   for (int i = 0; i < 1000; ++i) thread.post([&done, i] { done.push_back(i); });
@@ -22,14 +22,14 @@ TEST(TaskThread, DoesOneThingAfterAnother) {
   EXPECT_EQ(done, in_order);
 }
 
-TEST(TaskThread, TakesTasksFromTasks) {
+TEST(TaskThread, TasksCanPostTasks) {
   std::promise<void> inner;
   TaskThread thread;
   thread.post([&] { thread.post([&] { inner.set_value(); }); });
   inner.get_future().wait();
 }
 
-TEST(TaskThread, FreesWhatATaskHeldBeforeTheNextOneStarts) {
+TEST(TaskThread, DestroysCapturesBeforeTheNextTask) {
   auto held = std::make_shared<int>(1);
   const std::weak_ptr<int> watch = held;
   std::promise<bool> freed;
@@ -39,14 +39,14 @@ TEST(TaskThread, FreesWhatATaskHeldBeforeTheNextOneStarts) {
   EXPECT_TRUE(freed.get_future().get());
 }
 
-TEST(TaskThread, WhatATaskHeldMayPostAsItGoes) {
+TEST(TaskThread, DestructorsOfCapturesCanPost) {
   std::promise<void> posted;
   TaskThread thread;
   thread.post([last = std::shared_ptr<void>(nullptr, [&](void*) { thread.post([&] { posted.set_value(); }); })] {});
   posted.get_future().wait();
 }
 
-TEST(TaskThread, FinishesTheTaskAtHandAndDropsTheRest) {
+TEST(TaskThread, FinishesTheRunningTaskAndDropsTheRest) {
   std::promise<void> begun, open;
   bool finished = false;
   bool dropped_one_ran = false;
@@ -61,8 +61,7 @@ TEST(TaskThread, FinishesTheTaskAtHandAndDropsTheRest) {
     thread.post([&dropped_one_ran, held] { dropped_one_ran = true; });
     begun.get_future().wait();
     EXPECT_EQ(held.use_count(), 2);
-    // The gate opens when the dropped task is gone, which the destructor sees to before it waits; were it to run the task instead,
-    // or wait first, this would show in the flags, or hang.
+    // The destructor drops tasks before it joins: dropping this one opens the gate. Joining first would hang, running it would set a flag.
     thread.post([opener = std::shared_ptr<void>(nullptr, [&open](void*) { open.set_value(); })] {});
   }
   EXPECT_TRUE(finished);
@@ -70,7 +69,7 @@ TEST(TaskThread, FinishesTheTaskAtHandAndDropsTheRest) {
   EXPECT_EQ(held.use_count(), 1);
 }
 
-TEST(TaskThread, WhatIsPostedWhileItEndsGoesNowhere) {
+TEST(TaskThread, TasksPostedDuringDestructionAreDropped) {
   std::promise<void> begun, open;
   bool ran = false;
   {
@@ -80,7 +79,7 @@ TEST(TaskThread, WhatIsPostedWhileItEndsGoesNowhere) {
       open.get_future().wait();
       thread.post([&] { ran = true; });
     });
-    // Dropping this one opens the gate, and posts once more from within the destructor.
+    // Dropping this one opens the gate and posts from within the destructor.
     thread.post([opener = std::shared_ptr<void>(nullptr, [&](void*) {
                    thread.post([&] { ran = true; });
                    open.set_value();

@@ -21,9 +21,9 @@ namespace fs = std::filesystem;
 
 namespace {
 
-constexpr const char* drawn = "XXXXXX";  // what mkdtemp draws letters and digits for
+constexpr const char* drawn = "XXXXXX";  // replaced by mkdtemp()
 
-/// The folder, opened, if it is one of ours that nobody has locked; below 0: it is not.
+/// Opens and locks a folder of this user; below 0: it is another user's, or a process has locked it.
 int lock_folder(const fs::path& path) {
   const int opened = open(path.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
   struct stat facts {};
@@ -56,7 +56,7 @@ void remove_abandoned(const std::string& name) {
 
 Result<TemporaryFolder> TemporaryFolder::make(const std::string& name, const std::string& what_for) {
   remove_abandoned(name);
-  constexpr int most_tries = 8;  // a file system without locks has nobody who takes others' folders, either
+  constexpr int max_tries = 8;  // on a file system without locks no process removes folders either
   for (int tries = 1;; ++tries) {
     std::string pattern = (fs::temp_directory_path() / (name + "-" + drawn)).string();
     if (mkdtemp(pattern.data()) == nullptr)
@@ -65,7 +65,7 @@ Result<TemporaryFolder> TemporaryFolder::make(const std::string& name, const std
     made.path_ = pattern;
     made.lock_ = lock_folder(pattern);
     std::error_code gone;
-    if (tries == most_tries || (made.lock_ >= 0 && fs::exists(pattern, gone))) return made;  // else it was taken for abandoned just now
+    if (tries == max_tries || (made.lock_ >= 0 && fs::exists(pattern, gone))) return made;  // else another process took it for abandoned
   }
 }
 

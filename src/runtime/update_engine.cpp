@@ -72,7 +72,7 @@ void UpdateEngine::apply(Pending pending) {
   });
 }
 
-/// What was expected before this update is dropped.
+/// Drops the speculation on an update that was expected before this one.
 void UpdateEngine::begin_speculation(const protocol::Commit& commit) {
   expected_snapshot_.reset();
   complete_.clear();

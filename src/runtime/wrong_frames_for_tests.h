@@ -1,5 +1,5 @@
-// For this module's tests: a peer that knows the token and sends messages that are well-formed and wrong. Fields are filled by their
-// description, so a message that is added later is sent too.
+// For tests: a peer that knows the token and sends well-formed messages with wrong values. Fields are filled from their descriptions, so
+// that new messages are covered too.
 #pragma once
 #include <gtest/gtest.h>
 
@@ -19,7 +19,7 @@
 
 namespace motley::runtime {
 
-/// Draws messages of every kind with values at and beyond the edges of what their fields mean.
+/// Draws messages of every kind with values at and beyond the limits of their fields.
 class WrongMessages {
  public:
   explicit WrongMessages(std::uint64_t seed) : rng_(seed, "wrong messages") {}
@@ -34,7 +34,7 @@ class WrongMessages {
       return message;
     });
   }
-  /// One that may precede a payload.
+  /// A message that can head a payload.
   wire::Message any_head() {
     switch (below(5)) {
       case 0: return filled<wire::Push>();
@@ -83,20 +83,20 @@ class WrongMessages {
     } else {
       boost::mp11::mp_for_each<wire::Members<T>>([&](auto member) { fill(x.*member.pointer); });
       if constexpr (std::same_as<T, Range>)
-        if (x.last < x.first) std::swap(x.first, x.last);  // else it would not be well-formed
+        if (x.last < x.first) std::swap(x.first, x.last);  // well-formed requires it
     }
   }
   Rng rng_;
 };
 
-/// The other end of one connection after the other: opens the next when it was closed.
+/// The peer end of a connection; opens a new one when it was closed.
 class WrongPeer : public transport::ConnectionCallbacks {
  public:
   WrongPeer(boost::asio::io_context& io, transport::Options options) : io_(io), options_(std::move(options)) {}
 
-  std::vector<wire::Message> received_messages;  // on this connection
+  std::vector<wire::Message> received_messages;  // on the current connection
   std::size_t closings = 0;
-  std::string why;  // of the last closing
+  std::string why;  // reason of the last close
 
   [[nodiscard]] bool connected() const { return connection_ != nullptr && !closed_; }
   void connect(const transport::Address& address) {
@@ -105,7 +105,7 @@ class WrongPeer : public transport::ConnectionCallbacks {
     ASSERT_TRUE(opened.ok()) << opened.error().message;
     take(std::move(*opened));
   }
-  /// In memory, which is fastest.
+  /// Over loopback, for speed.
   void connect(transport::AcceptCallbacks& accept_callbacks) {
     auto [here, there] = transport::loopback(io_, options_);
     take(std::move(here));
@@ -128,7 +128,7 @@ class WrongPeer : public transport::ConnectionCallbacks {
     if (connected() && wire::encoded_bytes(head) < 256)
       connection_->send(transport::BulkMessage{head, std::span(zeros_).first(bytes), 0, 0});
   }
-  /// One frame, drawn from `messages`, on either lane.
+  /// Sends one frame, drawn from `messages`, on either lane.
   void send_wrong(WrongMessages& messages) {
     constexpr std::array<std::size_t, 8> sizes{0, 0, 1, 4, 12, 16, 1'000, 65'536};
     if (messages.below(3) == 0)

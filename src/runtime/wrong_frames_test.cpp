@@ -1,5 +1,5 @@
-// Peers that know the token and send well-formed frames that are wrong: empty, oversized, of another role, out of order, under a false
-// identity, with any value in any field. The receiver closes their connections, keeps its memory, and honest members finish training.
+// Peers that know the token and send well-formed wrong frames: empty, oversized, of another role, out of order, with a false identity, with
+// any value in any field. The receiver closes their connections, its memory does not grow, and honest members finish training.
 #include "runtime/paused_cluster_for_tests.h"
 
 namespace motley::runtime {
@@ -8,7 +8,7 @@ namespace {
 TEST_F(PausedCluster, AChiefSurvivesWrongFrames) {
   start_and_wait();
   attack(chief->process->accept_callbacks(), [](WrongPeer& peer, WrongMessages& messages) {
-    const std::uint64_t as = messages.below(4);  // unidentified, a worker, a member, a server
+    const std::uint64_t as = messages.below(4);  // unauthenticated, a worker, a member, a server
     if (as > 0) peer.say(wire::JoinRequest{as == 3 ? "server 1" : node_name(3)});
     if (as == 2) peer.say(wire::Hello{.node = node_name(3), .attempt = 1, .node_index = 3});
   });
@@ -49,7 +49,7 @@ class AcceptingEndpoint : public transport::AcceptCallbacks {
 
 TEST_F(PausedCluster, AWorkerSurvivesWrongFrames) {
   SCOPED_TRACE(seed);
-  constexpr int fewer = 300;  // each connection is a real socket
+  constexpr int fewer = 300;  // each needs a new socket
   job.quorum = 1;
   SmallWorker& worker = start_worker(0);
   WrongMessages messages(seed);
@@ -68,16 +68,15 @@ TEST_F(PausedCluster, AWorkerSurvivesWrongFrames) {
                                                     [&](const wire::Message& m) { return std::holds_alternative<decltype(kind)>(m); });
           });
         };
-        const std::uint64_t as = messages.below(8);  // seldom without a job description
+        const std::uint64_t as = messages.below(8);  // rarely without a JobDescription
         if (as > 0) peer.say(wire::JobDescription{"the job", {""}, {}});
         ASSERT_TRUE(as < 1 || has_received(wire::Hello{}));
         if (as > 1) peer.say(wire::Welcome{{static_cast<std::uint32_t>(messages.below(4))}, attempt_of(peer)});
         ASSERT_TRUE(as < 2 || has_received(wire::Attach{}));
       }
       wire::Message message = messages.any();
-      if (auto* job_description = std::get_if<wire::JobDescription>(&message))
-        job_description->job = "the job";                         // another job would end the worker
-      if (std::holds_alternative<wire::Stop>(message)) continue;  // it would end the worker
+      if (auto* job_description = std::get_if<wire::JobDescription>(&message)) job_description->job = "the job";  // it refuses other jobs
+      if (std::holds_alternative<wire::Stop>(message)) continue;                                                  // a Stop would end it
       if (messages.below(3) == 0)
         peer.send(messages.any_head(), messages.below(100));
       else

@@ -1,4 +1,4 @@
-// Files that are there whole or not at all.
+// Atomic writes: the old file survives a write that fails.
 #include "store/atomic_file.h"
 
 #include <gtest/gtest.h>
@@ -17,7 +17,7 @@ std::string text_of(const std::filesystem::path& path) {
   return {std::istreambuf_iterator<char>(in), {}};
 }
 
-TEST(AtomicFile, ADiskThatFillsUpLeavesTheOldFileAndNoPiece) {
+TEST(AtomicFile, AFullDiskLeavesTheOldFileAndNoPartialFile) {
   const std::filesystem::path folder = std::filesystem::path(testing::TempDir()) / ("motley-whole-" + std::to_string(getpid()));
   std::filesystem::create_directories(folder);
   const std::filesystem::path path = folder / "file";

@@ -5,14 +5,9 @@
 
 #include "base/check.h"
 #include "base/rng.h"
+#include "store/constants.h"
 
 namespace motley::store {
-namespace {
-
-constexpr std::size_t kept = 4;  // workers are at most an epoch or two apart; with shards of unlike speed more, which costs time only
-
-}  // namespace
-
 std::vector<std::uint32_t> shards_by(const std::vector<std::uint32_t>& labels, std::uint64_t shards) {
   std::vector<std::uint32_t> by_label(labels.size());
   std::iota(by_label.begin(), by_label.end(), 0U);
@@ -55,7 +50,7 @@ Lease Epochs::likely_after(const Lease& before, const Lease& now) const {
 
 const std::vector<std::uint32_t>& Epochs::permutation_of(std::uint32_t epoch) {
   if (const auto found = permutations_.find(epoch); found != permutations_.end()) return found->second;
-  if (permutations_.size() >= kept) permutations_.erase(permutations_.begin());
+  if (permutations_.size() >= cached_permutations) permutations_.erase(permutations_.begin());
   std::vector<std::uint32_t>& order = permutations_[epoch];
   order = permutation(static_cast<std::uint32_t>(epoch_samples_), Rng(seed_, "epoch", epoch));
   if (shards_) {

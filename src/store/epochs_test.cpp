@@ -21,7 +21,7 @@ TEST(Epochs, EveryEpochHasEverySampleOnceInItsOwnOrder) {
   EXPECT_EQ(epochs.samples_of(whole_epoch(0)), first);
 }
 
-TEST(Epochs, WhatComesNextLiesAsFarBehindAsThisDoes) {
+TEST(Epochs, PredictsALeaseAtTheSameDistance) {
   const Epochs epochs(10, 3);
   const Lease first{{Range{0, 1, 3}}};
   const Lease second{{Range{0, 5, 7}}};
@@ -29,7 +29,7 @@ TEST(Epochs, WhatComesNextLiesAsFarBehindAsThisDoes) {
   EXPECT_EQ(epochs.likely_after(second, {{Range{0, 9, 10}, Range{1, 0, 1}}}), (Lease{{Range{1, 3, 5}}}));
 }
 
-TEST(Epochs, NobodyKnowsWhatComesNextWhereTwoWereUnlike) {
+TEST(Epochs, PredictsNothingAfterUnequalLeases) {
   const Epochs epochs(10, 3);
   const Lease lease{{Range{0, 5, 7}}};
   EXPECT_TRUE(epochs.likely_after({}, lease).empty());
@@ -46,7 +46,7 @@ TEST(Shards, AreEqualAndHoldFewLabels) {
   EXPECT_EQ(shards[6], 2U);
 }
 
-TEST(Shards, LieTogetherInEveryEpochAndAreShuffledInside) {
+TEST(Shards, AreContiguousInEveryEpochAndShuffledInside) {
   const auto shards = std::make_shared<const std::vector<std::uint32_t>>(shards_by(labels, 2));
   Epochs epochs(10, 3, shards);
   std::set<std::vector<std::uint32_t>> orders;

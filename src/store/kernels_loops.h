@@ -1,5 +1,5 @@
-// The loops of kernels.h, `lanes` values at a time by the compilers' vector extension, and what is left over one by one. Included by one
-// file for each processor, which is compiled for it. Everything lives inside Loops<lanes>, so that no function is shared between them.
+// The loops of kernels.h, `lanes` values at a time with the compilers' vector extension and the remainder one by one. Included by one
+// source file per instruction set. All functions are members of Loops<lanes>, so that the files share none.
 #pragma once
 #if defined(__SSE__)
 #include <immintrin.h>
@@ -11,12 +11,12 @@ namespace motley::store {
 
 template <int lanes>
 struct Loops {
-  // NOLINTBEGIN(modernize-use-using): gcc reads it only so
+  // NOLINTBEGIN(modernize-use-using): gcc requires typedef here
   typedef float Wide __attribute__((vector_size(lanes * sizeof(float))));
   typedef std::uint16_t Bf16Values __attribute__((vector_size(lanes * sizeof(std::uint16_t))));
   typedef std::uint32_t Bits __attribute__((vector_size(lanes * sizeof(std::uint32_t))));
   // NOLINTEND(modernize-use-using)
-  static constexpr std::size_t unrolled = 4;  // vectors at a time: enough to hide the latency of a sum
+  static constexpr std::size_t unrolled = 4;  // vectors in parallel: enough to hide the latency of an addition
 
   template <class V>
   static constexpr std::size_t width = sizeof(V) == sizeof(float) ? 1 : lanes;
@@ -27,7 +27,7 @@ struct Loops {
     __builtin_memcpy(&value, from, sizeof(V));
     return value;
   }
-  /// Each is the upper half of a float.
+  /// bf16 values: the upper 16 bits of floats.
   template <class V>
   static V load(const std::uint16_t* from) {
     if constexpr (sizeof(V) == sizeof(float))
@@ -35,7 +35,7 @@ struct Loops {
     else
       return widened<V, Bf16Values, Bits>(from);
   }
-  /// Types as arguments: gcc takes those above for scalars until they are.
+  /// The types are template arguments because gcc treats the typedefs above as scalars otherwise.
   template <class V, class From, class To>
   static V widened(const std::uint16_t* from) {
     From bf16_values;
@@ -55,8 +55,8 @@ struct Loops {
     __builtin_memcpy(to, &value, sizeof(V));
   }
 
-  /// Past the caches, so that the processor need not read first what it overwrites. `to` is where a whole vector begins. Others may read it
-  /// when it is settled.
+  /// Stores past the caches, so that the processor does not read the memory first. `to` is aligned to a vector. Other threads may read it
+  /// after store_fence().
   static void store_non_temporal(float* to, Wide value) {
 #if defined(__AVX512F__)
     if constexpr (lanes == 16) return _mm512_stream_ps(to, reinterpret_cast<__m512>(value));
@@ -74,8 +74,8 @@ struct Loops {
     _mm_sfence();
 #endif
   }
-  /// How many values lie before the first whole vector.
-  static std::size_t before_whole(const float* from) {
+  /// Number of values before the first aligned vector.
+  static std::size_t unaligned_values(const float* from) {
     return (sizeof(Wide) - reinterpret_cast<std::uintptr_t>(from) % sizeof(Wide)) % sizeof(Wide) / sizeof(float);
   }
 
@@ -89,7 +89,7 @@ struct Loops {
     }
   }
 
-  /// Calls use() with where values i... of a contribution lie; with `maybe_bf16` whatever they are.
+  /// Calls use() with the address of values i... of a contribution, which may be bf16 only with `maybe_bf16`.
   template <bool maybe_bf16, class Use>
   static void with(const Addend& part, std::size_t i, Use use) {
     if (maybe_bf16 && part.bf16_values != nullptr)
@@ -99,7 +99,7 @@ struct Loops {
   }
 
   template <bool maybe_bf16, class V, std::size_t count>
-  static void sum_as_it_is(const Sum& sum, std::size_t i, V (&g)[count]) {
+  static void sum_plain(const Sum& sum, std::size_t i, V (&g)[count]) {
     const Addend* part = sum.addends;
     const Addend* const end = part + sum.count;
     with<maybe_bf16>(*part, i, [&](const auto* from) {
@@ -128,26 +128,26 @@ struct Loops {
       }
   }
 
-  /// Calls rule(i, g) for values i.. of the sum, as many as g holds.
+  /// Calls rule(i, g) for values i... of the sum, as many as g holds.
   template <class Rule>
   static void each(const Sum& sum, std::size_t n, const float* w, Rule rule) {
     if (sum.compensation > 0)
       each_of(n, 0, rule, [&](std::size_t i, auto& g) { sum_compensated(sum, i, w, g); });
     else
-      each_as_it_is(sum, n, rule);
+      each_plain(sum, n, rule);
   }
 
-  /// The same without compensation. What the contributions are is asked once, not for every few values. The first `alone` values go one by
-  /// one.
+  /// The same without compensation. Whether there are bf16 contributions is tested once, outside the loop. The first `alone` values are
+  /// computed one by one.
   template <class Rule>
-  static void each_as_it_is(const Sum& sum, std::size_t n, Rule rule, std::size_t alone = 0) {
+  static void each_plain(const Sum& sum, std::size_t n, Rule rule, std::size_t alone = 0) {
     bool bf16_values = false;
     for (const Addend* part = sum.addends; part != sum.addends + sum.count; ++part)
       bf16_values = bf16_values || part->bf16_values != nullptr;
     if (bf16_values)
-      each_of(n, alone, rule, [&](std::size_t i, auto& g) { sum_as_it_is<true>(sum, i, g); });
+      each_of(n, alone, rule, [&](std::size_t i, auto& g) { sum_plain<true>(sum, i, g); });
     else
-      each_of(n, alone, rule, [&](std::size_t i, auto& g) { sum_as_it_is<false>(sum, i, g); });
+      each_of(n, alone, rule, [&](std::size_t i, auto& g) { sum_plain<false>(sum, i, g); });
   }
 
   template <class Rule, class Gradient>
@@ -169,7 +169,7 @@ struct Loops {
     one_by_one(n);
   }
 
-  /// Calls one(i, V{}) to cover n values; V says how many at a time.
+  /// Calls one(i, V{}) to cover n values, as many at a time as V holds.
   template <class One>
   static void each(std::size_t n, One one) {
     std::size_t i = 0;
@@ -207,12 +207,12 @@ struct Loops {
       keep(w_after + i, after);
       store(out + i, after - look_ahead_rate * moving);
     };
-    each_as_it_is(sum, n, rule, non_temporal ? before_whole(w_after) : 0);
+    each_plain(sum, n, rule, non_temporal ? unaligned_values(w_after) : 0);
   }
   static void sgd_update_and_look_ahead(const Sum& sum, const SgdConstants& constants, float look_ahead_rate, bool non_temporal,
                                         std::size_t n, const float* w, const float* v, float* w_after, float* v_after, float* out) {
-    const std::size_t alone = before_whole(w_after);
-    if (!non_temporal || alone > n || alone != before_whole(v_after))
+    const std::size_t alone = unaligned_values(w_after);
+    if (!non_temporal || alone > n || alone != unaligned_values(v_after))
       return sgd_update_and_look_ahead<false>(sum, constants, look_ahead_rate, n, w, v, w_after, v_after, out);
     sgd_update_and_look_ahead<true>(sum, constants, look_ahead_rate, n, w, v, w_after, v_after, out);
     store_fence();

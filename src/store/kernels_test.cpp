@@ -1,5 +1,5 @@
-// Every loop for every processor against one slow clear twin: one value at a time, the same float operations in the same order. The bits
-// must be the same, whatever the length and however many parts there are.
+// Every loop on every instruction set against a scalar reference with the same float operations in the same order: the bits must be equal
+// for every length and number of parts.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -22,7 +22,7 @@ std::ostream& operator<<(std::ostream& out, Target target) {
 namespace store {
 namespace {
 
-using Anywhere = std::vector<float>;  // within a cache line
+using Anywhere = std::vector<float>;  // at any alignment
 
 Anywhere normals(Rng& rng, std::size_t n, double size = 1) {
   Anywhere out(n);
@@ -30,7 +30,7 @@ Anywhere normals(Rng& rng, std::size_t n, double size = 1) {
   return out;
 }
 
-// The twin -------------------------------------------------------------------------------------------------------------------------------
+// The reference --------------------------------------------------------------------------------------------------------------------------
 
 float sum_at(const Sum& sum, std::size_t i, float w) {
   float total = 0;
@@ -46,7 +46,7 @@ float sum_at(const Sum& sum, std::size_t i, float w) {
 
 float direction(const AdamConstants& c, float m, float u) { return m * c.unbias1 / (std::sqrt(u * c.unbias2) + c.epsilon); }
 
-/// What the loops change.
+/// The arrays that the loops write.
 struct State {
   Anywhere w, first, second;
   [[nodiscard]] std::vector<std::uint32_t> bits() const {
@@ -57,7 +57,7 @@ struct State {
   }
 };
 
-/// One loop: for a target's table, and the same for one value.
+/// One loop of a table, and its reference for one value.
 struct Loop {
   const char* name;
   void (*fast)(const Kernels&, const Sum&, std::size_t n, State&);
@@ -76,10 +76,10 @@ constexpr AdamConstants adam{.beta1 = 0.9F,
                              .epsilon = 1e-8F,
                              .decay = 0.01F};
 
-/// From one place to another. Where it goes begins anywhere within a cache line, w' and v' alike but for `apart` values.
+/// Out of place. The outputs have any alignment; those of w' and v' differ by `apart` values.
 template <bool non_temporal, std::size_t apart>
 void update_and_look_ahead(const Kernels& k, const Sum& g, std::size_t n, State& s) {
-  if (g.compensation > 0) {  // which it does not know
+  if (g.compensation > 0) {  // not supported by this loop
     k.sgd(g, sgd, n, s.w.data(), s.first.data());
     return k.sgd_look_ahead(0.5F, n, s.w.data(), s.first.data(), s.second.data());
   }
@@ -141,8 +141,7 @@ class KernelLaw : public testing::TestWithParam<std::tuple<Target, Loop>> {
     if (target > widest_target()) GTEST_SKIP() << "this processor has no " << target;
   }
 
-  /// `parts` parts, every second with a base, every third beginning with the second as numbers of 16 bits, over n values that begin
-  /// anywhere.
+  /// Sums `parts` parts over n values at any alignment: every second part has a base, parts 1, 4, 7, ... are bf16.
   void expect_same_bits(std::size_t n, std::size_t parts, float compensation) {
     const std::size_t skipped = rng.below(20);
     std::vector<Anywhere> flats, stash;
@@ -173,7 +172,7 @@ class KernelLaw : public testing::TestWithParam<std::tuple<Target, Loop>> {
     loop.fast(kernels_for(target), sum, n, fast);
     for (std::size_t i = 0; i < n; ++i) loop.slow(sum_at(twin, i, slow.w[i]), slow.w[i], slow.first[i], slow.second[i]);
     ASSERT_EQ(fast.bits(), slow.bits()) << n << " values, " << parts << " parts, compensation "
-                                        << compensation;  // the value behind the last too
+                                        << compensation;  // including the value after the last
   }
 
   Target target = std::get<0>(GetParam());
@@ -181,15 +180,15 @@ class KernelLaw : public testing::TestWithParam<std::tuple<Target, Loop>> {
   Rng rng{1, "kernels"};
 };
 
-TEST_P(KernelLaw, LeavesTheBitsOfItsTwinForEveryLength) {
+TEST_P(KernelLaw, EqualsTheReferenceForEveryLength) {
   for (std::size_t n = 0; n < 200; ++n) expect_same_bits(n, 1 + n % 3, 0);
 }
 
-TEST_P(KernelLaw, LeavesTheBitsOfItsTwinForManyParts) {
+TEST_P(KernelLaw, EqualsTheReferenceForManyParts) {
   for (const std::size_t parts : {1, 2, 3, 4, 5, 16, 33}) expect_same_bits(1003, parts, 0);
 }
 
-TEST_P(KernelLaw, LeavesTheBitsOfItsTwinWhereItCompensates) {
+TEST_P(KernelLaw, EqualsTheReferenceWithCompensation) {
   for (const std::size_t parts : {1, 2, 5})
     for (const float lambda : {0.04F, 1.0F, 30.0F}) expect_same_bits(517, parts, lambda);  // 30: mostly clipped
 }
@@ -197,7 +196,7 @@ TEST_P(KernelLaw, LeavesTheBitsOfItsTwinWhereItCompensates) {
 INSTANTIATE_TEST_SUITE_P(Targets, KernelLaw,
                          testing::Combine(testing::Values(Target::plain, Target::avx2, Target::avx512), testing::ValuesIn(loops)));
 
-TEST(Kernels, ASumOfOneWholePartIsThePartToTheBit) {
+TEST(Kernels, ASumOfOnePartWithWeightOneIsThePart) {
   const Anywhere g{-0.0F, 0.0F, 1e-45F, -3e38F, 1.0F / 3};
   const Addend whole{g.data(), 1.0F, nullptr};
   for (const Target target : {Target::plain, Target::avx2, Target::avx512}) {

@@ -13,7 +13,7 @@ const std::vector<TensorPlace> tensors{
 const std::vector<std::uint32_t> blocks{0, 2, 2, 2};
 const std::vector<double> work{2, 4, 2};
 
-TEST(LayerTiming, ForwardTakesAThirdAndBackwardTheRestTheOtherWay) {
+TEST(LayerTiming, ForwardTakesAThirdAndBackwardTheRestInReverse) {
   const LayerTiming made = layer_timing(cut(tensors, 5, 1), tensors, blocks, work);
   const double before_last = 0.75;
   EXPECT_EQ(made.read, (std::vector<double>{0, 0, before_last / 3, before_last / 3, before_last / 3, 0}));
@@ -23,13 +23,13 @@ TEST(LayerTiming, ForwardTakesAThirdAndBackwardTheRestTheOtherWay) {
   EXPECT_EQ(made.gradient_ready[5], 1) << "statistics are whole when everything is";
 }
 
-TEST(LayerTiming, ASliceOfSeveralBlocksGoesWithTheFirst) {
+TEST(LayerTiming, ASliceOfSeveralBlocksBelongsToTheFirst) {
   const LayerTiming made = layer_timing(cut(tensors, 100, 1), tensors, blocks, work);
   EXPECT_EQ(made.read, (std::vector<double>{0, 0}));
   EXPECT_EQ(made.gradient_ready, (std::vector<double>{1, 1}));
 }
 
-TEST(LayerTiming, AModelWithoutWorkIsOurBug) {
+TEST(LayerTiming, RejectsAModelWithoutWork) {
   EXPECT_THROW(layer_timing(cut(tensors, 5, 1), tensors, blocks, std::vector<double>{0, 0, 0}), Bug);
 }
 

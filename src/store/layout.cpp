@@ -4,12 +4,10 @@
 #include <cmath>
 
 #include "base/check.h"
+#include "store/constants.h"
 
 namespace motley::store {
 namespace {
-
-constexpr double as_near_s = 0.001;       // what differs by less is a busy machine, not a longer way
-constexpr double most_head_start = 1e15;  // values: more than any model has, and a whole number in a double
 
 void require_forward_order(std::span<const TensorPlace> tensors) {
   std::uint64_t end = 0;
@@ -22,7 +20,7 @@ void require_forward_order(std::span<const TensorPlace> tensors) {
   }
 }
 
-/// Joins the last slice when kind and size allow, else opens a new one.
+/// Merges the piece into the last slice if kind and size allow, else appends a slice.
 void append(std::vector<Slice>& slices, const TensorPlace& piece, std::uint64_t slice_values) {
   if (!slices.empty()) {
     Slice& last = slices.back();
@@ -54,7 +52,7 @@ void give_priorities(std::vector<Slice>& slices, bool backward_order) {
   }
 }
 
-/// `load`: of each server before the first slice.
+/// `load`: values of each server before the first slice.
 void spread(std::vector<Slice>& slices, std::vector<std::uint64_t> load) {
   for (Slice& slice : slices) {
     const auto lightest = std::min_element(load.begin(), load.end());
@@ -101,8 +99,8 @@ std::vector<std::uint64_t> head_starts(std::span<const double> distances_s, doub
   const double nearest = distances_s.empty() ? 0 : *std::min_element(distances_s.begin(), distances_s.end());
   std::vector<std::uint64_t> values;
   for (const double distance : distances_s) {
-    const double late = distance - nearest < as_near_s ? 0 : (distance - nearest) * bytes_per_second / sizeof(float);
-    values.push_back(static_cast<std::uint64_t>(std::llround(std::min(late, most_head_start))));
+    const double late = distance - nearest < equal_distance_s ? 0 : (distance - nearest) * bytes_per_second / sizeof(float);
+    values.push_back(static_cast<std::uint64_t>(std::llround(std::min(late, largest_head_start))));
   }
   return values;
 }

@@ -54,7 +54,7 @@ Layout cut(std::span<const TensorPlace> tensors, std::uint64_t slice_values, std
            const LayoutOptions& layout_options = {});
 
 /// For each server, how many values arrive from the closest one before its own first ones do, given its one-way latency. Differences below
-/// a millisecond count as 0. `bytes_per_second`: of the link that the slices share at their receiver.
+/// equal_distance_s count as 0. `bytes_per_second`: of the link that the slices share at their receiver.
 [[nodiscard]] std::vector<std::uint64_t> head_starts(std::span<const double> distances_s, double bytes_per_second);
 
 /// Assigns the slices again to servers of unequal latency: each slice, in forward order, to the server from which it would arrive first,

@@ -1,4 +1,4 @@
-// The law of cutting: nothing lost, kinds not mixed, sizes bounded, servers balanced.
+// Layouts: every value is in one slice, kinds are not mixed, sizes are bounded, servers balanced.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -47,7 +47,7 @@ TEST(Cut, StatisticsNeverShareASliceWithParameters) {
 
 TEST(Cut, EmptyTensorsLeaveNoSlice) { EXPECT_EQ(counts(cut(places({0, 5, 0}, {0}), 100, 2)), (Counts{5})); }
 
-TEST(Cut, TensorsOutOfOrderAreOurBug) {
+TEST(Cut, RejectsTensorsOutOfOrder) {
   const std::vector<TensorPlace> gap{{0, 5, TensorKind::parameter}, {6, 5, TensorKind::parameter}};
   EXPECT_THROW(cut(gap, 10, 1), Bug);
   const std::vector<TensorPlace> statistics_first{{0, 5, TensorKind::statistic}, {5, 5, TensorKind::parameter}};
@@ -64,13 +64,13 @@ std::vector<std::uint32_t> priorities(const Layout& layout) {
   return out;
 }
 
-TEST(Cut, WhatForwardNeedsFirstGoesFirst) {
+TEST(Cut, PrioritiesFollowForwardOrder) {
   using Priorities = std::vector<std::uint32_t>;
   EXPECT_EQ(priorities(cut(places({100, 100, 100}, {7}), 100, 2)), (Priorities{1, 2, 3, 0})) << "every block reads its statistics";
   EXPECT_EQ(priorities(cut(places({100, 100, 100}, {7}), 100, 2, {.backward_order = true})), (Priorities{3, 2, 1, 0}));
 }
 
-TEST(Layout, EveryServerKnowsItsSlicesInOrder) {
+TEST(Layout, ListsTheSlicesOfAServerInOrder) {
   const Layout layout = cut(places({100, 100, 100, 100}), 100, 2);
   EXPECT_EQ(layout.of(ServerId{0}), (std::vector<SliceId>{{0}, {2}}));
   EXPECT_EQ(layout.of(ServerId{1}), (std::vector<SliceId>{{1}, {3}}));
@@ -82,27 +82,27 @@ std::vector<std::uint32_t> servers_of(const Layout& layout) {
   return out;
 }
 
-TEST(Place, WithoutHeadStartsNothingMoves) {
+TEST(Place, EqualHeadStartsKeepTheLayout) {
   Layout layout = cut(places({100, 250, 30, 100}), 100, 2);
   const auto before = servers_of(layout);
   place(layout, std::vector<std::uint64_t>{0, 0});
   EXPECT_EQ(servers_of(layout), before);
 }
 
-TEST(Place, WhatForwardNeedsFirstLivesOnTheNearest) {
+TEST(Place, FirstLayersAreOnTheClosestServer) {
   Layout layout = cut(places({100, 100, 100, 100, 100, 100, 100, 100}), 100, 2);
   place(layout, std::vector<std::uint64_t>{150, 0});
-  EXPECT_EQ(servers_of(layout), (std::vector<std::uint32_t>{1, 1, 0, 1, 0, 1, 0, 1})) << "server 0 is one slice and a half behind";
+  EXPECT_EQ(servers_of(layout), (std::vector<std::uint32_t>{1, 1, 0, 1, 0, 1, 0, 1})) << "server 0 is 1.5 slices behind";
 }
 
-TEST(Place, TheFarthestKeepsHalfOfItsShare) {
+TEST(Place, TheFarthestServerKeepsHalfOfItsShare) {
   Layout layout = cut(places({1000}), 10, 2);
   place(layout, std::vector<std::uint64_t>{0, 1'000'000});
-  EXPECT_NEAR(static_cast<double>(layout.of(ServerId{1}).size()), 37.5, 1) << "250 of 500 values it is behind, then equal parts";
+  EXPECT_NEAR(static_cast<double>(layout.of(ServerId{1}).size()), 37.5, 1) << "its head start counts as 250 of 500 values";
   EXPECT_EQ(layout[SliceId{24}].server, ServerId{0});
 }
 
-TEST(Place, NobodyIsLeftWithoutASlice) {
+TEST(Place, EveryServerKeepsASlice) {
   Layout layout = cut(places({100, 10}), 100, 2);
   place(layout, std::vector<std::uint64_t>{55, 0});
   for (const std::uint32_t server : {0U, 1U}) EXPECT_FALSE(layout.of(ServerId{server}).empty()) << server;
@@ -110,9 +110,9 @@ TEST(Place, NobodyIsLeftWithoutASlice) {
   for (const std::uint32_t server : {0U, 1U}) EXPECT_FALSE(layout.of(ServerId{server}).empty()) << server;
 }
 
-TEST(HeadStarts, AreWhatTheLineCarriesMeanwhile) {
+TEST(HeadStarts, AreTheValuesSentDuringTheLatencyDifference) {
   using Values = std::vector<std::uint64_t>;
-  EXPECT_EQ(head_starts(std::vector<double>{0.01, 0.03, 0.0105}, 4000), (Values{0, 20, 0})) << "half a millisecond is no distance";
+  EXPECT_EQ(head_starts(std::vector<double>{0.01, 0.03, 0.0105}, 4000), (Values{0, 20, 0})) << "half a millisecond does not count";
   EXPECT_EQ(head_starts({}, 4000), Values{});
 }
 
@@ -143,7 +143,7 @@ void expect_sizes(const Layout& layout, std::uint64_t slice_values) {
     const Slice& slice = layout.slices[i];
     EXPECT_LE(slice.count, slice_values);
     if (i + 1 < layout.slices.size() && layout.slices[i + 1].kind == slice.kind) {
-      EXPECT_GT(slice.count + layout.slices[i + 1].count, slice_values) << "these two could have been one";
+      EXPECT_GT(slice.count + layout.slices[i + 1].count, slice_values) << "these two could be merged";
     }
   }
 }

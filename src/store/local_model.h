@@ -1,10 +1,10 @@
-// The model that a worker walks on by itself for several steps, between what it hears of the others. Its contribution is the way it went;
-// when newer global values come, in mid-walk and slice by slice, the walk goes on from there.
+// Local SGD: the model that a worker updates by itself for several steps per round. Its contribution is the model delta of the round. Newer
+// global values are merged when they arrive, also during a round and slice by slice.
 //
-//   l = w - a, the way since the start a of this round;   newer values z that lack it:   w = z + (1 - alpha)*l;  a = w - l;  v *= 1 - alpha
-// The pull alpha keeps local models near the global one: alpha = 1 throws away what was done since, alpha = 0 lets them drift apart. What
-// is given up of the way still goes into the contribution: it is in z one round later, for everyone. Values that lack nothing of this
-// worker's are taken as they are, and the momentum stays: so local SGD is the same walk with nothing late.
+//   l = w - a, the delta since the start a of this round;   newer values z without it:   w = z + (1 - alpha)*l;  a = w - l;  v *= 1 - alpha
+// The correction alpha keeps local models close to the global one: alpha = 1 drops the delta from the local model, alpha = 0 lets models
+// drift apart. The contribution contains all of l in any case, so z contains it one round later. Global values that already contain this
+// worker's last delta replace the model, and the momentum stays: synchronous local SGD is this case.
 #pragma once
 #include <cstdint>
 #include <optional>
@@ -19,7 +19,7 @@
 
 namespace motley::store {
 
-/// Newer values that come in while a round is under way.
+/// Newer global values that arrive during a round.
 class IncomingUpdates {
  public:
   virtual ~IncomingUpdates() = default;
@@ -27,7 +27,7 @@ class IncomingUpdates {
     std::uint64_t first = 0;  // place in the flat buffer
     std::span<const float> values;
   };
-  /// What has come since it was last asked, when `done` steps of the round are done. Good until the next call.
+  /// The values that have arrived since the last call, after `done` steps of the round. Valid until the next call.
   virtual std::span<const Piece> since(std::uint32_t done) = 0;
 };
 
@@ -39,28 +39,28 @@ class NoIncomingUpdates final : public IncomingUpdates {
 struct LocalModelOptions {
   OptimizerSpec optimizer;
   std::uint64_t values{};
-  std::uint64_t parameters{};  // of the values; the rest are statistics: theirs is never given up
+  std::uint64_t parameters{};  // the first ones of the values; the rest are statistics, to which alpha does not apply
   double momentum = 0.9;
-  bool tracks_updates = false;   // how the global values move: for update_norm() and the control variate
-  bool control_variate = false;  // steps are corrected by how this worker's way has differed from everyone's (SCAFFOLD)
+  bool tracks_updates = false;   // computes update_norm(); required by the control variate
+  bool control_variate = false;  // steps are corrected by how this worker's gradients differ from the mean (SCAFFOLD)
 };
 
-/// One round: several steps on these samples, dealt out to the steps in order.
+/// One round: several steps, each on its share of the samples, in order.
 struct LocalRound {
-  std::span<const float> values;  // global, all of them
+  std::span<const float> values;  // global, the whole flat buffer
   Version version{};              // of the values
   std::span<const std::uint32_t> samples;
   std::uint32_t steps = 1;
   double rate = 0;
-  bool fresh = true;      // the values have come since the last round began; else the walk goes on where it is
-  bool late = false;      // and lack the last round of this model
+  bool fresh = true;      // the values arrived after the last round began; else the local model goes on from its own values
+  bool late = false;      // and do not contain the delta of this worker's last round
   double correction = 0;  // alpha
-  double mean_steps = 0;  // of everyone's rounds in the update that made `version`; for the control variate
+  double mean_steps = 0;  // of all workers' rounds in the update that made `version`; for the control variate
 };
 
-/// One owner thread. Where the source takes local steps on a device (and without a control variate, with sgd) the numbers are there.
-/// Else memory, in copies of the values: the model, its momentum, the gradient, a point ahead, the last way; one more to watch
-/// how the global values move, three more for the control variate.
+/// One owner thread. With SGD, without a control variate, and if the source has a LocalSgd, the model lives on the device. Otherwise it
+/// costs memory for five copies of the values (the model, its momentum, the gradient, the look-ahead point, the last delta), one more with
+/// tracks_updates and three more with a control variate.
 class LocalModel {
  public:
   explicit LocalModel(const LocalModelOptions& options);
@@ -70,33 +70,33 @@ class LocalModel {
   StepResult run_round(GradientSource& source, const LocalRound& round, IncomingUpdates& incoming, std::span<float> delta, StepIo& io);
   /// Squared norm of the update that made the last round's version; 0: not known.
   [[nodiscard]] double update_norm() const { return update_norm_; }
-  /// The last round counts for nothing (it was given up, or not finite) or was somebody else's: the next one begins at the global values,
-  /// with no momentum.
+  /// Forgets the local model: the last round was abandoned, was not finite, or belonged to an earlier member. The next one begins at the
+  /// global values, without momentum.
   void forget();
 
  private:
   void begin(const LocalRound& round);
   StepResult run_round_on_device(LocalSgd& steps, const LocalRound& round, IncomingUpdates& incoming, std::span<float> delta, StepIo& io);
   void begin_on_device(LocalSgd& steps, const LocalRound& round);
-  /// What of the values was not merged in mid-walk, range by range.
+  /// Calls act(first, last) for the ranges of the values that were not merged during the last round.
   template <class Do>
   void each_unmerged(Do act);
-  void watch(const LocalRound& round);
-  void adopt(const LocalRound& round, std::uint64_t first, std::uint64_t last);
+  void track_update(const LocalRound& round);
+  void start_from(const LocalRound& round, std::uint64_t first, std::uint64_t last);
   void merge(const IncomingUpdates::Piece& piece, double correction, std::span<float> start);
-  void learn_difference(const LocalRound& round);
+  void update_control_variate(const LocalRound& round);
 
   LocalModelOptions options_;
   Optimizer optimizer_;
   Floats model_;             // w; empty: not begun
   Floats ahead_, gradient_;  // scratch
-  Floats last_delta_;        // of the round before
-  Floats known_;             // the last global values
-  std::optional<Version> known_version_;
-  bool follows_ = false;          // this round's values are of the version after those that were watched before it
-  bool begun_on_device_ = false;  // the model is on a device; of the above only what watching needs is used
-  bool ran_on_device_ = false;    // and has a last way
-  std::vector<std::pair<std::uint64_t, std::uint64_t>> merged_;  // ranges of the next values that are in the model already
+  Floats last_delta_;        // of the last round
+  Floats last_global_;       // values that the last round was given; only with tracks_updates
+  std::optional<Version> last_global_version_;
+  bool consecutive_ = false;                                     // this round's values are of the version after last_global_version_
+  bool begun_on_device_ = false;                                 // the model is on a device; of the above only the version is used
+  bool ran_on_device_ = false;                                   // and has a last delta
+  std::vector<std::pair<std::uint64_t, std::uint64_t>> merged_;  // ranges of the next values that the model contains already
   double update_norm_ = 0;
 
   struct PastRound {
@@ -104,8 +104,8 @@ class LocalModel {
     double rate = 0;
     std::uint32_t steps = 0;
   };
-  std::vector<PastRound> past_rounds_;  // control variate: the last two rounds, newest last
-  Floats difference_;                   // control variate: everyone's mean gradient less this worker's
+  std::vector<PastRound> past_rounds_;  // for the control variate: the last two rounds, newest last
+  Floats control_variate_;              // estimate of all workers' mean gradient less this worker's; empty: none yet
 };
 
 }  // namespace motley::store

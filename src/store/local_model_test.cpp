@@ -12,9 +12,9 @@ namespace motley::store {
 namespace {
 
 constexpr std::size_t parameters = 4;
-constexpr std::size_t values = 5;  // and one statistic
+constexpr std::size_t values = 5;  // plus one statistic
 
-/// The gradient of a parabola around 1, the same for every sample; the statistic grows by one and an eighth of itself with each step.
+/// Gradients of a parabola around 1, the same for every sample; each step adds 1 + an eighth of itself to the statistic.
 class Parabola : public GradientSource {
  public:
   void initialize(std::uint64_t, std::span<float> out) override { std::fill(out.begin(), out.end(), 0.0F); }
@@ -29,7 +29,7 @@ class Parabola : public GradientSource {
   int steps = 0;
 };
 
-/// Pieces that are there after so many steps.
+/// Delivers pieces after given numbers of steps.
 class Scripted : public IncomingUpdates {
  public:
   void comes(std::uint32_t after, std::uint64_t first, std::vector<float> piece) { script_.push_back({after, first, std::move(piece)}); }
@@ -58,9 +58,9 @@ LocalModelOptions options(double momentum = 0) {
   return made;
 }
 
-/// One worker's rounds, by hand.
-struct Walk {
-  explicit Walk(const LocalModelOptions& made = options()) : model(made), global(values), samples(8), delta(values) {
+/// Runs the rounds of one worker.
+struct LocalWorker {
+  explicit LocalWorker(const LocalModelOptions& made = options()) : model(made), global(values), samples(8), delta(values) {
     std::iota(samples.begin(), samples.end(), 0U);
   }
   void round(std::uint32_t steps, bool fresh = true, bool late = false, double correction = 0.25) {
@@ -76,129 +76,129 @@ struct Walk {
   std::vector<float> delta;
 };
 
-TEST(LocalModel, TheWayIsWhatTheStepsChange) {
-  Walk run_round;
-  run_round.round(2);  // 0 -> .5 -> .75
-  for (std::size_t i = 0; i < parameters; ++i) EXPECT_FLOAT_EQ(run_round.delta[i], 0.75F);
-  EXPECT_FLOAT_EQ(run_round.delta[parameters], 2.125F) << "the statistic: 0 -> 1 -> 2.125";
+TEST(LocalModel, TheDeltaIsTheChangeOfTheSteps) {
+  LocalWorker worker;
+  worker.round(2);  // 0 -> .5 -> .75
+  for (std::size_t i = 0; i < parameters; ++i) EXPECT_FLOAT_EQ(worker.delta[i], 0.75F);
+  EXPECT_FLOAT_EQ(worker.delta[parameters], 2.125F) << "the statistic: 0 -> 1 -> 2.125";
 }
 
-TEST(LocalModel, ValuesThatLackNothingAreTakenAsTheyAre) {
-  Walk run_round;
-  run_round.round(2);
-  run_round.global.assign(values, 0.5F);
-  run_round.round(1);  // .5 -> .75
-  EXPECT_FLOAT_EQ(run_round.delta[0], 0.25F);
+TEST(LocalModel, UpToDateValuesReplaceTheModel) {
+  LocalWorker worker;
+  worker.round(2);
+  worker.global.assign(values, 0.5F);
+  worker.round(1);  // .5 -> .75
+  EXPECT_FLOAT_EQ(worker.delta[0], 0.25F);
 }
 
-TEST(LocalModel, WhereNothingNewHasComeTheWalkGoesOn) {
-  Walk run_round;
-  run_round.round(2);
-  run_round.round(1, false);  // .75 -> .875
-  EXPECT_FLOAT_EQ(run_round.delta[0], 0.125F);
+TEST(LocalModel, ContinuesWithoutNewValues) {
+  LocalWorker worker;
+  worker.round(2);
+  worker.round(1, false);  // .75 -> .875
+  EXPECT_FLOAT_EQ(worker.delta[0], 0.125F);
 }
 
-TEST(LocalModel, ValuesThatLackTheLastRoundKeepAllButTheCorrectionOfIt) {
-  Walk run_round;
-  run_round.round(2);                   // the way .75 is not in what comes next
-  run_round.global.assign(values, 0);   // nobody else has moved
-  run_round.round(1, true, true, 0.2);  // from 0 + .8 * .75 = .6
-  EXPECT_FLOAT_EQ(run_round.delta[0], 0.2F) << "half of what was missing to 1";
+TEST(LocalModel, LateValuesKeepTheDeltaButTheCorrection) {
+  LocalWorker worker;
+  worker.round(2);                   // the delta .75 is not in the next global values
+  worker.global.assign(values, 0);   // no other worker contributed
+  worker.round(1, true, true, 0.2);  // from 0 + .8 * .75 = .6
+  EXPECT_FLOAT_EQ(worker.delta[0], 0.2F) << "half of the distance to 1";
 }
 
-TEST(LocalModel, StatisticsGiveNothingUp) {
-  Walk run_round;
-  run_round.round(2);                 // the statistic's way is 2.125
-  run_round.round(1, true, true, 1);  // all of it stays though of the parameters everything is given up
-  EXPECT_FLOAT_EQ(run_round.delta[parameters], 1 + 2.125F / 8);
-  EXPECT_FLOAT_EQ(run_round.delta[0], 0.5F) << "from 0 again";
+TEST(LocalModel, StatisticsKeepTheirWholeDelta) {
+  LocalWorker worker;
+  worker.round(2);                 // the statistic's delta is 2.125
+  worker.round(1, true, true, 1);  // the statistic keeps its delta, the parameters drop theirs
+  EXPECT_FLOAT_EQ(worker.delta[parameters], 1 + 2.125F / 8);
+  EXPECT_FLOAT_EQ(worker.delta[0], 0.5F) << "starts from 0 again";
 }
 
-TEST(LocalModel, WhatComesInMidRoundIsMergedThereAndTheWayStaysWhole) {
-  Walk run_round;
-  run_round.incoming.comes(1, 0, {0.4F, 0.4F});  // the first two values, after one of two steps
-  run_round.round(2, true, false, 0.5);
-  // 0 -> .5; then .4 + .5*.5 = .65 -> .825: the way is .5 + .175.
-  EXPECT_FLOAT_EQ(run_round.delta[0], 0.675F);
-  EXPECT_FLOAT_EQ(run_round.delta[2], 0.75F) << "nothing has come for this one";
+TEST(LocalModel, MergesDuringARoundAndKeepsTheWholeDelta) {
+  LocalWorker worker;
+  worker.incoming.comes(1, 0, {0.4F, 0.4F});  // the first two values, after one of two steps
+  worker.round(2, true, false, 0.5);
+  // 0 -> .5; then .4 + .5*.5 = .65 -> .825: the delta is .5 + .175.
+  EXPECT_FLOAT_EQ(worker.delta[0], 0.675F);
+  EXPECT_FLOAT_EQ(worker.delta[2], 0.75F) << "no newer value arrived";
 }
 
-TEST(LocalModel, StatisticsAreMergedTooWithoutBeingDamped) {
-  Walk run_round;
-  run_round.incoming.comes(1, parameters, {7});
-  run_round.round(2, true, false, 0.5);  // 0 -> 1; then 7 + 1 = 8, which grows by 2
-  EXPECT_FLOAT_EQ(run_round.delta[parameters], 3);
+TEST(LocalModel, StatisticsAreMergedWithoutCorrection) {
+  LocalWorker worker;
+  worker.incoming.comes(1, parameters, {7});
+  worker.round(2, true, false, 0.5);  // 0 -> 1; then 7 + 1 = 8, which grows by 2
+  EXPECT_FLOAT_EQ(worker.delta[parameters], 3);
 }
 
-TEST(LocalModel, GivesUpBetweenTwoSteps) {
+TEST(LocalModel, StopsBetweenStepsWhenAbandoned) {
   struct Impatient : StepIo {
     bool wait_for(std::uint64_t, std::uint64_t) override { return false; }
     void gradient_ready(std::uint64_t, std::uint64_t) override {}
   } impatient;
-  Walk run_round;
-  (void)run_round.model.run_round(run_round.source, {run_round.global, {}, run_round.samples, 8, 0.5, true, false, 0, 1},
-                                  run_round.incoming, run_round.delta, impatient);
-  EXPECT_EQ(run_round.source.steps, 1);
+  LocalWorker worker;
+  (void)worker.model.run_round(worker.source, {worker.global, {}, worker.samples, 8, 0.5, true, false, 0, 1}, worker.incoming, worker.delta,
+                               impatient);
+  EXPECT_EQ(worker.source.steps, 1);
 }
 
-TEST(LocalModel, WhatWasMergedInMidRoundIsNotMergedAgain) {
-  Walk run_round;
-  run_round.incoming.comes(1, 0, {0.4F, 0.4F});
-  run_round.round(2, true, false, 0.5);  // ends at .825 and, where nothing came, at .75
-  run_round.incoming = {};
-  run_round.global = {0.4F, 0.4F, 0.4F, 0.4F, 0};
-  run_round.round(1, true, true, 0.5);
-  EXPECT_FLOAT_EQ(run_round.delta[0], (1 - 0.825F) / 2);
-  EXPECT_FLOAT_EQ(run_round.delta[2], (1 - (0.4F + 0.375F)) / 2) << "came at the start of the next round";
+TEST(LocalModel, MergedValuesAreNotMergedAgain) {
+  LocalWorker worker;
+  worker.incoming.comes(1, 0, {0.4F, 0.4F});
+  worker.round(2, true, false, 0.5);  // ends at .825 and, without a merge, at .75
+  worker.incoming = {};
+  worker.global = {0.4F, 0.4F, 0.4F, 0.4F, 0};
+  worker.round(1, true, true, 0.5);
+  EXPECT_FLOAT_EQ(worker.delta[0], (1 - 0.825F) / 2);
+  EXPECT_FLOAT_EQ(worker.delta[2], (1 - (0.4F + 0.375F)) / 2) << "merged at the start of the next round";
 }
 
-TEST(LocalModel, MomentumIsDampedWhereValuesComeLateAndNowhereElse) {
+TEST(LocalModel, MomentumIsScaledOnlyForLateValues) {
   for (const bool late : {false, true}) {
-    Walk run_round(options(0.5));
-    run_round.source.centre = 0;  // at rest: only the momentum moves it
-    run_round.global.assign(values, 1);
-    run_round.round(1);                                   // v = 1, 1 -> .5
-    run_round.global.assign(values, late ? 0.4F : 0.0F);  // so that it stands at 0 either way
-    run_round.round(1, true, late, 0.2);
-    // Standing at 0 the gradient is taken at -.25*v: v' = .5*v - .25*v = v/4, and the way is -v'/2.
-    EXPECT_NEAR(run_round.delta[0], -(late ? 0.8F : 1.0F) / 8, 1e-6F);
+    LocalWorker worker(options(0.5));
+    worker.source.centre = 0;  // zero gradient: only the momentum moves it
+    worker.global.assign(values, 1);
+    worker.round(1);                                   // v = 1, 1 -> .5
+    worker.global.assign(values, late ? 0.4F : 0.0F);  // so that the model is at 0 in both cases
+    worker.round(1, true, late, 0.2);
+    // At 0 the gradient is taken at -.25*v: v' = .5*v - .25*v = v/4, and the delta is -v'/2.
+    EXPECT_NEAR(worker.delta[0], -(late ? 0.8F : 1.0F) / 8, 1e-6F);
   }
 }
 
-TEST(LocalModel, TellsHowFarTheGlobalValuesHaveMoved) {
+TEST(LocalModel, ReportsTheNormOfTheGlobalUpdate) {
   LocalModelOptions watching = options();
   watching.tracks_updates = true;
-  Walk run_round(watching);
-  run_round.round(1);
-  EXPECT_EQ(run_round.model.update_norm(), 0) << "there was nothing before";
-  run_round.global = {0.3F, 0.4F, 0, 0, 7};
-  run_round.version = Version{1};
-  run_round.round(1);
-  EXPECT_NEAR(run_round.model.update_norm(), 0.25, 1e-6) << "parameters alone";
-  run_round.version = Version{3};
-  run_round.round(1);
-  EXPECT_EQ(run_round.model.update_norm(), 0) << "that is more than one update";
+  LocalWorker worker(watching);
+  worker.round(1);
+  EXPECT_EQ(worker.model.update_norm(), 0) << "there is no earlier version";
+  worker.global = {0.3F, 0.4F, 0, 0, 7};
+  worker.version = Version{1};
+  worker.round(1);
+  EXPECT_NEAR(worker.model.update_norm(), 0.25, 1e-6) << "of parameters only";
+  worker.version = Version{3};
+  worker.round(1);
+  EXPECT_EQ(worker.model.update_norm(), 0) << "a version was skipped";
 }
 
-TEST(LocalModel, AfterWhatIsNotFiniteItBeginsAtTheGlobalValuesWithoutMomentum) {
-  Walk run_round(options(0.5));
-  run_round.source.centre = std::numeric_limits<float>::quiet_NaN();
-  run_round.round(2);
-  EXPECT_TRUE(std::isnan(run_round.delta[0]));
-  run_round.model.forget();
-  run_round.source.centre = 1;
-  run_round.round(1, false);
-  EXPECT_FLOAT_EQ(run_round.delta[0], 0.5F);
+TEST(LocalModel, StartsOverAfterAStepThatIsNotFinite) {
+  LocalWorker worker(options(0.5));
+  worker.source.centre = std::numeric_limits<float>::quiet_NaN();
+  worker.round(2);
+  EXPECT_TRUE(std::isnan(worker.delta[0]));
+  worker.model.forget();
+  worker.source.centre = 1;
+  worker.round(1, false);
+  EXPECT_FLOAT_EQ(worker.delta[0], 0.5F);
 }
 
-// Two workers with unlike shards: one's parabola is around -1, the other's around 3. Where they take equally many steps, the mean of their
-// minima is 1; with 4 steps and 1, ways weigh as 16 to 1.
-TEST(LocalModel, WithTheControlVariateUnlikeShardsGoTheWayOfAll) {
+// Two workers with different shards: one parabola is around -1, the other around 3. With equally many steps each, the mean of their
+// minima is 1; with 4 steps and 1, their deltas weigh 16 to 1.
+TEST(LocalModel, TheControlVariateCorrectsForUnequalShards) {
   for (const std::uint32_t others : {4U, 1U}) {
     LocalModelOptions with = options();
     with.tracks_updates = with.control_variate = true;
-    Walk a(with);
-    Walk b(with);
+    LocalWorker a(with);
+    LocalWorker b(with);
     a.source.centre = -1;
     b.source.centre = 3;
     const std::array<std::uint32_t, 2> steps{4, others};
@@ -207,24 +207,24 @@ TEST(LocalModel, WithTheControlVariateUnlikeShardsGoTheWayOfAll) {
     std::vector<float> global(values, 5);
     for (std::uint64_t round = 0; round < 300; ++round) {
       for (std::size_t w = 0; w < 2; ++w) {
-        Walk* run_round = w == 0 ? &a : &b;
-        run_round->global = global;
-        run_round->version = Version{round};
-        (void)run_round->model.run_round(
-            run_round->source, {run_round->global, run_round->version, run_round->samples, steps[w], 0.1, true, false, 0, mean_steps},
-            run_round->incoming, run_round->delta, run_round->no_streaming);
+        LocalWorker* worker = w == 0 ? &a : &b;
+        worker->global = global;
+        worker->version = Version{round};
+        (void)worker->model.run_round(worker->source,
+                                      {worker->global, worker->version, worker->samples, steps[w], 0.1, true, false, 0, mean_steps},
+                                      worker->incoming, worker->delta, worker->no_streaming);
       }
       for (std::size_t i = 0; i < parameters; ++i) global[i] += static_cast<float>((4 * a.delta[i] + others * b.delta[i]) / all);
     }
     const double expected = (16 * -1.0 + others * others * 3.0) / (16 + others * others);
     EXPECT_NEAR(global[0], expected, 0.1) << "4 steps and " << others;
     if (others == 4) {
-      EXPECT_LT(std::abs(a.delta[0] - b.delta[0]), 0.15) << "without it they part by 1.4 in each round";
+      EXPECT_LT(std::abs(a.delta[0] - b.delta[0]), 0.15) << "without it they differ by 1.4 in each round";
     }
   }
 }
 
-/// A parabola whose device takes local steps by itself.
+/// A parabola with a LocalSgd.
 class FarParabola final : public Parabola, public LocalSgd {
  public:
   LocalSgd* local_sgd() override { return this; }
@@ -295,7 +295,7 @@ class FarParabola final : public Parabola, public LocalSgd {
   StepResult loss_;
 };
 
-TEST(LocalModel, GoesTheSameWayWhereTheDeviceTakesTheSteps) {
+TEST(LocalModel, LocalStepsOnADeviceGiveTheSameDelta) {
   LocalModelOptions both = options(0.9);
   both.optimizer.weight_decay = 0.01;
   both.tracks_updates = true;
@@ -306,7 +306,7 @@ TEST(LocalModel, GoesTheSameWayWhereTheDeviceTakesTheSteps) {
   const std::vector<std::uint32_t> samples{1, 2, 3, 4, 5, 6, 7, 8};
   NoStreaming no_streaming;
   for (std::uint32_t round = 0; round < 8; ++round) {
-    if (round == 6) {  // somebody else's from now on
+    if (round == 6) {  // the model belongs to a new member from now on
       here.forget();
       there.forget();
     }

@@ -10,7 +10,7 @@ namespace {
 
 float to_float(double x) { return static_cast<float>(x); }
 
-/// `updates` >= 1: how many there have been, this one included.
+/// `updates` >= 1: made so far, including this one.
 AdamConstants adam_constants(const OptimizerSpec& spec, std::uint64_t updates) {
   const auto t = static_cast<double>(updates);
   return {.beta1 = to_float(spec.beta1),
@@ -23,8 +23,8 @@ AdamConstants adam_constants(const OptimizerSpec& spec, std::uint64_t updates) {
           .decay = to_float(spec.weight_decay)};
 }
 
-/// A gradient that somebody else has summed: times 1 it is the same to the bit.
-Addend as_it_is(std::span<const float> gradient, std::size_t weights) {
+/// A gradient that is summed already: weight 1 leaves its bits unchanged.
+Addend unweighted(std::span<const float> gradient, std::size_t weights) {
   check(gradient.size() == weights, "weights and gradient cover the same values");
   return {gradient.data(), 1.0F, nullptr};
 }
@@ -42,7 +42,7 @@ void Optimizer::update(std::span<float> weights, std::span<const float> gradient
 
 void Optimizer::update_piece(std::size_t first, std::span<float> weights, std::span<const float> gradient, double rate, double momentum,
                              double share) {
-  const Addend whole = as_it_is(gradient, weights.size());
+  const Addend whole = unweighted(gradient, weights.size());
   update_piece(first, weights, Sum{&whole, 1}, rate, momentum, share);
 }
 
@@ -63,7 +63,7 @@ void Optimizer::update_piece(std::size_t first, std::span<float> weights, const 
 void Optimizer::update_piece_of(const Optimizer& other, std::size_t first, std::span<const float> before, std::span<float> weights,
                                 const Sum& gradient, const UpdateAndLookAhead& how, std::span<float> out) {
   const std::size_t n = weights.size();
-  check(before.size() == n && out.size() == n, "weights before and after and what lies ahead cover the same values");
+  check(before.size() == n && out.size() == n, "weights before, after and looked ahead cover the same values");
   if (spec_.kind == OptimizerKind::sgd && how.look_ahead_rate != 0 && gradient.compensation == 0) {
     require_held(first, n);
     check(updates_ > 0, "begin_update comes before the first piece");
@@ -79,7 +79,7 @@ void Optimizer::update_piece_of(const Optimizer& other, std::size_t first, std::
 
 void Optimizer::update_piece_bypassing_momentum(std::size_t first, std::span<float> weights, std::span<const float> gradient, double rate,
                                                 double momentum, double share) const {
-  const Addend whole = as_it_is(gradient, weights.size());
+  const Addend whole = unweighted(gradient, weights.size());
   update_piece_bypassing_momentum(first, weights, Sum{&whole, 1}, rate, momentum, share);
 }
 
@@ -87,7 +87,7 @@ void Optimizer::update_piece_bypassing_momentum(std::size_t first, std::span<flo
                                                 double momentum, double share) const {
   const std::size_t n = weights.size();
   require_held(first, n);
-  check(updates_ > 0, "what goes past the momentum comes after something that went into it");
+  check(updates_ > 0, "an update that bypasses the momentum follows a normal one");
   const double look_ahead_rate = spec_.kind == OptimizerKind::sgd ? rate / (1 - momentum) : rate;
   const float decay = to_float(look_ahead_rate * spec_.weight_decay * share);
   switch (spec_.kind) {
@@ -100,7 +100,7 @@ void Optimizer::update_piece_bypassing_momentum(std::size_t first, std::span<flo
 
 void Optimizer::look_ahead(std::span<const float> weights, double rho, double rate, std::span<float> out, std::size_t first) const {
   const std::size_t n = out.size();
-  check(weights.size() == n, "weights and outcome cover the same values");
+  check(weights.size() == n, "weights and output cover the same values");
   require_held(first, n);
   if (updates_ == 0 || rho == 0) {
     std::copy(weights.begin(), weights.end(), out.begin());
@@ -125,14 +125,14 @@ void Optimizer::require_held(std::size_t first, std::size_t count) const {
   check(count <= first_.size() && first <= first_.size() - count, "a piece lies within the optimizer's values");
 }
 
-void Optimizer::damp(std::size_t first, std::size_t last, double factor) {
-  check(first <= last && last <= first_.size(), "what is damped is held");
+void Optimizer::scale_momentum(std::size_t first, std::size_t last, double factor) {
+  check(first <= last && last <= first_.size(), "the range lies within the optimizer's values");
   const auto f = static_cast<float>(factor);
   for (std::size_t i = first; i < last; ++i) first_[i] *= f;
 }
 
 void Optimizer::restore(std::span<const float> first, std::span<const float> second, std::uint64_t updates) {
-  check(first.size() == first_.size() && second.size() == second_.size(), "a state to go on from is of the same optimizer");
+  check(first.size() == first_.size() && second.size() == second_.size(), "a restored state is of the same optimizer");
   std::copy(first.begin(), first.end(), first_.begin());
   std::copy(second.begin(), second.end(), second_.begin());
   updates_ = updates;

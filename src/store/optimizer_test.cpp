@@ -1,4 +1,4 @@
-// The update rules against slow clear twins: one value at a time, in double.
+// The update rules against a scalar reference in double.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -16,8 +16,8 @@ std::vector<float> normals(Rng& rng, std::size_t n) {
   return out;
 }
 
-/// One value of either optimizer, in double.
-struct Twin {
+/// Reference for one value of either optimizer, in double.
+struct Reference {
   OptimizerSpec spec;
   double w{}, first{}, second{};
   int updates = 0;
@@ -43,31 +43,31 @@ struct Twin {
 
 class OptimizerLaw : public testing::TestWithParam<OptimizerSpec> {};
 
-TEST_P(OptimizerLaw, FollowsItsTwinForManyUpdates) {
+TEST_P(OptimizerLaw, MatchesTheReferenceForManyUpdates) {
   constexpr std::size_t n = 37;  // not a multiple of any vector width
   Rng rng(1, "twin");
   std::vector<float> weights = normals(rng, n);
   Optimizer optimizer(GetParam(), n);
-  std::vector<Twin> twins(n);
-  for (std::size_t i = 0; i < n; ++i) twins[i] = {.spec = GetParam(), .w = weights[i]};
+  std::vector<Reference> expected(n);
+  for (std::size_t i = 0; i < n; ++i) expected[i] = {.spec = GetParam(), .w = weights[i]};
 
   for (int t = 0; t < 200; ++t) {
     const auto gradient = normals(rng, n);
     const double rate = t < 10 ? 0.001 * t : 0.01;
     const double momentum = t % 3 == 0 ? 0.5 : 0.9;
     optimizer.update(weights, gradient, rate, momentum);
-    for (std::size_t i = 0; i < n; ++i) twins[i].update(gradient[i], rate, momentum);
+    for (std::size_t i = 0; i < n; ++i) expected[i].update(gradient[i], rate, momentum);
   }
   std::vector<float> ahead(n);
   optimizer.look_ahead(weights, 1.71, 0.01, ahead);
   for (std::size_t i = 0; i < n; ++i) {
-    EXPECT_NEAR(weights[i], twins[i].w, 2e-5);
-    EXPECT_NEAR(ahead[i], twins[i].w - 1.71 * 0.01 * twins[i].direction(), 2e-5);
+    EXPECT_NEAR(weights[i], expected[i].w, 2e-5);
+    EXPECT_NEAR(ahead[i], expected[i].w - 1.71 * 0.01 * expected[i].direction(), 2e-5);
   }
   EXPECT_EQ(optimizer.updates(), 200U);
 }
 
-TEST_P(OptimizerLaw, PiecesInAnyOrderLeaveTheSameBitsAsTheWhole) {
+TEST_P(OptimizerLaw, PiecesInAnyOrderGiveTheSameBits) {
   constexpr std::size_t n = 1000;
   Rng rng(2, "pieces");
   const auto initial = normals(rng, n);
@@ -90,14 +90,14 @@ TEST_P(OptimizerLaw, PiecesInAnyOrderLeaveTheSameBitsAsTheWhole) {
   EXPECT_EQ(ahead, ahead_in_pieces);
 }
 
-TEST_P(OptimizerLaw, BeforeTheFirstUpdateThereIsNothingAhead) {
+TEST_P(OptimizerLaw, DoesNotLookAheadBeforeTheFirstUpdate) {
   const std::vector<float> weights{1, -2, 3};
   std::vector<float> ahead(3);
   Optimizer(GetParam(), 3).look_ahead(weights, 5, 0.1, ahead);
   EXPECT_EQ(ahead, weights);
 }
 
-TEST_P(OptimizerLaw, RefusesSpansThatDoNotFit) {
+TEST_P(OptimizerLaw, RejectsSpansOfTheWrongSize) {
   Optimizer optimizer(GetParam(), 3);
   std::vector<float> weights(3), gradient(4);
   EXPECT_THROW(optimizer.update(weights, gradient, 0.1, 0.9), Bug);
@@ -109,7 +109,7 @@ INSTANTIATE_TEST_SUITE_P(Rules, OptimizerLaw,
                          testing::Values(OptimizerSpec{}, OptimizerSpec{.weight_decay = 5e-4}, OptimizerSpec{.kind = OptimizerKind::adamw},
                                          OptimizerSpec{.kind = OptimizerKind::adamw, .weight_decay = 0.01}));
 
-TEST(Optimizer, LookingAheadByTheMomentumIsNesterovsPoint) {
+TEST(Optimizer, LookAheadByTheMomentumIsNesterovsPoint) {
   Optimizer optimizer({}, 1);
   std::vector<float> w{1}, ahead(1);
   optimizer.update(w, std::vector<float>{0.5F}, 0.1, 0.9);
@@ -118,7 +118,7 @@ TEST(Optimizer, LookingAheadByTheMomentumIsNesterovsPoint) {
   EXPECT_FLOAT_EQ(ahead[0], 0.95F - 0.9F * 0.1F * 0.5F);
 }
 
-TEST(Sgd, FourQuarterSharesDecayAsMuchAsOneWhole) {
+TEST(Sgd, FourQuarterSharesDecayLikeOneWhole) {
   OptimizerSpec spec;
   spec.weight_decay = 0.5;
   const std::vector<float> none(1, 0.0F);
@@ -131,7 +131,7 @@ TEST(Sgd, FourQuarterSharesDecayAsMuchAsOneWhole) {
   EXPECT_NEAR(parts[0], whole[0], 1e-6);
 }
 
-TEST(AdamW, StepsByItsShareOfAGlobalBatch) {
+TEST(AdamW, StepScalesWithTheShareOfTheGlobalBatch) {
   OptimizerSpec spec;
   spec.kind = OptimizerKind::adamw;
   const std::vector<float> gradient(1, 0.3F);

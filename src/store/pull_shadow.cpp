@@ -3,15 +3,10 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/bits.h"
 #include "base/check.h"
 
 namespace motley::store {
-namespace {
-
-constexpr std::uint8_t floats = 32;
-
-}  // namespace
-
 PullShadow::PullShadow(const Layout& layout, ServerId server, std::shared_ptr<ThreadPool> pool)
     : layout_(layout), slices_(layout.of(server)), pool_(std::move(pool)) {
   for (const SliceId id : slices_) changes_[id];
@@ -32,9 +27,9 @@ void PullShadow::move_slice(std::span<const float> target, std::uint8_t bits, bo
   const auto codec = codec::make(coded).value();
   codec::Bytes& change = changes_.at(id);
   change.clear();
-  if (coded == floats || first) {
+  if (coded == fp32_bits || first) {
     std::copy(wanted.begin(), wanted.end(), held.begin());
-    if (coded == floats) codec->encode(wanted, change);
+    if (coded == fp32_bits) codec->encode(wanted, change);
     return;
   }
   std::vector<float> missing(slice.count);
@@ -45,7 +40,7 @@ void PullShadow::move_slice(std::span<const float> target, std::uint8_t bits, bo
 }
 
 void PullShadow::values(std::span<float> flat) const {
-  check(flat.size() == layout_.values && !held_.empty(), "values are written into a whole flat buffer, once there are any");
+  check(flat.size() == layout_.values && !held_.empty(), "values are written to a whole flat buffer, after the first move_to()");
   for (const SliceId id : slices_)
     std::copy_n(held_.begin() + static_cast<std::ptrdiff_t>(layout_[id].offset), layout_[id].count,
                 flat.begin() + static_cast<std::ptrdiff_t>(layout_[id].offset));
@@ -53,10 +48,10 @@ void PullShadow::values(std::span<float> flat) const {
 
 Outcome apply_change(const Slice& slice, std::uint8_t bits, std::span<const std::byte> bytes, std::span<const float> before,
                      std::span<float> after) {
-  check(before.size() == slice.count && after.size() == slice.count, "a change is as large as its slice");
+  check(before.size() == slice.count && after.size() == slice.count, "a change covers its slice");
   auto codec = codec::make(slice.bits(bits));
   if (!codec) return codec.error();
-  if (slice.bits(bits) == floats) return (*codec)->decode(bytes, after);
+  if (slice.bits(bits) == fp32_bits) return (*codec)->decode(bytes, after);
   std::vector<float> change(slice.count);
   Outcome decoded = (*codec)->decode(bytes, change);
   if (!decoded.ok()) return decoded;

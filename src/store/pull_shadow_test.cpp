@@ -1,4 +1,4 @@
-// Coded parameters: who applies every change holds what the shadow holds, bit for bit, and rounding never adds up.
+// Encoded parameters: a worker that applies every change holds the shadow bit for bit, and rounding errors do not accumulate.
 #include "store/pull_shadow.h"
 
 #include <gtest/gtest.h>
@@ -22,7 +22,7 @@ const std::vector<TensorPlace> tensors{{0, 1500, TensorKind::parameter, 2},
                                        {1820, 30, TensorKind::statistic, 32}};
 constexpr std::size_t values = 1850;
 
-/// All servers' shadows of one class, and one of its members.
+/// All servers' shadows of one class, and one member's values.
 struct PullClass {
   Layout layout = cut(tensors, 400, 2);
   std::array<PullShadow, 2> shadows{PullShadow{layout, ServerId{0}}, PullShadow{layout, ServerId{1}}};
@@ -45,13 +45,13 @@ struct PullClass {
   }
 };
 
-/// What training does to parameters: small steps, now and then a large one.
+/// Changes parameters like training: small steps and an occasional large one.
 void wander(Floats& target, Rng& rng) {
   const double step = rng.below(20) == 0 ? 1 : 0.01;
   for (float& x : target) x += static_cast<float>(step * rng.normal());
 }
 
-TEST(PullShadow, TheFirstMoveIsExactAndHasNothingToSendButFloats) {
+TEST(PullShadow, TheFirstMoveIsExactAndSendsOnlyFp32Slices) {
   Rng rng(1, "shadow");
   PullClass one;
   Floats target(values);
@@ -65,7 +65,7 @@ TEST(PullShadow, TheFirstMoveIsExactAndHasNothingToSendButFloats) {
     }
 }
 
-TEST(PullShadow, WhoAppliesEveryChangeHoldsItBitForBit) {
+TEST(PullShadow, AMemberThatAppliesChangesHoldsTheSameBits) {
   for (const std::uint8_t bits : {2, 4, 8, 16, 32}) {
     Rng rng(bits, "shadow");
     PullClass one;
@@ -82,7 +82,7 @@ TEST(PullShadow, WhoAppliesEveryChangeHoldsItBitForBit) {
   }
 }
 
-TEST(PullShadow, BitsMayChangeFromMoveToMove) {
+TEST(PullShadow, BitsCanChangeBetweenMoves) {
   Rng rng(5, "shadow");
   PullClass one;
   Floats target(values);
@@ -99,7 +99,7 @@ TEST(PullShadow, BitsMayChangeFromMoveToMove) {
   }
 }
 
-TEST(PullShadow, RoundingNeverAddsUp) {
+TEST(PullShadow, RoundingErrorsDoNotAccumulate) {
   for (const std::uint8_t bits : {2, 4, 8}) {
     Rng rng(bits, "wander");
     PullClass one;
@@ -111,7 +111,7 @@ TEST(PullShadow, RoundingNeverAddsUp) {
       one.move_to(target, bits);
       const Floats after = one.held();
       for (const Slice& slice : one.layout.slices) {
-        double largest = 0;  // change that was wanted
+        double largest = 0;  // of the wanted change
         for (std::size_t k = slice.offset; k < slice.offset + slice.count; ++k)
           largest = std::max(largest, std::abs(static_cast<double>(target[k]) - before[k]));
         const int levels = (1 << (slice.bits(bits) - 1)) - 1;
@@ -125,7 +125,7 @@ TEST(PullShadow, RoundingNeverAddsUp) {
   }
 }
 
-TEST(PullShadow, WhenNothingMovesAnyMoreTheClassGetsThere) {
+TEST(PullShadow, ConvergesToAConstantTarget) {
   Rng rng(6, "shadow");
   PullClass one;
   one.move_to(Floats(values), 4);
@@ -136,7 +136,7 @@ TEST(PullShadow, WhenNothingMovesAnyMoreTheClassGetsThere) {
   for (std::size_t k = 0; k < values; ++k) ASSERT_NEAR(held[k], target[k], 1e-6);
 }
 
-TEST(PullShadow, SlicesOfFloatsAreExactWithWhateverBits) {
+TEST(PullShadow, Fp32SlicesAreExactWithAnyBits) {
   Rng rng(7, "shadow");
   PullClass one;
   Floats target(values);
@@ -150,7 +150,7 @@ TEST(PullShadow, SlicesOfFloatsAreExactWithWhateverBits) {
   }
 }
 
-TEST(PullShadow, AChangeOfAWrongSizeIsRefusedAndChangesNothing) {
+TEST(PullShadow, RefusesAChangeOfTheWrongSize) {
   for (const std::uint8_t bits : {4, 32}) {
     PullClass one;
     Floats target(values);
@@ -169,7 +169,7 @@ TEST(PullShadow, AChangeOfAWrongSizeIsRefusedAndChangesNothing) {
   }
 }
 
-TEST(PullShadow, ATargetOfAnotherSizeAndValuesBeforeTheFirstMoveAreOurBug) {
+TEST(PullShadow, RejectsATargetOfTheWrongSizeAndEarlyValues) {
   PullClass one;
   Floats flat(values);
   EXPECT_THROW(one.shadows[0].values(flat), Bug);
@@ -178,7 +178,7 @@ TEST(PullShadow, ATargetOfAnotherSizeAndValuesBeforeTheFirstMoveAreOurBug) {
   EXPECT_THROW(one.shadows[0].values(std::span(flat).first(3)), Bug);
 }
 
-TEST(PullShadow, AnyNumberOfThreadsMakesTheSameChanges) {
+TEST(PullShadow, AnyNumberOfThreadsGivesTheSameChanges) {
   Rng rng(9, "threads");
   const Layout layout = cut(tensors, 100, 1);
   PullShadow alone(layout, ServerId{0});

@@ -19,7 +19,7 @@ void PushStream::begin(std::uint64_t samples, double rate) {
 
 void PushStream::encode(SliceId id, std::uint8_t bits, std::span<const float> flat, codec::Bytes& out) {
   const Slice& slice = layout_[id];
-  check(flat.size() == layout_.values, "a contribution is as large as the model");
+  check(flat.size() == layout_.values, "a contribution covers the whole flat buffer");
   auto& codec = codecs_[slice.bits(bits)];
   if (!codec) codec = codec::make(slice.bits(bits)).value();
   residual_.resize(layout_.values);

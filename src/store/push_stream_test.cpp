@@ -1,4 +1,4 @@
-// Coded contributions: what rounding keeps back of one goes with the next, in units of the update it makes; poison leaves no trace.
+// Error feedback: rounding errors are added to the next contribution, in units of the update; non-finite values leave no residual.
 #include "store/push_stream.h"
 
 #include <gtest/gtest.h>
@@ -15,7 +15,7 @@ namespace {
 
 using Floats = std::vector<float>;
 
-// A large tensor, one that needs 8 bits, and one that travels as floats.
+// A large tensor, one that needs 8 bits, and one that is sent as fp32.
 const std::vector<TensorPlace> tensors{
     {0, 1500, TensorKind::parameter, 2}, {1500, 300, TensorKind::parameter, 8}, {1800, 20, TensorKind::parameter, 32}};
 constexpr std::size_t values = 1820;
@@ -30,12 +30,12 @@ struct Stream {
   Layout layout = cut(tensors, 600, 2);
   PushStream stream{layout};
 
-  /// Every slice, sent and decoded again.
+  /// Sends and decodes every slice.
   Floats send(const Floats& flat, std::uint8_t bits) {
     Floats arrived(values);
     for (std::uint32_t id = 0; id < layout.slices.size(); ++id) {
       const Slice& slice = layout[SliceId{id}];
-      codec::Bytes bytes(3);  // what was there before stays
+      codec::Bytes bytes(3);  // existing bytes stay
       stream.encode({id}, bits, flat, bytes);
       const auto codec = codec::make(slice.bits(bits)).value();
       EXPECT_EQ(bytes.size(), 3 + codec->encoded_bytes(slice.count));
@@ -52,7 +52,7 @@ double norm(std::span<const float> x) {
   return std::sqrt(sum);
 }
 
-TEST(PushStream, OverManyContributionsAllThatWasGivenIsSentUpToTheResidual) {
+TEST(PushStream, SumOfSentEqualsSumOfGivenUpToTheResidual) {
   for (const std::uint8_t bits : {2, 4, 8, 16}) {
     Rng rng(bits, "push stream");
     Stream worker;
@@ -69,16 +69,16 @@ TEST(PushStream, OverManyContributionsAllThatWasGivenIsSentUpToTheResidual) {
     const Floats residual = worker.residual();
     for (std::size_t k = 0; k < values; ++k) {
       ASSERT_NEAR(given[k], sent[k] + residual[k], 1e-3) << "value " << k << " with " << int{bits} << " bits";
-      ASSERT_LT(std::abs(residual[k]), 10) << "what is kept back does not grow";
+      ASSERT_LT(std::abs(residual[k]), 10) << "the residual does not grow";
     }
   }
 }
 
-TEST(PushStream, WithoutTheResidualTheSumWouldBeFarOff) {
+TEST(PushStream, WithoutTheResidualTheSumIsWrong) {
   Stream feeding;
   const Floats small = [] {
     Floats flat(values, 0.1F);
-    flat[0] = flat[600] = flat[1200] = 1;  // with 2 bits the others are less than half a step
+    flat[0] = flat[600] = flat[1200] = 1;  // with 2 bits the others round to 0
     return flat;
   }();
   double fed = 0;
@@ -92,7 +92,7 @@ TEST(PushStream, WithoutTheResidualTheSumWouldBeFarOff) {
   EXPECT_NEAR(fed, 10, 1.1);
 }
 
-TEST(PushStream, TheResidualStillMeansTheSameChangeWhenSamplesOrRateChange) {
+TEST(PushStream, TheResidualIsRescaledWhenSamplesOrRateChange) {
   Rng rng(1, "push stream");
   Stream worker;
   worker.stream.begin(32, 0.1);
@@ -101,7 +101,7 @@ TEST(PushStream, TheResidualStillMeansTheSameChangeWhenSamplesOrRateChange) {
   struct Case {
     std::uint64_t samples;
     double rate;
-    float factor;  // since the first
+    float factor;  // relative to the first
   };
   for (const auto& [samples, rate, factor] : {Case{16, 0.1, 2}, Case{16, 0.05, 4}, Case{32, 0.1, 1}, Case{32, 0.4, 0.25F},
                                               Case{64, 0, 0.25F}, Case{32, 0.4, 0.25F}, Case{32, 0.1, 1}}) {
@@ -112,7 +112,7 @@ TEST(PushStream, TheResidualStillMeansTheSameChangeWhenSamplesOrRateChange) {
   }
 }
 
-TEST(PushStream, SlicesThatTravelAsFloatsKeepNothingBack) {
+TEST(PushStream, Fp32SlicesLeaveNoResidual) {
   Rng rng(2, "push stream");
   Stream worker;
   const Floats flat = normals(rng);
@@ -121,11 +121,11 @@ TEST(PushStream, SlicesThatTravelAsFloatsKeepNothingBack) {
   const Floats residual = worker.residual();
   EXPECT_EQ(Floats(arrived.begin() + 1800, arrived.end()), Floats(flat.begin() + 1800, flat.end()));
   EXPECT_EQ(Floats(residual.begin() + 1800, residual.end()), Floats(20));
-  EXPECT_LT(norm(std::span(residual).subspan(1500, 300)), 0.02 * norm(std::span(flat).subspan(1500, 300))) << "8 bits at least";
+  EXPECT_LT(norm(std::span(residual).subspan(1500, 300)), 0.02 * norm(std::span(flat).subspan(1500, 300))) << "at least 8 bits";
   EXPECT_GT(norm(std::span(residual).first(1500)), 0.3 * norm(std::span(flat).first(1500))) << "2 bits";
 }
 
-TEST(PushStream, WhatIsNotANumberArrivesAsSuchAndLeavesTheResidualAlone) {
+TEST(PushStream, NonFiniteValuesArriveAndLeaveNoResidual) {
   for (const float poison : {std::numeric_limits<float>::quiet_NaN(), std::numeric_limits<float>::infinity()}) {
     Rng rng(3, "push stream");
     Stream worker;
@@ -137,15 +137,15 @@ TEST(PushStream, WhatIsNotANumberArrivesAsSuchAndLeavesTheResidualAlone) {
     worker.stream.begin(32, 0.1);
     const Floats arrived = worker.send(bad, 4);
     for (const Slice& slice : worker.layout.slices)
-      EXPECT_FALSE(codec::all_finite(std::span(arrived).subspan(slice.offset, slice.count))) << "it can be told, and refused";
+      EXPECT_FALSE(codec::all_finite(std::span(arrived).subspan(slice.offset, slice.count))) << "the receiver can detect and refuse it";
     EXPECT_EQ(worker.residual(), before);
-    EXPECT_EQ(worker.stream.residual_ratio(), 0) << "nothing that counts was coded";
+    EXPECT_EQ(worker.stream.residual_ratio(), 0) << "no finite value was encoded";
     worker.stream.begin(32, 0.1);
     EXPECT_TRUE(codec::all_finite(worker.send(normals(rng), 4)));
   }
 }
 
-TEST(PushStream, TheResidualRatioIsThatOfTheLastContribution) {
+TEST(PushStream, TheResidualRatioIsOfTheLastContribution) {
   Rng rng(4, "push stream");
   Stream worker;
   EXPECT_EQ(worker.stream.residual_ratio(), 0);
@@ -155,7 +155,7 @@ TEST(PushStream, TheResidualRatioIsThatOfTheLastContribution) {
   EXPECT_NEAR(worker.stream.residual_ratio(), norm(worker.residual()) / norm(flat), 1e-6);
   EXPECT_GT(worker.stream.residual_ratio(), 0.3);
   worker.stream.begin(32, 0.1);
-  EXPECT_EQ(worker.stream.residual_ratio(), 0) << "a new one has begun";
+  EXPECT_EQ(worker.stream.residual_ratio(), 0) << "a new contribution has begun";
   Floats wanted = normals(rng);
   const Floats kept = worker.residual();
   const Floats more = wanted;
@@ -165,10 +165,10 @@ TEST(PushStream, TheResidualRatioIsThatOfTheLastContribution) {
   EXPECT_LT(worker.stream.residual_ratio(), 0.02);
 }
 
-TEST(PushStream, WhatTravelsWholeTakesAlongAllThatWasKeptBack) {
+TEST(PushStream, AnFp32SliceIncludesTheResidual) {
   Rng rng(5, "push stream");
   Stream worker;
-  EXPECT_FALSE(worker.stream.has_residual(SliceId{0})) << "nothing was coded yet";
+  EXPECT_FALSE(worker.stream.has_residual(SliceId{0})) << "nothing was encoded yet";
   worker.stream.begin(32, 0.1);
   worker.send(normals(rng), 4);
   EXPECT_TRUE(worker.stream.has_residual(SliceId{0}));
@@ -181,7 +181,7 @@ TEST(PushStream, WhatTravelsWholeTakesAlongAllThatWasKeptBack) {
   EXPECT_EQ(worker.residual(), Floats(values));
 }
 
-TEST(PushStream, AContributionOfAnotherSizeIsOurBug) {
+TEST(PushStream, RejectsAContributionOfTheWrongSize) {
   Stream worker;
   codec::Bytes bytes;
   EXPECT_THROW(worker.stream.encode(SliceId{0}, 4, Floats(values - 1), bytes), Bug);

@@ -14,7 +14,7 @@ namespace {
 namespace json = boost::json;
 
 constexpr std::uint64_t length_bytes = 8;
-constexpr std::uint64_t most_header_bytes = 100'000'000;  // the limit of the reference implementation
+constexpr std::uint64_t max_header_bytes = 100'000'000;  // the limit of the reference implementation
 
 /// Whole numbers only.
 std::optional<std::vector<std::uint64_t>> numbers(const json::object& entry, std::string_view key) {
@@ -29,7 +29,7 @@ std::optional<std::vector<std::uint64_t>> numbers(const json::object& entry, std
   return out;
 }
 
-/// How many values a shape holds; none when no file could.
+/// Number of values of a shape; none if no file could hold as many.
 std::optional<std::uint64_t> product(std::span<const std::uint64_t> shape) {
   std::uint64_t count = 1;
   for (std::uint64_t extent : shape)
@@ -37,7 +37,7 @@ std::optional<std::uint64_t> product(std::span<const std::uint64_t> shape) {
   return count;
 }
 
-/// Where a tensor lies, in bytes of data.
+/// The byte range of a tensor within the data.
 struct SlicePlacement {
   NamedTensor tensor;
   std::uint64_t begin{};
@@ -86,7 +86,7 @@ Outcome require_cover(std::span<const SlicePlacement> tensors, std::uint64_t dat
   return Done{};
 }
 
-/// Everything but the values.
+/// Reads the header: everything except the values.
 Result<TensorFile> parse_header(const std::string& text, std::uint64_t data_bytes) {
   json::error_code wrong;
   const json::value header = json::parse(text, wrong);
@@ -113,7 +113,7 @@ Result<TensorFile> parse_header(const std::string& text, std::uint64_t data_byte
   return file;
 }
 
-/// Takes the checksum out of the metadata and compares it with what the file has, where it has one.
+/// Removes the checksum from the metadata, if there is one, and compares it with the file.
 Outcome check_hash(std::string header, TensorFile& file) {
   const auto found = file.metadata.find(checksum_key);
   if (found == file.metadata.end()) return Done{};
@@ -142,7 +142,7 @@ Result<TensorFile> read_stream(std::istream& in, std::uint64_t file_bytes) {
   if (file_bytes < length_bytes) return bad_input(fmt::format("{} bytes are too few for a header", file_bytes));
   std::uint64_t header_bytes = 0;
   if (!read_bytes(in, std::as_writable_bytes(std::span(&header_bytes, 1)))) return ended;
-  if (header_bytes > std::min(most_header_bytes, file_bytes - length_bytes))
+  if (header_bytes > std::min(max_header_bytes, file_bytes - length_bytes))
     return bad_input(fmt::format("claims a header of {} bytes in a file of {}", header_bytes, file_bytes));
   std::string text(header_bytes, '\0');
   if (!read_bytes(in, std::as_writable_bytes(std::span(text)))) return ended;

@@ -1,4 +1,4 @@
-// Snapshots on disk: what is written comes back, other tools would read it, and damaged files are refused with a reason.
+// Model files: written models are read back, the bytes follow the format, and damaged files are refused with a reason.
 #include "store/safetensors.h"
 
 #include <gtest/gtest.h>
@@ -13,7 +13,7 @@
 namespace motley::store {
 namespace {
 
-/// A folder of its own for each test.
+/// Each test has its own folder.
 class Safetensors : public testing::Test {
  protected:
   void SetUp() override { std::filesystem::create_directories(folder); }
@@ -24,7 +24,7 @@ class Safetensors : public testing::Test {
     return (std::ostringstream() << in.rdbuf()).str();
   }
   void put(std::string_view content) const { std::ofstream(path, std::ios::binary) << content; }
-  /// A file with this header and so many bytes of data.
+  /// Writes a file with this header and number of data bytes.
   void put(std::string_view header, std::size_t data_bytes) const {
     std::string content(8, '\0');
     for (int i = 0; i < 8; ++i) content[static_cast<std::size_t>(i)] = static_cast<char>(header.size() >> (8 * i));
@@ -45,7 +45,7 @@ class Safetensors : public testing::Test {
 const std::vector<NamedTensor> tensors{{"conv.weight", {2, 3}, 0}, {"empty", {0, 5}, 6}, {"scalar", {}, 6}, {"bias \"q\"", {3}, 7}};
 const std::vector<float> values{0, 1, -2, 3.5F, 1e-45F, 3e38F, 7, 8, 9, 10};
 
-TEST_F(Safetensors, WhatIsWrittenComesBack) {
+TEST_F(Safetensors, ReadsBackAWrittenModel) {
   const Metadata metadata{{"version", "17"}, {"job", "4421-cheap"}};
   ASSERT_TRUE(write_safetensors(path, tensors, values, metadata).ok());
   const auto file = read_safetensors(path);
@@ -56,7 +56,7 @@ TEST_F(Safetensors, WhatIsWrittenComesBack) {
   EXPECT_FALSE(std::filesystem::exists(path.string() + ".part"));
 }
 
-TEST_F(Safetensors, PiecesAreWrittenAsIfTheyLayInOne) {
+TEST_F(Safetensors, PiecesAreWrittenLikeOneBuffer) {
   ASSERT_TRUE(write_safetensors(path, tensors, values, {}).ok());
   const std::string whole = bytes();
   const std::span<const float> all = values;
@@ -65,7 +65,7 @@ TEST_F(Safetensors, PiecesAreWrittenAsIfTheyLayInOne) {
   EXPECT_EQ(bytes(), whole);
 }
 
-TEST_F(Safetensors, TheBytesAreThoseOfTheFormat) {
+TEST_F(Safetensors, TheBytesFollowTheFormat) {
   ASSERT_TRUE(write_safetensors(path, std::vector<NamedTensor>{{"w", {1}, 0}}, std::vector<float>{1.0F}, {}).ok());
   const std::string header = R"({"__metadata__":{"sha256":")" + std::string(64, '0') +
                              R"("},"w":{"dtype":"F32","shape":[1],"data_offsets":[0,4]}})" + std::string(5, ' ');
@@ -78,39 +78,39 @@ TEST_F(Safetensors, TheBytesAreThoseOfTheFormat) {
   EXPECT_EQ(found, length + header + one);
 }
 
-TEST_F(Safetensors, ANewSnapshotReplacesTheOldOne) {
+TEST_F(Safetensors, ANewFileReplacesTheOldOne) {
   put("old");
   ASSERT_TRUE(write_safetensors(path, tensors, values, {}).ok());
   EXPECT_TRUE(read_safetensors(path).ok());
 }
 
-TEST_F(Safetensors, AMissingFolderIsToldAndLeavesNothing) {
+TEST_F(Safetensors, AMissingFolderIsAnErrorAndLeavesNothing) {
   const Outcome outcome = write_safetensors(folder / "none" / "model", tensors, values, {});
   ASSERT_FALSE(outcome.ok());
   EXPECT_EQ(outcome.error().next, Next::give_up);
   EXPECT_NE(outcome.error().message.find("No such file or directory"), std::string::npos);
 }
 
-TEST_F(Safetensors, AWriteThatCannotBeFinishedKeepsTheOldFile) {
+TEST_F(Safetensors, AFailedWriteKeepsTheOldFile) {
   std::filesystem::create_directories(path / "in the way");  // a folder cannot be replaced by a file
   EXPECT_FALSE(write_safetensors(path, tensors, values, {}).ok());
   EXPECT_TRUE(std::filesystem::exists(path / "in the way"));
   EXPECT_FALSE(std::filesystem::exists(path.string() + ".part"));
 }
 
-TEST_F(Safetensors, TensorsThatDoNotCoverTheValuesAreOurBug) {
+TEST_F(Safetensors, RejectsTensorsThatDoNotCoverTheValues) {
   EXPECT_THROW((void)write_safetensors(path, tensors, std::vector<float>(11), {}), Bug);
   EXPECT_THROW((void)write_safetensors(path, std::vector<NamedTensor>{{"a", {1}, 0}, {"a", {1}, 1}}, std::vector<float>(2), {}), Bug);
 }
 
-TEST_F(Safetensors, TensorsInAnyOrderAreReadInOrderOfPlace) {
+TEST_F(Safetensors, TensorsInAnyOrderAreReadByOffset) {
   put(R"({"b":{"dtype":"F32","shape":[1],"data_offsets":[8,12]},"a":{"dtype":"F32","shape":[2],"data_offsets":[0,8]}})", 12);
   const auto file = read_safetensors(path);
   ASSERT_TRUE(file.ok()) << file.error().message;
   EXPECT_EQ(file->tensors, (std::vector<NamedTensor>{{"a", {2}, 0}, {"b", {1}, 2}}));
 }
 
-TEST_F(Safetensors, SaysWhatIsWrongWithAFile) {
+TEST_F(Safetensors, NamesTheFaultOfAFile) {
   expect_refused("No such file or directory");
   put("abc");
   expect_refused("3 bytes are too few for a header");
@@ -126,7 +126,7 @@ TEST_F(Safetensors, SaysWhatIsWrongWithAFile) {
   expect_refused("__metadata__: 'a' is not a text");
 }
 
-TEST_F(Safetensors, SaysWhatIsWrongWithATensor) {
+TEST_F(Safetensors, NamesTheFaultOfATensor) {
   const auto tensor = [&](std::string_view entry, std::string_view because) {
     put(std::string(R"({"w":)").append(entry) + "}", 8);
     expect_refused("tensor 'w': ");
@@ -151,7 +151,7 @@ TEST_F(Safetensors, GapsAndOverlapsAreRefused) {
   expect_refused("tensor 'b' begins at byte 4 of the data, expected 8");
 }
 
-TEST_F(Safetensors, NoCutFileIsAccepted) {
+TEST_F(Safetensors, RefusesTruncatedFiles) {
   ASSERT_TRUE(write_safetensors(path, tensors, values, {{"version", "17"}}).ok());
   const std::string whole = bytes();
   for (std::size_t size = 0; size < whole.size(); ++size) {
@@ -160,7 +160,7 @@ TEST_F(Safetensors, NoCutFileIsAccepted) {
   }
 }
 
-TEST_F(Safetensors, EveryFlippedBitIsFound) {
+TEST_F(Safetensors, TheChecksumFindsEveryFlippedBit) {
   ASSERT_TRUE(write_safetensors(path, tensors, values, {{"version", "17"}}).ok());
   const std::string whole = bytes();
   ASSERT_TRUE(read_safetensors(path)->checked);
@@ -173,7 +173,7 @@ TEST_F(Safetensors, EveryFlippedBitIsFound) {
   }
 }
 
-TEST_F(Safetensors, AFileOfOthersHasNoChecksumAndIsRead) {
+TEST_F(Safetensors, ReadsAFileWithoutAChecksum) {
   put(R"({"w":{"dtype":"F32","shape":[1],"data_offsets":[0,4]}})", 4);
   const auto file = read_safetensors(path);
   ASSERT_TRUE(file.ok()) << file.error().message;

@@ -7,14 +7,12 @@
 
 #include "base/bits.h"
 #include "base/check.h"
+#include "store/constants.h"
 
 namespace motley::store {
 namespace {
 
-/// As many, with their momentum, before and after an update, are 64 MiB: few caches keep them, and all that is summed, until the next.
-constexpr std::size_t far_values = std::size_t{4} << 20;
-
-/// In eight sums, so that no addition waits for the one before it.
+/// Eight partial sums, so that no addition waits for the previous one.
 double inner_product(std::span<const float> a, std::span<const float> b) {
   constexpr std::size_t lanes = 8;
   std::array<double, lanes> sums{};
@@ -78,8 +76,7 @@ ShardStore::ShardStore(const Layout& layout, ServerId server, const OptimizerSpe
 }
 
 template <class Work>
-void ShardStore::by_slices(std::span<const std::size_t> slices, Work work, const OnSlicesDone& on_slices_done) const {
-  constexpr std::size_t single_batch = 16 * piece_values;  // enough for every thread to have something to do
+void ShardStore::for_each_slice(std::span<const std::size_t> slices, Work work, const OnSlicesDone& on_slices_done) const {
   std::vector<Run> pieces;
   std::vector<SliceId> done;
   std::size_t values = 0;
@@ -88,7 +85,7 @@ void ShardStore::by_slices(std::span<const std::size_t> slices, Work work, const
     for (std::size_t skipped = 0; skipped < all.count; skipped += piece_values) pieces.push_back(all.piece(skipped, piece_values));
     done.push_back(all.id);
     values += all.count;
-    if (values < single_batch && i + 1 < slices.size()) continue;
+    if (values < values_per_batch && i + 1 < slices.size()) continue;
     context_.pool->parallel_for(pieces.size(), [&](std::size_t piece) { work(pieces[piece]); });
     on_slices_done(done);
     pieces.clear();
@@ -98,7 +95,7 @@ void ShardStore::by_slices(std::span<const std::size_t> slices, Work work, const
 }
 
 template <class Work>
-void ShardStore::by_pieces(Work work) const {
+void ShardStore::for_each_piece(Work work) const {
   context_.pool->parallel_for(pieces(), [&](std::size_t piece) {
     const std::size_t begin = piece * piece_values;
     const std::size_t end = std::min(begin + piece_values, values_.size());
@@ -114,11 +111,11 @@ void ShardStore::by_pieces(Work work) const {
 void ShardStore::apply(const Update& wanted, std::span<const WeightedPart> parts, const SnapshotFormat& format, std::span<float> snapshot,
                        const OnSlicesDone& on_slices_done) {
   check(!parts.empty(), "an update has at least one part");
-  check(snapshot.empty() || snapshot.size() == flat_values_, "a snapshot is written into a whole flat buffer");
+  check(snapshot.empty() || snapshot.size() == flat_values_, "a snapshot is written to a whole flat buffer");
   for (const WeightedPart& part : parts) check(part.flat.size() == flat_values_, "a part covers the whole flat buffer");
   Update update = wanted;
   if (update.kind == UpdateKind::bypass_momentum && optimizer_.updates() == 0)
-    update.kind = UpdateKind::gradient;  // there is no momentum to spare
+    update.kind = UpdateKind::gradient;  // there is no momentum to leave unchanged
   if (update.kind == UpdateKind::gradient) {
     optimizer_.begin_update();
     rate_ = update.rate;
@@ -127,7 +124,7 @@ void ShardStore::apply(const Update& wanted, std::span<const WeightedPart> parts
     apply(update, parts, run, values_, optimizer_);
     if (!snapshot.empty()) this->snapshot(run, format, snapshot);
   };
-  by_slices(by_priority_, work, on_slices_done);
+  for_each_slice(by_priority_, work, on_slices_done);
   version_ = version_.next();
 }
 
@@ -159,8 +156,8 @@ void ShardStore::apply(const Update& update, std::span<const WeightedPart> parts
 }
 
 void ShardStore::begin_speculation(const Update& expected, const SnapshotFormat& format, std::span<float> snapshot) {
-  check(expected.kind != UpdateKind::bypass_momentum && expected.compensation == 0, "what is expected depends on its parts alone");
-  check(snapshot.size() == flat_values_, "a snapshot is written into a whole flat buffer");
+  check(expected.kind != UpdateKind::bypass_momentum && expected.compensation == 0, "a speculated update depends on its parts alone");
+  check(snapshot.size() == flat_values_, "a snapshot is written to a whole flat buffer");
   if (!speculation_) speculation_ = Speculation{Floats(values_.size()), Optimizer(spec_, optimizer_.first().size(), context_.target), {}};
   speculation_->update = expected;
   speculation_->format = format;
@@ -171,17 +168,17 @@ void ShardStore::begin_speculation(const Update& expected, const SnapshotFormat&
 }
 
 void ShardStore::speculate(std::span<const WeightedPart> parts, std::span<const SliceId> slices) {
-  check(speculation_.has_value(), "what is prepared is expected");
+  check(speculation_.has_value(), "slices are speculated after begin_speculation()");
   std::vector<std::size_t> missing;
   for (const SliceId id : slices) {
     const auto found = std::lower_bound(slices_.begin(), slices_.end(), id, [](const Run& run, SliceId wanted) { return run.id < wanted; });
-    check(found != slices_.end() && found->id == id, "what is prepared is held here");
+    check(found != slices_.end() && found->id == id, "a speculated slice is one of this server");
     const auto slice = static_cast<std::size_t>(found - slices_.begin());
     if (speculation_->speculated[slice]) continue;
     speculation_->speculated[slice] = true;
     missing.push_back(slice);
   }
-  by_slices(
+  for_each_slice(
       missing, [&](const Run& run) { speculate(parts, run); }, [](std::span<const SliceId>) {});
 }
 
@@ -197,7 +194,7 @@ void ShardStore::speculate(std::span<const WeightedPart> parts, const Run& run, 
   const std::span<float> values = std::span(ahead.values).subspan(run.local, run.count);
   if (update.kind == UpdateKind::gradient && run.kind == TensorKind::parameter) {
     const std::vector<Addend> addends = addends_of(update, parts, run);
-    const bool non_temporal = values_.size() >= far_values;
+    const bool non_temporal = values_.size() >= non_temporal_values;
     return ahead.optimizer.update_piece_of(optimizer_, run.local, std::span(values_).subspan(run.local, run.count), values,
                                            {addends.data(), addends.size(), 0},
                                            {update.rate, update.momentum, update.share, ahead.format.rho * rate, non_temporal}, out);
@@ -212,7 +209,7 @@ void ShardStore::speculate(std::span<const WeightedPart> parts, const Run& run, 
 }
 
 void ShardStore::commit(std::span<const WeightedPart> parts, const OnSlicesDone& on_slices_done) {
-  check(speculation_.has_value(), "what is committed was expected");
+  check(speculation_.has_value(), "a commit follows begin_speculation()");
   std::vector<std::size_t> missing;
   std::vector<SliceId> done;
   for (const std::size_t slice : by_priority_) {
@@ -222,7 +219,7 @@ void ShardStore::commit(std::span<const WeightedPart> parts, const OnSlicesDone&
       missing.push_back(slice);
   }
   on_slices_done(done);
-  by_slices(
+  for_each_slice(
       missing, [&](const Run& run) { speculate(parts, run); }, on_slices_done);
   std::swap(values_, speculation_->values);
   std::swap(optimizer_, speculation_->optimizer);
@@ -233,7 +230,7 @@ void ShardStore::commit(std::span<const WeightedPart> parts, const OnSlicesDone&
 void ShardStore::keep(const PullId& sent, double rho) {
   if (weight_stash_.reuse(sent, version_, rho)) return;
   Floats values = weight_stash_.take_buffer(optimizer_.first().size());
-  by_pieces([&](std::size_t, const Run& run) {
+  for_each_piece([&](std::size_t, const Run& run) {
     if (run.kind == TensorKind::parameter)
       optimizer_.look_ahead({values_.data() + run.local, run.count}, rho, rate_, std::span(values).subspan(run.local, run.count),
                             run.local);
@@ -244,14 +241,14 @@ void ShardStore::keep(const PullId& sent, double rho) {
 double ShardStore::alignment(const WeightedPart& part) const {
   check(part.flat.size() == flat_values_, "a contribution covers the whole flat buffer");
   std::vector<double> sums(pieces());
-  by_pieces([&](std::size_t piece, const Run& run) {
+  for_each_piece([&](std::size_t piece, const Run& run) {
     if (run.kind != TensorKind::parameter) return;
     std::span<const float> values = part.flat.subspan(run.flat, run.count);
     std::vector<float> widened;
     if (!part.bf16_transfer.empty() && part.bf16_transfer[run.id.value]) {
       widened.resize(run.count);
       const Outcome done = bf16_codec_.decode(std::as_bytes(std::span(run.bf16_transfer(part.flat), run.count)), widened);
-      check(done.ok(), "as many values as there is room for");
+      check(done.ok(), "the buffer has as many values as the slice");
       values = widened;
     }
     sums[piece] += inner_product(values, optimizer_.first().subspan(run.local, run.count));
@@ -260,8 +257,8 @@ double ShardStore::alignment(const WeightedPart& part) const {
 }
 
 void ShardStore::snapshot(const SnapshotFormat& format, std::span<float> flat_out) const {
-  check(flat_out.size() == flat_values_, "a snapshot is written into a whole flat buffer");
-  by_pieces([&](std::size_t, const Run& run) { snapshot(run, format, flat_out); });
+  check(flat_out.size() == flat_values_, "a snapshot is written to a whole flat buffer");
+  for_each_piece([&](std::size_t, const Run& run) { snapshot(run, format, flat_out); });
 }
 
 void ShardStore::snapshot(const Run& run, const SnapshotFormat& format, std::span<float> flat_out) const {
@@ -277,10 +274,9 @@ void ShardStore::snapshot(const Run& run, const SnapshotFormat& format, std::spa
 template <class Write>
 void ShardStore::write_out(const Run& run, bool bf16_transfer, std::span<float> flat_out, Write write) const {
   if (!bf16_transfer || !run.may_be_bf16) return write(run, flat_out.subspan(run.flat, run.count));
-  constexpr std::size_t single_batch = 4096;  // values: they stay in the cache nearest to the core until they are rounded
-  std::array<float, single_batch> floats;     // NOLINT(cppcoreguidelines-pro-type-member-init): written before it is read
-  for (std::size_t done = 0; done < run.count; done += single_batch) {
-    const Run piece = run.piece(done, single_batch);
+  std::array<float, values_per_rounding> floats;  // NOLINT(cppcoreguidelines-pro-type-member-init): written before it is read
+  for (std::size_t done = 0; done < run.count; done += values_per_rounding) {
+    const Run piece = run.piece(done, values_per_rounding);
     const std::span<float> out = std::span(floats).first(piece.count);
     write(piece, out);
     auto* const place =
@@ -290,8 +286,8 @@ void ShardStore::write_out(const Run& run, bool bf16_transfer, std::span<float> 
 }
 
 void ShardStore::values(std::span<float> flat_out) const {
-  check(flat_out.size() == flat_values_, "values are written into a whole flat buffer");
-  by_pieces([&](std::size_t, const Run& run) { copy_out(run, flat_out); });
+  check(flat_out.size() == flat_values_, "values are written to a whole flat buffer");
+  for_each_piece([&](std::size_t, const Run& run) { copy_out(run, flat_out); });
 }
 
 void ShardStore::copy_out(const Run& run, std::span<float> flat_out) const {

@@ -1,5 +1,5 @@
-// The numbers of one server: the values of its slices, their optimizer state, their version, and what it has sent to whom as far as that
-// may still be needed. Knows no message: who contributes, how heavily and when was decided before it is called.
+// One server's parameters: the values of its slices, their optimizer state and version, and the parameters that workers still compute on.
+// Knows no messages: which contributions form an update, and their weights, are arguments.
 #pragma once
 #include <cstdint>
 #include <functional>
@@ -27,8 +27,8 @@ struct Update {
   double rate{};      // gradient only
   double momentum{};  // gradient only
   double share = 1;   // gradient only: of a global batch, see Optimizer
-  /// gradient, apart: lambda. A part g whose base is kept counts as g + clip(lambda*g*g*(w - base), |g|): an estimate of what g would be at
-  /// the values of now (delay compensation, Zheng et al. 2017). 0: as it is.
+  /// gradient and bypass_momentum: lambda. A part g whose base is stashed counts as g + clip(lambda*g*g*(w - base), |g|), an estimate of g
+  /// at the current values w (delay compensation, Zheng et al. 2017). 0: no compensation.
   double compensation = 0;
 };
 
@@ -36,39 +36,38 @@ struct Update {
 struct WeightedPart {
   std::span<const float> flat;
   double weight{};
-  PullId base{};  // what it was computed on
-  std::vector<bool>
-      bf16_transfer{};  // by slice: whether its values are numbers of 16 bits, from where its floats would begin; empty: none is
+  PullId base{};                      // names the parameters it was computed on
+  std::vector<bool> bf16_transfer{};  // by slice: whether it holds bf16 values, from where its floats would begin; empty: none does
 };
 
-/// How parameters are written for others: looking ahead, w - rho*rate*v with the rate of the last gradient update, and statistics as they
-/// are. With `bf16_transfer`, slices that may travel in 16 bits a value are rounded to that, and lie from where their floats would begin.
+/// How snapshots are written: parameters looked ahead, w - rho*rate*v with the rate of the last gradient update, and statistics unchanged.
+/// With `bf16_transfer`, slices that allow it are rounded to bf16 and stored from where their floats would begin.
 struct SnapshotFormat {
   SnapshotFormat(double rho_ = 0, bool bf16_transfer_ = false)
-      : rho(rho_), bf16_transfer(bf16_transfer_) {}  // NOLINT(google-explicit-constructor): rho says it all
+      : rho(rho_), bf16_transfer(bf16_transfer_) {}  // NOLINT(google-explicit-constructor): a look-ahead alone is a format
   double rho;
   bool bf16_transfer;
   auto operator<=>(const SnapshotFormat&) const = default;
 };
 
-/// What a server needs beside the values to go on where one has stopped. `first` and `second` cover the whole flat buffer like the values;
-/// `second` is empty for sgd.
+/// The optimizer state that a server needs beside the values to continue training. `first` and `second` cover the whole flat buffer like
+/// the values; `second` is empty for sgd.
 struct Moments {
   std::vector<float> first;
   std::vector<float> second;
-  std::uint64_t updates = 0;  // that the optimizer has made
-  double rate = 0;            // of the last one
+  std::uint64_t updates = 0;  // made by the optimizer
+  double rate = 0;            // learning rate of the last one
 };
 
-/// What a store computes with.
+/// The threads and instructions that a store computes with.
 struct ExecutionContext {
   std::shared_ptr<ThreadPool> pool = std::make_shared<ThreadPool>(1);
   Target target = widest_target();
 };
 
-/// Any number of servers over the same layout, threads and targets leaves the same bits: each value goes through one fixed order of float
-/// operations (w0*p0, then + w1*p1, ...; weights rounded to float once). Spans named `flat` have layout.values floats; only this server's
-/// slices of them are read or written. One owner thread, which has the team work on pieces that do not overlap; no locks.
+/// The number of servers, threads and the target change no bit of the result: each value goes through one fixed order of float operations
+/// (w0*p0, then + w1*p1, ...; weights rounded to float once). Spans named `flat` have layout.values floats; only this server's slices of
+/// them are read or written. One owner thread, which has the pool work on pieces that do not overlap; no locks.
 class ShardStore {
  public:
   ShardStore(const Layout& layout, ServerId server, const OptimizerSpec& spec, std::span<const float> initial_flat,
@@ -79,19 +78,20 @@ class ShardStore {
   void apply(const Update& wanted, std::span<const WeightedPart> parts) {
     apply(wanted, parts, {}, {}, [](std::span<const SliceId>) {});
   }
-  /// Hears of slices that are done while others are not.
+  /// Called on the owner thread with slices that are done, before later ones are.
   using OnSlicesDone = std::function<void(std::span<const SliceId>)>;
-  /// And what snapshot(outlook) would write after it, while each piece is at hand; empty: nothing. What is needed first is done first.
+  /// Also writes to `snapshot` what snapshot(format) would write afterwards, while each piece is in the cache; an empty span: nothing.
+  /// Slices are updated in order of priority.
   void apply(const Update& wanted, std::span<const WeightedPart> parts, const SnapshotFormat& format, std::span<float> snapshot,
              const OnSlicesDone& on_slices_done);
 
-  /// An update is expected, though not certain: whatever was expected before is forgotten. Until commit() nothing that others see changes.
-  /// Not for updates apart or compensated ones. `snapshot` is what snapshot(outlook) would write after it; valid until the next
-  /// begin_speculation().
+  /// Begins to compute an update that may come, beside the current values; an earlier speculation is dropped. Nothing visible changes until
+  /// commit(). Not for compensated updates or bypass_momentum. `snapshot` receives what snapshot(format) would write after the update; it
+  /// must stay valid until the next begin_speculation().
   void begin_speculation(const Update& expected, const SnapshotFormat& format, std::span<float> snapshot);
-  /// These slices of the expected parts are there: what the update makes of them is made now, beside what counts.
+  /// Computes these slices of the expected update; all `parts` must have them.
   void speculate(std::span<const WeightedPart> parts, std::span<const SliceId> slices);
-  /// What was expected has come: as apply(), for what is left of it.
+  /// The expected update has come: as apply(), but only the slices that were not speculated are computed.
   void commit(std::span<const WeightedPart> parts) {
     commit(parts, [](std::span<const SliceId>) {});
   }
@@ -99,28 +99,29 @@ class ShardStore {
 
   void snapshot(const SnapshotFormat& format, std::span<float> flat_out) const;
 
-  /// Parameters and statistics as they are.
+  /// Parameters and statistics, without look-ahead.
   void values(std::span<float> flat_out) const;
 
-  /// Remembers what was sent, w - rho*rate*v as it is now, for compensation; see WeightStash. One pass for the first at a version.
+  /// Stashes the parameters that were sent, w - rho*rate*v as of now, for compensation; see WeightStash. Costs one pass for the first call
+  /// at a version.
   void keep(const PullId& sent, double rho);
   void forget(WorkerId worker) { weight_stash_.forget(worker); }
   [[nodiscard]] std::size_t bytes_kept() const { return weight_stash_.bytes(); }
 
-  /// Inner product of this server's slices of a contribution with the optimizer's first moment: above 0 it goes the way the model goes.
-  /// Summed piece by piece, so that the number of threads changes nothing.
+  /// Inner product of this server's slices of a contribution with the optimizer's first moment: above 0 if it points the way the model
+  /// moves. Summed piece by piece, so that the number of threads changes no bit.
   [[nodiscard]] double alignment(const WeightedPart& part) const;
   [[nodiscard]] double alignment(std::span<const float> flat) const { return alignment(WeightedPart{flat, 1}); }
 
   [[nodiscard]] Version version() const { return version_; }
 
-  /// This server's slices of the optimizer's state, into `out`, whose spans are made large enough; the rest of them stays as it is.
+  /// Writes this server's slices of the optimizer state to `out`, whose vectors are resized if needed; other slices of them are unchanged.
   void moments(Moments& out) const;
-  /// Goes on as `version` with this state; the values are those of the constructor.
+  /// Sets the optimizer state and the version; the values are those of the constructor.
   void restore(const Moments& moments, Version version);
 
  private:
-  /// A slice of this server or a piece of one: a stretch of the flat buffer and of values_.
+  /// A slice of this server or a piece of one: a contiguous range of the flat buffer and of values_.
   struct Run {
     std::size_t flat{};   // where it begins in the flat buffer
     std::size_t local{};  // where it begins in values_
@@ -128,22 +129,22 @@ class ShardStore {
     TensorKind kind{};
     SliceId id;
     std::size_t within{};      // of its slice: where it begins
-    bool may_be_bf16 = false;  // its slice may travel in 16 bits a value
+    bool may_be_bf16 = false;  // its slice may be sent as bf16
 
-    /// From value `first` of it on, `most` values or as many as there are.
+    /// At most `most` of its values from value `first` on.
     [[nodiscard]] Run piece(std::size_t first, std::size_t most) const;
-    /// Where its values begin, as numbers of 16 bits, in a flat buffer.
+    /// Where its values begin in a flat buffer that holds them as bf16.
     [[nodiscard]] const std::uint16_t* bf16_transfer(std::span<const float> all) const;
   };
 
   static std::vector<Run> slices_of(const Layout& layout, ServerId server);
   static std::size_t parameters_in(std::span<const Run> slices);
-  /// The team calls work(piece, run) for stretches of slices_ that cover every value once, those of one piece in order on one thread.
+  /// Calls work(piece, run) in parallel for ranges that cover every value once, those of one piece in order on one thread.
   template <class Work>
-  void by_pieces(Work work) const;
-  /// work(piece of a slice) for all of these, a few slices after the other, the pieces of each few side by side.
+  void for_each_piece(Work work) const;
+  /// Calls work(run) for pieces that cover these slices, in batches of consecutive slices: the pieces of a batch in parallel.
   template <class Work>
-  void by_slices(std::span<const std::size_t> slices, Work work, const OnSlicesDone& on_slices_done) const;
+  void for_each_slice(std::span<const std::size_t> slices, Work work, const OnSlicesDone& on_slices_done) const;
   [[nodiscard]] std::size_t pieces() const { return (values_.size() + piece_values - 1) / piece_values; }
   [[nodiscard]] std::vector<Addend> addends_of(const Update& update, std::span<const WeightedPart> parts, const Run& run) const;
   void apply(const Update& update, std::span<const WeightedPart> parts, const Run& run, std::span<float> values,
@@ -151,8 +152,8 @@ class ShardStore {
   void speculate(std::span<const WeightedPart> parts, const Run& run);
   void speculate(std::span<const WeightedPart> parts, const Run& run, std::span<float> out);
   void snapshot(const Run& run, const SnapshotFormat& format, std::span<float> flat_out) const;
-  /// Calls write(run, out) for all of `run`, or for pieces of it, and sees to it that what they write to `out` comes to its place in
-  /// `flat_out`.
+  /// Calls write(run, out) for all of `run` or for pieces of it; the floats written to `out` are stored in `flat_out`, as bf16 if the
+  /// format and the slice say so.
   template <class Write>
   void write_out(const Run& run, bool bf16_transfer, std::span<float> flat_out, Write write) const;
   void copy_out(const Run& run, std::span<float> flat_out) const;
@@ -160,7 +161,7 @@ class ShardStore {
   ExecutionContext context_;
   const Kernels* kernels_;
   std::size_t flat_values_;
-  std::vector<Run> slices_;  // ascending, so parameters first: parameter i of values_ is value i of the optimizer
+  std::vector<Run> slices_;  // ascending, parameters first: parameter i of values_ is value i of the optimizer
   codec::Bf16 bf16_codec_;
   Floats values_;
   Optimizer optimizer_;
@@ -169,8 +170,8 @@ class ShardStore {
   WeightStash weight_stash_;
   Version version_{};
 
-  std::vector<std::size_t> by_priority_;  // of slices_: what is needed first comes first
-  /// The state after the expected update, as far as it is known.
+  std::vector<std::size_t> by_priority_;  // indices of slices_, the most urgent first
+  /// The state after the expected update, as far as it is computed.
   struct Speculation {
     Floats values;
     Optimizer optimizer;
@@ -179,7 +180,7 @@ class ShardStore {
     std::span<float> snapshot{};
     std::vector<bool> speculated{};  // by slice
   };
-  std::optional<Speculation> speculation_;  // its memory stays once it was needed
+  std::optional<Speculation> speculation_;  // its memory is kept for the next one
 };
 
 }  // namespace motley::store

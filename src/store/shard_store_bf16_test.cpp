@@ -1,5 +1,4 @@
-// Numbers of 16 bits in a server: contributions that are such count as the floats that they are, and snapshots of them are the others,
-// rounded.
+// bf16 in a server: bf16 contributions count as their values in fp32, and bf16 snapshots are the fp32 ones rounded.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -16,8 +15,7 @@ namespace {
 
 using Floats = std::vector<float>;
 
-// A tensor of several slices, each of which several threads work on in pieces, one that needs all bits, another that does not, and
-// statistics, which do.
+// A tensor of several slices, each of several pieces, one tensor that needs fp32, another that does not, and statistics, which do.
 constexpr std::size_t large = 300'001, slice_values = 140'000;
 const std::vector<TensorPlace> tensors{{0, large, TensorKind::parameter},
                                        {large, 77, TensorKind::parameter, 32},
@@ -29,7 +27,7 @@ constexpr std::uint8_t half = 16;
 
 bool sent_in_bf16(const Slice& slice) { return slice.bits(half) == half; }
 
-/// As it would come, slice by slice, and where it is such numbers; floats that are none are rounded first.
+/// A contribution as received, with its slices in bf16 where they allow it; its values are rounded first.
 struct InBf16 {
   InBf16(const Layout& layout, Floats& flat) : bytes(flat), bf16_transfer(layout.slices.size()) {
     const codec::Bf16 codec;
@@ -46,7 +44,7 @@ struct InBf16 {
     }
   }
   [[nodiscard]] WeightedPart part(double weight, const PullId& base) const { return {bytes, weight, base, bf16_transfer}; }
-  Floats bytes;  // the room of the second half of such a slice is poison
+  Floats bytes;  // the unused second half of a bf16 slice holds NaN
   std::vector<bool> bf16_transfer;
 };
 
@@ -64,7 +62,7 @@ class Bf16Transfer : public testing::TestWithParam<std::tuple<OptimizerKind, std
     return out;
   }
   [[nodiscard]] ShardStore server(std::uint32_t which) const { return {layout, ServerId{which}, spec, initial}; }
-  /// What lies in `out` for a slice, as floats.
+  /// The values of a slice of `out` in fp32.
   [[nodiscard]] Floats read(const Floats& out) const {
     Floats read = out;
     const codec::Bf16 codec;
@@ -89,7 +87,7 @@ class Bf16Transfer : public testing::TestWithParam<std::tuple<OptimizerKind, std
 INSTANTIATE_TEST_SUITE_P(Each, Bf16Transfer,
                          testing::Combine(testing::Values(OptimizerKind::sgd, OptimizerKind::adamw), testing::Values(1U, 2U)));
 
-TEST_P(Bf16Transfer, ContributionsInThemCountAsTheFloatsThatTheyAre) {
+TEST_P(Bf16Transfer, ContributionsCountLikeTheirFp32Values) {
   for (std::uint32_t which = 0; which < servers; ++which) {
     ShardStore with = server(which);
     ShardStore without = server(which);
@@ -115,7 +113,7 @@ TEST_P(Bf16Transfer, ContributionsInThemCountAsTheFloatsThatTheyAre) {
   }
 }
 
-TEST_P(Bf16Transfer, SnapshotsInThemAreTheOthersRounded) {
+TEST_P(Bf16Transfer, SnapshotsAreTheFp32OnesRounded) {
   for (std::uint32_t which = 0; which < servers; ++which) {
     ShardStore store = server(which);
     ShardStore on_slices_done = server(which);

@@ -1,5 +1,4 @@
-// Updates past the momentum, delay compensation and the way of the momentum, against a slow clear twin: one value at a time, over the whole
-// model at once.
+// Updates that bypass the momentum, delay compensation, and alignment with the momentum, against a scalar reference over the whole model.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -26,7 +25,7 @@ const std::vector<TensorPlace> tensors{
 constexpr std::size_t values = 5378;
 bool is_parameter(std::size_t i) { return i < 5301; }
 
-/// All servers of one layout, as one.
+/// All servers of one layout.
 struct Servers {
   Servers(std::uint32_t count, const OptimizerSpec& spec, const Floats& initial) {
     const Layout layout = cut(tensors, 700, count);
@@ -69,14 +68,14 @@ double compensated(double g, double w, double base, double lambda) {
   return g + std::clamp(lambda * g * g * (w - base), -std::abs(g), std::abs(g));
 }
 
-/// What an update apart leaves of one parameter, in double.
+/// One parameter after an update that bypasses the momentum, in double.
 double apart(const OptimizerSpec& spec, const Update& update, double w, double g, double second, std::uint64_t updates) {
   if (spec.kind == OptimizerKind::sgd) return w - update.rate / (1 - update.momentum) * (g + spec.weight_decay * update.share * w);
   const double unbiased = second / (1 - std::pow(spec.beta2, static_cast<double>(updates)));
   return w - update.rate * (g / (std::sqrt(unbiased) + spec.epsilon) + spec.weight_decay * update.share * w);
 }
 
-class Apart : public testing::TestWithParam<OptimizerKind> {
+class BypassMomentum : public testing::TestWithParam<OptimizerKind> {
  protected:
   OptimizerSpec spec{.kind = GetParam(), .weight_decay = 1e-2};
   Rng rng{1, "apart"};
@@ -88,7 +87,7 @@ class Apart : public testing::TestWithParam<OptimizerKind> {
   }
 };
 
-TEST_P(Apart, GoesPastTheMomentumAndFollowsItsTwin) {
+TEST_P(BypassMomentum, LeavesTheMomentumAndMatchesTheReference) {
   some_ordinary_updates();
   const Floats before = servers.plain();
   const Moments moments = servers.moments();
@@ -111,16 +110,16 @@ TEST_P(Apart, GoesPastTheMomentumAndFollowsItsTwin) {
   EXPECT_EQ(servers.shards[0].version(), Version{4});
 }
 
-TEST_P(Apart, IsAnOrdinaryUpdateWhileThereIsNoMomentum) {
+TEST_P(BypassMomentum, IsAnOrdinaryUpdateWithoutMomentum) {
   const Floats part = normals(rng, values);
-  Servers twin = servers;
+  Servers reference = servers;
   servers.apply({UpdateKind::bypass_momentum, 0.05, 0.9, 1}, std::vector<WeightedPart>{{part, 0.5}});
-  twin.apply(ordinary, std::vector<WeightedPart>{{part, 0.5}});
-  EXPECT_EQ(servers.plain(), twin.plain());
-  EXPECT_EQ(servers.moments().first, twin.moments().first);
+  reference.apply(ordinary, std::vector<WeightedPart>{{part, 0.5}});
+  EXPECT_EQ(servers.plain(), reference.plain());
+  EXPECT_EQ(servers.moments().first, reference.moments().first);
 }
 
-TEST_P(Apart, WhatCameLateIsCompensatedForWhatHasChangedSinceItsBase) {
+TEST_P(BypassMomentum, LateGradientsAreCompensatedForUpdatesSinceTheirBase) {
   some_ordinary_updates();
   constexpr double rho = 1.71;
   constexpr double lambda = 2;
@@ -142,14 +141,14 @@ TEST_P(Apart, WhatCameLateIsCompensatedForWhatHasChangedSinceItsBase) {
     }
     const double corrected = compensated(late[i], before[i], base[i], lambda);
     clipped += std::abs(std::abs(corrected - late[i]) - std::abs(late[i])) < 1e-9 ? 1U : 0U;
-    const double sum = 0.3 * corrected + 0.2 * unknown[i];  // what has no base counts as it is
+    const double sum = 0.3 * corrected + 0.2 * unknown[i];  // without a base there is no compensation
     const double second = moments.second.empty() ? 0 : moments.second[i];
     ASSERT_NEAR(after[i], apart(spec, update, before[i], sum, second, moments.updates), 5e-5) << "value " << i;
   }
   EXPECT_LT(clipped, values) << "some are clipped, most are not";
 }
 
-TEST_P(Apart, WithoutABaseOrWithoutLambdaItCountsAsItIs) {
+TEST_P(BypassMomentum, NoCompensationWithoutBaseOrLambda) {
   some_ordinary_updates();
   servers.keep({{3}, {8}}, 0.9);
   some_ordinary_updates();
@@ -168,7 +167,7 @@ TEST_P(Apart, WithoutABaseOrWithoutLambdaItCountsAsItIs) {
   EXPECT_NE(servers.plain(), uncompensated.plain());
 }
 
-TEST_P(Apart, TheWayOfTheMomentumIsTheInnerProductWithTheFirstMoment) {
+TEST_P(BypassMomentum, AlignmentIsTheInnerProductWithTheFirstMoment) {
   EXPECT_EQ(servers.alignment(normals(rng, values)), 0) << "there is none yet";
   some_ordinary_updates();
   const Floats part = normals(rng, values);
@@ -181,7 +180,7 @@ TEST_P(Apart, TheWayOfTheMomentumIsTheInnerProductWithTheFirstMoment) {
   EXPECT_THROW((void)servers.shards[0].alignment(Floats(values - 1)), Bug);
 }
 
-TEST_P(Apart, WhatIsKeptIsKeptOnceForAVersionAndFreedWhenNobodyNeedsIt) {
+TEST_P(BypassMomentum, StashesOneCopyPerVersionAndFreesUnusedOnes) {
   EXPECT_EQ(servers.shards[0].bytes_kept(), 0U);
   servers.keep({{0}, {1}}, 0.9);
   const std::size_t one = servers.shards[0].bytes_kept();
@@ -196,7 +195,7 @@ TEST_P(Apart, WhatIsKeptIsKeptOnceForAVersionAndFreedWhenNobodyNeedsIt) {
   EXPECT_EQ(servers.shards[0].bytes_kept(), 0U);
 }
 
-TEST_P(Apart, AnyNumberOfServersLeavesTheSameBits) {
+TEST_P(BypassMomentum, AnyNumberOfServersGivesTheSameBits) {
   const Floats initial = normals(rng, values);
   std::vector<Servers> clusters;
   for (const std::uint32_t count : {1U, 2U, 3U}) clusters.emplace_back(count, spec, initial);
@@ -219,17 +218,17 @@ TEST_P(Apart, AnyNumberOfServersLeavesTheSameBits) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Rules, Apart, testing::Values(OptimizerKind::sgd, OptimizerKind::adamw));
+INSTANTIATE_TEST_SUITE_P(Rules, BypassMomentum, testing::Values(OptimizerKind::sgd, OptimizerKind::adamw));
 
-// The optimizer's own ------------------------------------------------------------------------------------------------------------------
+// The optimizer ----------------------------------------------------------------------------------------------------------------------
 
-TEST(OptimizerBypass, ComesAfterAnUpdateThatWentIntoTheMomentum) {
+TEST(OptimizerBypass, RequiresAnEarlierUpdate) {
   const Optimizer optimizer({}, 2);
   Floats w(2), g(2);
   EXPECT_THROW(optimizer.update_piece_bypassing_momentum(0, w, g, 0.1, 0.9, 1), Bug);
 }
 
-TEST(OptimizerBypass, PiecesLeaveTheSameBitsAsTheWhole) {
+TEST(OptimizerBypass, PiecesGiveTheSameBitsAsTheWhole) {
   for (const OptimizerKind kind : {OptimizerKind::sgd, OptimizerKind::adamw}) {
     Rng rng(2, "pieces apart");
     Optimizer optimizer({.kind = kind, .weight_decay = 0.1}, 1000);
@@ -246,7 +245,7 @@ TEST(OptimizerBypass, PiecesLeaveTheSameBitsAsTheWhole) {
   }
 }
 
-TEST(OptimizerBypass, SgdMovesAsFarAtOnceAsTheMomentumWouldInTime) {
+TEST(OptimizerBypass, SgdMovesAsFarAsTheMomentumWouldOverTime) {
   Optimizer optimizer({}, 1);
   Floats by_momentum{1}, single_batch{1};
   const Floats none{0}, g{0.5F};

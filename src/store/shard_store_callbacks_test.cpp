@@ -1,4 +1,4 @@
-// Slices that are done while others are not: what is needed first first, each told once, with the bits of an update that tells nobody.
+// Slices are reported as done in order of priority, each once, with the same bits as without the callback.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -43,7 +43,7 @@ class OnSlicesDone : public testing::Test {
   const Update update{UpdateKind::gradient, 0.1, 0.9, 1};
 };
 
-TEST_F(OnSlicesDone, AnUpdateTellsAsItGoes) {
+TEST_F(OnSlicesDone, AnUpdateReportsSlicesAsTheyAreDone) {
   ShardStore all_at_once = make();
   ShardStore by_and_by = make();
   std::vector<float> expected(layout.values);
@@ -60,7 +60,7 @@ TEST_F(OnSlicesDone, AnUpdateTellsAsItGoes) {
   EXPECT_EQ(by_and_by.version(), all_at_once.version());
 }
 
-TEST_F(OnSlicesDone, WhatWasForeseenIsToldFirst) {
+TEST_F(OnSlicesDone, SpeculatedSlicesAreReportedFirst) {
   ShardStore plain = make();
   ShardStore speculating = make();
   std::vector<float> expected(layout.values);

@@ -1,4 +1,4 @@
-// One server's numbers: the update it promises, and the same bits however many servers share the work.
+// One server's parameters: the update rule, and the same bits for any number of servers.
 #include <gtest/gtest.h>
 
 #include "base/check.h"
@@ -22,7 +22,7 @@ const std::vector<TensorPlace> tensors{
 constexpr std::size_t parameters = 9501;
 constexpr std::size_t values = 9822;
 
-/// All servers of one layout, as one.
+/// All servers of one layout.
 struct Servers {
   explicit Servers(std::uint32_t count, const OptimizerSpec& spec, const Floats& initial) {
     const Layout layout = cut(tensors, 700, count);
@@ -53,7 +53,7 @@ TEST(ShardStore, StartsAtVersionZeroWithTheInitialValues) {
   EXPECT_EQ(servers.shards[0].version(), Version{0});
 }
 
-TEST(ShardStore, AGradientUpdateIsTheOptimizersRuleOnTheWeightedSum) {
+TEST(ShardStore, AGradientUpdateAppliesTheRuleToTheWeightedSum) {
   Rng rng(2, "gradient");
   const Floats initial = normals(rng, values), a = normals(rng, values), b = normals(rng, values), c = normals(rng, values);
   Servers servers(1, {}, initial);
@@ -72,7 +72,7 @@ TEST(ShardStore, AGradientUpdateIsTheOptimizersRuleOnTheWeightedSum) {
   EXPECT_EQ(servers.shards[0].version(), Version{1});
 }
 
-TEST(ShardStore, ADeltaIsAddedAndLeavesMomentumAlone) {
+TEST(ShardStore, ADeltaIsAddedAndLeavesTheMomentum) {
   Rng rng(3, "delta");
   const Floats initial = normals(rng, values), a = normals(rng, values);
   Servers servers(1, {}, initial);
@@ -93,14 +93,14 @@ TEST(ShardStore, WritesOnlyItsOwnSlices) {
       ASSERT_EQ(out[i], slice.server == ServerId{1} ? 1.0F : -7.0F) << "at " << i;
 }
 
-TEST(ShardStore, AServerWithoutSlicesOnlyCounts) {
+TEST(ShardStore, AServerWithoutSlicesOnlyCountsVersions) {
   const std::vector<TensorPlace> tiny{{0, 3, TensorKind::parameter}};
   ShardStore idle(cut(tiny, 100, 2), ServerId{1}, {}, Floats(3, 1.0F));
   idle.apply({UpdateKind::gradient, 0.1, 0.9}, std::vector<WeightedPart>{{Floats(3, 1.0F), 1}});
   EXPECT_EQ(idle.version(), Version{1});
 }
 
-TEST(ShardStore, PartsThatDoNotCoverTheModelAreOurBug) {
+TEST(ShardStore, RejectsPartsThatDoNotCoverTheModel) {
   Servers servers(1, {}, Floats(values));
   const Floats part(values - 1);
   EXPECT_THROW(servers.apply({}, std::vector<WeightedPart>{{part, 1}}), Bug);
@@ -109,7 +109,7 @@ TEST(ShardStore, PartsThatDoNotCoverTheModelAreOurBug) {
 
 class ShardStoreLaw : public testing::TestWithParam<OptimizerKind> {};
 
-TEST_P(ShardStoreLaw, AnyNumberOfServersLeavesTheSameBits) {
+TEST_P(ShardStoreLaw, AnyNumberOfServersGivesTheSameBits) {
   const OptimizerSpec spec{.kind = GetParam(), .weight_decay = 1e-3};
   Rng rng(4, "servers");
   const Floats initial = normals(rng, values);

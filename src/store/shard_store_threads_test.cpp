@@ -1,4 +1,4 @@
-// Threads and processors change how fast a server is and nothing else: every number of threads and every target leaves the same bits.
+// Every number of threads and every instruction set gives the same bits.
 #include <gtest/gtest.h>
 
 #include "base/rng.h"
@@ -24,14 +24,14 @@ constexpr std::size_t parameters = 5 * piece_values + 1278;
 constexpr std::size_t values = 5 * piece_values + 2277;
 const Layout layout = cut(tensors, 20'011, 2);
 
-/// Everything that can be asked of a server.
+/// Everything that a server outputs.
 struct Answers {
   Floats plain, ahead;
   Moments moments;
   double alignment{};
 };
 
-/// Two servers of one layout, as one.
+/// Two servers of one layout.
 struct Servers {
   Servers(const OptimizerSpec& spec, const Floats& initial, const ExecutionContext& context) {
     for (std::uint32_t i = 0; i < 2; ++i) shards.emplace_back(layout, ServerId{i}, spec, initial, context);
@@ -51,7 +51,7 @@ struct Servers {
 
 class Threads : public testing::TestWithParam<OptimizerKind> {};
 
-TEST_P(Threads, AnyNumberOfThemOnAnyTargetLeavesTheSameBits) {
+TEST_P(Threads, AnyNumberOnAnyTargetGivesTheSameBits) {
   const OptimizerSpec spec{.kind = GetParam(), .weight_decay = 1e-3};
   Rng rng(1, "threads");
   const Floats initial = normals(rng, values);
@@ -95,7 +95,7 @@ TEST_P(Threads, AnyNumberOfThemOnAnyTargetLeavesTheSameBits) {
   }
 }
 
-TEST_P(Threads, AModelOfManyPiecesIsUpdatedAsAWhole) {
+TEST_P(Threads, AModelOfManyPiecesIsUpdatedCompletely) {
   const OptimizerSpec spec{.kind = GetParam(), .weight_decay = 1e-3};
   Rng rng(2, "whole");
   Floats whole = normals(rng, values);
@@ -119,11 +119,11 @@ TEST_P(Threads, AModelOfManyPiecesIsUpdatedAsAWhole) {
   EXPECT_NEAR(found.alignment, alignment, 1e-9 * static_cast<double>(values)) << "summed in another order";
 }
 
-/// What is foreseen and comes leaves the same bits as what comes unforeseen, whatever was prepared of it; what is foreseen and does not
-/// come leaves none.
-TEST_P(Threads, WhatIsPreparedBeforeItIsCertainLeavesTheSameBits) {
+/// A speculated update that is committed gives the same bits as apply(), whichever slices were speculated; one that is not committed
+/// changes nothing.
+TEST_P(Threads, SpeculatedUpdatesGiveTheSameBits) {
   const OptimizerSpec spec{.kind = GetParam(), .weight_decay = 1e-3};
-  Rng rng(2, "foreseen");
+  Rng rng(2, "speculated");
   const Floats initial = normals(rng, values);
   Servers plain(spec, initial, {});
   Servers early(spec, initial, {std::make_shared<ThreadPool>(3)});
@@ -138,16 +138,16 @@ TEST_P(Threads, WhatIsPreparedBeforeItIsCertainLeavesTheSameBits) {
       ShardStore& shard = early.shards[server];
       Floats nowhere(values);
       const WeightedPart other{wrong, 1};
-      shard.begin_speculation({UpdateKind::gradient, 0.7, 0.1, 1}, 0.3, nowhere);  // in vain
+      shard.begin_speculation({UpdateKind::gradient, 0.7, 0.1, 1}, 0.3, nowhere);  // not committed
       shard.speculate({&other, 1}, std::span(own).first(1));
-      if (t == 1) {  // so that something else must come
+      if (t == 1) {  // so that another update comes
         shard.apply(update, parts);
         shard.snapshot(0.9, snapshot);
         continue;
       }
       shard.begin_speculation(update, 0.9, snapshot);
       shard.speculate(parts, std::span(own).last(1));
-      shard.speculate(parts, std::span(own).last(own.size() / 2));  // one of them again
+      shard.speculate(parts, std::span(own).last(own.size() / 2));  // one slice again
       shard.commit(parts);
     }
     for (ShardStore& shard : plain.shards) shard.apply(update, parts);

@@ -5,6 +5,8 @@
 #include <set>
 #include <utility>
 
+#include "store/constants.h"
+
 namespace motley::store {
 
 StageReplica::StageReplica(const StageReplicaOptions& options, std::unique_ptr<StageSource> source, StagePart part)
@@ -22,7 +24,7 @@ StagePart StageReplica::part() const {
   return {*values_, copy(optimizer_.first()), copy(optimizer_.second()), optimizer_.updates()};
 }
 
-/// Its positions in the permutations of the epochs, one mini-batch after the other.
+/// Mini-batches follow each other in the permutations of the epochs.
 const std::vector<std::uint32_t>& StageReplica::samples_of(std::uint64_t micro) {
   const Batching::Positions positions = batching_.of_micro(micro);
   std::uint64_t at = positions.first;
@@ -77,16 +79,14 @@ void StageReplica::weight_gradient(std::uint64_t micro) {
 }
 
 void StageReplica::clip(std::vector<float>& gradient) {
-  constexpr double multiple = 1.5;
-  constexpr double keep = 0.98;
   double squares = 0;
   for (const float g : gradient) squares += static_cast<double>(g) * static_cast<double>(g);
   const double norm = std::sqrt(squares);
   if (norm_ == 0) norm_ = norm;
-  const double factor = norm > multiple * norm_ ? multiple * norm_ / norm : 1;
+  const double factor = norm > clip_multiple * norm_ ? clip_multiple * norm_ / norm : 1;
   if (factor < 1)
     for (float& g : gradient) g = static_cast<float>(g * factor);
-  norm_ = keep * norm_ + (1 - keep) * factor * norm;
+  norm_ = clip_norm_decay * norm_ + (1 - clip_norm_decay) * factor * norm;
 }
 
 void StageReplica::commit(std::uint64_t mini, double rate) {
@@ -96,7 +96,7 @@ void StageReplica::commit(std::uint64_t mini, double rate) {
   std::vector<float> changes(gradient.begin() + static_cast<std::ptrdiff_t>(parameters), gradient.end());
   gradient.resize(parameters);
   if (options_.clips) clip(gradient);
-  // Of a smaller unit than the global batch the gradient counts for as much less; that of a smaller mini-batch is a smaller sum already.
+  // A mini-batch below the global batch has proportionally less weight; a smaller last one is a smaller sum already.
   const double global_batch = static_cast<double>(options_.global_batch);
   const double unit = static_cast<double>(options_.samples) / global_batch;
   if (unit != 1)

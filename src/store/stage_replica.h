@@ -3,7 +3,7 @@
 //
 // Rule: forward uses the newest parameters or, if it runs ahead and the stage predicts, w - rate*mu*v; backward uses the same as its
 // forward.
-//   An update: g is the mean over the mini-batch, clipped at 1.5 times its moving norm if the stage clips; then the optimizer's
+//   An update: g is the mean over the mini-batch, clipped at clip_multiple times its moving norm if the stage clips; then the optimizer's
 //   step.
 #pragma once
 #include <cstdint>

@@ -1,4 +1,4 @@
-// The numbers of one stage, told by hand: which parameters each part sees, and what an update does.
+// One pipeline stage: which parameters each pass uses, and the result of updates.
 #include "store/stage_replica.h"
 
 #include <gtest/gtest.h>
@@ -10,7 +10,7 @@
 namespace motley::store {
 namespace {
 
-/// Its gradient is what the test says; it remembers the values that each part was given.
+/// Returns the gradient that the test sets; records the values that each pass was given.
 struct Fake final : StageSource {
   StepResult forward(std::uint64_t micro, std::span<const float> values, std::span<const std::uint32_t> samples, const Activation&,
                      Activation&) override {
@@ -66,7 +66,7 @@ struct Driven {
   std::unique_ptr<StageReplica> replica;
 };
 
-TEST(StageReplica, AnUpdateIsTheOptimizers) {
+TEST(StageReplica, AnUpdateAppliesTheOptimizer) {
   Driven driven({});
   driven.mini(0);
   EXPECT_FLOAT_EQ(driven.value(), 1 - 0.1F);
@@ -74,7 +74,7 @@ TEST(StageReplica, AnUpdateIsTheOptimizers) {
   EXPECT_FLOAT_EQ(driven.value(), 0.9F - 0.1F * 1.5F) << "with momentum";
 }
 
-TEST(StageReplica, MicroBatchesAddUpToTheirMean) {
+TEST(StageReplica, MicroBatchesAreAveraged) {
   StageReplicaOptions options;
   options.micro_batches = 3;  // of 1, 1 and 2 samples
   Driven driven(options);
@@ -88,7 +88,7 @@ TEST(StageReplica, MicroBatchesAddUpToTheirMean) {
   EXPECT_FLOAT_EQ(driven.value(), 1 - 0.1F * 3);
 }
 
-TEST(StageReplica, WhatAForwardUsedOutlivesTheUpdatesAfterIt) {
+TEST(StageReplica, ValuesOfAForwardOutliveLaterUpdates) {
   Driven driven({});
   driven.begin(0);
   driven.begin(1, 1);
@@ -97,11 +97,11 @@ TEST(StageReplica, WhatAForwardUsedOutlivesTheUpdatesAfterIt) {
   driven.replica->commit(0, rate);
   driven.end(1);
   driven.replica->commit(1, rate);
-  driven.end(2);  // the source itself looks whether its values are as they were
+  driven.end(2);  // the source checks that the values are those of the forward
   EXPECT_EQ(driven.fake->at_forward[2], 1);
 }
 
-TEST(StageReplica, AForwardThatRunsAheadUsesWhereMomentumWillHaveLed) {
+TEST(StageReplica, AForwardThatRunsAheadUsesPredictedWeights) {
   StageReplicaOptions options;
   options.predicts = true;
   Driven driven(options);
@@ -123,7 +123,7 @@ TEST(StageReplica, AGradientFarAboveItsMovingNormIsClipped) {
   EXPECT_NEAR(driven.value(), before - 0.1 * (0.5 * 1 + 1.5), 1e-5) << "to one and a half times the norm";
 }
 
-TEST(StageReplica, AnotherGoesOnFromItsPartExactly) {
+TEST(StageReplica, AnotherProcessContinuesExactlyFromItsPart) {
   Driven one({});
   one.mini(0);
   StageReplicaOptions options;
@@ -141,7 +141,7 @@ TEST(StageReplica, AnotherGoesOnFromItsPartExactly) {
   EXPECT_EQ((*other.values())[0], one.value());
 }
 
-TEST(StageReplica, CountsTheVersionsThatItKeeps) {
+TEST(StageReplica, CountsOldVersions) {
   Driven driven({});
   driven.begin(0);
   driven.begin(1, 1);
@@ -153,7 +153,7 @@ TEST(StageReplica, CountsTheVersionsThatItKeeps) {
   EXPECT_EQ(driven.replica->old_versions(), 1U);
 }
 
-TEST(StageReplica, EverySampleOfAnEpochIsReadOnceWhateverIsLeftOver) {
+TEST(StageReplica, EverySampleOfAnEpochIsReadOnce) {
   constexpr std::uint64_t total = 250;  // two and a half epochs, in mini-batches of 4
   StageReplicaOptions options;
   options.micro_batches = 3;
@@ -173,7 +173,7 @@ TEST(StageReplica, EverySampleOfAnEpochIsReadOnceWhateverIsLeftOver) {
   }
 }
 
-TEST(StageReplica, ASmallerMiniBatchCountsAsMuchLess) {
+TEST(StageReplica, ASmallerMiniBatchHasLessWeight) {
   StageReplicaOptions options;
   options.total_samples = 5;  // one of 4 samples, one of 1
   Driven driven(options);

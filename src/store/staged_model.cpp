@@ -36,7 +36,7 @@ StagePart StagedModel::part(const StagePlace& place) const {
 }
 
 void StagedModel::put(const StagePlace& place, const StagePart& part) {
-  check(part.values.size() == place.values, "a stage hands in all of its part");
+  check(part.values.size() == place.values, "a stage's part has all its values");
   scatter(part.values, place, values.size(), values);
   scatter(part.first, place, values.size(), first);
   scatter(part.second, place, values.size(), second);

@@ -1,4 +1,4 @@
-// A model taken apart and put together again.
+// Parts of a model are gathered and scattered back.
 #include "store/staged_model.h"
 
 #include <gtest/gtest.h>
@@ -8,7 +8,7 @@
 namespace motley::store {
 namespace {
 
-/// Values 0..9 of which 8 and 9 are statistics; a stage has the parameters 2..4 and the statistic 8.
+/// Values 0..9, of which 8 and 9 are statistics; the stage has parameters 2..4 and statistic 8.
 const StagePlace middle{{{0, 2, 3}, {3, 8, 1}}, 4, 3};
 
 TEST(StagedModel, APartHasItsValuesAndMoments) {
@@ -20,7 +20,7 @@ TEST(StagedModel, APartHasItsValuesAndMoments) {
   EXPECT_EQ(part.updates, 5U);
 }
 
-TEST(StagedModel, WhatIsPutBackIsWhatWasTaken) {
+TEST(StagedModel, PuttingAPartBackRestoresTheModel) {
   const StagedModel model{{0, 1, 2, 3, 4, 5, 6, 7, 8, 9}, {0, 10, 20, 30, 40, 50, 60, 70, 0, 0}, {0, 1, 1, 1, 1, 1, 1, 1, 0, 0}, 5};
   const StagePlace rest{{{0, 0, 2}, {2, 5, 3}, {5, 9, 1}}, 6, 5};
   StagedModel again;
@@ -33,7 +33,7 @@ TEST(StagedModel, WhatIsPutBackIsWhatWasTaken) {
   EXPECT_EQ(again.updates, model.updates);
 }
 
-TEST(StagedModel, APartOfAPartIsOurBug) {
+TEST(StagedModel, RejectsAnIncompletePart) {
   StagedModel model{{0, 1, 2, 3, 4, 5, 6, 7, 8, 9}, {}, {}, 0};
   EXPECT_THROW(model.put(middle, StagePart{{1, 2}, {}, {}, 0}), Bug);
 }

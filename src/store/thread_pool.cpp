@@ -5,14 +5,9 @@
 #include <exception>
 
 #include "base/check.h"
+#include "store/constants.h"
 
 namespace motley::store {
-namespace {
-
-constexpr std::size_t enough_threads = 8;  // to be bound by memory on the machines we know
-
-}  // namespace
-
 struct ThreadPool::Job {
   const Work& work;
   std::size_t pieces;
@@ -31,8 +26,8 @@ struct ThreadPool::Job {
 };
 
 ThreadPool::ThreadPool(std::size_t threads) {
-  check(threads >= 1, "a team has at least the one who calls it");
-  for (std::size_t i = 1; i < threads; ++i) helpers_.emplace_back([this] { help(); });
+  check(threads >= 1, "a pool includes the calling thread");
+  for (std::size_t i = 1; i < threads; ++i) workers_.emplace_back([this] { run_worker(); });
 }
 
 ThreadPool::~ThreadPool() {
@@ -40,12 +35,12 @@ ThreadPool::~ThreadPool() {
     const std::lock_guard lock(mutex_);
     stopping_ = true;
   }
-  offered_.notify_all();
-  for (std::thread& helper : helpers_) helper.join();
+  job_offered_.notify_all();
+  for (std::thread& worker : workers_) worker.join();
 }
 
 void ThreadPool::parallel_for(std::size_t pieces, const Work& work) {
-  if (helpers_.empty() || pieces <= 1) {
+  if (workers_.empty() || pieces <= 1) {
     for (std::size_t piece = 0; piece < pieces; ++piece) work(piece);
     return;
   }
@@ -55,35 +50,35 @@ void ThreadPool::parallel_for(std::size_t pieces, const Work& work) {
     job_ = &job;
     ++jobs_;
   }
-  for (std::size_t i = std::min(pieces - 1, helpers_.size()); i > 0; --i) offered_.notify_one();
+  for (std::size_t i = std::min(pieces - 1, workers_.size()); i > 0; --i) job_offered_.notify_one();
   job.take_pieces();
   {
     std::unique_lock lock(mutex_);
-    job_ = nullptr;  // who wakes up only now has come too late
-    left_.wait(lock, [this] { return inside_ == 0; });
+    job_ = nullptr;  // workers that wake up from now on do not enter
+    workers_done_.wait(lock, [this] { return active_ == 0; });
   }
   if (job.failure) std::rethrow_exception(job.failure);
 }
 
-void ThreadPool::help() {
-  std::size_t helped = 0;  // with which job last
+void ThreadPool::run_worker() {
+  std::size_t last_job = 0;  // number of the job it entered last
   std::unique_lock lock(mutex_);
   for (;;) {
-    offered_.wait(lock, [&] { return stopping_ || (job_ != nullptr && jobs_ != helped); });
+    job_offered_.wait(lock, [&] { return stopping_ || (job_ != nullptr && jobs_ != last_job); });
     if (stopping_) return;
     Job& job = *job_;
-    helped = jobs_;
-    ++inside_;
+    last_job = jobs_;
+    ++active_;
     lock.unlock();
     job.take_pieces();
     lock.lock();
-    if (--inside_ == 0) left_.notify_one();
+    if (--active_ == 0) workers_done_.notify_one();
   }
 }
 
-std::size_t useful_threads(std::size_t values, std::size_t offered) {
-  const std::size_t worth_it = values / (2 * piece_values);  // each has two pieces at least
-  return std::clamp<std::size_t>(std::min(worth_it, offered), 1, enough_threads);
+std::size_t useful_threads(std::size_t values, std::size_t available) {
+  const std::size_t worthwhile = values / (2 * piece_values);  // at least two pieces per thread
+  return std::clamp<std::size_t>(std::min(worthwhile, available), 1, max_useful_threads);
 }
 
 }  // namespace motley::store

@@ -1,5 +1,5 @@
-// Several threads on one piece of work: the owner of some numbers has them changed piece by piece by a team, itself among them, and has
-// them for itself again when the call returns. Knows nothing of what the pieces are.
+// A fixed pool of threads with one operation, parallel_for: the calling thread and the pool's run the pieces, and the call returns when all
+// pieces are done.
 #pragma once
 #include <condition_variable>
 #include <cstddef>
@@ -8,45 +8,44 @@
 #include <thread>
 #include <vector>
 
+#include "store/constants.h"
+
 namespace motley::store {
 
-/// Threads sleep between two pieces of work. Costs a wake-up (some ten microseconds) where there is more than one piece, and one atomic
-/// operation a piece.
+/// Threads sleep between two calls. A call costs a wake-up (about ten microseconds) if there is more than one piece, and one atomic
+/// operation per piece.
 class ThreadPool {
  public:
   using Work = std::function<void(std::size_t piece)>;
 
-  /// `threads` >= 1, the caller's included: a team of one has none of its own.
+  /// `threads` >= 1 includes the calling thread: a pool of one starts no thread.
   explicit ThreadPool(std::size_t threads);
   ThreadPool(const ThreadPool&) = delete;
   ThreadPool& operator=(const ThreadPool&) = delete;
   ~ThreadPool();
 
-  /// work(0) ... work(pieces - 1), once each, on whichever thread is free; returns when all are done. Pieces must not write what another
-  /// one reads or writes. Throws what the first piece that failed has thrown; the rest may then not have been done. One caller at a time,
-  /// and not from within a piece.
+  /// Runs work(0) ... work(pieces - 1), once each, on any of the threads; returns when all are done. A piece must not write memory that
+  /// another piece reads or writes. Rethrows the exception of the first piece that failed; later pieces may then not have run. One caller
+  /// at a time, and not from within a piece.
   void parallel_for(std::size_t pieces, const Work& work);
 
-  [[nodiscard]] std::size_t threads() const { return helpers_.size() + 1; }
+  [[nodiscard]] std::size_t threads() const { return workers_.size() + 1; }
 
  private:
   struct Job;
-  void help();
+  void run_worker();
 
   std::mutex mutex_;
-  std::condition_variable offered_, left_;
-  Job* job_ = nullptr;      // open to who comes in
-  std::size_t jobs_ = 0;    // so far, so that nobody comes to the same one twice
-  std::size_t inside_ = 0;  // helpers at work on the job
+  std::condition_variable job_offered_, workers_done_;
+  Job* job_ = nullptr;      // open to workers; null: there is none
+  std::size_t jobs_ = 0;    // so far, so that a worker does not enter the same one twice
+  std::size_t active_ = 0;  // workers inside the job
   bool stopping_ = false;
-  std::vector<std::thread> helpers_;  // last: they see the others made
+  std::vector<std::thread> workers_;  // last: the other members exist when they start
 };
 
-/// How many threads are worth having for `values` values, given how many the machine has: never more than there are pieces large enough to
-/// be worth a wake-up, nor more than memory can feed.
-[[nodiscard]] std::size_t useful_threads(std::size_t values, std::size_t offered);
-
-/// As many values make one piece: 256 KiB of each array, some 50 microseconds of work, and a whole number of cache lines and codec blocks.
-inline constexpr std::size_t piece_values = 1U << 16;
+/// The number of threads that speed up work on `values` values, of `available` ones: at least two pieces of piece_values each, and no more
+/// than the memory bandwidth can keep busy.
+[[nodiscard]] std::size_t useful_threads(std::size_t values, std::size_t available);
 
 }  // namespace motley::store

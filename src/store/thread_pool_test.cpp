@@ -1,4 +1,4 @@
-// A team does every piece once, whoever does it, and comes back with all of them done.
+// parallel_for runs every piece once and returns when all are done.
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -13,18 +13,18 @@ namespace {
 
 class ThreadPoolLaw : public testing::TestWithParam<std::size_t> {};
 
-TEST_P(ThreadPoolLaw, DoesEveryPieceOnceJobAfterJob) {
+TEST_P(ThreadPoolLaw, RunsEveryPieceOnceInEveryCall) {
   ThreadPool pool(GetParam());
   EXPECT_EQ(pool.threads(), GetParam());
   for (std::size_t job = 0; job < 500; ++job) {
     const std::size_t pieces = job % 7;
-    std::vector<int> done(pieces);  // not atomic: each is written by one thread, and read when all have come back
+    std::vector<int> done(pieces);  // not atomic: each is written by one thread and read after the call
     pool.parallel_for(pieces, [&](std::size_t piece) { ++done[piece]; });
     EXPECT_EQ(done, std::vector<int>(pieces, 1)) << "job " << job;
   }
 }
 
-TEST_P(ThreadPoolLaw, WhatAPieceThrowsComesOutAndTheTeamGoesOn) {
+TEST_P(ThreadPoolLaw, RethrowsAPiecesExceptionAndStaysUsable) {
   ThreadPool pool(GetParam());
   for (int job = 0; job < 50; ++job) {
     EXPECT_THROW(pool.parallel_for(20, [&](std::size_t piece) { check(piece != 3, "the third piece is good"); }), Bug);
@@ -36,19 +36,19 @@ TEST_P(ThreadPoolLaw, WhatAPieceThrowsComesOutAndTheTeamGoesOn) {
 
 INSTANTIATE_TEST_SUITE_P(Sizes, ThreadPoolLaw, testing::Values(1, 2, 3, 4));
 
-TEST(ThreadPool, NobodyIsNotATeam) { EXPECT_THROW(ThreadPool(0), Bug); }
+TEST(ThreadPool, RejectsAPoolWithoutThreads) { EXPECT_THROW(ThreadPool(0), Bug); }
 
 TEST(ThreadPool, SeveralThreadsTakePart) {
   ThreadPool pool(3);
   std::atomic<int> here = 0;
-  pool.parallel_for(3, [&](std::size_t) {  // each waits for the other two, so no thread can do two of them
+  pool.parallel_for(3, [&](std::size_t) {  // each waits for the other two, so no thread can run two of them
     ++here;
     while (here < 3) std::this_thread::yield();
   });
   EXPECT_EQ(here, 3);
 }
 
-TEST(UsefulThreads, AreAsManyAsThereIsWorkForAndOneForSmallModels) {
+TEST(UsefulThreads, GrowWithTheModelUpToTheLimit) {
   EXPECT_EQ(useful_threads(0, 16), 1U);
   EXPECT_EQ(useful_threads(100'000, 16), 1U);
   EXPECT_EQ(useful_threads(4 * piece_values, 16), 2U);

@@ -20,9 +20,9 @@ void WeightStash::keep(const PullId& sent, Version version, double rho, Floats v
 }
 
 Floats WeightStash::take_buffer(std::size_t values) {
-  Floats take_buffer = std::exchange(spare_, {});
-  take_buffer.resize(values);
-  return take_buffer;
+  Floats buffer = std::exchange(spare_, {});
+  buffer.resize(values);
+  return buffer;
 }
 
 void WeightStash::forget(WorkerId worker) {
@@ -36,7 +36,7 @@ void WeightStash::free_unused() {
     spare_ = std::move(*entry.second);
     return true;
   });
-  while (ring_.size() > most_) {
+  while (ring_.size() > max_versions_) {
     std::erase_if(held_, [&](const auto& entry) { return entry.second.values == ring_.begin()->second; });
     ring_.erase(ring_.begin());
   }

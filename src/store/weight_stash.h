@@ -1,9 +1,9 @@
-// Bases: what workers were sent and compute on, kept at a server so that what comes back late can be compensated for what has changed
-// since.
+// Weight stashing at a server: keeps the parameters that workers were sent and compute on (their bases), so that late gradients can be
+// compensated for the updates since.
 //
-// A ring of versions: those sent to several workers at once are kept once, those that nobody computes on any more are freed, and of the
-// rest the oldest goes when there are more than `most`. A worker has one base: the last it was sent.
-// Memory: at most `most` times this server's parameters; usually one, and one more for each straggler.
+// One copy per version and look-ahead serves all workers that were sent it. A worker has one base, the last it was sent; a copy that is no
+// worker's base is freed, and the oldest is freed when there are more than `max_versions`.
+// Memory: at most `max_versions` times this server's parameters; usually one, and one more for each straggler.
 #pragma once
 #include <cstdint>
 #include <map>
@@ -11,11 +11,12 @@
 #include <span>
 
 #include "base/ids.h"
+#include "store/constants.h"
 #include "store/floats.h"
 
 namespace motley::store {
 
-/// What one worker was sent for one step.
+/// Names the parameters that a worker was sent for one step.
 struct PullId {
   WorkerId worker;
   Step step;
@@ -23,18 +24,17 @@ struct PullId {
 
 class WeightStash {
  public:
-  static constexpr std::size_t usual_most = 18;  // versions: what is later than 16 is not compensated
-  explicit WeightStash(std::size_t most = usual_most) : most_(most) {}
+  explicit WeightStash(std::size_t max_versions = max_stashed_versions) : max_versions_(max_versions) {}
 
-  /// True when these values are here already; then `sent` is noted. Versions only grow.
+  /// If the parameters of this version and look-ahead are stashed, makes them the base of `sent` and returns true. Versions only grow.
   [[nodiscard]] bool reuse(const PullId& sent, Version version, double rho);
   void keep(const PullId& sent, Version version, double rho, Floats values);
-  /// Of this size, for keep(): what was freed last if it fits, since fresh memory costs more time than what is written to it.
+  /// A buffer for keep(): the one freed last if there is one, since page faults of fresh memory cost more than writing it.
   [[nodiscard]] Floats take_buffer(std::size_t values);
   void forget(WorkerId worker);
-  /// Empty: not here (any more).
+  /// Empty: not stashed, or freed.
   [[nodiscard]] std::span<const float> find(const PullId& sent) const;
-  /// All that is kept.
+  /// Memory of all copies.
   [[nodiscard]] std::size_t bytes() const;
 
  private:
@@ -49,7 +49,7 @@ class WeightStash {
   };
   void free_unused();
 
-  std::size_t most_;
+  std::size_t max_versions_;
   std::map<Key, std::shared_ptr<Floats>> ring_;
   Floats spare_;
   std::map<WorkerId, Held> held_;

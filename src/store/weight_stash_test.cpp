@@ -1,4 +1,4 @@
-// Bases: what is kept for whom, what is shared, what is freed and when the oldest has to go.
+// The weight stash: which parameters are kept for which worker, which are shared, and when copies are freed.
 #include "store/weight_stash.h"
 
 #include <gtest/gtest.h>
@@ -18,7 +18,7 @@ Values found(const WeightStash& stash, const PullId& sent) {
   return {values.begin(), values.end()};
 }
 
-TEST(WeightStash, KeepWhatAWorkerWasSentForTheStepItWasSentFor) {
+TEST(WeightStash, FindsTheParametersOfAWorkersStep) {
   WeightStash stash;
   stash.keep({ann, {1}}, {7}, 0.9, {1, 2});
   EXPECT_EQ(found(stash, {ann, {1}}), (Values{1, 2}));
@@ -27,7 +27,7 @@ TEST(WeightStash, KeepWhatAWorkerWasSentForTheStepItWasSentFor) {
   EXPECT_EQ(stash.bytes(), 2 * sizeof(float));
 }
 
-TEST(WeightStash, WhatIsSentToSeveralIsKeptOnce) {
+TEST(WeightStash, OneCopyServesSeveralWorkers) {
   WeightStash stash;
   EXPECT_FALSE(stash.reuse({ann, {1}}, {7}, 0.9));
   stash.keep({ann, {1}}, {7}, 0.9, {1, 2});
@@ -38,7 +38,7 @@ TEST(WeightStash, WhatIsSentToSeveralIsKeptOnce) {
   EXPECT_FALSE(stash.reuse({cid, {1}}, {7}, 0.5)) << "looking ahead by another amount";
 }
 
-TEST(WeightStash, AWorkerHasOneBaseTheLastItWasSent) {
+TEST(WeightStash, AWorkersBaseIsTheLastItWasSent) {
   WeightStash stash;
   stash.keep({ann, {1}}, {1}, 0, {1});
   stash.keep({ann, {2}}, {2}, 0, {2});
@@ -47,7 +47,7 @@ TEST(WeightStash, AWorkerHasOneBaseTheLastItWasSent) {
   EXPECT_EQ(stash.bytes(), sizeof(float)) << "what nobody computes on any more is freed";
 }
 
-TEST(WeightStash, WhatIsSharedLivesUntilTheLastWhoComputesOnIt) {
+TEST(WeightStash, ASharedCopyIsFreedWithItsLastWorker) {
   WeightStash stash;
   stash.keep({ann, {1}}, {1}, 0, {1});
   ASSERT_TRUE(stash.reuse({bob, {1}}, {1}, 0));
@@ -60,10 +60,10 @@ TEST(WeightStash, WhatIsSharedLivesUntilTheLastWhoComputesOnIt) {
   EXPECT_EQ(found(stash, {bob, {2}}), Values{2});
   stash.forget(bob);
   EXPECT_EQ(stash.bytes(), 0U);
-  stash.forget(cid);  // who was never sent anything
+  stash.forget(cid);  // a worker that was sent nothing
 }
 
-TEST(WeightStash, WhenThereAreTooManyVersionsTheOldestGoes) {
+TEST(WeightStash, FreesTheOldestVersionAboveTheLimit) {
   WeightStash stash(3);
   for (std::uint32_t w = 0; w < 5; ++w) stash.keep({{w}, {1}}, {w}, 0, {static_cast<float>(w)});
   EXPECT_TRUE(stash.find({{0}, {1}}).empty());
@@ -73,8 +73,8 @@ TEST(WeightStash, WhenThereAreTooManyVersionsTheOldestGoes) {
   EXPECT_FALSE(stash.reuse({{0}, {2}}, {0}, 0));
 }
 
-/// The slow clear twin: a list of everything that was ever sent.
-TEST(WeightStash, AnswerAsAListOfAllThatWasSentWould) {
+/// Reference: a list of everything that was sent.
+TEST(WeightStash, MatchesAListOfEverythingSent) {
   for (std::uint64_t seed = 0; seed < 50; ++seed) {
     SCOPED_TRACE(testing::Message() << "seed " << seed);
     Rng rng(seed, "bases");
