@@ -1,3 +1,4 @@
+// Child processes: their output, their environment and their ends.
 #include "runtime/child.h"
 
 #include <gtest/gtest.h>
@@ -47,7 +48,7 @@ class ChildTest : public testing::Test {
   std::unique_ptr<Child> child;
 };
 
-TEST_F(ChildTest, TellsItsLinesAndThenItsEnd) {
+TEST_F(ChildTest, ReportsLinesBeforeTheEnd) {
   shell("echo one; echo; echo two; printf three");
   ASSERT_TRUE(ends());
   EXPECT_EQ(lines, (std::vector<std::string>{"one", "", "two", "three"}));
@@ -57,7 +58,7 @@ TEST_F(ChildTest, TellsItsLinesAndThenItsEnd) {
   EXPECT_FALSE(child->alive());
 }
 
-TEST_F(ChildTest, TellsItsExitCode) {
+TEST_F(ChildTest, ReportsTheExitCode) {
   shell("exit 3");
   ASSERT_TRUE(ends());
   EXPECT_TRUE(end->exited);
@@ -66,7 +67,7 @@ TEST_F(ChildTest, TellsItsExitCode) {
   EXPECT_EQ(describe(*end), "exit code 3");
 }
 
-TEST_F(ChildTest, TellsTheSignalThatKilledIt) {
+TEST_F(ChildTest, ReportsTheSignalThatKilledIt) {
   shell("echo ready; exec tail -f /dev/null");
   ASSERT_TRUE(says("ready"));
   EXPECT_TRUE(child->alive());
@@ -76,28 +77,28 @@ TEST_F(ChildTest, TellsTheSignalThatKilledIt) {
   EXPECT_EQ(end->signal, SIGTERM);
   EXPECT_FALSE(end->out_of_memory);
   EXPECT_FALSE(end->good());
-  child->signal(SIGTERM);  // nobody there
+  child->signal(SIGTERM);  // it has ended: no effect
 }
 
-TEST_F(ChildTest, HearsBothStreams) {
+TEST_F(ChildTest, ReadsBothStreams) {
   shell("echo out; echo err >&2");
   ASSERT_TRUE(ends());
   EXPECT_EQ(lines, (std::vector<std::string>{"out", "err"}));
 }
 
-TEST_F(ChildTest, LeavesItsErrorsToUsWhenAsked) {
+TEST_F(ChildTest, InheritsStderrWhenAsked) {
   start({.command = {"/bin/sh", "-c", "echo out; : >&2"}, .environment = {}, .inherit_errors = true});
   ASSERT_TRUE(ends());
   EXPECT_EQ(lines, std::vector<std::string>{"out"});
 }
 
-TEST_F(ChildTest, HasNothingToRead) {
+TEST_F(ChildTest, HasAnEmptyStdin) {
   shell("read line && echo \"$line\" || echo nothing");
   ASSERT_TRUE(ends());
   EXPECT_EQ(lines, std::vector<std::string>{"nothing"});
 }
 
-TEST_F(ChildTest, GetsOurEnvironmentAndWhatIsAdded) {
+TEST_F(ChildTest, ReceivesTheEnvironmentAndAdditions) {
   ASSERT_EQ(setenv("MOTLEY_CHILD_OURS", "ours", 1), 0);
   ASSERT_EQ(setenv("MOTLEY_CHILD_BOTH", "ours", 1), 0);
   start({.command = {"env"}, .environment = {{"MOTLEY_CHILD_BOTH", "added"}, {"MOTLEY_CHILD_NEW", "new"}}});  // found on the path
@@ -117,7 +118,7 @@ TEST_F(ChildTest, KeepsItsLastLines) {
   EXPECT_EQ(child->last_lines().back(), "49");
 }
 
-TEST_F(ChildTest, CutsALineWithoutEndIntoPieces) {
+TEST_F(ChildTest, CutsVeryLongLinesIntoPieces) {
   constexpr std::size_t written = 1'000'000;
   shell("head -c 1000000 /dev/zero | tr '\\0' x; echo; echo after");
   ASSERT_TRUE(ends());
@@ -129,7 +130,7 @@ TEST_F(ChildTest, CutsALineWithoutEndIntoPieces) {
   EXPECT_TRUE(end->good());
 }
 
-TEST_F(ChildTest, AProgramThatDoesNotExistEndsAtOnce) {
+TEST_F(ChildTest, EndsAtOnceWhenTheProgramDoesNotExist) {
   start({.command = {"/no/such/program", "argument"}, .environment = {}});
   ASSERT_TRUE(ends());
   EXPECT_TRUE(end->exited);
@@ -137,18 +138,18 @@ TEST_F(ChildTest, AProgramThatDoesNotExistEndsAtOnce) {
   ASSERT_FALSE(child->last_lines().empty());  // says why
 }
 
-TEST_F(ChildTest, IsKilledWhenNobodyWantsItAnyMore) {
+TEST_F(ChildTest, IsKilledAndReapedByTheDestructor) {
   shell("echo ready; exec tail -f /dev/null");
   ASSERT_TRUE(says("ready"));
   const pid_t pid = child->pid();
   child.reset();
   EXPECT_EQ(kill(pid, 0), -1);
-  EXPECT_EQ(errno, ESRCH);  // and buried
+  EXPECT_EQ(errno, ESRCH);  // and reaped
   run_ready(io);
   EXPECT_FALSE(end.has_value());
 }
 
-TEST_F(ChildTest, MayBeDestroyedByItsOwnLastWord) {
+TEST_F(ChildTest, MayBeDestroyedInItsEndCallback) {
   auto started = Child::start(io, {.command = {"/bin/sh", "-c", "echo bye"}, .environment = {}}, {nullptr, [this](const ChildEnd& how) {
                                                                                                     child.reset();
                                                                                                     end = how;
@@ -159,7 +160,7 @@ TEST_F(ChildTest, MayBeDestroyedByItsOwnLastWord) {
   EXPECT_TRUE(end->good());
 }
 
-TEST_F(ChildTest, MayBeDestroyedByALineOfIt) {
+TEST_F(ChildTest, MayBeDestroyedInItsLineCallback) {
   auto started = Child::start(io, {.command = {"/bin/sh", "-c", "echo one; echo two; exec tail -f /dev/null"}, .environment = {}},
                               {[this](const std::string& line) {
                                  lines.push_back(line);
@@ -174,17 +175,17 @@ TEST_F(ChildTest, MayBeDestroyedByALineOfIt) {
   EXPECT_FALSE(end.has_value());
 }
 
-TEST_F(ChildTest, AnOrphanOfTheChildKeepsNobodyOnThePump) {
+TEST_F(ChildTest, OrphansOfTheChildDoNotBlockTheEventLoop) {
   shell("(exec tail -f /dev/null) & echo $!");
   ASSERT_TRUE(run_until(io, [this] { return !lines.empty() && !child->alive(); }));
-  EXPECT_FALSE(end.has_value());  // somebody could still write
+  EXPECT_FALSE(end.has_value());  // the orphan could still write
   child.reset();
   io.restart();
-  io.run();  // comes back: nothing is waited for
+  io.run();  // returns: nothing is awaited
   kill(std::stoi(lines[0]), SIGKILL);
 }
 
-TEST(ChildEnds, AreToldInWords) {
+TEST(ChildEnds, AreDescribedInWords) {
   EXPECT_EQ(describe({.exited = false, .code = 0, .signal = SIGKILL, .out_of_memory = true, .peak_rss_bytes = 0}),
             "killed by the kernel: out of memory");
   EXPECT_EQ(describe({.exited = false, .code = 0, .signal = SIGKILL, .out_of_memory = false, .peak_rss_bytes = 0}).substr(0, 18),

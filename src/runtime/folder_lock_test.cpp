@@ -1,4 +1,4 @@
-// One process to a folder; and temporary folders that outlive a process that was killed, but not the next one.
+// Locks of folders; temporary folders, which are removed by the next process if theirs was killed.
 #include "runtime/folder_lock.h"
 
 #include <gtest/gtest.h>
@@ -29,7 +29,7 @@ class FolderLocks : public testing::Test {
     before_.empty() ? unsetenv("TMPDIR") : setenv("TMPDIR", before_.c_str(), 1);
     fs::remove_all(folder_);
   }
-  /// Another process that does this, says so, and then stays until it is killed.
+  /// Another process that performs `action` and then stays until it is killed.
   template <class Action>
   static pid_t process_that(Action action) {
     std::array<int, 2> ends{};
@@ -59,7 +59,7 @@ class FolderLocks : public testing::Test {
   fs::path folder_ = fs::path(testing::TempDir()) / ("motley-locks-" + std::to_string(getpid()));
 };
 
-TEST_F(FolderLocks, ASecondOneIsRefusedWithTheProcessNamed) {
+TEST_F(FolderLocks, AHeldLockIsRefusedWithItsProcess) {
   const auto lock = FolderLock::take(folder_ / "run", run_lock);
   ASSERT_TRUE(lock.ok()) << lock.error().message;
   const auto second = FolderLock::take(folder_ / "run", run_lock);
@@ -69,7 +69,7 @@ TEST_F(FolderLocks, ASecondOneIsRefusedWithTheProcessNamed) {
   EXPECT_TRUE(FolderLock::take(folder_ / "run", chief_lock).ok()) << "another lock of the same folder";
 }
 
-TEST_F(FolderLocks, TheLockOfAProcessThatWasKilledIsFree) {
+TEST_F(FolderLocks, TheLockOfAKilledProcessIsFree) {
   const pid_t owner = process_that([&] { (void)new FolderLock(std::move(*FolderLock::take(folder_, run_lock))); });
   const auto refused = FolderLock::take(folder_, run_lock);
   ASSERT_FALSE(refused.ok());
@@ -85,7 +85,7 @@ TEST_F(FolderLocks, AFolderThatCannotBeMadeIsBadInput) {
   EXPECT_EQ(lock.error().next, Next::tell_user);
 }
 
-TEST_F(FolderLocks, TemporaryFoldersGoWithTheirOwnerOrWithTheNext) {
+TEST_F(FolderLocks, TemporaryFoldersAreRemovedByTheNextOwner) {
   { EXPECT_TRUE(TemporaryFolder::make("motley-test", "tests").ok()); }
   EXPECT_EQ(entries(), 0U);
 
