@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <boost/asio/executor_work_guard.hpp>
 #include <optional>
 #include <thread>
 #include <vector>
@@ -14,6 +15,7 @@ namespace {
 
 TEST(BackgroundThreads, Results_come_to_the_event_loop_in_order) {
   boost::asio::io_context io;
+  const auto work = boost::asio::make_work_guard(io);
   BackgroundThread background(io);
   std::vector<int> results;
   const auto here = std::this_thread::get_id();

@@ -1,3 +1,4 @@
+// Child processes: their output, their environment and their ends.
 #include "runtime/child.h"
 
 #include <gtest/gtest.h>
@@ -47,7 +48,7 @@ class ChildTest : public testing::Test {
   std::unique_ptr<Child> child;
 };
 
-TEST_F(ChildTest, ReportsItsLinesAndThenItsEnd) {
+TEST_F(ChildTest, ReportsLinesBeforeTheEnd) {
   shell("echo one; echo; echo two; printf three");
   ASSERT_TRUE(ends());
   EXPECT_EQ(lines, (std::vector<std::string>{"one", "", "two", "three"}));
@@ -57,7 +58,7 @@ TEST_F(ChildTest, ReportsItsLinesAndThenItsEnd) {
   EXPECT_FALSE(child->alive());
 }
 
-TEST_F(ChildTest, ReportsItsExitCode) {
+TEST_F(ChildTest, ReportsTheExitCode) {
   shell("exit 3");
   ASSERT_TRUE(ends());
   EXPECT_TRUE(end->exited);
@@ -76,10 +77,10 @@ TEST_F(ChildTest, ReportsTheSignalThatKilledIt) {
   EXPECT_EQ(end->signal, SIGTERM);
   EXPECT_FALSE(end->out_of_memory);
   EXPECT_FALSE(end->good());
-  child->signal(SIGTERM);  // no effect: it has ended
+  child->signal(SIGTERM);  // it has ended: no effect
 }
 
-TEST_F(ChildTest, ReadsStdoutAndStderr) {
+TEST_F(ChildTest, ReadsBothStreams) {
   shell("echo out; echo err >&2");
   ASSERT_TRUE(ends());
   EXPECT_EQ(lines, (std::vector<std::string>{"out", "err"}));
@@ -97,7 +98,7 @@ TEST_F(ChildTest, HasAnEmptyStdin) {
   EXPECT_EQ(lines, std::vector<std::string>{"nothing"});
 }
 
-TEST_F(ChildTest, HasTheParentsEnvironmentAndAdditions) {
+TEST_F(ChildTest, ReceivesTheEnvironmentAndAdditions) {
   ASSERT_EQ(setenv("MOTLEY_CHILD_OURS", "ours", 1), 0);
   ASSERT_EQ(setenv("MOTLEY_CHILD_BOTH", "ours", 1), 0);
   start({.command = {"env"}, .environment = {{"MOTLEY_CHILD_BOTH", "added"}, {"MOTLEY_CHILD_NEW", "new"}}});  // found on the path
@@ -117,7 +118,7 @@ TEST_F(ChildTest, KeepsItsLastLines) {
   EXPECT_EQ(child->last_lines().back(), "49");
 }
 
-TEST_F(ChildTest, CutsALineWithoutEndIntoPieces) {
+TEST_F(ChildTest, CutsVeryLongLinesIntoPieces) {
   constexpr std::size_t written = 1'000'000;
   shell("head -c 1000000 /dev/zero | tr '\\0' x; echo; echo after");
   ASSERT_TRUE(ends());
@@ -129,7 +130,7 @@ TEST_F(ChildTest, CutsALineWithoutEndIntoPieces) {
   EXPECT_TRUE(end->good());
 }
 
-TEST_F(ChildTest, AMissingProgramEndsAtOnce) {
+TEST_F(ChildTest, EndsAtOnceWhenTheProgramDoesNotExist) {
   start({.command = {"/no/such/program", "argument"}, .environment = {}});
   ASSERT_TRUE(ends());
   EXPECT_TRUE(end->exited);
@@ -137,7 +138,7 @@ TEST_F(ChildTest, AMissingProgramEndsAtOnce) {
   ASSERT_FALSE(child->last_lines().empty());  // the reason
 }
 
-TEST_F(ChildTest, IsKilledWhenDestroyed) {
+TEST_F(ChildTest, IsKilledAndReapedByTheDestructor) {
   shell("echo ready; exec tail -f /dev/null");
   ASSERT_TRUE(says("ready"));
   const pid_t pid = child->pid();
@@ -148,7 +149,7 @@ TEST_F(ChildTest, IsKilledWhenDestroyed) {
   EXPECT_FALSE(end.has_value());
 }
 
-TEST_F(ChildTest, CanBeDestroyedFromItsEndedCallback) {
+TEST_F(ChildTest, MayBeDestroyedInItsEndCallback) {
   auto started = Child::start(io, {.command = {"/bin/sh", "-c", "echo bye"}, .environment = {}}, {nullptr, [this](const ChildEnd& how) {
                                                                                                     child.reset();
                                                                                                     end = how;
@@ -159,7 +160,7 @@ TEST_F(ChildTest, CanBeDestroyedFromItsEndedCallback) {
   EXPECT_TRUE(end->good());
 }
 
-TEST_F(ChildTest, CanBeDestroyedFromItsLineCallback) {
+TEST_F(ChildTest, MayBeDestroyedInItsLineCallback) {
   auto started = Child::start(io, {.command = {"/bin/sh", "-c", "echo one; echo two; exec tail -f /dev/null"}, .environment = {}},
                               {[this](const std::string& line) {
                                  lines.push_back(line);
@@ -174,13 +175,13 @@ TEST_F(ChildTest, CanBeDestroyedFromItsLineCallback) {
   EXPECT_FALSE(end.has_value());
 }
 
-TEST_F(ChildTest, AnOrphanOfTheChildDoesNotBlockTheEventLoop) {
+TEST_F(ChildTest, OrphansOfTheChildDoNotBlockTheEventLoop) {
   shell("(exec tail -f /dev/null) & echo $!");
   ASSERT_TRUE(run_until(io, [this] { return !lines.empty() && !child->alive(); }));
   EXPECT_FALSE(end.has_value());  // the orphan could still write
   child.reset();
   io.restart();
-  io.run();  // returns: nothing is waited for
+  io.run();  // returns: nothing is awaited
   kill(std::stoi(lines[0]), SIGKILL);
 }
 

@@ -1,4 +1,4 @@
-// Folder locks, and the removal of temporary folders of killed processes.
+// Locks of folders; temporary folders, which are removed by the next process if theirs was killed.
 #include "runtime/folder_lock.h"
 
 #include <gtest/gtest.h>
@@ -29,7 +29,7 @@ class FolderLocks : public testing::Test {
     before_.empty() ? unsetenv("TMPDIR") : setenv("TMPDIR", before_.c_str(), 1);
     fs::remove_all(folder_);
   }
-  /// Forks a process that runs this, reports it, and then waits to be killed.
+  /// Another process that performs `action` and then stays until it is killed.
   template <class Action>
   static pid_t process_that(Action action) {
     std::array<int, 2> ends{};
@@ -59,7 +59,7 @@ class FolderLocks : public testing::Test {
   fs::path folder_ = fs::path(testing::TempDir()) / ("motley-locks-" + std::to_string(getpid()));
 };
 
-TEST_F(FolderLocks, ASecondLockFailsAndNamesTheOwner) {
+TEST_F(FolderLocks, AHeldLockIsRefusedWithItsProcess) {
   const auto lock = FolderLock::take(folder_ / "run", run_lock);
   ASSERT_TRUE(lock.ok()) << lock.error().message;
   const auto second = FolderLock::take(folder_ / "run", run_lock);
@@ -85,7 +85,7 @@ TEST_F(FolderLocks, AFolderThatCannotBeCreatedIsBadInput) {
   EXPECT_EQ(lock.error().next, Next::tell_user);
 }
 
-TEST_F(FolderLocks, TemporaryFoldersAreRemovedByOwnerOrSuccessor) {
+TEST_F(FolderLocks, TemporaryFoldersAreRemovedByTheNextOwner) {
   { EXPECT_TRUE(TemporaryFolder::make("motley-test", "tests").ok()); }
   EXPECT_EQ(entries(), 0U);
 

@@ -1,4 +1,4 @@
-// The log limit: at most ten lines per second, and a count of the rest.
+// Ten lines a second and a count: the log stays readable in a flood and says how many lines there were.
 #include "runtime/limited_log.h"
 
 #include <fmt/format.h>
@@ -13,7 +13,7 @@ namespace {
 
 using Lines = std::vector<std::string>;
 
-TEST(LogLimit, WritesEveryLineBelowTheLimit) {
+TEST(LogLimit, WritesEveryLineWhileTheyAreFew) {
   LogLimit limit(10);
   for (int i = 0; i < 100; ++i) EXPECT_EQ(limit.say(at_seconds(0.2 * i), std::to_string(i)), Lines{std::to_string(i)});
   EXPECT_FALSE(limit.due());
@@ -32,7 +32,7 @@ TEST(LogLimit, WritesTenASecondAndCountsTheRest) {
   EXPECT_FALSE(limit.due());
 }
 
-TEST(LogLimit, WritesTheCountBeforeTheNextLine) {
+TEST(LogLimit, PutsTheCountBeforeTheNextLine) {
   LogLimit limit(1);
   EXPECT_EQ(limit.say(at_seconds(0), "a"), Lines{"a"});
   EXPECT_EQ(limit.say(at_seconds(0.1), "b"), Lines{});
