@@ -166,7 +166,7 @@ void Launcher::chief_ended(const ChildEnd& end) {
     say(
         fmt::format("the chief died {} times without a new version, at last: {}; giving up. Find what ends it (its output is above), then "
                     "go on with: motley train {} --resume",
-                    Respawn::most_deaths, describe(end), options_.folder.string()));
+                    Respawn::max_deaths, describe(end), options_.folder.string()));
   else if (!end.exited)
     say(fmt::format("the chief died: {}; go on with: motley train {} --resume", describe(end), options_.folder.string()));
   ended_for_good(nobody_left_   ? ExitCode::cluster_failed
@@ -264,7 +264,7 @@ void Launcher::worker_ended(std::uint32_t n, const ChildEnd& end) {
       say(
           fmt::format("{} died {} times without having a part in a new version, at last: {}; it is not started again. Find what ends it "
                       "({}); without it the others go on",
-                      worker.name, Respawn::most_deaths, describe(end), (options_.folder / "logs" / (worker.name + ".log")).string()));
+                      worker.name, Respawn::max_deaths, describe(end), (options_.folder / "logs" / (worker.name + ".log")).string()));
     const bool anyone = std::any_of(workers_.begin(), workers_.end(),
                                     [](const auto& w) { return w.second.comes_back || (w.second.child && w.second.child->alive()); });
     if (!anyone && !interrupted_ && chief_.child) {
