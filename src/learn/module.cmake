@@ -30,6 +30,7 @@ if(MOTLEY_TESTS)
   target_include_directories(test_learn_torch PRIVATE ${CMAKE_SOURCE_DIR}/src)
   target_link_libraries(test_learn_torch PRIVATE motley_torch motley_base motley_codec motley_compiler GTest::gtest)
   target_precompile_headers(test_learn_torch REUSE_FROM motley_learn_torch)
+  motley_for_shared_library(test_learn_torch)  # as the precompiled header was compiled
   list(APPEND tests $<TARGET_OBJECTS:test_learn_torch>)
 endif()
 # A library with MOTLEY_WITHOUT_TORCH brings no_torch/ instead. `stdc++` and `motley_torch` stand here too, for their order and for

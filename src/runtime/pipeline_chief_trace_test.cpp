@@ -9,7 +9,6 @@ namespace motley::runtime {
 namespace {
 
 using trace::Event;
-using trace::Kind;
 
 class PipelineChiefTraces : public testing::Test {
  protected:
@@ -27,48 +26,48 @@ class PipelineChiefTraces : public testing::Test {
     return {1, stage, mini_batches, true, 100 * (stage + 1), {{2, micro, 0, 0, from_seconds(began_s), from_seconds(ended_s)}}};
   }
   std::vector<Event> events;
-  PipelineChiefTrace trace{from_seconds(100), 0, [this](const Event& event) { events.push_back(event); }};
+  PipelineChiefTrace written{from_seconds(100), 0, [this](const Event& event) { events.push_back(event); }};
 };
 
 TEST_F(PipelineChiefTraces, Time_begins_with_the_first_layout) {
-  EXPECT_FALSE(trace.started());
-  EXPECT_EQ(trace.trained(at(5)), at(100));
-  trace.assigned(at(5), assignment(0));
-  EXPECT_TRUE(trace.started());
-  EXPECT_EQ(trace.trained(at(7)), at(102));
+  EXPECT_FALSE(written.started());
+  EXPECT_EQ(written.trained(at(5)), at(100));
+  written.assigned(at(5), assignment(0));
+  EXPECT_TRUE(written.started());
+  EXPECT_EQ(written.trained(at(7)), at(102));
 }
 
 TEST_F(PipelineChiefTraces, Events_wait_until_every_stage_has_reported) {
-  trace.assigned(at(0), assignment(0));
-  const auto work = trace.committed(at(10), committed(0, 1, 102, 104), 1);
+  written.assigned(at(0), assignment(0));
+  const auto work = written.committed(at(10), committed(0, 1, 102, 104), 1);
   EXPECT_EQ(work.busy_s, 2);
   EXPECT_EQ(work.micro_batches, 1U);
-  trace.write_reported();
-  EXPECT_EQ(std::count_if(events.begin(), events.end(), [](const Event& e) { return e.kind == Kind::part_began; }), 0);
-  trace.committed(at(11), committed(1, 1, 103, 105), 1);
-  trace.write_reported();
-  EXPECT_EQ(std::count_if(events.begin(), events.end(), [](const Event& e) { return e.kind == Kind::part_began; }), 2);
+  written.write_reported();
+  EXPECT_EQ(std::count_if(events.begin(), events.end(), [](const Event& e) { return e.is<trace::PartBegan>(); }), 0);
+  written.committed(at(11), committed(1, 1, 103, 105), 1);
+  written.write_reported();
+  EXPECT_EQ(std::count_if(events.begin(), events.end(), [](const Event& e) { return e.is<trace::PartBegan>(); }), 2);
   EXPECT_TRUE(std::is_sorted(events.begin(), events.end(), [](const Event& a, const Event& b) { return a.at < b.at; }));
-  EXPECT_EQ(trace.peak_stash_bytes(), (std::vector<double>{100, 200}));
+  EXPECT_EQ(written.peak_stash_bytes(), (std::vector<double>{100, 200}));
 }
 
 TEST_F(PipelineChiefTraces, A_checkpoint_has_the_commits_before_it) {
-  trace.assigned(at(0), assignment(0));
-  trace.committed_by_all(at(3), 1, 2);
-  trace.committed(at(10), committed(0, 2, 105, 109), 1);
-  trace.write_committed();
-  EXPECT_EQ(events.back().kind, Kind::applied);
-  EXPECT_EQ(events.back().version, Version{1});
-  trace.write_all();
-  EXPECT_EQ(events.back().kind, Kind::committed);
+  written.assigned(at(0), assignment(0));
+  written.committed_by_all(at(3), 1, 2);
+  written.committed(at(10), committed(0, 2, 105, 109), 1);
+  written.write_committed();
+  ASSERT_TRUE(events.back().is<trace::Applied>());
+  EXPECT_EQ(events.back().as<trace::Applied>()->version, Version{1});
+  written.write_all();
+  EXPECT_TRUE(events.back().is<trace::Committed>());
 }
 
 TEST_F(PipelineChiefTraces, Lost_mini_batches_are_counted) {
-  EXPECT_EQ(trace.assigned(at(0), assignment(0)), 0U);
-  trace.committed_by_all(at(1), 7, 2);
-  EXPECT_EQ(trace.assigned(at(2), assignment(5)), 2U);
-  EXPECT_EQ(trace.assigned(at(3), assignment(5)), 0U);
-  EXPECT_EQ(trace.computed_again(), 2U);
+  EXPECT_EQ(written.assigned(at(0), assignment(0)), 0U);
+  written.committed_by_all(at(1), 7, 2);
+  EXPECT_EQ(written.assigned(at(2), assignment(5)), 2U);
+  EXPECT_EQ(written.assigned(at(3), assignment(5)), 0U);
+  EXPECT_EQ(written.computed_again(), 2U);
 }
 
 }  // namespace

@@ -102,9 +102,9 @@ TEST_F(SnapshotCacheTest, PredictsTheFormatOfTheLastRequests) {
 }
 
 TEST_F(SnapshotCacheTest, EncodesChangesForAPullClass) {
-  protocol::Snapshot whole{.worker = {0}, .bits = 8, .pull_class = 8};
+  protocol::Snapshot whole{.worker = {0}, .step = {}, .bits = 8, .pull_class = 8};
   EXPECT_NE(make(whole)->flat, nullptr);
-  protocol::Snapshot change{.worker = {1}, .bits = 8, .pull_class = 8, .first_of_class = true, .whole = false};
+  protocol::Snapshot change{.worker = {1}, .step = {}, .bits = 8, .pull_class = 8, .first_of_class = true, .whole = false};
   cache.begin_version(Version{1}, std::nullopt);
   const SharedSnapshot made = make(change);
   EXPECT_EQ(made->flat, nullptr);
