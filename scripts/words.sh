@@ -1,8 +1,8 @@
 #!/bin/sh
 # Finds retired words in identifiers, comments, messages and documentation.
 #
-#   scripts/words.sh             checks every tracked text file that `todo` below does not exclude
-#   scripts/words.sh PATH...     checks these files and folders, excluded or not
+#   scripts/words.sh             checks every tracked text file
+#   scripts/words.sh PATH...     checks these files and folders
 #
 # Prints `file:line: found -> replacement` for each hit. Exit status: 0 nothing found, 1 something found, 2 a path does not exist.
 # Needs git and perl. ctest runs it as `words`.
@@ -10,11 +10,6 @@
 # Each line is matched in a normalised form: lower case, CamelCase and snake_case split into words. `LentBuffer` is read as `lent buffer`.
 set -eu
 cd "$(dirname "$0")/.."
-
-# Paths (prefixes) that still hold retired words. Remove a line when the path is clean; add none.
-todo='
-src/cli/command_chief_pipeline.cpp src/runtime/ tests/real_hangs_test.cpp
-'
 
 # One row per retired word: perl regex on the normalised line | replacement. Every regex is matched between word boundaries.
 # `subject:` rows are matched at the start of a comment or of a sentence in Markdown only, before normalisation.
@@ -94,7 +89,6 @@ subject:(?:Who|who|Whoever|whoever|Whom|whom|Whose|whose|What|what|Whatever|what
 
 if [ $# -gt 0 ]; then
   for path in "$@"; do [ -e "$path" ] || { echo "$path: no such file or folder" >&2; exit 2; }; done
-  todo=
 else
   set -- .
 fi
@@ -103,7 +97,7 @@ files() { git ls-files -co --exclude-standard -- "$@" 2>/dev/null || find "$@" -
 files "$@" |
   grep -E '\.(cpp|h|md|sh|py|cmake|toml|txt|yaml|yml)$|(^|/)(Makefile|Dockerfile)$' |
   grep -vE '^(scripts/words\.sh|CHANGELOG\.md)$|/renamed_keys(_test)?\.cpp$' |
-  WORDS="$words" TODO="$todo" exec perl -e '
+  WORDS="$words" exec perl -e '
     use strict; use warnings;
     my (@names, @plain, @subject, %replacement);
     for (split /\n/, $ENV{WORDS}) {
@@ -118,12 +112,10 @@ files "$@" |
     my $subject = join "|", @subject;
     $plain = qr/\b(?:$plain)\b/;
     $subject = qr/(?:$subject)/;
-    my @todo = split " ", $ENV{TODO};
     my $found = 0;
     my $report = sub { $found = 1; print "$_[0]:$_[1]: $_[2] -> $_[3]\n" };
     while (my $path = <STDIN>) {
       chomp $path;
-      next if grep { index($path, $_) == 0 } @todo;
       open my $file, "<", $path or next;
       (my $file_name = lc $path =~ s{.*/}{}r) =~ s/[_.-]/ /g;
       if ($file_name =~ /$plain/) { my ($text, $name) = ($&, keys %+); $report->($path, 1, "file name: $text", $replacement{$name}); }

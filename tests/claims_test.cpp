@@ -78,7 +78,8 @@ TEST_P(Claimed, True_times_get_a_fair_share) { EXPECT_NEAR(share_of_false_claim(
 
 TEST_P(Claimed, Zero_time_gets_at_most_twice_a_fair_share) {
   for (const Duration claimed : {Duration{0}, Duration{1}, Duration{-1}, Duration::min()})
-    EXPECT_LT(share_of_false_claim(GetParam(), [&](StepReport& reported) { reported.compute = claimed; }), 2 * fair) << claimed.count() << " ns";
+    EXPECT_LT(share_of_false_claim(GetParam(), [&](StepReport& reported) { reported.compute = claimed; }), 2 * fair)
+        << claimed.count() << " ns";
 }
 
 TEST_P(Claimed, NoTimeBecauseAllWasWaitingGetsLittleMore) {

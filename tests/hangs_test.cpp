@@ -114,7 +114,8 @@ TEST_P(Hangs, Hung_worker_is_expelled_and_training_ends) {
       watched.expect_only_left(node, 1);
       EXPECT_EQ(watched.of<trace::Joined>().size(), 4U) << "its process does not rejoin while its device hangs";
       const double known = at_s > 0.5 ? 2 : 20;  // ten times the limit before its first step has ended
-      EXPECT_LT(seconds(watched.of<trace::Left>()[0].at), at_s + known + 8) << "the worker is expelled soon, whatever is cancelled and ordered meanwhile";
+      EXPECT_LT(seconds(watched.of<trace::Left>()[0].at), at_s + known + 8)
+          << "the worker is expelled soon, whatever is cancelled and ordered meanwhile";
     }
 }
 

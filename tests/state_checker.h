@@ -97,7 +97,7 @@ class StatesFollowFromVersions : public Checker {
     if (newest_.ahead_of(base.mapped().version) <= law_.over_stale_gap)
       complain(event, fmt::format("discarded {} versions behind", newest_.ahead_of(base.mapped().version)), "an over-stale contribution");
   }
-  /// What is late counts as much less as its lateness says.
+  /// The weight of a late contribution falls with its lateness.
   void counted(const Event& event, const trace::Counted& e) {
     const auto base = weight_stash_.extract({e.worker, e.step});
     if (base.empty() || !base.mapped().late) return;

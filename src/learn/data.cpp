@@ -30,7 +30,8 @@ template <class Load>
 DataSetFactory from_files(Load load_from) {
   return [load_from](const DataSpec& spec, EvaluateOn evaluate_on) -> Result<std::shared_ptr<const DataSet>> {
     if (spec.path.empty())
-      return bad_input(fmt::format("cannot load {}: found no path, expected the folder or file of its samples; set [data] path", spec.kind));
+      return bad_input(
+          fmt::format("cannot load {}: found no path, expected the folder or file of its samples; set [data] path", spec.kind));
     return share(load_from(spec, evaluate_on));
   };
 }

@@ -1,6 +1,6 @@
-// The registered data sets, models and losses. Job files name them as [data] kind, [model] kind and [model] loss. The built-in ones are rows of
-// the registries (data.cpp, torch/models.cpp, torch/loss_function.cpp). A program that links the library adds its own under new names before it
-// reads a job:
+// The registered data sets, models and losses. Job files name them as [data] kind, [model] kind and [model] loss. The built-in ones are
+// rows of the registries (data.cpp, torch/models.cpp, torch/loss_function.cpp). A program that links the library adds its own under new
+// names before it reads a job:
 //   learn::data_sets().add("mine", [](const DataSpec& spec, learn::EvaluateOn on) -> Result<std::shared_ptr<const learn::DataSet>> {
 //     return std::shared_ptr<const learn::DataSet>(std::make_shared<Mine>(spec.path, on));
 //   });

@@ -12,7 +12,7 @@ namespace motley::learn {
 
 namespace {
 
-constexpr std::uint64_t teacher_units = 32;                   // enough that a linear model cannot reproduce the teacher; another number makes other data
+constexpr std::uint64_t teacher_units = 32;  // enough that a linear model cannot reproduce the teacher; another number makes other data
 constexpr std::uint64_t max_values = std::uint64_t{1} << 28;  // 1 GiB of floats
 
 class Teacher {

@@ -262,7 +262,7 @@ TEST_F(Checkpoints, MutationsWithAChecksumThatFitsEndNothingEither) {
     forge(good, mutated_text(chief, rng), rng.below(4) == 0 ? mutated_text(rest, rng) : rest);
     const auto found = find();
     if (!found.ok() || !found->newest) continue;
-    protocol::Chief machine = a_chief();  // what is believed can be gone on from
+    protocol::Chief machine = a_chief();  // an accepted state can be resumed
     ASSERT_TRUE(machine.resume(found->newest->chief).ok());
     protocol::ChiefActions actions;
     for (std::uint32_t n = 0; n < 4; ++n)

@@ -4,9 +4,9 @@
 #include <cstdint>
 #include <functional>
 
+#include "base/gradient_source.h"
 #include "base/time.h"
 #include "cluster/cost.h"
-#include "base/gradient_source.h"
 
 namespace motley::runtime {
 

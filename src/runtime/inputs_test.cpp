@@ -26,7 +26,7 @@ protocol::Chief a_chief(const std::string& strategy = "bsp") {
   return ChiefDriver(options(), {.kind = strategy, .knobs = {}, .batches = {}}, batch).chief;
 }
 
-/// A training with everything that a chief can hear, as it was recorded.
+/// The recording of a training with every kind of message that a chief receives.
 struct Recording {
   Bytes bytes;
   std::vector<std::size_t> begins;  // of each record
@@ -116,7 +116,7 @@ TEST(Inputs, AnotherStrategyIsFoundAtTheFirstAnswerThatDiffers) {
   }
 }
 
-TEST(Inputs, AnInputThatWasNotHeardIsFoundAtItsNumber) {
+TEST(Inputs, AMissingInputIsFoundAtItsNumber) {
   const Recording recording;
   for (std::size_t n = 0; n < recording.events.size(); ++n) {
     const auto* received = std::get_if<protocol::Received>(&recording.events[n]);

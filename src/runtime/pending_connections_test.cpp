@@ -204,7 +204,7 @@ TEST_F(PendingConnections, HelloAfterStopIsIgnored) {
   const wire::Hello again{node_name(3), 2, 0, 3};
   constexpr std::uint32_t times = 100;
   for (std::uint32_t i = 0; i < times; ++i) peer.say(wire::Hello{.node = node_name(3), .attempt = i + 2, .node_index = 3});
-  peer.say(again);  // not the next: all before it were heard when this closes the connection
+  peer.say(again);  // not the next: all before it were received when this closes the connection
   ASSERT_TRUE(is_closed(peer));
   EXPECT_LT(chief->inputs.size(), recorded + times * wire::encoded_bytes(again) / 2) << "ticks, and workers that leave";
   member.hang_up();

@@ -200,7 +200,7 @@ TEST_F(Processes, ASilentWorkerIsFenced) {
       std::find_if(ear.messages.begin(), ear.messages.end(), [](const auto& m) { return std::holds_alternative<wire::Welcome>(m); });
   const WorkerId id = std::get<wire::Welcome>(*welcome).worker;
   const std::vector<std::byte> payload(3 * sizeof(float), std::byte{0x7f});
-  (*silent)->send(transport::BulkMessage{wire::Push{id, Step{0}, SliceId{0}, 32}, payload, 0, 0});  // too late: into the void
+  (*silent)->send(transport::BulkMessage{wire::Push{id, Step{0}, SliceId{0}, 32}, payload, 0, 0});  // too late: it is ignored
   (*silent)->send(wire::Contributed{.worker = id, .step = Step{0}, .base = Version{0}, .report = {.samples = 4}});
   ASSERT_TRUE(run_until(io, [&] { return !ear.tickets.empty(); }));
   EXPECT_FALSE(ear.ended());

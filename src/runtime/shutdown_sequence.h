@@ -22,7 +22,8 @@ class ShutdownSequence {
 
   /// The time limit of the workers starts.
   void begin();
-  /// The next thing to do, by which processes are still connected. `stop_servers` is returned once; then the time limit of the servers starts.
+  /// The next thing to do, by which processes are still connected. `stop_servers` is returned once; then the time limit of the servers
+  /// starts.
   Next next(bool workers, bool servers);
   void cancel() { timer_.cancel(); }
 

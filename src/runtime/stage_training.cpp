@@ -20,12 +20,13 @@ ActivationExchangeOptions exchange(const StageAssignment& assignment, const Stag
                                    Neighbour neighbour) {
   const wire::AssignStage& message = assignment.message;
   const bool outputs = neighbour == Neighbour::before;  // that are received
-  return {.neighbour = neighbour,
-          .generation = message.generation,
-          .first_micro = message.from * message.schedule.micro_batches,
-          .most_waiting = outputs && assignment.is_first() ? 0 : message.schedule.max_in_flight[outputs ? message.stage - 1 : message.stage],
-          .slices = setup.slices,
-          .slice_bytes = slice_bytes};
+  return {
+      .neighbour = neighbour,
+      .generation = message.generation,
+      .first_micro = message.from * message.schedule.micro_batches,
+      .most_waiting = outputs && assignment.is_first() ? 0 : message.schedule.max_in_flight[outputs ? message.stage - 1 : message.stage],
+      .slices = setup.slices,
+      .slice_bytes = slice_bytes};
 }
 
 }  // namespace

@@ -106,7 +106,7 @@ StepStream StepExecutor::stream_of(const std::shared_ptr<Computation>& computati
 }
 
 StepReport StepExecutor::contribute(Computation& computation, const Lease& lease, StepStream& stream, const EmulatedOutcome& outcome,
-                                           const Clock& clock) {
+                                    const Clock& clock) {
   const wire::Order& order = computation.order;
   const std::span<const float> values = computation.values->buffer().floats();
   const std::vector<std::uint32_t>& samples = epochs_.samples_of(lease);

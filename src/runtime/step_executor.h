@@ -44,7 +44,7 @@ struct StepExecutorSetup {
   bool bf16_transfer = false;               // it computes in bf16, and so are its gradients
 };
 
-/// Called on the pump thread; never for a computation that was cancelled.
+/// Called on the event-loop thread; never for a cancelled computation.
 class StepExecutorOwner {
  public:
   virtual ~StepExecutorOwner() = default;
@@ -94,7 +94,7 @@ class StepExecutor {
  private:
   using EmulatedOutcome = std::optional<cluster::Device::StepOutcome>;  // none: a real device
   StepReport contribute(Computation& computation, const Lease& lease, StepStream& stream, const EmulatedOutcome& outcome,
-                               const Clock& clock);
+                        const Clock& clock);
   void work(const std::shared_ptr<Computation>& computation, const Clock& clock);
   [[nodiscard]] StepStream stream_of(const std::shared_ptr<Computation>& computation, const EmulatedOutcome& outcome, const Clock& clock);
   void note_batch_size(std::uint64_t size);

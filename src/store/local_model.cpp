@@ -24,10 +24,10 @@ void LocalModel::forget() {
 
 /// Nesterov's method on the worker's own copy: the gradient is taken one momentum step ahead. The momentum stays with the worker from round
 /// to round.
-StepResult LocalModel::run_round(GradientSource& source, const LocalRound& round, IncomingUpdates& incoming, std::span<float> delta, StepIo& io) {
+StepResult LocalModel::run_round(GradientSource& source, const LocalRound& round, IncomingUpdates& incoming, std::span<float> delta,
+                                 StepIo& io) {
   check(round.values.size() == options_.values && delta.size() == options_.values, "a delta covers the whole flat buffer");
-  if (LocalSgd* steps = source.local_sgd();
-      steps != nullptr && !options_.control_variate && options_.optimizer.kind == OptimizerKind::sgd)
+  if (LocalSgd* steps = source.local_sgd(); steps != nullptr && !options_.control_variate && options_.optimizer.kind == OptimizerKind::sgd)
     return run_round_on_device(*steps, round, incoming, delta, io);
   begin(round);
   const std::size_t parameters = options_.parameters;
@@ -87,7 +87,7 @@ void LocalModel::each_unmerged(Do act) {
   if (next < options_.values) act(next, options_.values);
 }
 
-/// The same walk, with the numbers on a device.
+/// The same local steps, with the values on a device.
 StepResult LocalModel::run_round_on_device(LocalSgd& steps, const LocalRound& round, IncomingUpdates& incoming, std::span<float> delta,
                                            StepIo& io) {
   begin_on_device(steps, round);

@@ -65,7 +65,7 @@ class LocalModel {
  public:
   explicit LocalModel(const LocalModelOptions& options);
 
-  /// Takes the steps; the whole way, without what others did meanwhile, goes into `delta`.
+  /// Takes the steps and writes the model's own change, without updates of others that arrived meanwhile, to `delta`.
   /// When `io` gives up, so does this, and nothing it leaves is worth anything.
   StepResult run_round(GradientSource& source, const LocalRound& round, IncomingUpdates& incoming, std::span<float> delta, StepIo& io);
   /// Squared norm of the update that made the last round's version; 0: not known.

@@ -15,7 +15,7 @@ namespace {
 
 using Floats = std::vector<float>;
 
-// Two servers share a large tensor; some of it needs 8 bits, some travels as floats, and so do the statistics.
+// Two servers share a large tensor; some slices need 8 bits, others and the statistics are sent as fp32.
 const std::vector<TensorPlace> tensors{{0, 1500, TensorKind::parameter, 2},
                                        {1500, 300, TensorKind::parameter, 8},
                                        {1800, 20, TensorKind::parameter, 32},

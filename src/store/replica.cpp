@@ -11,7 +11,7 @@
 namespace motley::store {
 namespace {
 
-/// Several sums side by side: one alone would wait for each addition before the next.
+/// Sums in parallel lanes: additions of one sum would wait for each other.
 double squared_norm(std::span<const float> values) {
   constexpr std::size_t lanes = 16;
   std::array<double, lanes> sums{};
@@ -31,12 +31,12 @@ Replica::Replica(const ReplicaOptions& options) : options_(options) {
                                      options.control_variate});
 }
 
-/// The mean over several pieces, made while the last one's gradient is: each value is final when its part of the last piece is. A piece
-/// that is the whole step lands where it belongs.
+/// The weighted mean over the pieces of a step. A value is final when its part of the last piece is. The gradient of a step in one piece is
+/// written directly to the result.
 class Replica::Mean final : public StepIo {
  public:
   Mean(StepIo& outer, std::span<float> mean, std::span<float> piece) : outer_(outer), mean_(mean), piece_(piece) {}
-  /// Where the gradient of the piece that comes now, after `before` samples, is to be written.
+  /// Begins a piece of `samples` after `before` samples. Returns the span for its gradient.
   std::span<float> begin(std::uint64_t before, std::uint64_t samples, bool last) {
     before_ = static_cast<float>(static_cast<double>(before) / static_cast<double>(before + samples));
     now_ = static_cast<float>(static_cast<double>(samples) / static_cast<double>(before + samples));
@@ -44,7 +44,7 @@ class Replica::Mean final : public StepIo {
     whole_ = before == 0 && last;
     return whole_ ? mean_ : piece_;
   }
-  [[nodiscard]] bool on_event() const { return recorded_; }
+  [[nodiscard]] bool any_ready() const { return any_ready_; }
   [[nodiscard]] bool whole() const { return whole_; }
   bool wait_for(std::uint64_t first, std::uint64_t last) override { return outer_.wait_for(first, last); }
   bool take(std::uint64_t first, std::uint64_t last, const std::function<void(const IncomingValues&)>& each) override {
@@ -55,19 +55,19 @@ class Replica::Mean final : public StepIo {
     if (!whole_)
       for (std::uint64_t i = first; i < last; ++i) mean_[i] = before_ > 0 ? before_ * mean_[i] + now_ * piece_[i] : piece_[i];
     if (!last_) return;
-    recorded_ = true;
+    any_ready_ = true;
     outer_.gradient_ready(first, last);
   }
   [[nodiscard]] std::uint64_t id() const override { return whole_ ? outer_.id() : 0; }
   [[nodiscard]] std::optional<NextStep> next_step() override { return whole_ ? outer_.next_step() : std::nullopt; }
-  /// What comes after a piece is the next piece.
+  /// Between two pieces the next samples are known: those of the next piece.
   [[nodiscard]] std::span<const std::uint32_t> likely_next_samples() override {
     return whole_ ? outer_.likely_next_samples() : std::span<const std::uint32_t>();
   }
-  /// Only what is whole can be coded.
+  /// Only a step in one piece can be encoded.
   [[nodiscard]] const GradientEncoding* gradient_encoding() override { return whole_ ? outer_.gradient_encoding() : nullptr; }
   void encoded_gradient_ready(std::uint64_t first, std::uint64_t last) override {
-    recorded_ = true;
+    any_ready_ = true;
     outer_.encoded_gradient_ready(first, last);
   }
 
@@ -79,11 +79,11 @@ class Replica::Mean final : public StepIo {
   float now_ = 1;
   bool last_ = true;
   bool whole_ = true;
-  bool recorded_ = false;
+  bool any_ready_ = false;
 };
 
 StepResult Replica::run_in_pieces(GradientSource& source, const Task& task, std::span<float> out, StepIo& io, MicroBatcher& batcher,
-                            StepReport& report) {
+                                  StepReport& report) {
   StepResult total;
   for (bool last = false; !last;) {
     const std::uint64_t left = task.samples.size() - report.samples;
@@ -101,7 +101,7 @@ StepResult Replica::run_in_pieces(GradientSource& source, const Task& task, std:
       total.residual = loss.residual;
       report.samples += static_cast<std::uint32_t>(piece.samples);
     } catch (const OutOfMemory&) {
-      if (piece.samples == 1 || mean.on_event() || !options_.splits_on_out_of_memory) throw;
+      if (piece.samples == 1 || mean.any_ready() || !options_.splits_on_out_of_memory) throw;
       max_batch_ = report.max_batch = static_cast<std::uint32_t>(piece.samples / 2);
       last = false;
     }
@@ -112,7 +112,7 @@ StepResult Replica::run_in_pieces(GradientSource& source, const Task& task, std:
 
 StepReport Replica::contribute(GradientSource& source, const Task& task, std::span<float> out, StepIo& io, MicroBatcher& batcher) {
   check(task.values.size() == options_.values && out.size() == options_.values, "a contribution is as large as the model");
-  check(!local_, "who takes local steps contributes rounds");
+  check(!local_, "a replica with local steps contributes rounds");
   StepReport report;
   const StepResult loss = run_in_pieces(source, task, out, io, batcher, report);
   measure(out, loss, report);
@@ -121,7 +121,7 @@ StepReport Replica::contribute(GradientSource& source, const Task& task, std::sp
 
 StepReport Replica::contribute(GradientSource& source, const LocalRound& round, IncomingUpdates& incoming, std::span<float> out,
                                StepIo& io) {
-  check(local_.has_value(), "rounds are for who takes local steps");
+  check(local_.has_value(), "only a replica with local steps contributes rounds");
   StepReport report;
   if (!io.wait_for(0, options_.values)) return report;
   const StepResult loss = local_->run_round(source, round, incoming, out, io);
@@ -137,14 +137,14 @@ StepReport Replica::contribute(GradientSource& source, const LocalRound& round, 
   return report;
 }
 
-/// What servers would refuse is not called finite; no squared norm counts statistics.
+/// A contribution that servers would refuse is not reported as finite. The norm is over parameters, without statistics.
 void Replica::measure(std::span<const float> out, const StepResult& loss, StepReport& report) const {
   report.loss_sum = loss.loss_sum;
   report.residual = loss.encoded ? loss.residual : 0;
-  const bool uncounted = loss.squared_norm < 0;  // what is no number was counted
-  check(!uncounted || !loss.encoded, "who codes counts what it codes");
+  const bool uncounted = loss.squared_norm < 0;  // NaN: it was counted
+  check(!uncounted || !loss.encoded, "a device that encodes a gradient has counted its norm");
   report.squared_norm = uncounted ? squared_norm(out.first(options_.parameters)) : loss.squared_norm;
-  const auto statistics = uncounted ? out.subspan(options_.parameters) : std::span<const float>();  // else they may lie here coded
+  const auto statistics = uncounted ? out.subspan(options_.parameters) : std::span<const float>();  // else they may be encoded
   const bool small = std::all_of(statistics.begin(), statistics.end(),
                                  [](float x) { return static_cast<double>(x) * static_cast<double>(x) < squared_norm_limit; });
   report.finite = report.squared_norm < squared_norm_limit && small && std::isfinite(report.loss_sum);

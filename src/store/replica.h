@@ -1,5 +1,5 @@
-// A worker's mathematics: samples at given values become a contribution. Strategies with local steps give it a model of its own, which
-// stays from round to round (store/local_model.h). The same code in both worlds, so that a simulated and a real worker send the same bits.
+// Computes a worker's contributions: the mean gradient over samples at given values or, with local steps, the delta of a local model that
+// persists from round to round (store/local_model.h). Simulated and real workers run this same code, so they send the same bits.
 #pragma once
 #include <cstdint>
 #include <optional>
@@ -21,22 +21,22 @@ struct ReplicaOptions {
   double local_momentum = 0.9;
   bool tracks_updates = false;  // see LocalModelOptions
   bool control_variate = false;
-  bool splits_on_out_of_memory = true;  // a step that does not fit into memory is done in pieces; else OutOfMemory passes through
+  bool splits_on_out_of_memory = true;  // a step that does not fit into memory is computed in pieces; else OutOfMemory is passed on
 };
 
-/// How a step is cut into pieces, by somebody with a clock.
+/// Divides a step into pieces; implementations may look at a clock.
 class MicroBatcher {
  public:
   virtual ~MicroBatcher() = default;
   struct Piece {
     std::uint64_t samples = 0;  // at least 1, at most `left`
-    bool last = true;           // the step ends with it, whatever is left
+    bool last = true;           // the step ends with it, even if samples are left
   };
-  /// The next piece, when `done` samples are done and `left` (at least 1) are not.
+  /// The next piece, after `done` samples; `left` (at least 1) are not computed yet.
   virtual Piece next(std::uint64_t done, std::uint64_t left) = 0;
 };
 
-/// All of it at once.
+/// The whole step is one piece.
 class SingleBatch final : public MicroBatcher {
  public:
   Piece next(std::uint64_t, std::uint64_t left) override { return {left, true}; }
@@ -47,9 +47,10 @@ class Replica {
  public:
   explicit Replica(const ReplicaOptions& options);
 
-  /// The mean gradient over `samples` at `values`, into `out` (as many values). `io` hears of what is needed and made. `batcher` may cut
-  /// the step into pieces and end it early: `out` is the mean over the samples that were done. A piece that does not fit into memory is cut
-  /// in two, and so are all after it, unless the options forbid it. The report has no times, and a residual only when `out` is coded.
+  /// The mean gradient over `samples` at `values`, into `out` (as many values). `io` is told which values are needed and which gradients
+  /// are ready. `batcher` may divide the step and end it early: `out` is the mean over the computed samples. A piece that does not fit into
+  /// memory is halved, and so are all later ones, unless the options forbid it. The report has no times, and a residual only if `out` is
+  /// coded.
   struct Task {
     std::span<const float> values;
     std::span<const std::uint32_t> samples;
@@ -59,18 +60,19 @@ class Replica {
     SingleBatch single_batch;
     return contribute(source, task, out, io, single_batch);
   }
-  /// With local steps: the way that the local model goes in this round, into `out`. It needs and makes everything at once; OutOfMemory
-  /// passes through.
+  /// With local steps: writes the delta of this round to `out`. All values are needed at its start and all are ready at its end;
+  /// OutOfMemory is passed on.
   StepReport contribute(GradientSource& source, const LocalRound& round, IncomingUpdates& incoming, std::span<float> out, StepIo& io);
   [[nodiscard]] bool local_steps() const { return local_.has_value(); }
-  /// The last round counts for nothing, or it works for a new member now: the next round begins at the global values.
+  /// The last round was discarded, or the worker is a new member: the next round begins at the global values.
   void start_over() {
     if (local_) local_->forget();
   }
 
  private:
   class Mean;
-  StepResult run_in_pieces(GradientSource& source, const Task& task, std::span<float> out, StepIo& io, MicroBatcher& batcher, StepReport& report);
+  StepResult run_in_pieces(GradientSource& source, const Task& task, std::span<float> out, StepIo& io, MicroBatcher& batcher,
+                           StepReport& report);
   void measure(std::span<const float> out, const StepResult& loss, StepReport& report) const;
 
   ReplicaOptions options_;

@@ -68,12 +68,12 @@ class Cuts final : public MicroBatcher {
  public:
   Cuts(std::vector<std::uint64_t> sizes, bool ends) : sizes_(std::move(sizes)), ends_(ends) {}
   Piece next(std::uint64_t done, std::uint64_t left) override {
-    heard.emplace_back(done, left);
+    calls.emplace_back(done, left);
     if (at_ == sizes_.size()) return {left, true};
     const std::uint64_t size = sizes_[at_++];
     return {size, ends_ && at_ == sizes_.size()};
   }
-  std::vector<std::pair<std::uint64_t, std::uint64_t>> heard;
+  std::vector<std::pair<std::uint64_t, std::uint64_t>> calls;
 
  private:
   std::vector<std::uint64_t> sizes_;
@@ -98,7 +98,7 @@ struct Step {
   Source source;
   Replica replica{options()};
   Floats at = Floats(values, 0.5F);
-  Floats out = Floats(values, std::numeric_limits<float>::quiet_NaN());  // what was there before must not matter
+  Floats out = Floats(values, std::numeric_limits<float>::quiet_NaN());  // the former contents must not matter
   std::vector<std::uint32_t> samples = twenty();
   Listener listener{out};
 
@@ -157,7 +157,7 @@ TEST(Pieces, APaceThatCutsLeavesTheMeanOfTheWhole) {
   EXPECT_EQ(report.samples, 20U);
   EXPECT_NEAR(report.loss_sum, whole.loss.loss_sum, 1e-12);
   EXPECT_EQ(step.source.pieces, (std::vector<std::size_t>{7, 1, 7, 5}));
-  EXPECT_EQ(cuts.heard, (std::vector<std::pair<std::uint64_t, std::uint64_t>>{{0, 20}, {7, 13}, {8, 12}, {15, 5}}));
+  EXPECT_EQ(cuts.calls, (std::vector<std::pair<std::uint64_t, std::uint64_t>>{{0, 20}, {7, 13}, {8, 12}, {15, 5}}));
   expect_reported_once(step);
 }
 

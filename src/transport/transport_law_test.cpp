@@ -334,7 +334,8 @@ TEST_P(TransportLaw, Connection_may_be_destroyed_from_any_callback) {
 }
 
 TEST_P(TransportLaw, Refused_or_empty_slice_closes_both_sides) {
-  for (const auto& [bytes, buffer_bytes] : std::initializer_list<std::pair<std::size_t, std::size_t>>{{100, 0}, {100, 99}, {100, 101}, {0, 0}}) {
+  for (const auto& [bytes, buffer_bytes] :
+       std::initializer_list<std::pair<std::size_t, std::size_t>>{{100, 0}, {100, 99}, {100, 101}, {0, 0}}) {
     RecordingCallbacks left, right;
     Pair both = GetParam().make(io, options);
     both.left->start(left);

@@ -142,17 +142,17 @@ INSTANTIATE_TEST_SUITE_P(Kinds, FrameLaw, testing::Range(std::size_t{0}, kinds))
 
 TEST(Frame, Bytes_follow_the_documented_format) {
   const Bytes expected_bytes = bytes_of({'M', 'T', 'L', 'Y', 4, 0, 10,   0,    81, 0, 0, 0,  // header: version 4, kind 10, 81 bytes
-                                5,   0,   0,   0,   0, 0, 0,    0,                  // version
-                                1,                                                  // kind: delta
-                                0,   0,   0,   0,   0, 0, 0xe0, 0x3f,               // rate 0.5
-                                0,   0,   0,   0,   0, 0, 0,    0xc0,               // momentum -2
-                                0,   0,   0,   0,   0, 0, 0xf0, 0x3f,               // share 1
-                                1,   0,   0,   0,                                   // one part:
-                                3,   0,   0,   0,   9, 1, 0,    0,    0,  0, 0, 0,  //   worker 3, step 265
-                                0,   0,   0,   0,   0, 0, 0xf0, 0x3f,               //   weight 1
-                                8,   1,   0,   0,   0, 0, 0,    0,                  //   parameters of step 264
-                                0,   0,   0,   0,   0, 0, 0,    0,                  // compensation 0
-                                0,   0,   0,   0,   0, 0, 0xd0, 0x3f});             // next rate 0.25
+                                         5,   0,   0,   0,   0, 0, 0,    0,                  // version
+                                         1,                                                  // kind: delta
+                                         0,   0,   0,   0,   0, 0, 0xe0, 0x3f,               // rate 0.5
+                                         0,   0,   0,   0,   0, 0, 0,    0xc0,               // momentum -2
+                                         0,   0,   0,   0,   0, 0, 0xf0, 0x3f,               // share 1
+                                         1,   0,   0,   0,                                   // one part:
+                                         3,   0,   0,   0,   9, 1, 0,    0,    0,  0, 0, 0,  //   worker 3, step 265
+                                         0,   0,   0,   0,   0, 0, 0xf0, 0x3f,               //   weight 1
+                                         8,   1,   0,   0,   0, 0, 0,    0,                  //   parameters of step 264
+                                         0,   0,   0,   0,   0, 0, 0,    0,                  // compensation 0
+                                         0,   0,   0,   0,   0, 0, 0xd0, 0x3f});             // next rate 0.25
   Bytes bytes = frame_of(Apply{Version{5}, UpdateKind::delta, 0.5, -2, 1, {{WorkerId{3}, Step{265}, 1, Step{264}}}, 0, 0.25});
   bytes.resize(bytes.size() - 4);
   EXPECT_EQ(bytes, expected_bytes);

@@ -159,8 +159,8 @@ Objection together(const AssignStage& assigned) {
   return expects(assigned.stage < stages && assigned.schedule.max_in_flight.size() == stages &&
                      std::all_of(assigned.schedule.max_in_flight.begin(), assigned.schedule.max_in_flight.end(), holds) &&
                      assigned.parts_s.size() == 3 && std::all_of(assigned.parts_s.begin(), assigned.parts_s.end(), takes) &&
-                     assigned.schedule.micro_batches >= 1 && assigned.from <= assigned.allowed && assigned.kept_bytes >= 0 && assigned.kept_bytes < 1e15 &&
-                     assigned.next.empty() == (assigned.stage + 1 == stages),
+                     assigned.schedule.micro_batches >= 1 && assigned.from <= assigned.allowed && assigned.kept_bytes >= 0 &&
+                     assigned.kept_bytes < 1e15 && assigned.next.empty() == (assigned.stage + 1 == stages),
                  "a pipeline with this stage in it, and where the next one listens");
 }
 Objection together(const ActivationSlice& slice) {
