@@ -91,7 +91,7 @@ TEST_F(RealFolders, Killed_run_resumes_from_the_newest_valid_checkpoint) {
   const std::string before = text_of(checkpoints().back());
   const Ran refused = run({"train", "run", "--resume"}, "refused");
   EXPECT_EQ(refused.code, 2) << refused.err;
-  expect_said(refused.err, {"found no checkpoint that this run can go on from", "--from-scratch"});
+  expect_said(refused.err, {"found no checkpoint that this run can continue from", "--from-scratch"});
   EXPECT_EQ(text_of(checkpoints().back()), before);
   Program restarted = start({"train", "run", "--resume", "--from-scratch"}, "restarted");
   expect_good_end(restarted);

@@ -22,7 +22,7 @@ TEST_F(RealHangs, Worker_with_a_hung_device_is_expelled_by_name) {
   expect_good_end(program);
   expect_exact_ledger("run");
   const std::string reported = program.err();
-  EXPECT_NE(reported.find(", b, at "), std::string::npos) << reported;
+  EXPECT_NE(reported.find(" on node b ("), std::string::npos) << reported;
   EXPECT_NE(reported.find("is expelled: its process answers but has not computed step"), std::string::npos) << reported;
   EXPECT_NE(reported.find("raise cluster.step_limit_s, which is 1.5"), std::string::npos) << reported;
   const auto left = members_of(folder_ / "run").left;
