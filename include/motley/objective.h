@@ -7,7 +7,7 @@
 
 namespace motley {
 
-/// The losses of some samples, added up.
+/// Sums over some samples; not means.
 struct LossSum {
   double loss = 0;            // sum over the samples
   std::uint64_t correct = 0;  // samples that are classified correctly; 0 where there are no classes
@@ -27,7 +27,7 @@ struct Objective {
   /// equal bits where a run is to be repeatable. Required.
   std::function<LossSum(std::span<const float> values, std::span<const std::uint32_t> batch, std::span<float> gradient)> gradient{};
 
-  /// Loss and accuracy at `values` over an evaluation set, which only the chief computes. Empty: no evaluation, no target accuracy.
+  /// Loss and accuracy at `values` over an evaluation set; called in the chief only. Empty: no evaluation, no target accuracy.
   std::function<LossSum(std::span<const float> values)> evaluate{};
 };
 

@@ -28,9 +28,10 @@ struct Trained {
 };
 
 /// Trains until the job's epochs or time are over, or, in a worker, until the chief's training ends; returns then. A chief trains as `job`
-/// says; a worker that joins takes the chief's job and ignores `job`. Every strategy but pipelines; one server, the chief.
-/// Workers of other processes join, leave and die at any time. There are no checkpoints: when the chief dies, the training is lost.
-/// Throws Failure. Costs one thread per worker of this process, one for evaluations and some for updates.
+/// says; a worker that joins takes the chief's job and ignores `job`. Supports all strategies
+/// except pipelines; the chief is the only parameter server. Workers of other processes join, leave and die at any time. There are no
+/// checkpoints: when the chief dies, the training is lost. Throws Failure. Costs one thread per worker of this process, one for evaluations
+/// and some for updates.
 MOTLEY_API Trained train(const Session& session, const Job& job, const MakeObjective& make_objective);
 
 }  // namespace motley

@@ -52,7 +52,8 @@ class StepIo {
   virtual ~StepIo() = default;
   /// Identifies the computation; 0: it was not announced by next_step().
   [[nodiscard]] virtual std::uint64_t id() const { return 0; }
-  /// Blocks until values [first, last) of the flat buffer have arrived. False: abandon this computation.
+  /// Blocks until values [first, last) of the flat buffer have arrived. False: abandon this computation. The io of a NextStep does not
+  /// block: false means that they have not arrived yet.
   virtual bool wait_for(std::uint64_t first, std::uint64_t last) = 0;
   /// For devices that keep parameters from step to step: after wait_for(), passes the values of [first, last) that have arrived since the
   /// last computation, in the order in which they must be applied. May pass values beyond the range. False: the values are in the flat
@@ -68,8 +69,8 @@ class StepIo {
   /// ends.
   [[nodiscard]] virtual std::span<const std::uint32_t> likely_next_samples() { return {}; }
 
-  /// The next computation, if it is known and nothing changes. Its samples are valid until this computation ends, its values until that one
-  /// ends or is replaced.
+  /// The next computation, if it is known; it may still be cancelled or replaced. Its samples are valid until this computation ends, its
+  /// values until that one ends or is replaced.
   [[nodiscard]] virtual std::optional<NextStep> next_step() { return std::nullopt; }
 
   /// The format in which gradients are wanted; null: floats. Valid until the computation ends. A device that cannot encode hands out floats

@@ -1,4 +1,5 @@
-// The learning rate over the training: linear warm-up, then constant, steps or a cosine. A pure function of the samples counted so far.
+// The learning rate over the training: linear warm-up, then constant, steps or a cosine, as a function of the samples counted so far; and
+// rho, the look-ahead by momentum.
 #pragma once
 #include <cstdint>
 

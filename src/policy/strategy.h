@@ -25,10 +25,10 @@ struct Mechanisms {
   std::unique_ptr<Rule> rule;
   std::unique_ptr<Interval> interval = std::make_unique<IntervalFixed>();
   std::unique_ptr<CommunicationPolicy> communication = std::make_unique<FixedCommunication>();
-  std::uint32_t lookahead_terms = 1;  // of rho at each pull, without staleness; one more for each step of overlap
+  std::uint32_t lookahead_terms = 1;  // powers of momentum in rho without staleness; overlap adds one per step
   double momentum = 0.9;              // of the optimizer, for updates and for rho
   double correction = 0;              // of local models by late parameters: see store/local_model.h
-  bool control_variate = false;       // the same
+  bool control_variate = false;       // SCAFFOLD control variates in local steps: see store/local_model.h
   Traffic traffic;
   bool user_set_bits = false;  // the bits apply to every worker, whatever its transfers cost
 };
@@ -49,23 +49,28 @@ class Strategy {
   /// New workers that join together. Ids ascend and were never used before.
   void joined(Instant now, std::span<const WorkerProfile> profiles, Decisions& out);
   void left(Instant now, WorkerId worker, Decisions& out);
+  /// The worker was sent an order of this many samples.
   void ordered(Instant now, WorkerId worker, std::uint32_t samples);
+  /// The ledger had no samples for the worker.
   void idled(Instant now, WorkerId worker, Decisions& out) { m_.gate->idled(now, worker, out); }
+  /// A contribution is complete on every server.
   void contributed(Instant now, const Contribution& contribution, Decisions& out);
+  /// The chief refused a contribution of the worker: its values are not finite.
   void refused(Instant now, WorkerId worker, Decisions& out) { m_.gate->refused(now, worker, out); }
   void alignment_known(Instant now, const AlignmentTest& which, double alignment, Decisions& out);
   void woken(Instant now, Decisions& out);
-  /// An Apply of this strategy was carried out and made `version`.
   struct TrainingProgress {
     double progress = 0;  // counted samples, as a part of all samples of the training
     double granted = 0;   // the same, including leased samples
     double batch = 0;     // a global batch, as the same part
     double rate = 0;      // the learning rate
   };
+  /// An Apply of this strategy was carried out and made `version`.
   void updated(Version version, const TrainingProgress& now);
 
   [[nodiscard]] Plan plan(WorkerId worker) const;
   void weigh(const Apply& update, std::span<double> weights);
+  /// Samples of the update as a part of the global batch.
   [[nodiscard]] double share(const Apply& update) const;
   [[nodiscard]] Payload payload() const { return m_.rule->payload(); }
   [[nodiscard]] double momentum() const;

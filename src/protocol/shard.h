@@ -35,7 +35,7 @@ struct Snapshot {
   WorkerId worker;
   Step step;
   double rho{};
-  std::uint8_t bits = 32;      // fewer: advance the class by a difference of so many bits per value
+  std::uint8_t bits = 32;      // fewer: encode the change since the last parameters of the pull class in so many bits per value
   std::uint32_t pull_class{};  // the members of a class hold the same values; unused when bits are 32
   bool first_of_class = true;  // the first pull of this state in the class: it advances now
   bool whole = true;           // the worker gets the values of the class, not the difference
@@ -63,11 +63,11 @@ using ShardActions = std::vector<ShardAction>;  // carry out in order
 
 class Shard {
  public:
-  /// `slices`: those of this server, ascending, the order in which they are sent.
+  /// `slices`: those of this server, ascending. The transport sends them by their priority (store/layout.h).
   /// `version`: of the initial parameters.
   Shard(ServerId server, std::vector<SliceId> slices, Version version = {});
 
-  /// Total: messages of former members, and messages that a server is never sent, change nothing.
+  /// Accepts every message: those of former members, and those that a server is never sent, change nothing.
   void step(const wire::Message& message, ShardActions& out);
   /// The bytes of this slice, to which there is no objection, are in memory. Its values may not be checked yet: step(push) follows when
   /// they are. A driver that does not speculate need not call this.

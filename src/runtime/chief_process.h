@@ -40,7 +40,7 @@ class ChiefProcess final : private PeerOwner, private ShardOwner, private Snapsh
   /// Listens; then run the event loop. `over` is called once, when training has ended, the last model is evaluated and saved, and all
   /// workers and servers were told.
   Outcome start(std::function<void(Result<protocol::TrainingOutcome>)> over);
-  /// Saves a checkpoint and ends.
+  /// Saves a checkpoint and ends the training.
   void interrupt() { machine_.tell(protocol::Interrupted{}); }
 
   [[nodiscard]] const transport::Address& address() const { return listener_.address(); }

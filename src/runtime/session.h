@@ -1,5 +1,5 @@
-// The session of a worker, server or stage process with its chief: connects, introduces the process, keeps the order of job description and
-// other messages, keeps the connection open while the process prepares, and connects again after a loss, with growing pauses.
+// The session of a worker, server or stage process with its chief: connects, introduces the process, checks that the job description comes
+// first, keeps the connection open while the process prepares, and connects again after a loss, with growing pauses.
 #pragma once
 #include <boost/asio/io_context.hpp>
 #include <memory>

@@ -32,8 +32,8 @@ class SnapshotCache {
   /// The update to the newest version, of which the store thread does not know yet, will write this snapshot.
   void add(UpdateSnapshot written) { written_by_update_ = std::move(written); }
 
-  /// The format that workers will ask for after this update, judged by their last requests. There is one; if they differ, it is bf16,
-  /// since workers that compute in bf16 are the fast ones and wait least.
+  /// The format that workers will ask for after this update, judged by their last requests. One format is predicted: where workers differ
+  /// it is bf16, since workers that compute in bf16 are the fast ones.
   [[nodiscard]] store::SnapshotFormat predicted_format(const wire::Apply& update) const;
   /// A worker asked for fp32 or bf16 values in this format.
   void note_format(const protocol::Snapshot& request);

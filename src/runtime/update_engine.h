@@ -27,7 +27,7 @@ class UpdateEngine {
   void expect_pull();
   /// Gives the store thread the update that has not begun, if there is one.
   void flush();
-  /// Sums and applies this slice of the expected update.
+  /// Computes this slice of the expected update beside the current values; nothing is visible until commit().
   void speculate(const protocol::Speculate& complete);
 
  private:

@@ -40,7 +40,7 @@ class WorkerTraining {
     protocol::WorkerOptions machine;
     std::uint64_t epoch_samples = 0;
   };
-  /// All three outlive this, or its call of stop(). The worker introduces itself with start().
+  /// `executor`, `servers` and `owner` outlive this, or its call of stop(). The worker introduces itself with start().
   WorkerTraining(boost::asio::io_context& event_loop, Options options, StepExecutor& executor, ServerConnections& servers,
                  WorkerTrainingOwner& owner);
   WorkerTraining(const WorkerTraining&) = delete;

@@ -1,7 +1,7 @@
 // The simulated network. Each node has a link (up and down), each server a NIC, groups of nodes may share an uplink; all full duplex.
 //
-// Control messages take the path's latency and no bandwidth. A sender's egress sends one slice at a time, lowest slice id first, in turns
-// over its receivers (constants.h). Then the slice passes pipes (group uplink, the receiver's side), each first-in-first-out at its
+// Control messages take the path's latency and no bandwidth. A sender's egress sends one slice at a time, by priority, in turns over its
+// receivers (constants.h). Then the slice passes pipes (group uplink, the receiver's side), each first-in-first-out at its
 // bytes_per_second, all of them at once (cut-through):
 //   a pipe's free time f := max(f, head) + bytes/rate;   the slice is through when both f and its tail have passed.
 // At most wire::window_bytes are in flight between one pair, as in a real cluster, so that a later slice of higher priority overtakes

@@ -38,7 +38,7 @@ struct WorldOptions {
   std::uint64_t seed = 0;
   /// Changes what a node reports of a step, for tests of false reports; empty: reports stay true.
   std::function<void(std::uint32_t node, wire::Contributed& reported)> claims;
-  std::optional<std::uint64_t> max_events;  // more events are a bug: the simulation does not end
+  std::optional<std::uint64_t> max_events;  // a simulation with more events never ends: an error
 };
 
 using TrainingOutcome = protocol::TrainingOutcome;

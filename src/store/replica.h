@@ -47,14 +47,14 @@ class Replica {
  public:
   explicit Replica(const ReplicaOptions& options);
 
-  /// The mean gradient over `samples` at `values`, into `out` (as many values). `io` is told which values are needed and which gradients
-  /// are ready. `batcher` may divide the step and end it early: `out` is the mean over the computed samples. A piece that does not fit into
-  /// memory is halved, and so are all later ones, unless the options forbid it. The report has no times, and a residual only if `out` is
-  /// coded.
   struct Task {
     std::span<const float> values;
     std::span<const std::uint32_t> samples;
   };
+  /// The mean gradient over `samples` at `values`, into `out` (as many values). `io` is told which values are needed and which gradients
+  /// are ready. `batcher` may divide the step and end it early: `out` is the mean over the computed samples. A piece that does not fit into
+  /// memory is halved, and so are all later ones, unless the options forbid it. The report has no times, and a residual only if `out` is
+  /// coded.
   StepReport contribute(GradientSource& source, const Task& task, std::span<float> out, StepIo& io, MicroBatcher& batcher);
   StepReport contribute(GradientSource& source, const Task& task, std::span<float> out, StepIo& io) {
     SingleBatch single_batch;
