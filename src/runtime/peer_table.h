@@ -45,6 +45,7 @@ class PeerTable {
   /// Forgets a peer whose connection was closed. The connection is destroyed after the current callback.
   void remove(Peer& peer) {
     by_connection_.erase(peer.connection.get());
+    peer.connection->retire();
     destruction_.add(std::move(peer.connection));
     peers_.erase(peer.id);
   }

@@ -27,8 +27,8 @@ ShutdownSequence::Next ShutdownSequence::next(bool workers, bool servers) {
 void ShutdownSequence::start_time_limit() {
   time_is_up_ = false;
   timer_.expires_after(time_limit);
-  timer_.async_wait([here = anchor_.watch()](const boost::system::error_code& cancelled) {
-    if (cancelled || here.gone()) return;
+  timer_.async_wait([here = anchor_.watch(), start = ++starts_](const boost::system::error_code& cancelled) {
+    if (cancelled || here.gone() || start != here.get()->starts_) return;
     here.get()->time_is_up_ = true;
     here.get()->advance_();
   });

@@ -4,6 +4,7 @@
 #include <boost/asio/post.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <chrono>
+#include <cstdint>
 #include <functional>
 #include <utility>
 
@@ -33,6 +34,7 @@ class ShutdownSequence {
   boost::asio::io_context& event_loop_;
   std::function<void()> advance_;
   bool time_is_up_ = false;
+  std::uint32_t starts_ = 0;  // of the timer: a handler that was queued before the last one is ignored
   bool servers_stopped_ = false;
   boost::asio::steady_timer timer_;
   transport::Anchor<ShutdownSequence> anchor_{*this};

@@ -184,8 +184,8 @@ void StageTraining::run(const protocol::RunPart& part) {
 void StageTraining::done(StageWork& work) {
   const std::uint64_t micro = work.part.micro;
   report_.done(work);
-  if (work.part.part == Part::forward) after_.put(micro, std::move(work.out));
-  if (work.part.part == Part::input) before_.put(micro, std::move(work.out));
+  if (work.part.part == Part::forward && !assignment_.is_last()) after_.put(micro, std::move(work.out));
+  if (work.part.part == Part::input && !assignment_.is_first()) before_.put(micro, std::move(work.out));
   if (setup_.emulated) continues_ = work.ended;
   tell(protocol::PartDone{work.part.part, micro});
   continues_.reset();

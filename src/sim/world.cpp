@@ -219,25 +219,38 @@ void World::deliver(const BulkMessage& bulk_message) {
 // State machines and their actions
 // -----------------------------------------------------------------------------------------------------------
 
+namespace {
+
+/// Runs one step of a state machine and its actions. An action may lead to another step of the same machine, so `buffer`, which saves
+/// allocations, is in use by one of them at most.
+template <class Actions, class Step, class Act>
+void step_and_act(Actions& buffer, Step step, Act act) {
+  Actions actions = std::exchange(buffer, {});
+  actions.clear();
+  step(actions);
+  for (const auto& action : actions) act(action);
+  buffer = std::move(actions);
+}
+
+}  // namespace
+
 void World::tell_chief(const protocol::ChiefEvent& event) {
-  chief_actions_.clear();
-  chief_.step(now_, event, chief_actions_);
-  for (const auto& action : chief_actions_) carry_out(action);
+  step_and_act(
+      chief_actions_, [&](auto& out) { chief_.step(now_, event, out); }, [&](const auto& action) { carry_out(action); });
 }
 
 void World::tell_shard(std::uint32_t server, const wire::Message& message) {
-  shard_actions_.clear();
-  shards_[server].step(message, shard_actions_);
-  for (const auto& action : shard_actions_) carry_out(server, action);
+  step_and_act(
+      shard_actions_, [&](auto& out) { shards_[server].step(message, out); }, [&](const auto& action) { carry_out(server, action); });
 }
 
 void World::tell_worker(std::uint32_t node, const protocol::WorkerEvent& event) {
   const auto* arrived = std::get_if<protocol::Arrived>(&event);
   const auto* slice = arrived != nullptr ? std::get_if<wire::Pulled>(&arrived->message) : nullptr;
   if (slice != nullptr) nodes_[node].device.slice_arrived(now_, *slice);
-  worker_actions_.clear();
-  nodes_[node].machine->step(now_, event, worker_actions_);
-  for (const auto& action : worker_actions_) carry_out(node, action);
+  step_and_act(
+      worker_actions_, [&](auto& out) { nodes_[node].machine->step(now_, event, out); },
+      [&](const auto& action) { carry_out(node, action); });
   if (slice != nullptr && nodes_[node].device.is_stalled()) advance_streaming(node);
 }
 

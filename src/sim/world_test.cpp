@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "policy/strategies.h"
 #include "trace/events_for_tests.h"
@@ -350,6 +351,25 @@ TEST(World, EverybodyGoneForGoodEndsTheRun) {
   const Ran ran = run(options);
   EXPECT_EQ(ran.outcome.why, protocol::EndReason::nobody_left);
   EXPECT_NEAR(seconds(ran.outcome.ended), 24, 2);
+}
+
+/// The chief receives it while its own actions are carried out.
+TEST(World, Ends_as_diverged_when_an_evaluation_is_not_finite) {
+  class NaNLoss final : public NoNumbers {
+    std::optional<Evaluation> exported(ServerId server, Version version) override {
+      auto evaluation = NoNumbers::exported(server, version);
+      if (evaluation) evaluation->loss = std::nan("");
+      return evaluation;
+    }
+  } numbers;
+  for (const char* strategy : {"bsp", "asp", "hps"}) {
+    WorldOptions options = cluster_of({1, 2, 4}, 400);
+    options.chief.evaluate_every = 5 * batch;
+    const Ran ran = run(options, strategy, numbers);
+    EXPECT_EQ(ran.outcome.why, protocol::EndReason::diverged) << strategy;
+    EXPECT_EQ(ran.of<trace::Finished>().size(), 1U) << strategy;
+    EXPECT_LT(ran.outcome.samples, 20U * batch) << strategy;
+  }
 }
 
 TEST(World, MoreEventsThanItsBoundAreOurBug) {

@@ -52,7 +52,7 @@ class DeviceLearner final : public Learner {
 
   void initialize(std::uint64_t seed, std::span<float> values) override {
     check(values.size() == shape().values(), "values has room for the whole model");
-    fill_initial(model_.model(), seed, values);
+    translate_errors([&] { fill_initial(model_.model(), seed, values); });
   }
 
   using Learner::gradient;
