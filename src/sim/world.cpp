@@ -8,6 +8,7 @@
 #include "base/check.h"
 #include "base/match.h"
 #include "protocol/trace_events.h"
+#include "sim/step_and_act.h"
 
 namespace motley::sim {
 namespace {
@@ -216,23 +217,7 @@ void World::deliver(const BulkMessage& bulk_message) {
     tell_worker(bulk_message.to.index, protocol::Arrived{slice});
 }
 
-// State machines and their actions
-// -----------------------------------------------------------------------------------------------------------
-
-namespace {
-
-/// Runs one step of a state machine and its actions. An action may lead to another step of the same machine, so `buffer`, which saves
-/// allocations, is in use by one of them at most.
-template <class Actions, class Step, class Act>
-void step_and_act(Actions& buffer, Step step, Act act) {
-  Actions actions = std::exchange(buffer, {});
-  actions.clear();
-  step(actions);
-  for (const auto& action : actions) act(action);
-  buffer = std::move(actions);
-}
-
-}  // namespace
+// State machines and their actions -------------------------------------------------------------------------------------------------------
 
 void World::tell_chief(const protocol::ChiefEvent& event) {
   step_and_act(
