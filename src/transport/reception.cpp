@@ -121,7 +121,7 @@ asio::awaitable<void> Reception::receive_bulk(VisitPtr visit, Exchange claim) {
     co_await refuse(visit->stream, Verdict::wrong_lane);
     co_return dismiss(visit, "a bulk lane without its control lane");
   }
-  control->waits_for_bulk.reset();  // reserved: a second bulk lane of this session is refused
+  control->waits_for_bulk.reset();  // reserved: a second bulk lane of the pair is refused
   const Outcome welcomed = co_await welcome(visit->stream, claim, options_);
   if (visit->gone) co_return dismiss(control, "its bulk lane has ended");
   if (control->gone) co_return dismiss(visit, "its control lane has ended");
